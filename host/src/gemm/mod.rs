@@ -33,14 +33,15 @@
 //! Every kernel gives the same bits, on every device, in every run, but for four things: a zero's sign where a product
 //! underflowed (tiles are filled up with zeros, and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and
 //! rounds each product; the kernels `tma_..`, which may put a sum together of parts: warps or blocks that split k
-//! ([`Gemm::split_k`]; by default as many on every device) add up each its own, and the parts are added in order; and the kernels `wgmma_..` of bf16 and
+//! ([`Gemm::split_k`]; by default as many on every device) add up each its own, and the parts are added in order, as are the partial products
+//! of split-K over the grid ([`Gemm::partials`]); and the kernels `wgmma_..` of bf16 and
 //! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
 //! products of factors that were rounded to it; the kernels `mma_..`, on the tensor cores of other GPUs, add as many as
 //! those do, on Ampere and Ada half of it and a bit less of each; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
 //! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
 //! others. (Those with tiles of two widths, `wgmma_bf16x6_256x192x64_c2_..` and `wgmma_f16x3_256x192x64_c2_..`,
-//! have them where it suits the number of multiprocessors: on another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//! have them where it suits the number of SMs: on another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 mod compute;
