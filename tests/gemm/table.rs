@@ -16,6 +16,7 @@ const MODULES: &[(&str, &str)] = &[
     ("epilogue", include_str!("epilogue.rs")),
     ("memory", include_str!("memory.rs")),
     ("overlap", include_str!("overlap.rs")),
+    ("partials", include_str!("partials.rs")),
     ("parts", include_str!("parts.rs")),
     ("places", include_str!("places.rs")),
     ("random", include_str!("random.rs")),

@@ -107,6 +107,8 @@ impl Entry {
                 let of = |of: Layout| with_layout(self.constants, of.k_major()).named(self.name);
                 Layout::ALL.map(of).into()
             }
+            // A kernel beside products has one name for bf16 and f16.
+            false if self.product.is_none() => self.declaration().specialisations(),
             false => vec![self.constants],
         }
     }
