@@ -4,16 +4,16 @@ use host::{Matrix, operands};
 use tests::devices;
 
 #[allow(dead_code, reason = "its `main` is for people")]
-#[path = "../host/examples/first_product.rs"]
+#[path = "../host/lib/examples/first_product.rs"]
 mod first_product;
 #[allow(dead_code, reason = "its `main` is for people")]
-#[path = "../host/examples/inference.rs"]
+#[path = "../host/lib/examples/inference.rs"]
 mod inference;
 #[allow(dead_code, reason = "its `main` is for people")]
-#[path = "../host/examples/nalgebra.rs"]
+#[path = "../host/lib/examples/nalgebra.rs"]
 mod of_nalgebra;
 #[allow(dead_code, reason = "its `main` is for people")]
-#[path = "../host/examples/views.rs"]
+#[path = "../host/lib/examples/views.rs"]
 mod views;
 
 #[test]

@@ -1,7 +1,10 @@
-//! A crate outside the workspace depends on `host`, builds on stable Rust with neither toolkit nor device
+//! A crate outside the workspace depends on the library, builds on stable Rust with neither toolkit nor device
 //! compiler, and multiplies.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use tests::{
     scratch::{Scratch, rustup, text, workspace},
@@ -9,7 +12,7 @@ use tests::{
 };
 
 const PROGRAM: &str = r#"
-use host::{Device, Gemm, Matrix, Result, product};
+use gpu_gemm::{Device, Gemm, Matrix, Result, product};
 
 fn main() -> Result<()> {
     let best = Device::best();
@@ -21,7 +24,7 @@ fn main() -> Result<()> {
     };
     let (a, b) = (matrix(33, 20, |i, _| i + 1)?, matrix(20, 18, |_, j| j + 1)?);
     let mut c = matrix(33, 18, |_, _| 7)?;
-    for (entry, _) in host::gpu::registry::products() {
+    for (entry, _) in gpu_gemm::gpu::registry::products() {
         product::multiply(&stream, entry, &a, &b, &mut c)?;
         for (index, value) in c.to_row_major()?.into_iter().enumerate() {
             assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32, "{}", entry.name());
@@ -40,7 +43,7 @@ fn main() -> Result<()> {
 /// The crate's manifest: with the CUDA device and the patch line that it needs, or without both.
 fn manifest(cuda: bool) -> String {
     let root = workspace();
-    let host = root.join("host");
+    let library = root.join("host/lib");
     let mut text = format!(
         r#"
 [package]
@@ -51,7 +54,7 @@ edition = "2024"
 [workspace]
 
 [dependencies]
-host = {{ path = {host:?}, default-features = {cuda} }}
+gpu-gemm = {{ path = {library:?}, default-features = {cuda} }}
 "#
     );
     if cuda {
@@ -81,6 +84,15 @@ fn builds_and_multiplies(cuda: bool) {
     let text = text(&ran);
     assert!(ran.status.success() && text.contains("right on "), "{text}");
     assert!(cuda || text.contains("right on cpu"), "{text}");
+    // Of the command and its laboratory it compiles nothing.
+    let lock = fs::read_to_string(folder.join(name).join("Cargo.lock")).unwrap();
+    let has = |name: &str| lock.contains(&format!("name = \"{name}\"\n"));
+    assert!(has("gpu-gemm") && has("cust") == cuda, "{lock}");
+    for of_the_command in
+        ["host", "clap", "indicatif", "libloading", "matrixmultiply", "plotters", "rand"]
+    {
+        assert!(!has(of_the_command), "{of_the_command}");
+    }
 }
 
 #[test]

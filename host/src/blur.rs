@@ -25,12 +25,7 @@ use simt::{
     device::{In, Out},
 };
 
-use crate::{
-    buffer::Buffer,
-    error::{Error, Result},
-    launch::Stream,
-    memory,
-};
+use gpu_gemm::{Buffer, Error, Result, Stream, memory};
 
 /// Parameters of a blur's kernel: width, height, channels, radius, input, output.
 pub type Params = (u32, u32, u32, u32, In<u8>, Out<u8>);
@@ -207,7 +202,7 @@ pub fn reference(size: Size, radius: u32, image: &[u8]) -> Result<Vec<u8>> {
     (0..radius.min(height)).for_each(|number| add(&mut columns, row(number)));
     let mut blurred = memory::reserved(image.len())?;
     for y in 0..height {
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         if y + radius < height {
             add(&mut columns, row(y + radius));
         }
@@ -248,7 +243,7 @@ fn add_pixel(sums: &mut [u64], columns: &[u64], pixel: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
+    use gpu_gemm::Device;
 
     #[test]
     fn sizes_outside_their_limits_are_named() {

@@ -26,16 +26,16 @@ use simt::{
 };
 
 use crate::{
-    Device, INTERRUPTED, Matrix, Shape,
-    buffer::Pod,
-    error::{Error, Result},
+    operands,
+    verify::{Claim, Comparison, Criterion, Format, slices},
+};
+use gpu_gemm::{
+    Device, Error, INTERRUPTED, Matrix, Pod, Result, Shape,
     gemm::{
         Output, Scalar,
-        execute::checked::{self, workspace_bytes},
+        checked::{self, workspace_bytes},
     },
-    operands,
     product::shape_of,
-    verify::{Claim, Comparison, Criterion, Format, slices},
 };
 
 /// What A and B hold.
@@ -260,7 +260,7 @@ impl Options {
         options.complete = true;
         options.workers = Some(device.multiprocessors() as usize);
         options.cancel = Some(&INTERRUPTED);
-        options.done = Some(crate::progress::begin(config.blocks()));
+        options.done = Some(gpu_gemm::progress::begin(config.blocks()));
         options
     }
 }
@@ -286,7 +286,7 @@ impl Watched {
     }
 }
 
-/// As [`product::multiply`](crate::product::multiply) on the CPU device, and says what the kernel did wrong.
+/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and says what the kernel did wrong.
 /// What C held before counts as not written.
 ///
 /// Part of a product's contract is that every element of A and B is read and every one of C written, so what
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_tall_product_takes_several_launches() {
-        let entry = crate::product::find("basic").unwrap();
+        let entry = gpu_gemm::product::find("basic").unwrap();
         let shape = shape(65535 * 16 + 5, 1, 1);
         let checked = product(entry, shape, Data::Integers, Order::Reverse, 1).unwrap();
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_together_or_into_memory_is_refused() {
-        let entry = crate::product::find("basic").unwrap();
+        let entry = gpu_gemm::product::find("basic").unwrap();
         let device = Device::cpu();
         let matrix = |rows, cols| Matrix::zeros(&device, rows, cols).unwrap();
         let (a, b, mut c) = (matrix(2, 3), matrix(4, 2), matrix(2, 2));

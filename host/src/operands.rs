@@ -4,7 +4,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use crate::{error::Result, memory, shape::Shape, verify::Format};
+use crate::verify::Format;
+use gpu_gemm::{Result, Shape, memory};
 
 /// The largest integer below which every integer is an f32: sums of products up to it are exact, in any
 /// order of summation.
@@ -21,7 +22,7 @@ pub fn seed_of_b(seed: u64) -> u64 {
 /// `len` values, uniform in [-1, 1).
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted), [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn uniform(seed: u64, len: usize) -> Result<Vec<f32>> {
     draw(seed, len, |rng| rng.random_range(-1.0..1.0))
 }
@@ -29,7 +30,7 @@ pub fn uniform(seed: u64, len: usize) -> Result<Vec<f32>> {
 /// `len` values, normally distributed, mean 0, deviation 1.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted), [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn normal(seed: u64, len: usize) -> Result<Vec<f32>> {
     draw(seed, len, |rng| rng.sample(StandardNormal))
 }
@@ -38,7 +39,7 @@ fn draw(seed: u64, len: usize, mut value: impl FnMut(&mut ChaCha8Rng) -> f32) ->
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut values = memory::reserved(len)?;
     while values.len() < len {
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         let count = CHUNK.min(len - values.len());
         values.extend((0..count).map(|_| value(&mut rng)));
     }
@@ -83,7 +84,7 @@ pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
 /// that drops one gives another sum.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted), [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn integers(seed: u64, len: usize, magnitude: u32) -> Result<Vec<f32>> {
     draw(seed, len, |rng| {
         let value = rng.random_range(1..=magnitude) as f32;

@@ -22,13 +22,7 @@ use std::time::{Duration, Instant};
 use gpu::lessons::padded::{TILE, padded16};
 use simt::LaunchConfig;
 
-use crate::{
-    buffer::Buffer,
-    error::{Error, Result},
-    launch::Stream,
-    product,
-    shape::Shape,
-};
+use gpu_gemm::{Buffer, Error, Result, Shape, Stream, product};
 
 /// A product, and what it took.
 #[derive(Clone, Debug)]
@@ -241,7 +235,7 @@ fn measure(
     let first = usize::from(device.is_cuda());
     let mut times = Vec::new();
     for number in 0..first + launches.max(1) as usize {
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         // An element that no launch writes is NaN.
         c_buffer.fill_bytes(0xff)?;
         let start = stream.record()?;
@@ -265,7 +259,7 @@ fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
+    use gpu_gemm::Device;
 
     fn shape(m: u64, n: u64, k: u64) -> Shape {
         Shape::new(m, n, k).unwrap()
@@ -281,9 +275,9 @@ mod tests {
         // Nothing of something, and nothing at all.
         assert_eq!(pad(&[], [0, 3], [1, 3]).unwrap(), [0.0; 3]);
         assert_eq!(pad(&[], [2, 0], [2, 1]).unwrap(), [0.0; 2]);
-        assert_eq!(pad(&[], [2, 0], [2, 0]).unwrap(), []);
-        assert_eq!(cut(&[], [2, 0], [1, 0]).unwrap(), []);
-        assert_eq!(cut(&values, [2, 3], [2, 0]).unwrap(), []);
+        assert_eq!(pad(&[], [2, 0], [2, 0]).unwrap(), [0.0; 0]);
+        assert_eq!(cut(&[], [2, 0], [1, 0]).unwrap(), [0.0; 0]);
+        assert_eq!(cut(&values, [2, 3], [2, 0]).unwrap(), [0.0; 0]);
     }
 
     #[test]

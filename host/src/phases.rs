@@ -21,12 +21,10 @@ use serde::Serialize;
 use simt::check::{Finding, Operation, Place, Step, Trace};
 
 use crate::{
-    Device, Matrix, Shape,
     check::{self, Data, Options},
-    error::{Error, Result},
-    product::launches,
     verify::Format,
 };
+use gpu_gemm::{Device, Error, Matrix, Result, Shape, product::launches};
 
 /// A block of a product, phase by phase.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What a GPU can do at most: the roof of the roofline.
 
-use crate::Device;
+use gpu_gemm::Device;
 
 /// The two limits of a roofline (S. Williams, A. Waterman, D. Patterson, *Roofline*, CACM 52(4), 2009).
 #[derive(Clone, Copy, Debug, PartialEq)]

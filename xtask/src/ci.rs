@@ -85,7 +85,7 @@ impl Ci<'_> {
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
                 // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.
-                self.cargo("clippy --package host --lib --bins -- -D warnings")?;
+                self.cargo("clippy --package gpu-gemm --package host --lib --bins -- -D warnings")?;
                 self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")?;
                 // A link that leads nowhere is a sentence without its object.
                 self.step("cargo doc --workspace --no-deps", || {
@@ -115,9 +115,9 @@ impl Ci<'_> {
                 })
             }
             "packaging" => {
-                self.step("cargo +stable check -p host", || {
+                self.step("cargo +stable check -p gpu-gemm -p host", || {
                     let mut command = stable(root)?;
-                    succeed(command.args(["check", "-p", "host"]))
+                    succeed(command.args(["check", "-p", "gpu-gemm", "-p", "host"]))
                 })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")
             }
@@ -131,7 +131,7 @@ impl Ci<'_> {
     fn sanitizers(&mut self) -> Result<()> {
         let root = self.root;
         let all = "--package tests --test gemm --test memories --test launch --test adapters";
-        for args in [all, "--package host --lib"] {
+        for args in [all, "--package gpu-gemm --lib"] {
             // Naming the target keeps the flags from build scripts and macros.
             let args = format!("test {args} --features simt/sanitizer --target {HOST}");
             self.step(&format!("AddressSanitizer: cargo {args}"), || {
@@ -144,7 +144,7 @@ impl Ci<'_> {
         for args in [
             "--package tests --test memories --test launch --test adapters",
             "--package tests --test gemm -- arguments batches empty memory overlap places::di places::le",
-            "--package host --lib -- npy matrix blocks gemm",
+            "--package gpu-gemm --lib -- npy matrix blocks gemm",
         ] {
             let args = format!("test {args}");
             self.step(&format!("valgrind: cargo {args}"), || {

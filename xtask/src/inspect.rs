@@ -3,7 +3,7 @@
 //! It reads the committed PTX, so it needs no compiler for the device. With NVIDIA's assembler and
 //! disassembler it also sees what the GPU really runs. Of a kernel with constants it looks at one specialisation.
 
-#[path = "../../host/src/names/hint.rs"]
+#[path = "../../host/lib/src/names/hint.rs"]
 mod hint;
 mod report;
 mod variant;

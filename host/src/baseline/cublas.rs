@@ -3,24 +3,15 @@
 use std::{
     ffi::{c_int, c_longlong, c_void},
     ptr::null_mut,
-    sync::Arc,
 };
 
-use cust::sys::CUstream;
 use libloading::Library;
 
 use super::{
     DataType, DenseBatch,
     library::{check, load, sizes, symbol, version},
 };
-use crate::{
-    buffer::{BufferView, BufferViewMut},
-    cuda,
-    error::{Error, Result},
-    gemm::Compute,
-    launch::Stream,
-    matrix::Matrix,
-};
+use gpu_gemm::{BufferView, BufferViewMut, Error, Matrix, Result, Stream, gemm::Compute};
 
 /// The library's names, the newest first; the last is that of a toolkit.
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
@@ -28,7 +19,7 @@ const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Destroy = unsafe extern "C" fn(Handle) -> c_int;
-type SetStream = unsafe extern "C" fn(Handle, CUstream) -> c_int;
+type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
 type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type GetVersion = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 /// handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc.
@@ -136,7 +127,6 @@ const DEFAULT_MATH: c_int = 0;
 pub struct Cublas<'a> {
     handle: Handle,
     stream: &'a Stream,
-    context: Arc<cuda::Context>,
     sgemm: Sgemm,
     batched: SgemmStridedBatched,
     gemm_ex: GemmEx,
@@ -156,7 +146,7 @@ impl<'a> Cublas<'a> {
     /// [`Error::NoCublas`] where there is no library; [`Error::Argument`] for a stream of the CPU device;
     /// [`Error::Driver`] where cuBLAS does not start.
     pub fn open(stream: &'a Stream) -> Result<Self> {
-        let Some(queue) = stream.cuda() else {
+        let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cuBLAS runs on a GPU alone";
             return Err(Error::argument("device", stream.device().name(), limit));
         };
@@ -181,8 +171,7 @@ impl<'a> Cublas<'a> {
                 symbol::<GemmStridedBatchedEx>(&library, name, "cublasGemmStridedBatchedEx")?,
             )
         };
-        let context = queue.context().clone();
-        context.make_current()?;
+        stream.device().make_current()?;
         let mut handle = null_mut();
         // SAFETY: one handle is written, of the context that is current.
         check("cublasCreate_v2", unsafe { create(&mut handle) })?;
@@ -190,7 +179,6 @@ impl<'a> Cublas<'a> {
         let mut cublas = Cublas {
             handle,
             stream,
-            context,
             sgemm,
             batched,
             gemm_ex,
@@ -202,7 +190,7 @@ impl<'a> Cublas<'a> {
             _library: library,
         };
         // SAFETY: the stream is of the handle's context and outlives it: it is borrowed.
-        check("cublasSetStream_v2", unsafe { set_stream(handle, queue.raw()) })?;
+        check("cublasSetStream_v2", unsafe { set_stream(handle, queue) })?;
         // SAFETY: the handle is there.
         check("cublasSetMathMode", unsafe { set_math_mode(handle, DEFAULT_MATH) })?;
         let mut number = 0;
@@ -235,7 +223,7 @@ impl<'a> Cublas<'a> {
     /// [`Error::Argument`] for matrices that do not fit together, lie on another device, or are larger than
     /// cuBLAS's 32-bit sizes; [`Error::Driver`] for cuBLAS's own.
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
-        let shape = crate::product::dense_shape("cuBLAS", a, b, c)?;
+        let shape = gpu_gemm::product::dense_shape("cuBLAS", a, b, c)?;
         let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
         self.launch(&DenseBatch::one(shape), a, b, c)
     }
@@ -257,7 +245,7 @@ impl<'a> Cublas<'a> {
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
-        self.context.make_current()?;
+        self.stream.device().make_current()?;
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
@@ -361,7 +349,7 @@ impl<'a> Cublas<'a> {
 
 impl Drop for Cublas<'_> {
     fn drop(&mut self) {
-        let _ = self.context.make_current();
+        let _ = self.stream.device().make_current();
         // SAFETY: nothing uses the handle after this.
         let _ = unsafe { (self.destroy)(self.handle) };
     }
@@ -370,7 +358,7 @@ impl Drop for Cublas<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
+    use gpu_gemm::Device;
 
     #[test]
     fn it_is_not_for_the_cpu() {

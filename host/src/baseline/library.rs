@@ -5,7 +5,7 @@ use std::{error::Error as _, ffi::c_int};
 use libloading::Library;
 
 use super::DenseBatch;
-use crate::error::{Error, Result};
+use gpu_gemm::{Error, Result};
 
 /// The first of these libraries that there is, and its name.
 pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
@@ -80,7 +80,7 @@ pub(super) fn version(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
+    use gpu_gemm::Shape;
 
     #[test]
     fn a_missing_library_is_told_by_its_names() {

@@ -18,12 +18,9 @@ pub use self::{
 };
 use simt::{Bf16, F16};
 
-use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut, Pod},
-    error::{Error, Result},
+use gpu_gemm::{
+    Buffer, BufferView, BufferViewMut, Error, Pod, Result, Shape, Stream,
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
-    launch::Stream,
-    shape::Shape,
 };
 
 /// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`]
@@ -149,7 +146,7 @@ impl DenseBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Device;
+    use gpu_gemm::Device;
 
     #[test]
     fn what_lies_transposed_is_the_same_matrix() {

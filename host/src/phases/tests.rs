@@ -87,7 +87,7 @@ fn a_thread_without_an_element_of_c_loads_and_does_not_store() {
 
 #[test]
 fn a_kernel_without_shared_memory_has_one_phase() {
-    let basic = crate::product::find("basic").unwrap();
+    let basic = gpu_gemm::product::find("basic").unwrap();
     let seen = of_block(basic, Shape::new(2, 2, 2).unwrap(), [0, 0], 1).unwrap();
     let (loads, adds, stores) = row(&seen.phases, 0, [0, 1]);
     assert_eq!((seen.phases.len(), seen.barriers, loads.len()), (1, 0, 0));

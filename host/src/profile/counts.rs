@@ -6,7 +6,7 @@ use simt::{
     check::{Line, Operation, Profile},
 };
 
-use crate::Shape;
+use gpu_gemm::Shape;
 
 /// Figures of a product, of all its blocks together. A ratio of which there is nothing is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

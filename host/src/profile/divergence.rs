@@ -1,6 +1,6 @@
 //! Control divergence by hand: what the boundary checks of a tiled kernel must make of it.
 
-use crate::Shape;
+use gpu_gemm::Shape;
 
 /// Intervals between waits, counted for each warp, and those of them in which the lanes take different
 /// branches: what a [`Profile`](simt::check::Profile) of the kernels `tiled16` and `tiled32` counts, derived

@@ -4,9 +4,8 @@ use gpu::registry::Entry;
 use occupancy::{Block, Multiprocessor, Occupancy};
 use simt::LaunchConfig;
 
-use crate::{
-    Device,
-    error::{Error, Result},
+use gpu_gemm::{
+    Device, Error, Result,
     ptx::{self, Ptx, Resources},
 };
 

@@ -32,12 +32,10 @@ pub use self::{
     totals::{Total, divergent_share, flop_per_byte, totals},
 };
 use crate::{
-    Device, Matrix, Shape,
     check::{self, Data, Options},
-    error::Result,
-    product::launches,
     verify::Format,
 };
+use gpu_gemm::{Device, Matrix, Result, Shape, product::launches};
 
 /// A product that was counted.
 #[derive(Clone, Debug)]
@@ -53,8 +51,8 @@ pub struct Profiled {
 /// does.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`](crate::Error::OutOfMemory) before anything is drawn, and
-/// [`Error::Interrupted`](crate::Error::Interrupted).
+/// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory) before anything is drawn, and
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn product(
     entry: &'static Entry,
     shape: Shape,
@@ -82,7 +80,7 @@ const ENOUGH_THREADS: u64 = 1 << 16;
 /// few hundred blocks of a large one.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) for a kernel that computes no product.
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for a kernel that computes no product.
 pub fn default_every(entry: &'static Entry, shape: Shape) -> Result<NonZeroU32> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
     let threads = launches.iter().map(|launch| {

@@ -7,7 +7,7 @@ fn shape(m: u64, n: u64, k: u64) -> Shape {
 }
 
 fn profile(kernel: &str, shape: Shape, every: u32) -> Profile {
-    let entry = crate::product::find(kernel).unwrap();
+    let entry = gpu_gemm::product::find(kernel).unwrap();
     let profiled = product(entry, shape, NonZeroU32::new(every).unwrap(), 1).unwrap();
     assert!(profiled.findings.is_empty(), "{:?}", profiled.findings);
     profiled.profile
@@ -83,26 +83,26 @@ fn launches_of_a_tall_product_are_added_up() {
 
 #[test]
 fn all_of_a_small_grid_and_some_hundred_blocks_of_a_large_one() {
-    let entry = crate::product::find("tiled16").unwrap();
+    let entry = gpu_gemm::product::find("tiled16").unwrap();
     let every = |m, n| default_every(entry, shape(m, n, 1)).unwrap().get();
     assert_eq!((every(0, 5), every(1, 1), every(256, 256)), (1, 1, 1));
     assert_eq!((every(1000, 700), every(4096, 4096)), (2772 / 256, 256));
-    let large_blocks = crate::product::find("tiled32").unwrap();
+    let large_blocks = gpu_gemm::product::find("tiled32").unwrap();
     assert_eq!(default_every(large_blocks, shape(1000, 700, 1)).unwrap().get(), 704 / 64);
 }
 
 #[test]
 fn memory_is_not_overdrawn() {
     // Kept to the end of a block: an element of A and one of B for each of 256 threads and of k.
-    let entry = crate::product::find("basic").unwrap();
+    let entry = gpu_gemm::product::find("basic").unwrap();
     let long = shape(1, 1, u32::MAX.into());
     let error = product(entry, long, NonZeroU32::MIN, 1).unwrap_err();
-    assert!(matches!(error, crate::Error::OutOfMemory { .. }), "{error}");
+    assert!(matches!(error, gpu_gemm::Error::OutOfMemory { .. }), "{error}");
 }
 
 #[test]
 fn occupancy_on_named_gpus_and_not_on_the_cpu() {
-    let entry = crate::product::find("tiled32").unwrap();
+    let entry = gpu_gemm::product::find("tiled32").unwrap();
     let launches = launches(entry, shape(64, 64, 64), &simt::cpu::LIMITS).unwrap();
     let config = &launches[0].config;
     for name in ["sm_80", "A100", "sm_90", "sm_90a", "h100", "H200"] {

@@ -2,7 +2,7 @@
 
 use simt::check::{Line, Operation, Profile};
 
-use crate::Shape;
+use gpu_gemm::Shape;
 
 /// A count over all blocks of the grid: of a sample it is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,19 +8,18 @@
 //!
 //! Clocks are read, never set ([`telemetry`]).
 
+mod rounds;
 mod statistics;
 pub mod telemetry;
 
 use std::time::{Duration, Instant};
 
+pub use rounds::{Rounds, rounds};
 pub use statistics::{Interval, Summary, interval_of_median};
 
-pub use crate::progress::{Rounds, rounds};
-use crate::{
-    device::Device, error::Result, launch::Stream, matrix::Matrix, operands, product, progress,
-    shape::Shape,
-};
+use crate::operands;
 use gpu::registry::Entry;
+use gpu_gemm::{Device, Matrix, Result, Shape, Stream, product};
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +93,7 @@ impl Measurement {
 /// Times the candidates in turn, on `sets` sets of operands.
 ///
 /// # Errors
-/// Those of the candidates, and [`Error::Interrupted`](crate::Error::Interrupted).
+/// Those of the candidates, and [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn compare(
     stream: &Stream,
     candidates: &mut [Candidate],
@@ -109,7 +108,7 @@ pub fn compare(
                 candidate((next_set - 1) % sets.max(1))
             })
         };
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         launch(before)?;
         let start = stream.record()?;
         launch(launches)?;
@@ -124,7 +123,7 @@ pub fn compare(
         let mut times = Vec::new();
         for (number, (candidate, launches)) in candidates.iter_mut().zip(&mut launches).enumerate()
         {
-            progress::turn(Rounds { candidate: number, done: 0, total: 0 });
+            rounds::turn(Rounds { candidate: number, done: 0, total: 0 });
             let time = batch(candidate, *launches, 0)?;
             let wanted = options.batch.as_secs_f64() * 1e6 / time.max(0.1);
             *launches = (wanted.ceil() as usize).max(1);
@@ -153,7 +152,7 @@ pub fn compare(
     for done in 0..count {
         let pairs = candidates.iter_mut().zip(&mut measurements);
         for (number, (candidate, measurement)) in pairs.enumerate() {
-            progress::turn(Rounds { candidate: number, done, total: count });
+            rounds::turn(Rounds { candidate: number, done, total: count });
             let before = before(measurement.batch);
             measurement.times_us.push(batch(candidate, measurement.batch, before)?);
         }
@@ -174,7 +173,7 @@ pub fn fastest(
     const BATCH_US: f64 = 500.0;
     const ROUNDS: usize = 5;
     let time = |candidate: &mut Candidate, launches: usize| -> Result<f64> {
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         let start = stream.record()?;
         for launch in 0..launches {
             candidate(launch % sets.max(1))?;
@@ -228,7 +227,7 @@ impl Operands {
     /// Uniform operands of that seed; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
+    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
     pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
         let a = operands::uniform(seed, shape.a_len())?;
         let b = operands::uniform(operands::seed_of_b(seed), shape.b_len())?;
@@ -238,7 +237,7 @@ impl Operands {
     /// Operands with these elements, row by row; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
+    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
     pub fn upload(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Self> {
         Ok(Operands {
             a: Matrix::from_row_major(device, shape.m(), shape.k(), a)?,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Device;
+use gpu_gemm::Device;
 
 /// What a GPU did while it was watched.
 #[derive(Clone, Debug, Default, Serialize)]

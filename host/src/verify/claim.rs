@@ -4,15 +4,8 @@ use std::ops::Range;
 
 use super::U;
 #[cfg(feature = "npy")]
-use crate::npy::Dtype;
-use crate::{
-    blocks::Source,
-    buffer::Pod,
-    error::{Error, Result},
-    matrix::Layout,
-    memory,
-    shape::Shape,
-};
+use gpu_gemm::npy::Dtype;
+use gpu_gemm::{Error, Layout, Pod, Result, Shape, blocks::Source, memory};
 
 /// A format of numbers, by what rounding to it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,14 +295,14 @@ mod tests {
 
     #[test]
     fn halves_are_the_nearest() {
-        let halves = (0..=u16::MAX).map(half::f16::from_bits).filter(|half| half.is_finite());
-        for half in halves {
-            let value = f64::from(half);
+        use simt::F16;
+        let halves = (0..=u16::MAX).map(|bits| f64::from(F16::from_bits(bits).to_f32()));
+        for value in halves.filter(|half| half.is_finite()) {
             assert_eq!(Format::F16.nearest(value), value);
             for near in
                 [value * (1.0 + 2f64.powi(-12)), value * (1.0 + 2f64.powi(-11)), value * 1.0007]
             {
-                use crate::npy::Element;
+                use gpu_gemm::npy::Element;
                 assert_eq!(Format::F16.nearest(near), f64::from(near.to_f16()), "{near}");
             }
         }

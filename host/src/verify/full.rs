@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Claim, Comparison, Criterion, Worst, claim::Bounds};
-use crate::{blocks::Source, error::Result, matrix::Layout, memory, parallel};
+use gpu_gemm::{Layout, Result, blocks::Source, memory, parallel};
 
 /// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
 const PANEL_ROWS: usize = 32;
@@ -129,15 +129,15 @@ impl Claim<'_> {
     /// memory at most.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for matrices that do not fit together;
-    /// [`Error::Interrupted`](crate::Error::Interrupted); those of the sources.
+    /// [`Error::Argument`](gpu_gemm::Error::Argument) for matrices that do not fit together;
+    /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted); those of the sources.
     pub fn compare(&self, criterion: Criterion) -> Result<Comparison> {
         let shape = self.shape()?;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
         let products = if bounds.is_some() { 2 } else { 1 };
         let all = panels(m) * parts(n).count() * (products * parts(k).count() + 1);
-        crate::progress::begin(all as u64);
+        gpu_gemm::progress::begin(all as u64);
         let mut comparison = Comparison::NOTHING;
         for cols in parts(n) {
             for rows in parts(m) {
@@ -170,7 +170,7 @@ impl Claim<'_> {
             .transpose()?;
         let found = Mutex::new(Comparison::NOTHING);
         parallel::for_each((0..rows.len()).step_by(PANEL_ROWS), |first| {
-            crate::check_interrupt()?;
+            gpu_gemm::check_interrupt()?;
             let mut comparison = Comparison::NOTHING;
             for row in first..(first + PANEL_ROWS).min(rows.len()) {
                 for col in 0..n {
@@ -181,7 +181,7 @@ impl Claim<'_> {
                     self.add(&mut comparison, place, c.at(row, col), bounds, sums, before);
                 }
             }
-            crate::progress::one_more();
+            gpu_gemm::progress::one_more();
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             *found = mem::replace(&mut *found, Comparison::NOTHING).merge(comparison);
             Ok(())
@@ -255,10 +255,10 @@ impl Sums {
 pub(super) fn add_panels(a: &Block, k: usize, b: &Block, n: usize, c: &mut [f64]) -> Result<()> {
     let panels = c.chunks_mut((PANEL_ROWS * n).max(1)).enumerate();
     parallel::for_each(panels, |(panel, c)| {
-        crate::check_interrupt()?;
+        gpu_gemm::check_interrupt()?;
         let first = panel * PANEL_ROWS;
         add_product((a, first..first + c.len() / n), k, (b, n), c);
-        crate::progress::one_more();
+        gpu_gemm::progress::one_more();
         Ok(())
     })
 }

@@ -28,12 +28,7 @@ mod sample;
 pub use claim::{Claim, Format, Widened};
 pub use sample::{Sample, sample};
 
-use crate::{
-    blocks::Dense,
-    error::{Error, Result},
-    matrix::Layout,
-    shape::Shape,
-};
+use gpu_gemm::{Error, Layout, Result, Shape, blocks::Dense};
 
 /// The unit roundoff of f32.
 const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;

@@ -10,7 +10,7 @@ use super::{
     full::{Block, add_panels, panels, parts},
     slices, within,
 };
-use crate::{blocks::Source, error::Result, memory, shape::Shape};
+use gpu_gemm::{Result, Shape, blocks::Source, memory};
 
 /// Rows and columns in whose crossings elements are compared one by one, at most.
 const LINES: usize = 64;
@@ -47,8 +47,8 @@ impl Sample {
 /// row-major.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) for an operand of another length than the shape asks for;
-/// [`Error::Interrupted`](crate::Error::Interrupted).
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape asks for;
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn sample(
     shape: Shape,
     a: &[f32],
@@ -86,7 +86,7 @@ impl Claim<'_> {
         let again = usize::from(self.before().is_some());
         let sizes = [(m, k, 1), (k, n, 1), (m, n, 1 + again)];
         let all = sizes.map(|(rows, cols, times)| 2 * times * panels(rows) * parts(cols).count());
-        crate::progress::begin(all.into_iter().sum::<usize>() as u64);
+        gpu_gemm::progress::begin(all.into_iter().sum::<usize>() as u64);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, LINES);
         let lines = [m, n].map(|size| lines(&mut rng, size, most));

@@ -1,7 +1,8 @@
 //! Claims with alpha, beta, other types and layouts: what is right passes, and what is wrong does not.
 
 use super::*;
-use crate::{blocks::Source, operands};
+use crate::operands;
+use gpu_gemm::blocks::Source;
 
 const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColMajor];
 

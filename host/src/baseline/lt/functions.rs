@@ -2,11 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use cust::sys::CUstream;
 use libloading::Library;
 
 use super::super::library::symbol;
-use crate::error::Result;
+use gpu_gemm::Result;
 
 // Of `cublasLt.h`, the same in releases 11 to 13.
 pub(super) const COMPUTE_32F: c_int = 68;
@@ -64,7 +63,7 @@ pub(super) type Matmul = unsafe extern "C" fn(
     *const [u64; 8],
     *mut c_void,
     usize,
-    CUstream,
+    *mut c_void,
 ) -> c_int;
 
 /// `cublasLtMatmulHeuristicResult_t`.

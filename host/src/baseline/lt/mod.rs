@@ -2,9 +2,14 @@
 
 mod functions;
 
-use std::{cell::RefCell, ffi::c_int, fmt, marker::PhantomData, ptr::null_mut, sync::Arc};
+use std::{
+    cell::RefCell,
+    ffi::{c_int, c_void},
+    fmt,
+    marker::PhantomData,
+    ptr::null_mut,
+};
 
-use cust::sys::CUstream;
 use libloading::Library;
 
 use self::functions::{
@@ -16,13 +21,7 @@ use super::{
     DataType, DenseBatch,
     library::{check, load, sizes, version},
 };
-use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut},
-    cuda,
-    error::{Error, Result},
-    gemm::Compute,
-    launch::Stream,
-};
+use gpu_gemm::{Buffer, BufferView, BufferViewMut, Error, Result, Stream, gemm::Compute};
 
 /// The library's names, the newest first; the last is that of a toolkit.
 const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
@@ -38,8 +37,7 @@ const ALIGNMENT: usize = 256;
 pub struct CublasLt<'a> {
     handle: Opaque,
     stream: &'a Stream,
-    context: Arc<cuda::Context>,
-    queue: CUstream,
+    queue: *mut c_void,
     functions: Functions,
     compute: Compute,
     /// Of this handle alone, whose products run one after another.
@@ -62,23 +60,21 @@ impl<'a> CublasLt<'a> {
     /// [`Error::NoCublas`] where there is no library; [`Error::Argument`] for a stream of the CPU device;
     /// [`Error::Driver`] where cublasLt does not start; [`Error::OutOfMemory`].
     pub fn open(stream: &'a Stream) -> Result<Self> {
-        let Some(queue) = stream.cuda() else {
+        let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cublasLt runs on a GPU alone";
             return Err(Error::argument("device", stream.device().name(), limit));
         };
         let (library, name) = load(&NAMES)?;
         let functions = Functions::of(&library, name)?;
         let workspace = stream.device().uninit::<f32>(WORKSPACE_BYTES / size_of::<f32>())?;
-        let context = queue.context().clone();
-        context.make_current()?;
+        stream.device().make_current()?;
         let mut handle = null_mut();
         // SAFETY: one handle is written, of the context that is current.
         check("cublasLtCreate", unsafe { (functions.create)(&mut handle) })?;
         Ok(CublasLt {
             handle,
             stream,
-            context,
-            queue: queue.raw(),
+            queue,
             functions,
             compute: Compute::Native,
             workspace: RefCell::new(workspace),
@@ -115,7 +111,7 @@ impl<'a> CublasLt<'a> {
         most: usize,
     ) -> Result<Plan<'_, T, O>> {
         let [m, n, k, count] = sizes(&product)?;
-        self.context.make_current()?;
+        self.stream.device().make_current()?;
         let functions = &self.functions;
         // Whatever is made is destroyed with the plan, also where the next cannot be made.
         let mut plan = Plan {
@@ -232,7 +228,7 @@ impl<'a> CublasLt<'a> {
 
 impl Drop for CublasLt<'_> {
     fn drop(&mut self) {
-        let _ = self.context.make_current();
+        let _ = self.stream.device().make_current();
         // SAFETY: nothing uses the handle after this.
         let _ = unsafe { (self.functions.destroy)(self.handle) };
     }
@@ -299,7 +295,7 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
             let limit = format!("there are {}, counted from 0", self.proposals.len());
             return Err(Error::argument("algorithm", algorithm, limit));
         };
-        self.lt.context.make_current()?;
+        stream.device().make_current()?;
         let (a, b) = (a.address_on(stream)?, b.address_on(stream)?);
         let c = c.address_on(stream)?;
         for (name, address) in [("a", a.addr()), ("b", b.addr()), ("c", c.addr())] {

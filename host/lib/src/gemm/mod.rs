@@ -62,6 +62,7 @@ use gpu::registry::Entry;
 
 pub use batch::{Batch, BatchMut};
 pub use compute::Compute;
+pub use execute::checked;
 pub use plan::{Launch, Plan, Role};
 pub use prepared::PreparedMatrix;
 #[doc(hidden)]

@@ -99,14 +99,14 @@ impl Drop for HostMemory {
 
 /// So many values. Everything whose size grows with a problem is allocated by this or by [`reserved`]: a `vec!` ends the process
 /// where there is no memory.
-pub(crate) fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
+pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
     let mut values = reserved(len)?;
     values.resize(len, value);
     Ok(values)
 }
 
 /// Room for so many values.
-pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
+pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     may_fail(|| values.try_reserve_exact(len))
         .map_err(|_| out_of_memory(len as u64 * size_of::<T>() as u64))?;

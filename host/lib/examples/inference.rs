@@ -2,16 +2,17 @@
 //! `Y = gelu(X W1 + b1) W2 + b2` for each sequence X.
 //!
 //! ```console
-//! $ cargo run -p host --example inference              # 4 sequences of 32 tokens, 64 -> 256 -> 64
-//! $ cargo run -p host --example inference -- 8 128 768
+//! $ cargo run -p gpu-gemm --example inference              # 4 sequences of 32 tokens, 64 -> 256 -> 64
+//! $ cargo run -p gpu-gemm --example inference -- 8 128 768
 //! ```
 
 use std::env;
 
-use host::{
+use gpu_gemm::{
     Activation, Batch, BatchMut, Bias, Buffer, Device, Error, Gemm, Matrix, Result, Stream,
-    operands,
 };
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// The weights of a feed-forward network, on a device.
 pub struct FeedForward {
@@ -28,9 +29,9 @@ impl FeedForward {
         let layer = |seed, rows: usize, cols: usize| -> Result<_> {
             // So that sums of `rows` products stay near 1.
             let scale = 1.0 / (rows as f32).sqrt();
-            let weights = operands::normal(seed, rows * cols)?;
+            let weights = random(seed, rows * cols);
             let weights = weights.into_iter().map(|x| x * scale).collect::<Vec<_>>();
-            let bias = operands::normal(seed + 1, cols)?;
+            let bias = random(seed + 1, cols);
             Ok((Matrix::from_row_major(device, rows, cols, &weights)?, device.upload(&bias)?))
         };
         Ok(FeedForward { up: layer(1, width, hidden)?, down: layer(3, hidden, width)? })
@@ -102,10 +103,16 @@ fn gelu(x: f64) -> f64 {
     x * (1.0 + sum * std::f64::consts::FRAC_2_SQRT_PI) / 2.0
 }
 
+/// Numbers from [-1, 1), the same for the same seed.
+fn random(seed: u64, len: usize) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(|_| rng.random_range(-1.0..1.0)).collect()
+}
+
 /// A batch through a random network; the largest error against float64.
 pub fn run(device: &Device, [count, tokens, width]: [usize; 3]) -> Result<f64> {
     let network = FeedForward::random(device, width)?;
-    let input = operands::normal(5, count * tokens * width)?;
+    let input = random(5, count * tokens * width);
     let on_device = device.upload(&input)?;
     let stream = device.stream()?;
     let output = network.forward(&stream, &on_device, (count, tokens))?.to_vec()?;

@@ -47,7 +47,7 @@ pub fn multiply(
 ///
 /// # Errors
 /// [`Error::Argument`], as [`multiply`].
-pub(crate) fn shape_of(
+pub fn shape_of(
     entry: &'static Entry,
     a: &Matrix<f32>,
     b: &Matrix<f32>,
@@ -56,13 +56,11 @@ pub(crate) fn shape_of(
     dense_shape(entry.name(), a, b, c)
 }
 
-/// The same for a product that is known as `who`.
-pub(crate) fn dense_shape(
-    who: &str,
-    a: &Matrix<f32>,
-    b: &Matrix<f32>,
-    c: &Matrix<f32>,
-) -> Result<Shape> {
+/// The same for a product that errors call `who`.
+///
+/// # Errors
+/// [`Error::Argument`], as [`multiply`].
+pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>) -> Result<Shape> {
     for (name, matrix) in [("A", a), ("B", b), ("C", c)] {
         if !matrix.is_dense_row_major() {
             let (layout, leading) = (matrix.layout(), matrix.leading_dimension());
@@ -98,16 +96,7 @@ pub fn multiply_views(
     c: BufferViewMut<f32>,
 ) -> Result<()> {
     let product = of_views(entry)?;
-    for (name, len, rule, needed) in [
-        ("a", a.len(), "m * k", shape.a_len()),
-        ("b", b.len(), "k * n", shape.b_len()),
-        ("c", c.len(), "m * n", shape.c_len()),
-    ] {
-        if len != needed {
-            let limit = format!("must be {rule} = {needed} for {shape}");
-            return Err(Error::argument(format!("{name}.len()"), len, limit));
-        }
-    }
+    shape.check_lens([a.len(), b.len(), c.len()])?;
     execute::dense::<f32, f32>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 

@@ -1,10 +1,10 @@
 //! The first product: matrices of this machine's memory in, and out.
 //!
 //! ```console
-//! $ cargo run -p host --example first_product
+//! $ cargo run -p gpu-gemm --example first_product
 //! ```
 
-use host::{Device, Gemm, Result, SliceView, SliceViewMut};
+use gpu_gemm::{Device, Gemm, Result, SliceView, SliceViewMut};
 
 /// C = A B and C = A B / 2 + C, by slices.
 pub fn products(device: &Device) -> Result<[Vec<f32>; 2]> {

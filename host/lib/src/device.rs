@@ -262,9 +262,22 @@ impl Device {
         }
     }
 
-    /// A GPU's identity as NVML knows it: `GPU-8c1e...`.
+    /// Makes a GPU's context current on the calling thread, for calls of the driver or of NVIDIA's libraries that this library does
+    /// not make itself. For the CPU there is nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
     #[cfg(feature = "cuda")]
-    pub(crate) fn uuid(&self) -> Option<String> {
+    pub fn make_current(&self) -> Result<()> {
+        match &*self.0 {
+            Kind::Cpu(_) => Ok(()),
+            Kind::Cuda(gpu) => gpu.context.make_current(),
+        }
+    }
+
+    /// A GPU's identity as NVML knows it: `GPU-8c1e...`. `None` for the CPU.
+    #[cfg(feature = "cuda")]
+    pub fn uuid(&self) -> Option<String> {
         match &*self.0 {
             Kind::Cpu(_) => None,
             Kind::Cuda(gpu) => Some(gpu.context.properties().uuid.clone()),

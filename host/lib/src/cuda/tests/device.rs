@@ -1,11 +1,11 @@
 //! The layer on a real device: what only NVIDIA's driver and a GPU can answer. Without a device each of
 //! these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
 
-use super::*;
-use crate::{
-    product::{find, multiply},
-    timing::Operands,
+use super::{
+    boxes::{SHAPE, bind},
+    *,
 };
+use crate::product::{find, multiply};
 use fake::on_machine;
 use simt::device::TensorDescription;
 
@@ -342,13 +342,12 @@ on_machine! {
         use crate::{
             Device, Layout, Shape,
             blocks::{BlockPlan, Dense, Job, Product, Transposed},
-            operands::uniform,
         };
         if device().is_none() {
             return;
         }
         let (m, n, k) = (1200, 1100, 700);
-        let [a, b, c] = [(1, k * m), (2, k * n), (3, m * n)].map(|(seed, len)| uniform(seed, len).unwrap());
+        let [a, b, c] = [(1, k * m), (2, k * n), (3, m * n)].map(|(seed, len)| uniform(seed, len));
         let a = Dense::new(k, m, Layout::RowMajor, &a[..]).unwrap();
         let b = Dense::new(k, n, Layout::ColMajor, &b[..]).unwrap();
         let c = Dense::new(m, n, Layout::ColMajor, &c[..]).unwrap();
@@ -394,16 +393,16 @@ on_machine! {
         }
         let device = crate::Device::cuda(0).unwrap();
         let crate::device::Kind::Cuda(gpu) = &*device.0 else { panic!("not a GPU") };
-        let (shape, entry) = (crate::Shape::new(64, 64, 64).unwrap(), find("tiled16").unwrap());
-        let mut operands = Operands::new(&device, shape, 1).unwrap();
+        let entry = find("tiled16").unwrap();
+        let [a_matrix, b_matrix, mut c_matrix] = square_matrices(&device, 64);
         let stream = device.stream().unwrap();
-        multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
+        multiply(&stream, entry, &a_matrix, &b_matrix, &mut c_matrix).unwrap();
 
         // The same launch with its arguments at hand: the context made current, and cuLaunchKernel.
         let function = gpu.function(entry.declaration(), &entry.constants).unwrap();
         let raw_stream = Stream::new(&gpu.context).unwrap();
         let [mut m, mut n, mut k] = [64u32; 3];
-        let matrices = [&operands.a, &operands.b, &operands.c];
+        let matrices = [&a_matrix, &b_matrix, &c_matrix];
         let [mut a, mut b, mut c] = matrices.map(|matrix| matrix.buffer().address());
         let mut params: [*mut c_void; 6] = [
             (&raw mut m).cast(),
@@ -429,17 +428,18 @@ on_machine! {
                 unsafe { function.launch(&raw_stream, &config, &mut params) }.unwrap();
             }));
             product.push(time(&mut || {
-                multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
+                multiply(&stream, entry, &a_matrix, &b_matrix, &mut c_matrix).unwrap();
             }));
             // With the choice of a kernel, scalars, and the matrices' other streams looked at.
             general.push(time(&mut || {
-                let (a, b, c) = (operands.a.view(), operands.b.view(), operands.c.view_mut());
+                let (a, b, c) = (a_matrix.view(), b_matrix.view(), c_matrix.view_mut());
                 crate::Gemm::new().alpha(2.0).launch(&stream, a, b.t(), c).unwrap();
             }));
         }
-        let medians =
-            [raw, product, general].map(|times| crate::timing::Summary::of(&times).median);
-        let [raw, product, general] = medians;
+        let [raw, product, general] = [raw, product, general].map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
         println!(
             "\nhost time at 64x64x64: raw launch {raw:.2} us, product::multiply {product:.2} us, \
              Gemm {general:.2} us"

@@ -100,11 +100,8 @@ impl Device {
         const { assert!(size_of::<T>() > 0, "an element of no bytes") };
         let limit = isize::MAX as usize / size_of::<T>();
         if len > limit {
-            return Err(Error::argument(
-                "len",
-                len,
-                format!("a buffer has at most {limit} elements"),
-            ));
+            let limit = format!("a buffer has at most {limit} elements");
+            return Err(Error::argument("len", len, limit));
         }
         let bytes = len * size_of::<T>();
         let storage = match &*self.0 {
@@ -208,12 +205,12 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// All of it.
-    pub(crate) fn all(&self) -> BufferView<'_, T> {
+    pub fn all(&self) -> BufferView<'_, T> {
         BufferView { buffer: self, start: 0, len: self.len }
     }
 
     /// All of it, to be written.
-    pub(crate) fn all_mut(&mut self) -> BufferViewMut<'_, T> {
+    pub fn all_mut(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { start: 0, len: self.len, buffer: self }
     }
 
@@ -401,8 +398,11 @@ impl<'a, T: Pod> BufferView<'a, T> {
         BufferView { len: self.len.min(len), ..self }
     }
 
-    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
-    pub(crate) fn address_on(&self, stream: &Stream) -> Result<*const T> {
+    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn address_on(&self, stream: &Stream) -> Result<*const T> {
         self.buffer.read_on(stream)?;
         Ok(self.address())
     }
@@ -474,8 +474,11 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
         BufferView { start: self.start, len: self.len, buffer: self.buffer }
     }
 
-    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
-    pub(crate) fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
+    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
         self.buffer.written_on(stream)?;
         Ok(self.address())
     }

@@ -1,7 +1,7 @@
 //! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies: the stream itself, or one that
 //! [checks](checked) it.
 
-pub(crate) mod checked;
+pub mod checked;
 mod matrices;
 mod prepare;
 

@@ -6,7 +6,7 @@ use std::{env, error::Error, fmt::Write, fs, path::Path};
 const DECLARATION: &str = "simt.kernel name=";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new("../gpu/ptx");
+    let folder = Path::new("../../gpu/ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
     let (mut packed, mut index) = (Vec::new(), String::new());
     for target in ["sm_80", "sm_90a"] {

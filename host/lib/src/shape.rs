@@ -68,6 +68,24 @@ impl Shape {
         self.m() * self.n()
     }
 
+    /// Checks that dense matrices A, B and C have these numbers of elements.
+    ///
+    /// # Errors
+    /// [`Error::Argument`], naming the length that differs.
+    pub(crate) fn check_lens(self, [a, b, c]: [usize; 3]) -> Result<()> {
+        for (name, len, rule, needed) in [
+            ("a", a, "m * k", self.a_len()),
+            ("b", b, "k * n", self.b_len()),
+            ("c", c, "m * n", self.c_len()),
+        ] {
+            if len != needed {
+                let limit = format!("must be {rule} = {needed} for {self}");
+                return Err(Error::argument(format!("{name}.len()"), len, limit));
+            }
+        }
+        Ok(())
+    }
+
     /// The same with another k.
     pub(crate) fn with_k(self, k: u32) -> Self {
         Shape { k, ..self }

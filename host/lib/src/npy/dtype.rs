@@ -8,7 +8,6 @@ use crate::buffer::Pod;
 
 /// What a file gives an element: IEEE's binary16, binary32 or binary64, or a bfloat16. What is wider is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
 pub enum Dtype {
     /// NumPy's `float16`.
     F2,

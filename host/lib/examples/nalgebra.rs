@@ -1,10 +1,10 @@
 //! nalgebra's matrices as operands, without a copy on the way: they are column-major, and so are the products.
 //!
 //! ```console
-//! $ cargo run -p host --features nalgebra --example nalgebra
+//! $ cargo run -p gpu-gemm --features nalgebra --example nalgebra
 //! ```
 
-use host::{Device, Gemm, Result, SliceView};
+use gpu_gemm::{Device, Gemm, Result, SliceView};
 use nalgebra::DMatrix;
 
 /// A B, and A^T A, of nalgebra's matrices.

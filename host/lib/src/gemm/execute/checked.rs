@@ -48,16 +48,16 @@ fn choose(
 }
 
 /// Bytes of workspace of such a product; 0 where the kernel cannot compute it.
-pub(crate) fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
+pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
     choose(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
-/// Multiplies dense matrices on the CPU, in the clusters of an H200; persistent CTAs run as one cluster. C is row-major. What the workspace
-/// holds beside copies of operands is NaN. `options` are those of each launch.
+/// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent CTAs run as one cluster. C is row-major.
+/// What the workspace holds beside copies of operands is NaN. `options` are those of each launch.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that cannot compute it; those of a launch.
-pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
+/// [`Error::Argument`] for a matrix of another length or on a GPU, and for a kernel that cannot compute the product; those of a launch.
+pub fn multiply<'o, T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
     by_columns: [bool; 2],
@@ -65,6 +65,12 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
     mut c: BufferViewMut<O>,
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
+    shape.check_lens([a.len(), b.len(), c.len()])?;
+    for (name, on) in [("a", a.device()), ("b", b.device()), ("c", c.device())] {
+        if on.is_cuda() {
+            return Err(Error::argument(name, on.name(), "must be on the CPU device"));
+        }
+    }
     let (request, kernel, choice) = choose(entry, shape, by_columns)?;
     let task = Task::plain(request);
     let on = (&simt::cpu::LIMITS, 1);
@@ -184,4 +190,28 @@ fn is_padding(map: &Map, finding: &Finding) -> bool {
         && finding.kind == Kind::NeverRead
         && finding.detail.starts_with(&format!("{padding} of "))
         && finding.detail.ends_with(&format!("; element {len} is the first"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_of_other_lengths_are_refused() {
+        let entry = crate::product::find("tiled16").unwrap();
+        let (device, shape) = (Device::cpu(), Shape::new(5, 4, 3).unwrap());
+        for (wrong, expected) in [
+            ("a", "a.len() = 14: must be m * k = 15 for A 5x3 · B 3x4 = C 5x4"),
+            ("b", "b.len() = 11: must be k * n = 12 for A 5x3 · B 3x4 = C 5x4"),
+            ("c", "c.len() = 19: must be m * n = 20 for A 5x3 · B 3x4 = C 5x4"),
+        ] {
+            let len = |name, right| if name == wrong { right - 1 } else { right };
+            let [a, b, mut c] = [len("a", 15), len("b", 12), len("c", 20)]
+                .map(|len| device.zeros::<f32>(len).unwrap());
+            let error = multiply(entry, shape, [false; 2], [a.all(), b.all()], c.all_mut(), |_| {
+                Options::default()
+            });
+            assert_eq!(error.unwrap_err().to_string(), expected);
+        }
+    }
 }

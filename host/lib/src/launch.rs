@@ -6,7 +6,7 @@ mod halves;
 mod named;
 
 #[cfg(feature = "cuda")]
-use std::sync::Arc;
+use std::{ffi::c_void, sync::Arc};
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -92,6 +92,13 @@ impl Stream {
     /// The device that it belongs to.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The driver's handle, a `CUstream`, for libraries of NVIDIA's that are to run in this stream's order. `None` for the CPU. It is
+    /// valid while this stream lives.
+    #[cfg(feature = "cuda")]
+    pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
+        self.cuda.as_ref().map(|stream| stream.raw().cast())
     }
 
     /// The driver's stream, of a GPU.

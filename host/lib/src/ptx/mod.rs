@@ -49,7 +49,7 @@ pub static SM_90A: Ptx = Ptx { target: "sm_90a", files: files::SM_90A };
 pub static SM_80: Ptx = Ptx { target: "sm_80", files: files::SM_80 };
 
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
-static RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
+static RESOURCES: &str = include_str!("../../../../gpu/ptx/resources.tsv");
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
