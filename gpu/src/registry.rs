@@ -74,10 +74,10 @@ pub static DESIGNS: &[Design] = &[
     },
     Design {
         rung: Some(Rung {
-            idea: "no loop around a step of k, and 16 reads of B that do not wait for each other",
+            idea: "no loop around a k-step, and 16 reads of B that do not wait for each other",
             flop_per_byte: tile_ratio(16, 64),
         }),
-        ..lesson!(unrolled::unrolled, 16 x 64, "outer products, 16 steps of k unrolled")
+        ..lesson!(unrolled::unrolled, 16 x 64, "outer products, 16 k-steps unrolled")
     },
     Design {
         rung: Some(Rung {

@@ -258,7 +258,7 @@ impl Options {
         options.profile = self.profile;
         options.trace = self.trace.map(|[x, y]| [x, y, 0]);
         options.complete = true;
-        options.workers = Some(device.multiprocessors() as usize);
+        options.workers = Some(device.sms() as usize);
         options.cancel = Some(&INTERRUPTED);
         options.done = Some(gpu_gemm::progress::begin(config.blocks()));
         options

@@ -22,7 +22,7 @@ impl Roof {
         if let Some(properties) = device.cuda_properties() {
             return Roof::of_clocks(
                 properties.capability,
-                properties.multiprocessors,
+                properties.sms,
                 properties.clock_khz?,
                 properties.memory_clock_khz.zip(properties.memory_bus_bits),
             );
@@ -34,12 +34,11 @@ impl Roof {
     #[cfg(any(feature = "cuda", test))]
     fn of_clocks(
         capability: (u32, u32),
-        multiprocessors: u32,
+        sms: u32,
         clock_khz: u32,
         memory: Option<(u32, u32)>,
     ) -> Option<Roof> {
-        let gflops =
-            |each: u32| 2.0 * f64::from(each * multiprocessors) * f64::from(clock_khz) * 1e-6;
+        let gflops = |each: u32| 2.0 * f64::from(each * sms) * f64::from(clock_khz) * 1e-6;
         Some(Roof {
             fp32_gflops: gflops(fp32_lanes(capability)?),
             half_gflops: half_products(capability).map(gflops),
@@ -57,7 +56,7 @@ impl Roof {
     }
 }
 
-/// Multiply-adds of float32 that a multiprocessor begins in each clock: NVIDIA, *CUDA C++ Programming Guide*,
+/// Multiply-adds of float32 that an SM begins in each clock: NVIDIA, *CUDA C++ Programming Guide*,
 /// table "Throughput of Native Arithmetic Instructions".
 #[cfg(any(feature = "cuda", test))]
 fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
@@ -68,8 +67,8 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
-/// Multiply-adds of bfloat16, or of IEEE's binary16, that a multiprocessor's tensor cores do in each clock: NVIDIA, *A100 Tensor Core GPU
-/// Architecture* and *H100 Tensor Core GPU Architecture*, where peaks are divided by multiprocessors and clocks.
+/// Multiply-adds of bfloat16, or of IEEE's binary16, that an SM's tensor cores do in each clock: NVIDIA, *A100 Tensor Core GPU
+/// Architecture* and *H100 Tensor Core GPU Architecture*, where peaks are divided by SMs and clocks.
 #[cfg(any(feature = "cuda", test))]
 fn half_products(capability: (u32, u32)) -> Option<u32> {
     match capability {

@@ -168,7 +168,7 @@ fn nvidias_libraries_are_told_the_product() {
 /// The same of bf16 and f16: C is of the same, whose rounding its error shows, or of f32.
 #[test]
 fn nvidias_libraries_are_told_the_types() {
-    // (The fake driver knows no tensor copies, which rows of whole sixteen bytes would be taken by.)
+    // (The fake driver knows no TMA, which would take rows of whole sixteen bytes.)
     let sizes = "20,7x5x9,3*4x6x5,2*9";
     for (of, out_type, errors) in [
         ("bf16", "bf16", 5e-4..5e-3),

@@ -41,9 +41,9 @@ fn all_kernels_or_the_preferred_one() {
         kernels.iter().map(|object| object["kernel"].to_string()).collect::<Vec<_>>()
     };
     let (_, stdout, _) = finish(host(&["kernels", "--json"]));
-    // Of those by tensor copies some take an MN-major A, which it is not here.
+    // Of those by TMA some take an MN-major A, which it is not here.
     let products = objects(&stdout).into_iter().filter(|object| {
-        let by_copies = object["contract"] == "C = A B in f32 by tensor copies";
+        let by_copies = object["contract"] == "C = A B in f32 by TMA";
         object["contract"] == "C = A B" || by_copies && object["layout"] == "nn"
     });
     let all = products.map(|object| object["name"].to_string()).collect::<Vec<_>>();

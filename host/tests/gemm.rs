@@ -213,7 +213,7 @@ fn a_plan_reads_headers_alone() {
     assert_eq!((code, &*stderr), (0, ""), "{stdout}");
     for part in [
         "C = A B: 300000 x 500000, k 200000   computed in f32\n",
-        "\ndevice    cuda:0 (not looked at)\nplanned   for an H200, 132 multiprocessors (--on names another GPU)\n",
+        "\ndevice    cuda:0 (not looked at)\nplanned   for an H200, 132 SMs (--on names another GPU)\n",
         "\nkernel    ",
         "so reading takes least\n",
         " of 85899345920 bytes on the device",
@@ -242,7 +242,7 @@ fn a_plan_reads_headers_alone() {
     assert!(stdout.contains(auto), "{stdout}");
     assert_eq!(objects(&plan_on(&["--json"]))[0]["planned_for"], "h200");
     let stdout = plan_on(&["--on", "a30"]);
-    assert!(stdout.contains("\nplanned   for an A30, 56 multiprocessors\n"), "{stdout}");
+    assert!(stdout.contains("\nplanned   for an A30, 56 SMs\n"), "{stdout}");
     assert_eq!(objects(&plan_on(&["--on", "a30", "--json"]))[0]["planned_for"], "a30");
     let cpu = ["--on", "a30", "--device", "cpu"];
     let (code, stdout, stderr) = plan(&[&limit[..], &cpu].concat());

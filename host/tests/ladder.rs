@@ -335,7 +335,7 @@ fn the_toy_example_is_printed_by_running_it() {
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
     for name in ["tma_f32_64x64x64_nn", "gemm_f64_64x64x16", "mma_bf16_64x64x64"] {
         let quoted = format!("'{name}'");
-        let limit = "must be a kernel of f32 on CUDA cores, and not one by tensor copies";
+        let limit = "must be a kernel of f32 on CUDA cores, and not one by TMA";
         fails(host(&["explain", name]), 2, &[&quoted, limit, "not counted"]);
     }
     fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);

@@ -170,8 +170,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     ] {
         fails(host(&args(&[flag, value])), 2, &[flag, &format!("'{value}'"), limit]);
     }
-    let by_copies =
-        ["--kernel = tma_f32_64x64x64_nn", "tensor copies", "check --kernel tma_f32_64x64x64_nn"];
+    let by_copies = ["--kernel = tma_f32_64x64x64_nn", "TMA", "check --kernel tma_f32_64x64x64_nn"];
     fails(host(&args(&["--kernel", "tma_f32_64x64x64_nn"])), 2, &by_copies);
     let of_bf16 = [
         "--kernel = gemm_bf16_64x64x16: must be a kernel of f32",

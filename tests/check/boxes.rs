@@ -137,7 +137,7 @@ fn sixteen_of_64_columns(chunk: u32, mut y: Out<f32>) {
     for i in 0..32 {
         tile[i * 128 + t] = Bf16::from_f32(1.0);
     }
-    // Eight columns of a step of k.
+    // Eight columns of a k-step.
     let place = |chunk: usize| 4096 + t / 2 * 64 + ((chunk + t % 2) ^ (t / 2 % 8)) * 8;
     for i in 0..8 {
         tile[place(0) + i] = Bf16::from_f32(2.0);

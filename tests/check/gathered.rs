@@ -1,4 +1,4 @@
-//! Products of bf16 and f16 on tensor cores, of operands that warps gather: rows that begin anywhere, of any number and length,
+//! Products of bf16 and f16 on tensor cores, of operands that warps gather: unaligned rows, of any number and length,
 //! with NaN before, between and behind them.
 
 use gpu::{
@@ -44,7 +44,7 @@ struct Operand<T> {
     memory: Vec<Eight<T>>,
     start: usize,
     len: usize,
-    /// Between rows of A (columns of B), between steps of k, between matrices.
+    /// Between rows of A (columns of B), between k-steps, between matrices.
     strides: [usize; 3],
 }
 

@@ -1,5 +1,5 @@
 //! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for operands that
-//! lie either way and begin anywhere, of which nothing is read that does not belong to them.
+//! are K-major or MN-major and unaligned, of which nothing is read that does not belong to them.
 
 use std::{collections::HashSet, num::NonZeroU32};
 
@@ -367,7 +367,7 @@ fn of_tf32_no_bank_conflicts() {
     let sizes @ [m, n, k] = [128, 128, 64];
     for kernel @ (entry, product) in of_tf32() {
         let name = entry.name();
-        // The smaller tiles take rows that begin anywhere.
+        // The smaller tiles take unaligned rows.
         let copies = if product.tile() == [64, 64] { &[0, 2, 1][..] } else { &[0] };
         for &between in copies {
             for along in [[true, true], [true, false], [false, true], [false, false]] {

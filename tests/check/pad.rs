@@ -1,4 +1,4 @@
-//! The copies that are made for products by tensor copies: right and clean in every order, at any size, from rows that begin
+//! The copies that are made for products by TMA: right and clean in every order, at any size, from rows that start
 //! anywhere; and turning over costs no bank conflict.
 
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Products of slices, and the pass that cuts them: right and clean in every order, of tiles that are whole and not; and what
+//! Emulated fp32, and the pass that splits the operands: right and clean in every order, of tiles that are whole and not; and what
 //! slices are, to the bit.
 
 use gpu::{
@@ -57,7 +57,7 @@ fn products_are_clean_and_right() {
     }
 }
 
-/// What is doubted is computed again without a race, and right: a few of a warp's elements, many of them, all; numbers of all sizes,
+/// What is uncertain is recomputed without a race, and right: a few of a warp's elements, many of them, all; numbers of all sizes,
 /// infinities and NaN, zeros that nobody doubts beside them; of tiles whole and not.
 #[test]
 fn doubted_elements_are_clean_and_right() {

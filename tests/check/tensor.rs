@@ -1,4 +1,4 @@
-//! The products by tensor copies: right and clean in every order, for each way in which operands lie, for tiles that are
+//! The products by TMA: right and clean in every order, for each layout of the operands, for tiles that are
 //! whole and not, with k split over clusters and not.
 
 use gpu::{
@@ -38,7 +38,7 @@ fn products() -> Vec<Kernel> {
 #[repr(align(16))]
 struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
 
-/// A batch of matrices whose rows lie along `inner`, padded to multiples of four elements; where they may begin anywhere, by
+/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four elements; where they may be unaligned, by
 /// three elements.
 struct Operand {
     values: Vec<Four>,

@@ -20,7 +20,7 @@ use tests::{
 
 use self::operand::{Beside, INTEGERS, Operand, integer};
 
-/// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
+/// Tile shapes, times layouts of the operands, and two of an A with unaligned rows: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
 const TEXTS: usize = 9 * 4 + 2;
 
@@ -185,7 +185,7 @@ impl<T: Number, O: Number> Given<T, O> {
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
-        // Where rows begin anywhere, nobody reads what lies between those of an operand.
+        // Where rows are unaligned, nobody reads what lies between those of an operand.
         let of_classes = case.1.variant.access.classes() > 1;
         options.complete = self.problem.n.is_multiple_of(8) && !of_classes;
         let config = self.config(case, work);
@@ -213,7 +213,7 @@ fn integers_are_exact<T: Number>(turns: &mut Turns) {
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
             ([128, 256, 192], 1, (1.0, 0.0), false),
-            // Rows of C that begin anywhere, in tiles that are whole and not.
+            // Unaligned rows of C, in tiles that are whole and not.
             ([200, 301, 64], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
         ];
@@ -244,7 +244,7 @@ fn integers_are_exact_whatever_way_operands_lie() {
 
 fn is_clean<T: Number, O: Number>(text: usize, order: Order, shape: [usize; 3], work: Work) {
     let case = cases::<T, O>()[text];
-    // Rows that begin anywhere are stored in a way of their own if there is nothing but the product.
+    // Unaligned rows are stored in a way of their own if there is nothing but the product.
     let full = shape[1].is_multiple_of(2);
     let scales = if full { (2.0, 1.0) } else { (2.0, 0.0) };
     let given = Given::<T, O>::new(case, shape, scales, full, (integer, INTEGERS));

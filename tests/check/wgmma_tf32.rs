@@ -260,7 +260,7 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([260, 132, 130], 1, (1.0, 0.0), false),
             ([130, 300, 280], 3, (2.0, -1.0), false),
             ([256, 128, 96], 1, (1.0, 0.0), false),
-            // C's rows begin anywhere.
+            // C's rows are unaligned.
             ([261, 133, 40], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
             ([3, 70, 300], 1, (2.0, 1.0), true),
@@ -282,7 +282,7 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
     }
 }
 
-/// Where rows begin anywhere, what lies before a row's first step is the end of the row before.
+/// Where rows are unaligned, what lies before a row's first step is the end of the row before.
 #[test]
 fn what_is_no_part_of_a_row_may_be_infinite() {
     let Some(_note) = once("check::wgmma_tf32::what_is_no_part_of_a_row_may_be_infinite", SOURCES)
@@ -307,7 +307,7 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
     }
 }
 
-/// As many parts as there are rows or not, one of them without a step of k; more stages than the ring has.
+/// As many parts as there are rows or not, one of them without a k-step; more stages than the ring has.
 #[test]
 fn blocks_of_a_cluster_split_k() {
     let Some(_note) = once("check::wgmma_tf32::blocks_of_a_cluster_split_k", SOURCES) else {
@@ -366,7 +366,7 @@ fn accesses_are_as_few_as_can_be() {
     for case in cases() {
         let splits = case.1.most_splits > 1;
         for n in [128, 133] {
-            // Of rows that begin anywhere some are cleared before.
+            // Of unaligned rows some are cleared before.
             let k = if is_of_classes(&case) { 67 } else { 64 };
             let shape = if splits { [40, n, k] } else { [300, n, k] };
             let given = Given::new(case, shape, (1.0, 0.0), false, integer);

@@ -11,7 +11,7 @@
 //! | `places` | leading dimensions, any strides, any distance from a 16-byte boundary |
 //! | `wide` | strides beyond 2^31, more rows and products than one launch has |
 //! | `scalars` | alpha and beta: what is not read, and what stays |
-//! | `sliced` | factors that are cut into slices: every way to lie, special values, errors |
+//! | `sliced` | operands that are split into slices: every layout, special values, errors |
 //! | `sliced_f16` | factors that are cut into scaled slices of f16: numbers of all sizes, sums to the bit |
 //! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
 //! | `epilogue` | bias and activation |
@@ -21,7 +21,7 @@
 //! | `overlap` | C and what is read in one memory |
 //! | `memory` | memory that runs out |
 //! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
-//! | `tensor` | products by tensor copies: operands as they take them, k split over clusters |
+//! | `tensor` | products by TMA: operands as they take them, k split over clusters |
 //! | `tf32` | factors that may be rounded to tf32 |
 //! | `threads` | from several threads at once |
 //! | `algebra` | what holds of products whatever the numbers |

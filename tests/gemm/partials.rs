@@ -10,7 +10,7 @@ use tests::{
     passed::once,
 };
 
-/// Sizes, and the numbers of partial products: a last range that is whole, that is short, and that is one step of k; one element of C;
+/// Sizes, and the numbers of partial products: a last range that is whole, that is short, and that is one k-step; one element of C;
 /// more columns than a block adds.
 const CASES: [([usize; 3], &[u32]); 5] = [
     ([7, 5, 512], &[2, 4, 8]),

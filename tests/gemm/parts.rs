@@ -18,10 +18,10 @@ fn by_every_number_of_parts<T: Number>() -> usize {
         let mut bench = Bench::<T>::new(&device);
         for kernel in &designs {
             let [rows, cols, steps] = kernel.product.variant.tile.map(|size| size as usize);
-            // A whole tile, and a stage for each block, but for the last two's; of more products than there are multiprocessors, else the
+            // A whole tile, and a stage for each block, but for the last two's; of more products than there are SMs, else the
             // blocks would have more shared memory than they declare.
             let [m, n, k] = [rows, cols, 6 * steps + 8];
-            let products = device.multiprocessors() as usize + 1;
+            let products = device.sms() as usize + 1;
             let data = Data::exact(k);
             let [a_by_columns, b_by_columns] = kernel.product.by_columns();
             let place = |size: (usize, usize), by_columns: bool| {

@@ -68,7 +68,7 @@ fn edges_of_tiles() {
     shapes("shapes::edges_of_tiles", shapes_of.into_iter().flat_map(|(tile, k)| around(tile, k)));
 }
 
-/// A phase takes 8 or 16 steps of k: the last may be nearly empty, nearly full or full, and there are two buffers.
+/// A phase takes 8 or 16 k-steps: the last may be nearly empty, nearly full or full, and there are two buffers.
 #[test]
 fn edges_of_phases() {
     let Some(_note) = once("gemm::shapes::edges_of_phases", crate::SOURCES) else { return };

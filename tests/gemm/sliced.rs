@@ -1,4 +1,4 @@
-//! Factors of f32 that are cut into slices: operands that lie any way, numbers of every size, and that sums are as
+//! Operands of f32 that are split into slices: every layout, numbers of every size, and that sums are as
 //! accurate as they are said to be.
 
 use gpu::{kernels::emulated::two_widths::wide_tiles_across, registry::Scheme};
@@ -14,7 +14,7 @@ use tests::{
     passed::once,
 };
 
-/// The kernels of such a tile; each with whether A, and B, lie along k.
+/// The kernels of such a tile; each with whether A, and B, are K-major.
 fn kernels() -> Vec<(&'static str, [bool; 2])> {
     let kernels = f32::kernels().filter(|kernel| kernel.entry.is_emulated());
     let kernels = kernels.map(|kernel| (kernel.entry.name(), kernel.product.variant.k_major()));
@@ -166,7 +166,7 @@ fn every_way_to_lie() {
 
 /// A size of C, not whole tiles, at which that device has such tiles of two widths: so many wide ones across at least.
 pub(super) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
-    let clusters = (device.multiprocessors() / 2).max(1) as usize;
+    let clusters = (device.sms() / 2).max(1) as usize;
     let sizes = [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));
     let mut sizes = sizes.map(|(down, wide)| (256 * down - 30, 192 * wide + 77));
     let size = sizes.find(|&(m, n)| {
@@ -460,14 +460,14 @@ fn slices(x: f32) -> [f32; 3] {
     })
 }
 
-/// The sum of slices' products, in that order within `together` steps of k, before they are promoted.
+/// The sum of slices' products, in that order within `together` k-steps, before they are promoted.
 fn sum_of_slices(a: &[f32], b: &[f32], order: &[(usize, usize)], together: usize) -> f32 {
     let mut master = 0.0;
     for (a, b) in a.chunks(together).zip(b.chunks(together)) {
         let [a, b] = [a, b].map(|of| of.iter().map(|x| slices(*x)).collect::<Vec<_>>());
         let plane = |of: &[[f32; 3]], s: usize| of.iter().map(|x| x[s]).collect::<Vec<_>>();
         let mut sum = 0.0;
-        // Of every 64 steps of k all products, as the kernel's stages have them.
+        // Of every 64 k-steps all products, as the kernel's stages have them.
         for (a, b) in a.chunks(64).zip(b.chunks(64)) {
             for &(s, t) in order {
                 let (a, b) = (plane(a, s), plane(b, t));

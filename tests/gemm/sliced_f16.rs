@@ -90,7 +90,7 @@ fn wide_numbers() {
     counted("sliced_f16::wide_numbers", count / devices().len());
 }
 
-/// A row's (column's) slices, of patches of [`PATCH_COLS`] steps of k whose numbers are scaled by 2 to so much.
+/// A row's (column's) slices, of patches of [`PATCH_COLS`] k-steps whose numbers are scaled by 2 to so much.
 fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     let cut = |(p, x): (usize, &f32)| {
         let scaled = x * 2f32.powi(-exponents[p / PATCH_COLS]);
@@ -113,7 +113,7 @@ fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     (0..k).step_by(PATCH_COLS).map(patch).collect()
 }
 
-/// The sum of the products of slices, in that order within 64 steps of k, promoted after `together` steps: times the scale's
+/// The sum of the slices' products, in that order within 64 k-steps, promoted after `together` steps: times the scale's
 /// power of two, and times `more`.
 fn sum(
     [a, b]: [&[Vec<f32>; 2]; 2],
@@ -456,7 +456,7 @@ fn all_within_the_bound(
     }
 }
 
-/// Each block has several tiles, of which some are doubted and some are not, and of those by two of four warps: a warp's part that is
+/// Each block has several tiles, of which some are uncertain and some are not, and of those by two of four warps: a warp's part that is
 /// not is written while the next tile is multiplied already, others before.
 #[test]
 fn some_tiles_are_doubted() {
@@ -468,11 +468,11 @@ fn some_tiles_are_doubted() {
     const TILE: usize = 128;
     let mut count = 0;
     for device in devices() {
-        let blocks = device.multiprocessors() as usize;
+        let blocks = device.sms() as usize;
         let n = 3 * blocks * TILE;
         let mut random = Random::new(9);
         let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
-        // Half of the rows have nothing of the first step of k.
+        // Half of the rows have nothing of the first k-step.
         let mut a = (0..M * K).map(|_| uniform()).collect::<Vec<_>>();
         (0..M / 2).for_each(|row| a[row * K] = 0.0);
         let mut doubted = 0;
@@ -504,7 +504,7 @@ fn some_tiles_are_doubted() {
     counted("sliced_f16::some_tiles_are_doubted", count / devices().len());
 }
 
-/// Scales at the ends of what an f32 holds: what cannot be relied on is doubted also where the last steps' part of a sum, times their
+/// Scales at the ends of what an f32 holds: what cannot be relied on is uncertain also where the last steps' part of a sum, times their
 /// factor, is infinite, or so small that a question asked by dividing would have come out as zero.
 #[test]
 fn scales_at_the_ends() {

@@ -1,4 +1,4 @@
-//! Products by tensor copies: operands as they take them, of any size, with k split over clusters; and what is refused.
+//! Products by TMA: operands as they take them, of any size, with k split over clusters; and what is refused.
 //! (In the other tests they take every case that they can.)
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use tests::{
     passed::once,
 };
 
-/// The kernels that neither round factors nor cut them, each with whether A lies along k, and B along n.
+/// The kernels that neither round operands nor split them, each with whether A is K-major, and B N-major.
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     let of_tma = f32::kernels().filter(|kernel| kernel.product.variant.family == Family::Tma);
     of_tma.map(|kernel| {
@@ -30,7 +30,7 @@ fn is_whole(name: &str) -> bool {
     [rows, cols] == [128, 128]
 }
 
-/// A matrix that lies along its rows or columns, which begin at multiples of sixteen bytes.
+/// A row-major or column-major matrix, whose rows or columns begin at multiples of sixteen bytes.
 fn place((rows, cols): (usize, usize), by_rows: bool) -> Place {
     let (order, run) = if by_rows { (Order::Rows, cols) } else { (Order::Columns, rows) };
     Place::padded((rows, cols), order, run.next_multiple_of(4) - run)
@@ -173,7 +173,7 @@ fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
     takers
 }
 
-/// However A and B lie, and C: exchanged, copied, turned over, with all that changes with them.
+/// Every layout of A, B and C: exchanged, copied, transposed, with all that changes with them.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::tensor::every_way_to_lie", crate::SOURCES) else { return };
@@ -280,7 +280,7 @@ fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
                     }
                     let takers = takers.len();
                     let exchanged = usize::from(way.0 == way.1);
-                    // And of A along k and B along n the two whose A's rows may begin anywhere.
+                    // And of a K-major A and an N-major B the two whose A's rows may be unaligned.
                     let nn = if order == Order::Rows { (true, true) } else { (false, false) };
                     assert_eq!(takers, 11 + exchanged + 2 * usize::from(way == nn), "{case}");
                     count += 1;
@@ -302,7 +302,7 @@ fn every_way_to_lie_on_tensor_cores() {
     assert_eq!(every_way_on_tensor_cores::<F16>(false), count);
 }
 
-/// Rows, matrices and first elements that begin anywhere are copied to where tensor cores take them, if there is room; or
+/// Unaligned rows, matrices and first elements are copied to where tensor cores take them, if there is room; or
 /// gathered, by kernels with the second tiles' names.
 fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     let even = Request::dense(Shape::new(256, 512, 128).unwrap());
@@ -316,7 +316,7 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     // Rows of A have 129 elements; those of B, 512, are as they should be.
     let needed = 2 * 256 * 136;
     assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
-    // Without room an A may still begin anywhere, but no B along n.
+    // Without room an A may still be unaligned, but no N-major B.
     let little = Gemm::<T>::new().workspace_limit(needed - 1);
     let choice = little.choose(&odd, &Target::H200).unwrap();
     assert_eq!((choice.entry.name(), choice.workspace_bytes), (&*format!("{gathered}_nn"), 0));
@@ -326,7 +326,7 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
         let mut bench = Bench::<T>::new(&device);
         for (way, name) in WAYS.into_iter().flat_map(|way| {
             let letter = |is: bool, letters: [&'static str; 2]| letters[usize::from(is)];
-            // A row by row lies along k, B row by row along n.
+            // A row-major A is K-major, a row-major B N-major.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
             let kernels = [tiles, gathered].map(|tiles| format!("{tiles}_{name}"));
             kernels
@@ -364,7 +364,7 @@ fn rows_anywhere_on_tensor_cores() {
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
-/// Rows of an A along k that begin anywhere, in all eight ways, or sixteen, are taken without a copy: with rows of C that do, too,
+/// Unaligned rows of a K-major A, in all eight ways, or sixteen, are taken without a copy: with rows of C that do, too,
 /// and all that may be done to it.
 #[test]
 fn shifted_rows_on_tensor_cores() {
@@ -421,7 +421,7 @@ fn shifted_rows_on_tensor_cores() {
     counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
 }
 
-/// A B whose rows begin anywhere: half of its columns are copied before, the others beside the product of these. So large that
+/// A B whose rows are unaligned: half of its columns are copied before, the others beside the product of these. So large that
 /// there are more rounds of tiles than one; one after the other, since a product leaves the words as it found them. Rows that overlap, or
 /// are all one, are all copied before.
 #[test]
@@ -576,7 +576,7 @@ fn what_is_refused() {
         of(nn, &across(by_cols[0], by_rows[1]), h200),
         "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
     );
-    // What lies along neither side.
+    // What is contiguous along neither side.
     check(
         of(nn, &across([80, 2], by_rows[1]), h200),
         "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
@@ -593,7 +593,7 @@ fn what_is_refused() {
         of("tma_f32_64x64x64_tn", &across(by_cols[0], by_cols[1]), h200),
         "kernel = tma_f32_64x64x64_tn: takes B with its elements side by side along n",
     );
-    // One operand is turned over: B, the smaller one.
+    // One operand is transposed: B, the smaller one.
     let both_along_k = across(by_rows[0], by_cols[1]);
     check(of(nn, &both_along_k, h200), nn);
     let room = Gemm::new().workspace_limit(4 * 40 * 60 - 1);
@@ -601,7 +601,7 @@ fn what_is_refused() {
         refusal(room.kernel(nn), &both_along_k, h200),
         "kernel = tma_f32_128x128x32_nn: needs 9600 bytes of workspace, and may take 9599",
     );
-    // Operands whose rows begin anywhere are copied first, where there is room.
+    // Operands with unaligned rows are copied first, where there is room.
     let odd = Request::dense(Shape::new(100, 61, 41).unwrap());
     check(of(nn, &odd, h200), nn);
     let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);

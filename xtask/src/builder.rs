@@ -41,7 +41,7 @@ pub struct Target {
 impl Target {
     /// Ampere and, by the driver's own compiler, everything after it.
     pub const SM_80: Target = Target::new("sm_80", (7, 1));
-    /// Hopper and only Hopper, with its tensor copies and `wgmma`.
+    /// Hopper and only Hopper, with TMA and `wgmma`.
     pub const SM_90A: Target = Target::new("sm_90a", (8, 3));
 
     /// A GPU as rustc's `-Ctarget-cpu` names it, and the PTX version that its instructions need.

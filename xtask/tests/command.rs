@@ -430,13 +430,13 @@ fn what_is_to_be_tidied_is_listed() {
     assert!(git.unwrap().success());
     fs::create_dir_all(workspace.0.join("docs")).unwrap();
     fs::write(workspace.0.join("README.md"), "# A\n[a](docs/a)\n[b](#b)\n").unwrap();
-    fs::write(workspace.0.join("k.rs"), "// A step of k.\n").unwrap();
+    fs::write(workspace.0.join("k.rs"), concat!("// A step ", "of k.\n")).unwrap();
     let (code, stdout, stderr) = finish(&mut workspace.xtask(&["tidy"]));
     assert_eq!((code, &*stdout), (1, ""));
     for line in [
         "  README.md:2: the link `docs/a` leads to `docs/a`, which does not exist\n",
         "  README.md:3: `README.md` has no heading `#b`: it has a\n",
-        "  k.rs:1: `step of k` is retired: write `k-step` (docs/glossary.md)\n",
+        concat!("  k.rs:1: `step ", "of k` is retired: write `k-step` (docs/glossary.md)\n"),
     ] {
         assert!(stderr.contains(line), "{line}: {stderr}");
     }

@@ -11,9 +11,9 @@ use std::fmt;
 /// Threads of a warp, on every GPU.
 const WARP: u32 = 32;
 
-/// The resources of a streaming multiprocessor (SM).
+/// The resources of an SM (streaming multi-processor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Multiprocessor {
+pub struct Sm {
     /// 32-bit registers.
     pub registers: u32,
     /// The allocation unit of a warp's registers.
@@ -32,9 +32,9 @@ pub struct Multiprocessor {
     pub shared_reserved: u32,
 }
 
-impl Multiprocessor {
+impl Sm {
     /// Compute capability 8.0.
-    pub const SM_80: Multiprocessor = Multiprocessor {
+    pub const SM_80: Sm = Sm {
         registers: 65536,
         register_unit: 256,
         partitions: 4,
@@ -46,13 +46,13 @@ impl Multiprocessor {
     };
 
     /// Compute capability 9.0.
-    pub const SM_90: Multiprocessor = Multiprocessor { shared: 228 << 10, ..Multiprocessor::SM_80 };
+    pub const SM_90: Sm = Sm { shared: 228 << 10, ..Sm::SM_80 };
 
     /// The SM of a compute capability, given without the dot; `None` for an unknown one.
-    pub fn of(compute_capability: u32) -> Option<Multiprocessor> {
+    pub fn of(compute_capability: u32) -> Option<Sm> {
         match compute_capability {
-            80 => Some(Multiprocessor::SM_80),
-            90 => Some(Multiprocessor::SM_90),
+            80 => Some(Sm::SM_80),
+            90 => Some(Sm::SM_90),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl Occupancy {
 }
 
 /// The occupancy of `sm` by blocks like `block`.
-pub fn occupancy(sm: &Multiprocessor, block: &Block) -> Occupancy {
+pub fn occupancy(sm: &Sm, block: &Block) -> Occupancy {
     let warps = block.threads.div_ceil(WARP).max(1);
     let warp_registers =
         (block.registers.saturating_mul(WARP)).checked_next_multiple_of(sm.register_unit);
@@ -148,7 +148,7 @@ pub fn occupancy(sm: &Multiprocessor, block: &Block) -> Occupancy {
 mod tests {
     use super::*;
 
-    fn of(sm: &Multiprocessor, threads: u32, registers: u32, shared: u32) -> Occupancy {
+    fn of(sm: &Sm, threads: u32, registers: u32, shared: u32) -> Occupancy {
         occupancy(sm, &Block { threads, registers, shared })
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_tiled_product_fills_a_multiprocessor() {
         // As Nsight Compute reports it of `tiled16` on an H200: 8 blocks by warps, 8 by registers, 100 %.
         // (Its limit by shared memory is lower, 21: the driver gave shared memory 64 KiB, which is enough.)
-        let occupancy = of(&Multiprocessor::SM_90, 256, 32, 2048);
+        let occupancy = of(&Sm::SM_90, 256, 32, 2048);
         assert_eq!((occupancy.blocks, occupancy.warps, occupancy.percent()), (8, 64, 100.0));
         assert_eq!(occupancy.limited_by, Resource::Warps);
         let limits: Vec<_> = occupancy.limits.iter().filter_map(|(_, limit)| *limit).collect();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn each_resource_runs_out() {
-        let sm = &Multiprocessor::SM_80;
+        let sm = &Sm::SM_80;
         let limited = |threads, registers, shared| {
             let occupancy = of(sm, threads, registers, shared);
             (occupancy.limited_by, occupancy.blocks)
@@ -182,16 +182,16 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_no_block() {
-        assert_eq!(of(&Multiprocessor::SM_80, 1024, 255, 0).blocks, 0);
-        assert_eq!(of(&Multiprocessor::SM_80, 32, 16, 164 << 10).blocks, 0);
-        assert_eq!(of(&Multiprocessor::SM_90, 32, 16, 227 << 10).blocks, 1);
-        assert_eq!(of(&Multiprocessor::SM_90, 32, 16, u32::MAX).blocks, 0);
-        assert_eq!(of(&Multiprocessor::SM_90, u32::MAX, u32::MAX, 0).blocks, 0);
+        assert_eq!(of(&Sm::SM_80, 1024, 255, 0).blocks, 0);
+        assert_eq!(of(&Sm::SM_80, 32, 16, 164 << 10).blocks, 0);
+        assert_eq!(of(&Sm::SM_90, 32, 16, 227 << 10).blocks, 1);
+        assert_eq!(of(&Sm::SM_90, 32, 16, u32::MAX).blocks, 0);
+        assert_eq!(of(&Sm::SM_90, u32::MAX, u32::MAX, 0).blocks, 0);
     }
 
     #[test]
     fn other_architectures_are_not_guessed() {
-        assert_eq!(Multiprocessor::of(90), Some(Multiprocessor::SM_90));
-        assert_eq!(Multiprocessor::of(86), None);
+        assert_eq!(Sm::of(90), Some(Sm::SM_90));
+        assert_eq!(Sm::of(86), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The arithmetic of the lectures on tiling: what the width of a tile means for an SM.
 
-use crate::Multiprocessor;
+use crate::Sm;
 
 /// Bytes of an element.
 const ELEMENT: u64 = size_of::<f32>() as u64;
@@ -66,7 +66,7 @@ impl Held {
 }
 
 /// The blocks with such phases that an SM holds.
-pub fn held(sm: &Multiprocessor, phase: &Phase) -> Held {
+pub fn held(sm: &Sm, phase: &Phase) -> Held {
     let taken = phase.shared.saturating_add(sm.shared_reserved.into());
     let taken = taken.checked_next_multiple_of(sm.shared_unit.into()).unwrap_or(u64::MAX);
     let by_shared = u64::from(sm.shared) / taken.max(1);
@@ -79,9 +79,9 @@ pub fn held(sm: &Multiprocessor, phase: &Phase) -> Held {
 mod tests {
     use super::*;
 
-    /// The lectures' multiprocessor: 16 KiB of shared memory, 1536 threads. They name no other limit; eight blocks
+    /// The lectures' SM: 16 KiB of shared memory, 1536 threads. They name no other limit; eight blocks
     /// is what compute capability 2.x holds, whose 1536 threads these are.
-    const LECTURES: Multiprocessor = Multiprocessor {
+    const LECTURES: Sm = Sm {
         registers: 32768,
         register_unit: 64,
         partitions: 1,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn on_todays_multiprocessors_it_agrees_with_the_occupancy() {
-        for sm in [Multiprocessor::SM_80, Multiprocessor::SM_90] {
+        for sm in [Sm::SM_80, Sm::SM_90] {
             for width in [1, 8, 16, 32] {
                 let phase = phase(width);
                 let (threads, shared) = (phase.threads as u32, phase.shared as u32);

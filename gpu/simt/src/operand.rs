@@ -4,7 +4,7 @@
 //!   KMajor<DEPTH>    a row of A (a column of B) is DEPTH elements of k, side by side: a box of
 //!                    boxes::<ROWS, DEPTH, {2 * DEPTH}>, swizzled over its row
 //!   KMajor<DEPTH, 4> the same of tf32, whose elements have four bytes: boxes::<ROWS, DEPTH, {4 * DEPTH}>
-//!   MnMajor<DEPTH>   for each of DEPTH steps of k 64 rows of A (columns of B), side by side: a box of
+//!   MnMajor<DEPTH>   for each of DEPTH k-steps 64 rows of A (columns of B), side by side: a box of
 //!                    boxes::<DEPTH, 64, 128>; the next 64 are the next box
 //!   MnMajor<DEPTH, 32> the same of 16 alone: a box of boxes::<DEPTH, 16, 32>
 //!   EitherMajorA<DEPTH>, EitherMajorB<DEPTH>   KMajor or MnMajor, as a constant says when the kernel is loaded

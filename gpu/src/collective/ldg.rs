@@ -5,8 +5,8 @@
 //! it.
 //!
 //! ```text
-//!   K-major    a row is 64 steps of k of one row of A (column of B)      the next stage starts 64 elements further on
-//!   MN-major   a row is 64 rows of A (columns of B) of one step of k     ... 64 rows further down
+//!   K-major    a row is 64 k-steps of one row of A (column of B)      the next stage starts 64 elements further on
+//!   MN-major   a row is 64 rows of A (columns of B) of one k-step        ... 64 rows further down
 //! ```
 //!
 //! * **A warp** loads half a group. It issues its sixteen loads before it waits for one, and stores
@@ -37,11 +37,11 @@ pub struct Place {
     pub k_major: bool,
     /// Elements from one row of A (column of B) to the next.
     pub between_outer: u64,
-    /// Elements from one step of k to the next.
+    /// Elements from one k-step to the next.
     pub between_steps: u64,
     /// The product's first element.
     pub start: usize,
-    /// Rows of A (columns of B), and steps of k, of the whole operand.
+    /// Rows of A (columns of B), and k-steps, of the whole operand.
     pub count: (u32, u32),
     /// The first row of A (column of B) of the CTA's tile.
     pub outer: u32,

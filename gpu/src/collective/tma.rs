@@ -2,8 +2,8 @@
 //! widest span of the swizzle.
 //!
 //! ```text
-//!   K-major     k is contiguous (A row-major, B column-major): one box of TILE rows (columns of B) by BLOCK_K steps of k
-//!   MN-major    m is contiguous (n of B): boxes of BLOCK_K steps of k by BOX rows (columns of B), TILE / BOX of them
+//!   K-major     k is contiguous (A row-major, B column-major): one box of TILE rows (columns of B) by BLOCK_K k-steps
+//!   MN-major    m is contiguous (n of B): boxes of BLOCK_K k-steps by BOX rows (columns of B), TILE / BOX of them
 //! ```
 //!
 //! * **A cluster** may share an operand: each CTA copies a part of it to all (*multicast*).
@@ -35,7 +35,7 @@ pub const fn mn_span(tile: usize) -> usize {
     if tile < WGMMA_M { NARROW_SPAN } else { SPAN }
 }
 
-/// Steps of k, or rows (columns of B), of half a box of 16-bit elements.
+/// K-steps, or rows (columns of B), of half a box of 16-bit elements.
 const HALF_BOX: usize = BLOCK_K / 2;
 
 /// An operand that TMA copies.
@@ -49,14 +49,14 @@ pub trait TmaOperand {
     /// Rows of A (columns of B) that [`load`](Self::load) copies.
     const TILE: usize;
 
-    /// Steps of k of a stage.
+    /// K-steps of a stage.
     const BLOCK_K: usize;
 
     /// Alignment classes. The rows of a tile are of one class, and this many rows apart in the
     /// matrix.
     const CLASSES: usize = 1;
 
-    /// The shift of a class: steps of k that its copies start before the first one. All rows of a
+    /// The shift of a class: k-steps that its copies start before the first one. All rows of a
     /// class have the same.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(_: &GemmParams, _class: u32) -> u32 {
@@ -85,7 +85,7 @@ pub trait TmaOperand {
 
     /// Issues the copies of a stage to element `at` and those after it, for each of the `BLOCKS`
     /// CTAs of the cluster. `outer` is the first row of A (column of B) of its class, `p` the first
-    /// step of k.
+    /// k-step.
     fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Self::Element>,
@@ -139,7 +139,7 @@ pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, co
 /// [`Tma`] of 16-bit elements.
 pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
-/// [`WholeBoxes`], with half boxes: half the steps of k if MN-major, else half the rows (columns of
+/// [`WholeBoxes`], with half boxes: half the k-steps if MN-major, else half the rows (columns of
 /// B). So tiles of several widths have the same tensor map, and each of two CTAs can copy one and a
 /// half boxes.
 pub struct HalfBoxes<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
@@ -211,7 +211,7 @@ impl<T: Factor, L: Layout, const TILE: usize> HalfBoxes<T, L, TILE> {
         HalfBoxes(*map, PhantomData)
     }
 
-    /// Issues the copies of half the steps of k of an MN-major operand: `boxes` half boxes.
+    /// Issues the copies of half the k-steps of an MN-major operand: `boxes` half boxes.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load_half<const BLOCKS: usize>(

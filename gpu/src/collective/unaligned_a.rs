@@ -11,7 +11,7 @@
 //!   class 2   rows 2, 10, ...      k:     *  *  0  1  2  3  4  5 | 6  7 ...       shift 2
 //! ```
 //!
-//! All rows of a tile are of one class. Its stages start `shift` steps of k early. So do those of
+//! All rows of a tile are of one class. Its stages start `shift` k-steps early. So do those of
 //! B, where TMA fills in zeros before step 0. `*` is the end of the row before. It may be infinite,
 //! so B's zeros do not suffice: the first stage of a tile is cleared in shared memory.
 //!

@@ -3,5 +3,5 @@
 /// Rows of A of a `wgmma` instruction, and so of a warpgroup.
 pub const WGMMA_M: usize = 64;
 
-/// Steps of k of a pipeline stage: 128 bytes, the widest span of the swizzle.
+/// K-steps of a pipeline stage: 128 bytes, the widest span of the swizzle.
 pub const BLOCK_K: usize = 64;

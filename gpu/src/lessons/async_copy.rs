@@ -1,6 +1,6 @@
 //! Asynchronous copies: tiles go from global to shared memory by themselves, two phases ahead.
 //!
-//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 steps of k, as in
+//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, as in
 //!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two on their way.
 //! * **A thread** computes 8 x 16 elements of C. It begins its copies and goes on; no element of A or B passes
 //!   through its registers on the way to shared memory.
@@ -32,7 +32,7 @@ struct Copies {
     /// Their places in a tile, `ROWS * DEPTH / THREADS` of them, 32 words apart; whether A has these rows.
     to_a: usize,
     rows_inside: [bool; ROWS * DEPTH / THREADS],
-    /// The step of k that they belong to.
+    /// The k-step that they belong to.
     p_a: u32,
     /// The same for its two groups of four elements of B, which are four rows apart.
     from_b: usize,

@@ -1,12 +1,12 @@
 //! Outer products: an element of B in a register meets a column of A's tile.
 //!
-//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 steps of k. In each phase it
+//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 k-steps. In each phase it
 //!   loads a 16 x 16 tile of A into shared memory.
-//! * **A thread** computes a column of 16 elements of that tile of C, in registers. For each step of k it reads
+//! * **A thread** computes a column of 16 elements of that tile of C, in registers. For each k-step it reads
 //!   one element of B from global memory, and 16 of A's tile, which all its warp reads at once.
 //!
 //! ```text
-//!                                 64                    for each of 16 steps of k:
+//!                                 64                    for each of 16 k-steps:
 //!                       16  +-----------+
 //!                           |     b     |                 the 16 elements of a column of A's tile
 //!            16             +-----------+                 times one element b of B
@@ -25,7 +25,7 @@ use super::{device::*, tile::element_or_zero};
 pub const ROWS: usize = 16;
 /// Columns of a block's tile of C: one a thread.
 pub const COLS: usize = 64;
-/// Steps of k in a phase.
+/// K-steps in a phase.
 pub const DEPTH: usize = 16;
 /// Words from one column of A's tile to the next. With 16 the sixteen columns that a warp stores into would
 /// begin in two banks; with 20 they begin in eight, and rows stay aligned to 128 bits.

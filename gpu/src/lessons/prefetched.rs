@@ -1,6 +1,6 @@
 //! Two buffers: the next tile of A is on its way while this one is used.
 //!
-//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 steps of k, as in
+//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 k-steps, as in
 //!   [`unrolled`](super::unrolled). It holds two tiles of A, this phase's and the next one's.
 //! * **A thread** computes a column of 16 elements of C. It reads its part of the next tile into registers,
 //!   multiplies, and only then stores what has come in the meantime into the other buffer.
@@ -32,7 +32,7 @@ pub fn prefetched(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let tx = thread::thread_idx_x() as usize;
     let first_row = thread::block_idx_y() as usize * ROWS;
     let col = thread::block_idx_x() as usize * COLS + tx;
-    // This thread's i-th element of a tile of A: its row, and its step of k.
+    // This thread's i-th element of a tile of A: its row, and its k-step.
     let place = |i: usize| (tx / DEPTH + i * COLS / DEPTH, tx % DEPTH);
 
     let mut next = [0.0; LOADS];

@@ -1,10 +1,10 @@
 //! Register blocking: a thread computes 8 x 8 elements of C, so that what it reads from shared memory is used
 //! eight times.
 //!
-//! * **A block** of 16 x 16 threads computes a 128 x 128 tile of C, in phases of 8 steps of k. It holds two
+//! * **A block** of 16 x 16 threads computes a 128 x 128 tile of C, in phases of 8 k-steps. It holds two
 //!   tiles of A (128 x 8) and of B (8 x 128), this phase's and the next one's.
 //! * **A thread** computes 64 elements of C: every sixteenth row and column, from its own y and x on. For each
-//!   step of k it reads 8 elements of A's tile and 8 of B's, and makes 64 multiply-adds of them.
+//!   k-step it reads 8 elements of A's tile and 8 of B's, and makes 64 multiply-adds of them.
 //!
 //! ```text
 //!            tx   tx+16       tx+112                16 elements read, 64 multiply-adds: a quarter of a read
@@ -22,7 +22,7 @@ use super::{device::*, tile::element_or_zero};
 
 /// Rows and columns of a block's tile of C.
 pub const TILE: usize = 128;
-/// Steps of k in a phase.
+/// K-steps in a phase.
 pub const DEPTH: usize = 8;
 /// Elements of A's tile, and of B's, that a thread loads in a phase.
 const LOADS: usize = TILE * DEPTH / (16 * 16);
@@ -37,14 +37,14 @@ pub const PITCH: usize = TILE + 4;
 )]
 pub fn register_blocked(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);
-    // A column of A's tile, a row of B's: for one step of k, elements that lie together.
+    // A column of A's tile, a row of B's: for one k-step, elements that lie together.
     let mut tiles_a = shared![f32; 2 * DEPTH, PITCH];
     let mut tiles_b = shared![f32; 2 * DEPTH, TILE];
 
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    // Where this thread's i-th elements of the tiles lie: row and step of k, step of k and column.
+    // Where this thread's i-th elements of the tiles lie: row and k-step, k-step and column.
     let t = ty * 16 + tx;
     let place_a = |i: usize| (t / DEPTH + i * 32, t % DEPTH);
     let place_b = |i: usize| (t / TILE + i * 2, t % TILE);

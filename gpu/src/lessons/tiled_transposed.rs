@@ -3,7 +3,7 @@
 //! * **A block** computes a 16 x 16 tile of C, in phases; in each it loads one tile of A and one of B.
 //! * **A thread** computes one element of C. In each phase it loads one element of each tile.
 //!
-//! As in [`tiled_uncoalesced`](super::tiled_uncoalesced) x is the step of k for both tiles. Of the transposed B
+//! As in [`tiled_uncoalesced`](super::tiled_uncoalesced) x is the k-step for both tiles. Of the transposed B
 //! these are neighbours in a row, so the read is coalesced, 4 sectors for a warp; what it stores is a column of the
 //! tile, an eight-way bank conflict.
 

@@ -1,6 +1,6 @@
-//! The loop over a phase's 16 steps of k unrolled.
+//! The loop over a phase's 16 k-steps unrolled.
 //!
-//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 steps of k, as in
+//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 k-steps, as in
 //!   [`outer_product`](super::outer_product).
 //! * **A thread** computes a column of 16 elements of it.
 //!

@@ -1,9 +1,9 @@
 //! 128-bit accesses: four elements an instruction, from global memory and from shared.
 //!
-//! * **A block** of 256 threads computes a 128 x 128 tile of C, in phases of 8 steps of k, as in
+//! * **A block** of 256 threads computes a 128 x 128 tile of C, in phases of 8 k-steps, as in
 //!   [`register_blocked`](super::register_blocked).
 //! * **A thread** computes 8 x 8 elements of C, which now come in four groups of 4 x 4: rows 4 ty and 64 + 4 ty,
-//!   columns 4 tx and 64 + 4 tx. So its 16 elements for a step of k are 4 reads of shared memory, and of a tile
+//!   columns 4 tx and 64 + 4 tx. So its 16 elements for a k-step are 4 reads of shared memory, and of a tile
 //!   of A or B in global memory its 4 elements are one.
 //!
 //! For 64 multiply-adds there are 4 other instructions instead of 16. (The groups, not eight columns in a row:

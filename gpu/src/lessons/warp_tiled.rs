@@ -1,12 +1,12 @@
 //! Warp tiles: a warp computes 64 x 64 elements of C, a thread 8 x 16.
 //!
-//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 steps of k, with two buffers as
+//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, with two buffers as
 //!   before.
 //! * **A warp** computes a 64 x 64 tile of that, 2 x 4 of them in all. Its lanes stand 8 x 4.
 //! * **A thread** computes 8 x 16 elements, in groups of 4 x 4: rows 4 y and 32 + 4 y of its warp's tile, columns
 //!   4 x, 16 + 4 x, 32 + 4 x and 48 + 4 x.
 //!
-//! For a step of k a thread reads 24 elements with 6 instructions and makes 128 multiply-adds of them, where
+//! For a k-step a thread reads 24 elements with 6 instructions and makes 128 multiply-adds of them, where
 //! [`vectorised`](super::vectorised) reads 16 with 4 for 64: the multiply-adds' share of the instructions rises
 //! from 94 to 96 %, and the load unit's work for each falls by a quarter. What a warp reads is close together:
 //! 8 groups of A's tile and 4 of B's, each read once by the memory and handed to all lanes that ask for it.
@@ -38,7 +38,7 @@ pub fn first_element(t: usize) -> (usize, usize) {
     (warp / 4 * WARP + lane / 4 * 4, warp % 4 * WARP + lane % 4 * 4)
 }
 
-/// Adds the products of one step of k to a thread's 8 x 16 elements. `a` and `b` are where its elements of A's
+/// Adds the products of one k-step to a thread's 8 x 16 elements. `a` and `b` are where its elements of A's
 /// column and of B's row begin.
 #[inline(always)]
 #[track_caller]

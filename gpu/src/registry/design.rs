@@ -168,7 +168,7 @@ impl Product {
             Scheme::Native => format!("{operands}, C of {c}"),
             Scheme::Tf32 => "f32 rounded to tf32".to_owned(),
             Scheme::Bf16x6 => "f32 in slices of bf16".to_owned(),
-            Scheme::F16x3 => "f32 in scaled slices of f16".to_owned(),
+            Scheme::F16x3 => "f32 emulated by slices of f16".to_owned(),
         };
         let cores = match family {
             Family::Lesson(_) | Family::Gemm => "CUDA cores",
@@ -209,7 +209,7 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
     let [tile_a, tile_b] = [rows, cols].map(|size| size as usize);
     match (variant.family, variant.scheme) {
         // A K-major box has rows of one span of the swizzle. An MN-major box has rows along the
-        // outer side. With an unaligned A, B's boxes have a few more steps of k.
+        // outer side. With an unaligned A, B's boxes have a few more k-steps.
         (Family::Tma, _) => {
             let (classes, before) = match variant.access {
                 Access::UnalignedA(classes) => (classes as usize, classes as usize),
@@ -238,8 +238,8 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
 /// The TMA box of an operand of `wgmma`.
 fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
     const BLOCK_K: usize = wgmma_shape::BLOCK_K;
-    // If the tile is one and a half boxes for each of two CTAs, an MN-major box has half the steps
-    // of k, and a K-major box half the rows.
+    // If the tile is one and a half boxes for each of two CTAs, an MN-major box has half the
+    // k-steps, and a K-major box half the rows.
     let has_halves = tile > BLOCK_K && !tile.is_multiple_of(BLOCK_K);
     let rows = match (has_halves, is_k_major) {
         (true, _) => BLOCK_K / 2,

@@ -61,7 +61,7 @@ macro_rules! program {
 }
 
 /// FLOP for each byte that a block reads if a `rows x cols` tile of C takes `rows` elements of A
-/// and `cols` of B for each step of k: `2 rows cols / 4 (rows + cols)`.
+/// and `cols` of B for each k-step: `2 rows cols / 4 (rows + cols)`.
 pub(super) const fn tile_ratio(rows: u32, cols: u32) -> f64 {
     (rows * cols) as f64 / (2 * (rows + cols)) as f64
 }

@@ -229,7 +229,7 @@ impl Product {
         [rows, cols]
     }
 
-    /// Steps of k of a pipeline stage. A CTA that splits k takes whole stages.
+    /// K-steps of a pipeline stage. A CTA that splits k takes whole stages.
     pub fn steps(&self) -> usize {
         self.variant.tile[2] as usize
     }

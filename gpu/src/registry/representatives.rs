@@ -63,7 +63,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
-    // long as the narrowest copy; and with steps of k in a loop.
+    // long as the narrowest copy; and with k-steps in a loop.
     (
         "mma",
         &["mma_half_64x64x64", "mma_half_128x128x32", "mma_tf32_64x64x32", "mma_tf32_128x128x32"],

@@ -6,7 +6,7 @@
 //!   |     |    |   |          |  how A and B are loaded, if not in the family's usual way
 //!   |     |    |   |          CTAs of a cluster that share a tile, if several; then the number of stages (`_s12`), if
 //!   |     |    |   |          another design has the same tile
-//!   |     |    |   tile: m x n of C, and the steps of k of a stage
+//!   |     |    |   tile: m x n of C, and the k-steps of a stage
 //!   |     |    type of C, if it differs from that of A and B
 //!   |     type of A and B, or the scheme that multiplies f32 (tf32, bf16x6, f16x3)
 //!   family
@@ -28,7 +28,7 @@ pub struct Variant {
     /// How elements of A and B are multiplied.
     pub scheme: Scheme,
     /// Rows and columns of the tile of C that a CTA computes, or a cluster whose CTAs share a tile;
-    /// and the steps of k of a pipeline stage. Lessons do not say the latter: 0.
+    /// and the k-steps of a pipeline stage. Lessons do not say the latter: 0.
     pub tile: [u32; 3],
     /// CTAs of a cluster that share a tile.
     pub cluster: u32,

@@ -57,8 +57,8 @@ later! {
         extra: *mut *mut c_void,
     );
 
-    /// Encodes the description of a tensor of `rank` dimensions, innermost first, and of the boxes in which the tensor
-    /// memory accelerator copies it. It is refused with `CUDA_ERROR_INVALID_VALUE` where the accelerator cannot.
+    /// Encodes the description of a tensor of `rank` dimensions, innermost first, and of the boxes in which TMA
+    /// copies it. It is refused with `CUDA_ERROR_INVALID_VALUE` where TMA cannot.
     ///
     /// # Safety
     /// 1. `extents`, `box_extents` and `element_strides` have `rank` numbers, `strides`, in bytes, one less.

@@ -3,7 +3,7 @@
 //! The numbers are those of `cuda.h`, the same from CUDA 12.0 to 13. What 12.8 added for later devices than Hopper is
 //! left out.
 
-/// `CUtensorMap`: the description of a tensor as the tensor memory accelerator reads it, a kernel's parameter.
+/// `CUtensorMap`: the description of a tensor as TMA reads it, a kernel's parameter.
 ///
 /// CUDA 12 aligns it to 64 bytes and CUDA 13 to 128; here it suits both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Matrices of which a kernel copies boxes, by the tensor memory accelerator.
+//! Matrices of which a kernel copies boxes, by TMA.
 
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
@@ -18,7 +18,7 @@ use crate::{
 /// Matrices on a device, passed for a kernel's parameter of type [`TensorMap`](simt::device::TensorMap), and the shape of
 /// the boxes that the kernel copies of them.
 ///
-/// Columns lie side by side. The accelerator wants the first element, rows and matrices to begin at multiples of
+/// Columns lie side by side. TMA wants the first element, rows and matrices to begin at multiples of
 /// sixteen bytes, and a GPU of compute capability 9.0 or newer; a launch refuses what is otherwise. What a box has
 /// outside the matrices is zero. A box, too, begins at a multiple of sixteen bytes of a row, or the launch ends.
 ///
@@ -167,7 +167,7 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
     Ok(([1, rows, cols], [0, strides[0]]))
 }
 
-/// An element that the tensor memory accelerator copies: a number of 8 to 64 bits.
+/// An element that TMA copies: a number of 8 to 64 bits.
 pub trait BoxElement: Pod {
     /// What the driver calls it.
     #[cfg(feature = "cuda")]

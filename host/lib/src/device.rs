@@ -196,7 +196,7 @@ impl Device {
     pub fn description(&self) -> String {
         match &*self.0 {
             Kind::Cpu(_) => {
-                let cores = self.multiprocessors();
+                let cores = self.sms();
                 let s = if cores == 1 { "" } else { "s" };
                 format!("{cores} core{s}, a fiber for each CUDA thread")
             }
@@ -214,14 +214,14 @@ impl Device {
         !matches!(&*self.0, Kind::Cpu(_))
     }
 
-    /// Multiprocessors of a GPU; cores that the CPU device uses.
-    pub fn multiprocessors(&self) -> u32 {
+    /// SMs of a GPU; cores that the CPU device uses.
+    pub fn sms(&self) -> u32 {
         match &*self.0 {
             Kind::Cpu(cpu) => {
                 cpu.workers.unwrap_or(usize::MAX).clamp(1, simt::cpu::workers()) as u32
             }
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => gpu.context.properties().multiprocessors,
+            Kind::Cuda(gpu) => gpu.context.properties().sms,
         }
     }
 

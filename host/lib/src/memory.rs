@@ -66,7 +66,7 @@ impl HostMemory {
     /// 1. So many bytes are there, initialised, for as long as this is.
     /// 2. Nobody else writes them meanwhile, nor reads them while they are written through this.
     pub(crate) unsafe fn foreign(start: *mut u8, bytes: usize) -> Self {
-        // A slice of no bytes begins anywhere but at null.
+        // A slice of no bytes may have any address but null.
         let start = if bytes == 0 { std::ptr::without_provenance_mut(ALIGN) } else { start };
         HostMemory { allocation: None, start, bytes }
     }

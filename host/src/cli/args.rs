@@ -92,7 +92,7 @@ pub(crate) enum Command {
     ///
     /// A warp's accesses are put together into requests, sectors and wavefronts as on a GPU, and summed up
     /// under the names that Nsight Compute has for them. Beside them stands how many of the kernel's blocks
-    /// a multiprocessor holds, and what it runs out of first. The kernel is checked on the way: `check`
+    /// an SM holds, and what it runs out of first. The kernel is checked on the way: `check`
     /// says more of what is found.
     Profile(Profile),
     /// Multiply matrices in NumPy's files: C = alpha op(A) op(B) + beta C
@@ -242,7 +242,7 @@ pub(crate) enum PlannedGpu {
 }
 
 impl PlannedGpu {
-    /// Its compute capability, and how many multiprocessors it has (NVIDIA's data sheets; of an H100 the SXM's).
+    /// Its compute capability, and how many SMs it has (NVIDIA's data sheets; of an H100 the SXM's).
     pub(crate) fn figures(self) -> ((u32, u32), u32) {
         match self {
             PlannedGpu::A30 => ((8, 0), 56),

@@ -93,12 +93,12 @@ fn contract(product: &Product) -> String {
         Scheme::Native => format!(" in {operands}"),
         Scheme::Tf32 => " of f32 as tf32".to_owned(),
         Scheme::Bf16x6 => " of f32 in slices".to_owned(),
-        Scheme::F16x3 => " of f32 in scaled slices".to_owned(),
+        Scheme::F16x3 => " of emulated f32".to_owned(),
     };
     let by = match family {
         Family::Wgmma => " on Hopper's tensor cores",
         Family::Mma => " on any GPU's tensor cores",
-        Family::Tma => " by tensor copies",
+        Family::Tma => " by TMA",
         Family::Lesson(_) | Family::Gemm => "",
     };
     let c = if operands == c { String::new() } else { format!(", C in {c}") };

@@ -12,8 +12,8 @@ use super::{Failure, args::List};
 struct DeviceLine {
     name: String,
     description: String,
-    /// Multiprocessors, or cores.
-    multiprocessors: u32,
+    /// SMs, or cores.
+    sms: u32,
     memory_bytes: u64,
     free_bytes: u64,
     /// The file in `gpu/ptx/` that its kernels come from.
@@ -80,7 +80,7 @@ pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> 
         let line = DeviceLine {
             name: device.name(),
             description: device.description(),
-            multiprocessors: device.multiprocessors(),
+            sms: device.sms(),
             memory_bytes,
             free_bytes,
             ptx: device.ptx_file(),

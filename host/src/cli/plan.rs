@@ -50,7 +50,7 @@ struct Plan {
     /// What the kernel needs besides.
     workspace_bytes: u64,
     /// What the choice is made for.
-    multiprocessors: u32,
+    sms: u32,
     candidates: Vec<CandidateLine>,
 }
 
@@ -109,7 +109,7 @@ impl PlannedFor {
                 return Err(Error::argument("--on", name_of(&gpu), limit));
             }
             (None, DeviceChoice::Cpu) => {
-                let cores = Device::cpu().multiprocessors();
+                let cores = Device::cpu().sms();
                 let words = format!("this machine's CPU, {cores} cores");
                 let target = Target::cpu(cores);
                 return Ok(PlannedFor { target, name: "cpu".to_owned(), words, hint: "" });
@@ -117,9 +117,9 @@ impl PlannedFor {
             (Some(gpu), _) => (gpu, ""),
             (None, _) => (PlannedGpu::H200, " (--on names another GPU)"),
         };
-        let (capability, multiprocessors) = gpu.figures();
-        let target = Target::gpu(capability, multiprocessors);
-        let words = format!("{}, {multiprocessors} multiprocessors", gpu.description());
+        let (capability, sms) = gpu.figures();
+        let target = Target::gpu(capability, sms);
+        let words = format!("{}, {sms} SMs", gpu.description());
         Ok(PlannedFor { target, name: name_of(&gpu), words, hint })
     }
 }
@@ -183,7 +183,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         sums,
         operand_bytes: shape.bytes_of::<T, O>(),
         workspace_bytes,
-        multiprocessors: target.multiprocessors,
+        sms: target.sms,
         candidates: candidates.iter().map(CandidateLine::from).collect(),
     };
     if args.json {

@@ -134,7 +134,7 @@ fn full(verify: Verify, shape: Shape) -> Option<bool> {
         Verify::Sample => Some(false),
         Verify::Auto => {
             // A core does at least 5 GFLOP/s in float64.
-            let cores = f64::from(Device::cpu().multiprocessors());
+            let cores = f64::from(Device::cpu().sms());
             Some(3.0 * shape.flop() / (5e9 * cores) <= 30.0)
         }
     }

@@ -1,7 +1,7 @@
-//! How many of a kernel's blocks a multiprocessor holds: on the GPU at hand, or on one that is named.
+//! How many of a kernel's blocks an SM holds: on the GPU at hand, or on one that is named.
 
 use gpu::registry::Entry;
-use occupancy::{Block, Multiprocessor, Occupancy};
+use occupancy::{Block, Occupancy, Sm};
 use simt::LaunchConfig;
 
 use gpu_gemm::{
@@ -43,7 +43,7 @@ pub fn gpu(name: &str) -> Result<&'static Gpu> {
     })
 }
 
-/// How a kernel's blocks fit on a multiprocessor.
+/// How a kernel's blocks fit on an SM.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
@@ -84,7 +84,7 @@ pub fn on_device(entry: &Entry, config: &LaunchConfig, device: &Device) -> Resul
         });
     }
     let _ = (entry, config);
-    Err(Error::argument("device", device.name(), "must be a GPU: the CPU has no multiprocessors"))
+    Err(Error::argument("device", device.name(), "must be a GPU: the CPU has no SMs"))
 }
 
 fn fitting(
@@ -98,5 +98,5 @@ fn fitting(
         registers,
         shared: shared.saturating_add(config.dynamic_shared),
     };
-    Some(occupancy::occupancy(&Multiprocessor::of(10 * major + minor)?, &block))
+    Some(occupancy::occupancy(&Sm::of(10 * major + minor)?, &block))
 }

@@ -2,7 +2,7 @@
 //!
 //! A warp's accesses are put together into requests as the hardware does it, so the totals can be held
 //! against those of Nsight Compute; see [`simt::check::Profile`]. Beside them stands how many of the
-//! kernel's blocks a multiprocessor holds.
+//! kernel's blocks an SM holds.
 //!
 //! ```
 //! use host::{Shape, product, profile, simt::check::Operation};
@@ -107,7 +107,7 @@ fn accesses(entry: &Entry, shape: Shape) -> u64 {
         return 0;
     }
     let threads: u32 = declaration.block.unwrap_or([1024, 1, 1]).iter().product();
-    let blocks_at_once = u64::from(Device::cpu().multiprocessors());
+    let blocks_at_once = u64::from(Device::cpu().sms());
     let steps = 2 * shape.k() as u64;
     steps.saturating_mul(BYTES * u64::from(threads) * blocks_at_once)
 }

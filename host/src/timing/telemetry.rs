@@ -9,7 +9,7 @@ use gpu_gemm::Device;
 pub struct Telemetry {
     /// Samples taken.
     pub samples: usize,
-    /// Clock of the multiprocessors in MHz: least, median, greatest.
+    /// Clock of the SMs in MHz: least, median, greatest.
     pub sm_mhz: [u32; 3],
     /// Clock of the memory in MHz: least, median, greatest.
     pub memory_mhz: [u32; 3],
@@ -28,7 +28,7 @@ pub struct Card {
     pub driver: String,
     /// Watts that it may draw.
     pub power_limit_w: Option<u32>,
-    /// Highest clock of the multiprocessors in MHz.
+    /// Highest clock of the SMs in MHz.
     pub sm_mhz_max: Option<u32>,
     /// Highest clock of the memory in MHz.
     pub memory_mhz_max: Option<u32>,

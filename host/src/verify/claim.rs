@@ -116,7 +116,7 @@ pub struct Claim<'a> {
     /// What A and B were rounded to before they were multiplied, where that was less than they are of. That they are not so
     /// small that this underflows is taken for granted.
     pub factors: Option<Format>,
-    /// May A and B have been cut into slices, whose products tensor cores added? That no slice of theirs underflows that counts
+    /// May A and B have been split into slices, whose products tensor cores added? That no slice of theirs underflows that counts
     /// is taken for granted.
     pub sliced: bool,
     /// What it was computed in.
@@ -174,7 +174,7 @@ impl<'a> Claim<'a> {
     /// at most. (Ampere's and Ada's add 4 at a time, 24 bits below: if at each step as much were lost as can be, it would be
     /// `1.5 k + 20`. Half of that is lost where all have one sign, and less where they have not.)
     ///
-    /// Products of slices are off by as much as `k / 32 + 48` roundings, of scaled ones of f16 `k / 32 + 58`. Whether they
+    /// Emulated fp32 is off by at most `k / 32 + 48` roundings, of scaled ones of f16 `k / 32 + 58`. Whether they
     /// are, or f32 was not cut, is not known here: `k + 58` are more than each.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
         let (mut roundings, format) = (self.roundings(k), self.computed);

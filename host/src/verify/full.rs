@@ -11,7 +11,7 @@ use gpu_gemm::{Layout, Result, blocks::Source, memory, parallel};
 
 /// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
 const PANEL_ROWS: usize = 32;
-/// Rows, columns and steps of k that are in memory at a time: a quarter of a GiB of everything.
+/// Rows, columns and k-steps that are in memory at a time: a quarter of a GiB of everything.
 pub(super) const BLOCK: usize = 2048;
 
 /// A block in float64, as it lies in its source.
@@ -241,7 +241,7 @@ impl Sums {
         Ok(Sums { sums: memory::filled(0.0, len)?, sizes })
     }
 
-    /// Adds the products of some steps of k.
+    /// Adds the products of some k-steps.
     fn add(&mut self, a: &Block, b: &Block, k: usize, n: usize) -> Result<()> {
         add_panels(a, k, b, n, &mut self.sums)?;
         if self.sizes.is_empty() {

@@ -40,8 +40,8 @@ fn a_plan_needs_no_device() {
     };
     // An H200's, unless another is named.
     let a100 = plan(["512"; 3], &["--on", "a100"]);
-    assert!(a100.contains("\nplanned   for an A100, 108 multiprocessors\n"), "{a100}");
-    assert!(a100.contains("\nkernel    gemm_f32_"), "no tensor copies: {a100}");
+    assert!(a100.contains("\nplanned   for an A100, 108 SMs\n"), "{a100}");
+    assert!(a100.contains("\nkernel    gemm_f32_"), "no TMA: {a100}");
     fails(host(&["-m1", "-n1", "-k1", "--on", "a100"]), 2, &["--plan"]);
     let contrary = ["-m1", "-n1", "-k1", "--plan", "--on", "a30", "--device", "cpu"];
     fails(host(&contrary), 2, &["--on = a30: is a GPU, and --device cpu is none"]);
@@ -51,7 +51,7 @@ fn a_plan_needs_no_device() {
     assert_eq!(objects(&on_cpu)[0]["planned_for"], "cpu");
     let cube = plan(["512"; 3], &[]);
     assert!(cube.contains("\nkernel    tma_f32_64x64x64_nn: "), "{cube}");
-    let planned = "\nplanned   for an H200, 132 multiprocessors (--on names another GPU)\n";
+    let planned = "\nplanned   for an H200, 132 SMs (--on names another GPU)\n";
     assert!(cube.contains(planned), "{cube}");
     let launch = "1 of 8 x 8 x 2 blocks in clusters of 2 that split k, each of 128 x 1 x 1 threads and \
                   118784 bytes of dynamic shared memory\n";

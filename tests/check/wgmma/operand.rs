@@ -14,7 +14,7 @@ use simt::{
 #[repr(align(16))]
 pub(super) struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
 
-/// An operand: `outer` rows of A (columns of B) and `k` steps, that lie along k or across it.
+/// An operand: `outer` rows of A (columns of B) and `k` steps, K-major or MN-major.
 pub(super) struct Operand<T> {
     pub(super) values: Vec<Eight<T>>,
     pub(super) extents: [usize; 3],
@@ -31,7 +31,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
         value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        // Of rows that begin anywhere those of each class do so in another way, and what lies before them is all between rows.
+        // Of unaligned rows those of each class are misaligned in another way, and what lies before them is all between rows.
         let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
         let at = |row: usize, col: usize| match () {
             // What is between the rows is no zero: nobody may read it.
@@ -88,7 +88,7 @@ pub(super) fn integer(row: usize, col: usize, salt: usize) -> f32 {
 }
 
 /// A B whose last columns are not there yet, from the first of the last tile on: a kernel copies them beside the product of the others,
-/// `from` rows that begin anywhere.
+/// `from` unaligned rows.
 pub(super) struct Beside<T> {
     pub(super) from: Operand<T>,
     pub(super) b: Operand<T>,

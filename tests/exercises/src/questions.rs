@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use occupancy::{Block, Multiprocessor, occupancy};
+use occupancy::{Block, Sm, occupancy};
 use simt::{
     Kernel, LaunchConfig,
     check::{self, Operation, Options, Profile},
@@ -58,7 +58,7 @@ pub static QUESTIONS: &[Question] = &[
         ask: "A block computes a 16 x 64 tile of C from a 16 x 16 tile of A and a 16 x 64 tile of B in each phase. How \
               many FLOP does it do for each byte that it loads?",
         answer: || Ok(flop_per_byte(16, 64)),
-        why: "In a step of k: 2 * 16 * 64 FLOP for 16 + 64 elements of 4 bytes. Document 003 says that the ratio stays \
+        why: "In a k-step: 2 * 16 * 64 FLOP for 16 + 64 elements of 4 bytes. Document 003 says that the ratio stays \
               that of the 16 x 16 tile, which is 4.",
     },
     Question {
@@ -71,7 +71,7 @@ pub static QUESTIONS: &[Question] = &[
     },
     Question {
         about: "occupancy",
-        ask: "A multiprocessor has 16 KB of shared memory and holds 1536 threads, as on the slides of document 004. How \
+        ask: "An SM has 16 KB of shared memory and holds 1536 threads, as on the slides of document 004. How \
               many blocks with 16 x 16 tiles (2 KB, 256 threads) does it hold?",
         answer: || Ok(f64::from(blocks_on_the_slides_multiprocessor(16))),
         why: "Shared memory is enough for eight, as the slide says, but threads are enough for 1536 / 256 only.",
@@ -101,7 +101,7 @@ fn per_request(profile: &Profile, operation: Operation) -> f64 {
 }
 
 /// FLOP for each byte that a block loads, when a rows x cols tile of C takes rows elements of A and cols of B for
-/// each step of k.
+/// each k-step.
 fn flop_per_byte(rows: u32, cols: u32) -> f64 {
     f64::from(2 * rows * cols) / f64::from(4 * (rows + cols))
 }
@@ -113,15 +113,10 @@ fn zeros_of_the_3x3_example() -> Result<f64, Stop> {
     Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
 }
 
-/// Blocks with `tile x tile` threads and two tiles on the slides' multiprocessor. They speak of neither registers
+/// Blocks with `tile x tile` threads and two tiles on the slides' SM. They speak of neither registers
 /// nor a largest number of blocks, so neither binds here.
 fn blocks_on_the_slides_multiprocessor(tile: u32) -> u32 {
-    let slides = Multiprocessor {
-        warps: 1536 / 32,
-        shared: 16 << 10,
-        shared_reserved: 0,
-        ..Multiprocessor::SM_80
-    };
+    let slides = Sm { warps: 1536 / 32, shared: 16 << 10, shared_reserved: 0, ..Sm::SM_80 };
     let block = Block { threads: tile * tile, registers: 16, shared: 2 * 4 * tile * tile };
     occupancy(&slides, &block).blocks
 }

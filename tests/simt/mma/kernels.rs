@@ -2,7 +2,7 @@
 
 use super::device::{mma::*, *};
 
-/// C (32 x 32, row-major) = A B, 16 steps of k, by one warp: of A rows of 16 steps or, transposed, 16 rows of 32; likewise
+/// C (32 x 32, row-major) = A B, 16 k-steps, by one warp: of A rows of 16 steps or, transposed, 16 rows of 32; likewise
 /// of B.
 #[inline(always)]
 #[track_caller]
@@ -68,7 +68,7 @@ pub fn of_f16(a: In<F16>, b: In<F16>, mut c: Out<f32>) {
     product::<_, false, true>(a, b, &mut c);
 }
 
-/// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 steps of k, by one warp: of A rows of 8 steps or, where it lies across k,
+/// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 k-steps, by one warp: of A rows of 8 steps or, where it lies across k,
 /// 8 rows of 32, of which each lane loads its elements; likewise of B.
 #[inline(always)]
 #[track_caller]

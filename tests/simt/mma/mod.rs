@@ -43,7 +43,7 @@ const OF_F32: [Case<f32>; 4] = [
     (&kernels::across_by_across, &watched::kernels::across_by_across, [true, true]),
 ];
 
-/// 32 outer elements by so many steps of k as are 32 bytes.
+/// 32 outer elements by so many k-steps as are 32 bytes.
 fn operand<T: Element, const LEN: usize>(
     transposed: bool,
     value: impl Fn(usize, usize) -> T,

@@ -99,7 +99,7 @@ impl Specimen {
     /// Launches it on the CPU.
     ///
     /// # Errors
-    /// As a launch; where x is not aligned as the accelerator wants it, too.
+    /// As a launch; where x is not aligned as TMA wants it, too.
     ///
     /// # Safety
     /// 1. It is a clean one.
@@ -133,7 +133,7 @@ impl Specimen {
     /// Launches it under all checks.
     ///
     /// # Errors
-    /// As [`check::launch`]; where x is not aligned as the accelerator wants it, too.
+    /// As [`check::launch`]; where x is not aligned as TMA wants it, too.
     pub fn check(
         &self,
         x: &[f32],

@@ -55,7 +55,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
         names
     }
 
-    /// The kernels for it that take their operands by tensor copies, and that need not be asked for.
+    /// The kernels for it that copy their operands by TMA, and that need not be asked for.
     fn by_tensor_copies() -> Vec<&'static str> {
         let tensor = Self::kernels().filter(|kernel| {
             let by_tensor_copies = kernel.product.is_particular();

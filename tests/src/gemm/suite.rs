@@ -5,7 +5,7 @@ use gpu::registry::Family;
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
 use crate::{Turns, cuda_devices, devices, kernels::variant, ran};
 
-/// Products from which on the CPU device runs one kernel, and none by tensor copies, which compute whole tiles.
+/// Products from which on the CPU device runs one kernel, and none by TMA, which compute whole tiles.
 const LARGE: usize = 1 << 21;
 
 /// Products up to which C is compared with plain loops bit by bit; above, with the bits of the first kernel alone.
@@ -100,7 +100,7 @@ impl<T: Number> Suite<T> {
 
     /// With every general kernel on every device C is what it should be, and has the same bits; with those on tensor cores,
     /// which add in another way, the same among themselves. (Where a case is large, or they are to take turns, with one, and
-    /// with all with `FULL=1`.) With the next of those by tensor copies that takes the case, or all with `FULL=1`, it is right.
+    /// with all with `FULL=1`.) With the next of those by TMA that takes the case, or all with `FULL=1`, it is right.
     /// Returns that of the general ones.
     ///
     /// # Panics

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use anyhow::Result;
-use occupancy::{Block, Multiprocessor, Occupancy, occupancy};
+use occupancy::{Block, Occupancy, Sm, occupancy};
 use serde_json::{Value, json};
 use specialise::Constant;
 
@@ -105,7 +105,7 @@ impl Report<'_> {
         let usage = self.machine.usage.as_ref().map(|(_, usage)| (usage.registers, usage.shared));
         let recorded = self.machine.recorded.as_ref();
         let (registers, shared) = usage.or(recorded.map(|of| (of.registers, of.shared)))?;
-        let sm = Multiprocessor::of(self.options.target.compute_capability()?)?;
+        let sm = Sm::of(self.options.target.compute_capability()?)?;
         let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         let block = Block {
             threads: self.threads()?,

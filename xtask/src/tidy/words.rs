@@ -1,6 +1,6 @@
 //! Retired words: one concept has one word, and the glossary in docs says which.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{
     page::{Page, without_code},
@@ -17,7 +17,7 @@ const RETIRED: &[Row] = &[
     ("second level cache", "L2", ""),
     ("tensor memory accelerator", "TMA", ""),
     ("the accelerator", "TMA", ""),
-    ("by tensor copies", "by TMA", ""),
+    ("tensor copies", "TMA", ""),
     ("turned over", "transposed", ""),
     ("lie along", "be K-major or MN-major", ""),
     ("lies along", "is K-major or MN-major", ""),
@@ -44,93 +44,13 @@ const RETIRED: &[Row] = &[
     ("choose_again", "a cached choice", "host/src"),
 ];
 
-/// Folders that are not cleaned yet, and the words that they still have. The list only shrinks: a word that a folder has no more is
-/// taken off.
-const NOT_YET: &[(&str, &[&str])] = &[
-    ("gpu/occupancy", &["multiprocessor"]),
-    ("gpu/simt", &["multiprocessor", "step of k", "steps of k"]),
-    ("gpu/src", &["step of k", "steps of k", "in scaled slices"]),
-    ("host", &["multiprocessor"]),
-    ("host/cuda-dyn", &["multiprocessor", "tensor memory accelerator", "the accelerator"]),
-    (
-        "host/src",
-        &[
-            "multiprocessor",
-            "multiprocessors",
-            "second level cache",
-            "tensor memory accelerator",
-            "the accelerator",
-            "by tensor copies",
-            "begin anywhere",
-            "begins anywhere",
-            "steps of k",
-            "products of slices",
-            "in scaled slices",
-            "cut into slices",
-        ],
-    ),
-    ("host/tests", &["multiprocessors", "by tensor copies"]),
-    (
-        "tests/check",
-        &[
-            "by tensor copies",
-            "lie along",
-            "begin anywhere",
-            "step of k",
-            "steps of k",
-            "products of slices",
-            "is doubted",
-        ],
-    ),
-    ("tests/exercises", &["multiprocessor", "step of k"]),
-    (
-        "tests/gemm",
-        &[
-            "multiprocessors",
-            "by tensor copies",
-            "turned over",
-            "lie along",
-            "lies along",
-            "begin anywhere",
-            "way to lie",
-            "step of k",
-            "steps of k",
-            "products of slices",
-            "cut into slices",
-            "are doubted",
-            "is doubted",
-        ],
-    ),
-    ("tests/mutants", &["by tensor copies", "step of k", "steps of k"]),
-    ("tests/simt", &["steps of k"]),
-    ("tests/specimens", &["tensor memory accelerator", "the accelerator"]),
-    ("tests/src", &["by tensor copies"]),
-    ("xtask/src", &["multiprocessor"]),
-    ("xtask/tests", &["step of k"]),
-];
-
 pub(super) fn check(pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal> {
-    check_but(pages, sources, NOT_YET)
-}
-
-fn check_but(
-    pages: &[Page],
-    sources: &[(String, String)],
-    not_yet: &[(&str, &[&str])],
-) -> Vec<Refusal> {
     let retired = Retired::new(RETIRED);
     let mut refusals = Vec::new();
-    let mut seen = BTreeSet::new();
     let mut look = |file: &str, text: &str| {
-        let folder = folder(file);
-        let listed =
-            not_yet.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, words)| words);
         for (line, (word, instead, _)) in retired.find(file, text) {
-            seen.insert((folder.to_owned(), word));
-            if !listed.contains(&word) {
-                let what = format!("`{word}` is retired: write `{instead}` (docs/glossary.md)");
-                refusals.push(Refusal { file: file.to_owned(), line, what });
-            }
+            let what = format!("`{word}` is retired: write `{instead}` (docs/glossary.md)");
+            refusals.push(Refusal { file: file.to_owned(), line, what });
         }
     };
     // The glossary explains what the short words stand for.
@@ -143,28 +63,7 @@ fn check_but(
     for (file, text) in sources.iter().filter(|(file, _)| !file.starts_with(OWN)) {
         look(file, text);
     }
-    for (folder, words) in not_yet {
-        for word in words.iter().filter(|word| !seen.contains(&((*folder).to_owned(), **word))) {
-            refusals.push(Refusal {
-                file: (*folder).to_owned(),
-                line: 1,
-                what: format!(
-                    "has no `{word}` any more: take it off the list in xtask/src/tidy/words.rs"
-                ),
-            });
-        }
-    }
     refusals
-}
-
-/// What is cleaned at once: a folder below a top folder, or the top folder's own files.
-fn folder(file: &str) -> &str {
-    let mut slashes = file.match_indices('/').map(|(at, _)| at);
-    match (slashes.next(), slashes.next()) {
-        (_, Some(second)) => &file[..second],
-        (Some(first), None) => &file[..first],
-        _ => file,
-    }
 }
 
 /// The table by the first word of each row.
@@ -245,29 +144,29 @@ fn follows(text: &str, mut at: usize, words: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn refused(file: &str, text: &str, not_yet: &[(&str, &[&str])]) -> Vec<String> {
+    fn refused(file: &str, text: &str) -> Vec<String> {
         let sources = [(file.to_owned(), text.to_owned())];
-        check_but(&[], &sources, not_yet).into_iter().map(|refusal| refusal.to_string()).collect()
+        check(&[], &sources).into_iter().map(|refusal| refusal.to_string()).collect()
     }
 
     #[test]
     fn retired_words_are_refused_with_the_line_and_the_word_to_write() {
         let text = "// It reads the second-level\n// cache. The accelerator\nfn the_accelerator(multiprocessors: u32) {}\n";
         assert_eq!(
-            refused("a/b/c.rs", text, &[]),
+            refused("a/b/c.rs", text),
             [
                 "a/b/c.rs:1: `second level cache` is retired: write `L2` (docs/glossary.md)",
                 "a/b/c.rs:2: `the accelerator` is retired: write `TMA` (docs/glossary.md)",
                 "a/b/c.rs:3: `multiprocessors` is retired: write `SMs` (docs/glossary.md)",
             ]
         );
-        let [shifted] = &refused("gpu/src/a.rs", "let x = Shifted::new(shifted);", &[])[..] else {
+        let [shifted] = &refused("gpu/src/a.rs", "let x = Shifted::new(shifted);")[..] else {
             panic!("one")
         };
         assert!(shifted.contains("`Shifted` is retired: write `UnalignedA`"), "{shifted}");
         // Neither words that stand apart, nor parts of identifiers, nor identifiers in other letters.
         assert_eq!(
-            refused("a.rs", "// the, accelerator; most_multiprocessors, band, BANDS", &[]),
+            refused("a.rs", "// the, accelerator; most_multiprocessors, band, BANDS"),
             [""; 0]
         );
     }
@@ -275,23 +174,7 @@ mod tests {
     #[test]
     fn code_and_generated_text_of_a_page_may_have_them() {
         let text = "`multiprocessor`\n```\nmultiprocessor\n```\n<!-- ladder -->\nmultiprocessor\n<!-- end -->\n| multiprocessor |\n";
-        let refusals = check_but(&[Page::new("docs/a.md", text)], &[], &[]);
+        let refusals = check(&[Page::new("docs/a.md", text)], &[]);
         assert_eq!(refusals.iter().map(|refusal| refusal.line).collect::<Vec<_>>(), [8]);
-    }
-
-    #[test]
-    fn the_list_of_folders_is_exact() {
-        let list: &[(&str, &[&str])] = &[("a/b", &["multiprocessor", "step of k"])];
-        let gone =
-            "a/b:1: has no `step of k` any more: take it off the list in xtask/src/tidy/words.rs";
-        assert_eq!(refused("a/b/c/d.rs", "multiprocessor", list), [gone]);
-        assert_eq!(refused("a/c.rs", "steps of k", &[("a/b", &[])]).len(), 1);
-    }
-
-    #[test]
-    fn rows_are_in_order_and_their_folders_exist() {
-        assert!(NOT_YET.is_sorted_by_key(|(folder, _)| *folder));
-        let known = |word: &&str| RETIRED.iter().any(|(retired, ..)| retired == word);
-        assert!(NOT_YET.iter().all(|(_, words)| !words.is_empty() && words.iter().all(known)));
     }
 }

@@ -193,7 +193,7 @@ fn resident(declaration: &Declaration, config: &LaunchConfig) -> u64 {
     const SMS: u64 = 132;
     let shared = declaration.shared.unwrap_or(0) as u32 + config.dynamic_shared;
     let block = occupancy::Block { threads: config.threads() as u32, registers: 0, shared };
-    let blocks = occupancy::occupancy(&occupancy::Multiprocessor::SM_90, &block).blocks;
+    let blocks = occupancy::occupancy(&occupancy::Sm::SM_90, &block).blocks;
     let cluster = declaration.cluster.unwrap_or(config.cluster).iter().product::<u32>();
     SMS * u64::from(blocks) / u64::from(cluster)
 }

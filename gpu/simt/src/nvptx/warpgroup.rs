@@ -132,7 +132,7 @@ impl<const N: usize> Accumulators<N> {
         a: Operand<T, A>,
         b: Operand<T, B>,
     ) {
-        const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
+        const { assert!(A::DEPTH == B::DEPTH, "A and B have as many k-steps") };
         // Earlier writes of the accumulators are complete after it; it is convergent, so it is not moved to where some threads do not run.
         wgmma_fence();
         macro_rules! steps {

@@ -4,8 +4,8 @@
 //!   x y = 2^(e + f) (x1 y0 + x0 y1 + x0 y0)       (+ x1 y1: at most 2^-22 |x y|, left out)
 //! ```
 //!
-//! A patch has one exponent ([`scales`](super::scales)): 64 rows and 64 steps of k, and 64 columns.
-//! So for 64 steps of k a warpgroup has one exponent for each 64 of its columns. Promotion is a
+//! A patch has one exponent ([`scales`](super::scales)): 64 rows and 64 k-steps, and 64 columns.
+//! So for 64 k-steps a warpgroup has one exponent for each 64 of its columns. Promotion is a
 //! fused multiply-add: sums are multiplied by a power of two and added to an f32 with one rounding.
 //!
 //! (Slices of this kind, with exponents by rows: H. Ootomo and R. Yokota, "Recovering single
@@ -14,12 +14,12 @@
 //!
 //! # Why it is accurate
 //! **Small products come first**, as in [bf16x6](super): truncation costs them 2^-10 of what it
-//! costs the large ones. **Sums are promoted every 64 steps of k.**
+//! costs the large ones. **Sums are promoted every 64 k-steps.**
 //!
 //! **The average truncation is added back.** Truncation always reduces the absolute value of a sum:
 //! by 1.5 times 2^-23 for 64 steps of numbers of one sign, otherwise by less. So the factor of
 //! promotion is not the power of two but the next greater f32, which is 1 + 2^-23 times as much,
-//! and costs nothing. (In a model of the tensor cores, medians for 256 steps of k: 5.5e-8 in place
+//! and costs nothing. (In a model of the tensor cores, medians for 256 k-steps: 5.5e-8 in place
 //! of 1.8e-7 with numbers from [0, 1), 1.1e-7 in place of 1.4e-7 with normally distributed ones.
 //! Fused multiply-adds have 1.5e-7 and 2.3e-7.) If integers are so small that a sum of 64 products
 //! is exact, nothing is truncated and nothing added back.
@@ -41,7 +41,7 @@
 //!
 //! # Tiles
 //! ```text
-//!   kernel                     blocks    warpgroups    part of a warpgroup    stages: a slice of A and of B, 64 steps of k
+//!   kernel                     blocks    warpgroups    part of a warpgroup    stages: a slice of A and of B, 64 k-steps
 //!   wgmma_f16x3_256x192x64_c2    2         2 + 1         64 x 192 or 128        5 x 40 KiB
 //!   wgmma_f16x3_256x128x64_c2    2         2 + 1         64 x 128               6 x 32 KiB
 //!   wgmma_f16x3_64x128x64        1         1 + 1         64 x 128               8 x 24 KiB
@@ -73,7 +73,7 @@
 //! # What is recomputed
 //! Infinity and NaN, as in [bf16x6](super), and *uncertain* sums. A sum is uncertain if it is less
 //! than 2^23 times what its tile may have lost ([`tile_bound`]), and so is the part of it that the
-//! last steps of k have. Each of the two is at most the sum of the absolute values of the terms,
+//! last k-steps have. Each of the two is at most the sum of the absolute values of the terms,
 //! and both are rarely small by chance.
 
 use core::array::from_fn;
@@ -273,7 +273,7 @@ fn part(tile: impl Tiles, group: usize, problem: &GemmParams) -> (u32, u32, u32)
     (product, row + (group * WGMMA_M) as u32, col)
 }
 
-/// Issues the three products of the next 64 steps of k, small ones first.
+/// Issues the three products of the next 64 k-steps, small ones first.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn begin<

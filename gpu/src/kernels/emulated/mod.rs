@@ -21,7 +21,7 @@
 //! The tensor cores truncate what is beyond 25 bits below the greatest addend, and what is beyond
 //! an f32. So all errors have one sign, and k of them are k times as much. Against this:
 //!
-//! * **Sums are short**: 64 steps of k, in accumulators that start at zero. Then they are added to
+//! * **Sums are short**: 64 k-steps, in accumulators that start at zero. Then they are added to
 //!   an f32 in another register, rounded to the nearest (*promotion*, as DeepGEMM does for fp8).
 //! * **Small products come first.** So of the 24 MMAs of 64 steps, all but the last four truncate
 //!   small sums.
@@ -36,7 +36,7 @@
 //!
 //! # Warps, tiles and clusters
 //! ```text
-//!   kernel                      blocks    warpgroups    part of a warpgroup    stages: a slice of A and of B, 64 steps of k
+//!   kernel                      blocks    warpgroups    part of a warpgroup    stages: a slice of A and of B, 64 k-steps
 //!   wgmma_bf16x6_256x192x64_c2    2         2 + 1         64 x 192 or 128        5 x 40 KiB
 //!   wgmma_bf16x6_256x128x64_c2    2         2 + 1         64 x 128               6 x 32 KiB
 //!   wgmma_bf16x6_64x128x64        1         1 + 1         64 x 128               8 x 24 KiB

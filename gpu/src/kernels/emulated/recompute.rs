@@ -13,7 +13,7 @@
 //! instructions for each sum ([`Confidence`]).
 //!
 //! * **A few** of a warp's 16 x 32 elements: the warp computes one after the other. Each lane takes
-//!   every 32nd step of k, starting at +0, and the lanes' sums are added in pairs: within `(k / 32
+//!   every 32nd k-step, starting at +0, and the lanes' sums are added in pairs: within `(k / 32
 //!   + 6) 2^-24` of the exact sum.
 //! * **Many**: all of them at once, as a block of a plain kernel does. Sums of 32 steps are added
 //!   to others: within `(k / 32 + 33) 2^-24`.
@@ -54,7 +54,7 @@ pub struct Originals<'a> {
 /// If more of a warp's 16 x 32 elements are uncertain, all are recomputed. One by itself takes as
 /// long as some twenty of them together.
 const MAX_SINGLE: u32 = 16;
-/// Steps of k in shared memory at a time, when all are recomputed.
+/// K-steps in shared memory at a time, when all are recomputed.
 const STEPS: usize = 8;
 
 /// Marks a zero that may be a lost number. No sum is -0 by itself: they start at +0.
@@ -233,7 +233,7 @@ impl Recompute<'_> {
     }
 
     /// Recomputes all 16 x 32 elements: a product as on CUDA cores, in which a lane has 4 x 4 sums.
-    /// Its operands go through shared memory, [`STEPS`] steps of k at a time, in place of the
+    /// Its operands go through shared memory, [`STEPS`] k-steps at a time, in place of the
     /// staged sums: B's rows in the first eight rows, A's columns in the others.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -304,7 +304,7 @@ impl Recompute<'_> {
         let from_a = self.product * batch[0] as usize + row * a[0] as usize;
         let from_b = self.product * batch[1] as usize + col * b[1] as usize;
         let mut p = self.lane;
-        // A lane without a step of k has -0. Added to any sum it leaves that as it is, also -0.
+        // A lane without a k-step has -0. Added to any sum it leaves that as it is, also -0.
         let mut sum = if p < k as usize { 0.0 } else { -0.0 };
         while p < k as usize {
             let x = self.originals.a[from_a + p * a[1] as usize];

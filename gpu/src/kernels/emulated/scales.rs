@@ -116,8 +116,8 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The patch of 64 rows (columns of B) from `outer` on, or of the last ones, and of 64 steps of
-    /// k.
+    /// The patch of 64 rows (columns of B) from `outer` on, or of the last ones, and of 64
+    /// k-steps.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn patch(self, outer: u32, stage: u32) -> usize {
         let (row, col) = if self.mn_major {
@@ -128,7 +128,7 @@ impl<'a> Scales<'a> {
         (self.first + row * self.across + col) as usize
     }
 
-    /// The exponent of 64 steps of k, for 64 rows (columns of B) whose first patch is `first`. 0
+    /// The exponent of 64 k-steps, for 64 rows (columns of B) whose first patch is `first`. 0
     /// for zeros.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -191,7 +191,7 @@ impl<'a> Scales<'a> {
 /// The error bound of a tile.
 pub struct ErrorBound {
     /// Sums of at least this size are certain. It is 2^23 times what is lost at most: that of A
-    /// times the largest of B in the same 64 steps of k, which is below 2^15, and the other way
+    /// times the largest of B in the same 64 k-steps, which is below 2^15, and the other way
     /// round. NaN if no sum is certain.
     pub least: f32,
     /// Whether the tensor cores truncate nothing: all numbers are integers below 2^15, times a

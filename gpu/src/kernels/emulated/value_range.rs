@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   2^-134 |y|     if |x| < 2^-110: that much of x is in no slice       (and the same for y)
-//!   2^-149         in each of 24 MMAs for 64 steps of k, if |x y| < 2^-101: its last digit is below 2^-149
+//!   2^-149         in each of 24 MMAs for 64 k-steps, if |x y| < 2^-101: its last digit is below 2^-149
 //! ```
 //!
 //! The smallest and the largest absolute value of a tile are known, and give a bound for the sum of
@@ -81,7 +81,7 @@ impl Range {
         [smallest, self.largest].map(|bits| Bf16::from_bits((bits >> 16) as u16))
     }
 
-    /// The range of an operand's rows (columns of B) of a tile, for all steps of k, computed by a
+    /// The range of an operand's rows (columns of B) of a tile, for all k-steps, computed by a
     /// warp. `outer` is the first of them, of `size`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]

@@ -4,7 +4,7 @@
 //! The lessons of the course as a family: one main loop ([`main_loop`]), and a table of kernels
 //! with different tiles and types ([`table`]).
 //!
-//! * **A block** computes a `TILE x TILE` tile of C, in phases of `BLOCK_K` steps of k. It holds
+//! * **A block** computes a `TILE x TILE` tile of C, in phases of `BLOCK_K` k-steps. It holds
 //!   the tiles of several phases in shared memory: one in use, the others in flight, as in the
 //!   lesson `async_copy`.
 //! * **A warp** copies rows or columns of a tile, whichever are contiguous ([`operand`]).

@@ -1,7 +1,7 @@
 //! An operand's way from global to shared memory, for A and B alike.
 //!
 //! Sums run along k. The other side of an operand is its *outer* side: m for A, n for B. In shared
-//! memory a tile is stored step of k by step of k, so that the outer elements that a thread
+//! memory a tile is stored k-step by k-step, so that the outer elements that a thread
 //! multiplies are neighbours. In global memory either side may be contiguous:
 //!
 //! ```text
@@ -28,7 +28,7 @@ pub struct Operand<'a, T> {
     to_step: usize,
     /// The first one's place in the tile.
     to: usize,
-    /// How many of the four are inside on the outer side, and the steps of k from theirs on.
+    /// How many of the four are inside on the outer side, and the k-steps from theirs on.
     inside: u32,
     steps: u32,
     /// Whether the four are one copy.

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! **An MN-major f32** is read word by word: `ldmatrix.trans` would tear its elements apart. A warp
-//! loads four steps of k (rows r to r + 3, r a multiple of four) by eight outer elements (groups g
+//! loads four k-steps (rows r to r + 3, r a multiple of four) by eight outer elements (groups g
 //! and g + 1, g even). With g ^ (r % 8), the pairs of groups of four rows would be at four places,
 //! twice each. So the four rows differ in the upper two bits of the swizzle, and 32 lanes read all
 //! 32 banks. Eight rows still have eight numbers, so that K-major reads have no conflicts either.
@@ -37,7 +37,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
     /// Elements of sixteen bytes: a group, and the widest copy.
     const PIECE: usize = 16 / size_of::<Self>();
 
-    /// Steps of k of a fragment.
+    /// K-steps of a fragment.
     const STEP: usize = 32 / size_of::<Self>();
 
     /// Whether a row may start between two multiples of the narrowest copy, four bytes.
@@ -150,7 +150,7 @@ impl MmaElement for f32 {
 }
 
 /// In a panel, the lane's row of a fragment's four matrices. The second and the fourth have the
-/// upper half of the outer side, the last two that of k. A row has steps of k; in an MN-major
+/// upper half of the outer side, the last two that of k. A row has k-steps; in an MN-major
 /// operand, the outer elements of a step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_matrices<T: MmaElement>(outer: usize, step: usize, k_major: bool) -> usize {

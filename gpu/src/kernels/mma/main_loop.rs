@@ -118,7 +118,7 @@ impl<
         stages
     }
 
-    /// Issues the copies of the next steps of k. Past the last one they fill in zeros, so no
+    /// Issues the copies of the next k-steps. Past the last one they fill in zeros, so no
     /// condition is needed.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -139,7 +139,7 @@ impl<
         thread::sync_threads();
     }
 
-    /// Adds all steps of k to the sums of the warp whose part of the tile starts at (row, col).
+    /// Adds all k-steps to the sums of the warp whose part of the tile starts at (row, col).
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn accumulate<const M: usize, const N: usize>(
@@ -174,7 +174,7 @@ impl<
         }
     }
 
-    /// Multiplies the fragments of a few steps of k. After the last fragments of a stage, the next
+    /// Multiplies the fragments of a few k-steps. After the last fragments of a stage, the next
     /// stage becomes `now`, and this one is filled again.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]

@@ -4,7 +4,7 @@
 //! An `mma.sync` instruction multiplies 16 x 16 elements of A by 16 x 8 of B, in tf32 16 x 8 by 8 x
 //! 8. Operands and sums are in the registers of one warp. Hence:
 //!
-//! * **A block** of four warps computes a tile of C, stage by stage of `BLOCK_K` steps of k. It has
+//! * **A block** of four warps computes a tile of C, stage by stage of `BLOCK_K` k-steps. It has
 //!   two to four `STAGES` in shared memory: one in use, the others in flight by asynchronous copies
 //!   ([`operand`]), as in the lesson `async_copy`. As soon as the last fragments of a stage are in
 //!   registers, the stage is filled again.
@@ -20,7 +20,7 @@
 //! right product.
 //!
 //! ```text
-//!   kernel                 part of a warp    stages of steps of k    rows         blocks an SM
+//!   kernel                 part of a warp    stages of k-steps       rows         blocks an SM
 //!   mma_.._64x64x64           32 x 32             4 of 64            unaligned    2 (A100, Hopper)
 //!   mma_.._128x128x32         64 x 64             4 of 32            aligned      2 (A100, Hopper)
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)

@@ -1,8 +1,8 @@
 //! An operand's way from global to shared memory, and from there to registers.
 //!
-//! A *row* is what is contiguous: in a K-major operand the steps of k of one row of A (column of
+//! A *row* is what is contiguous: in a K-major operand the k-steps of one row of A (column of
 //! B); in an MN-major operand the rows of A (columns of B) of one step. A tile consists of *panels*
-//! of 32 rows of 32 elements: 32 outer elements by 32 steps of k, whichever are contiguous. So the
+//! of 32 rows of 32 elements: 32 outer elements by 32 k-steps, whichever are contiguous. So the
 //! same instructions copy both layouts. In shared memory a row of a panel is groups of sixteen
 //! bytes, four of 16-bit elements or eight of f32. Groups are swizzled, so that the reads of a
 //! fragment are free of bank conflicts ([`element`](super::element)).
@@ -79,7 +79,7 @@ enum Copies {
     Elements,
 }
 
-/// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` steps of k, and
+/// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` k-steps, and
 /// what one thread copies: of some rows of each panel, an even number of rows apart, some elements.
 /// If the kernel is not for `UNALIGNED` rows, it copies pieces or elements.
 pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIGNED: bool> {
@@ -103,7 +103,7 @@ pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIG
     /// From one row to the next, and from one element of a row to the next.
     pitch: usize,
     between: usize,
-    /// Outer elements and steps of k from the next tile's first on.
+    /// Outer elements and k-steps from the next tile's first on.
     outer: i32,
     steps: u32,
 }
@@ -411,7 +411,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// Loads the fragment that starts `outer` outer elements and `step` steps of k after the first
+    /// Loads the fragment that starts `outer` outer elements and `step` k-steps after the first
     /// of a tile, or of a panel.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   mma_half_f32_64x64x64:   Half -> f32,    64 x 64,     2 x 2 a warp,       4 stages of 64,     rows anywhere
-//!   name                     A, B -> C       tile of C    16 x 16 parts of    steps of k in       alignment of
+//!   name                     A, B -> C       tile of C    16 x 16 parts of    k-steps in       alignment of
 //!                                                         the tile            shared memory       A and B
 //! ```
 

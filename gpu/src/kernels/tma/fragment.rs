@@ -1,7 +1,7 @@
 //! What a thread holds of a stage: its 8 (or 9) rows of A and its 16 (or 10) columns of B, for the
-//! current step of k and the next one. Of a K-major A it holds four steps.
+//! current k-step and the next one. Of a K-major A it holds four steps.
 //!
-//! A *slab* is 32 steps of k of an operand. B is N-major: 128 bits are four columns of one step. If
+//! A *slab* is 32 k-steps of an operand. B is N-major: 128 bits are four columns of one step. If
 //! A is M-major, 128 bits are four rows of one step. If A is K-major, they are four steps of one
 //! row: a *group*.
 //!

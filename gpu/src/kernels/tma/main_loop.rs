@@ -11,7 +11,7 @@ use super::{
 use crate::params::GemmParams;
 
 /// Computes a tile of C of `TILE_ROWS x TILE_COLS` elements. A warp has `ROW_LANES x COL_LANES`
-/// lanes of 8 rows and `COLS` columns each. A stage has `SLABS` slabs of 32 steps of k. `SLICES`
+/// lanes of 8 rows and `COLS` columns each. A stage has `SLABS` slabs of 32 k-steps. `SLICES`
 /// warps share the same elements and split the steps of a stage.
 #[inline(always)]
 #[track_caller]

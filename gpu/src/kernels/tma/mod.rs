@@ -13,7 +13,7 @@
 //!   stage.
 //! * **A thread** computes 8 x 16 elements of C: 24 loads of 128 bits for 512 multiply-adds, in an
 //!   order that suits the register banks and that neither compiler changes. Each load is issued one
-//!   step of k ahead, or four ([`fragment`]).
+//!   k-step ahead, or four ([`fragment`]).
 //! * **A cluster** shares a tile if there are fewer tiles than SMs: its blocks split k. The parts
 //!   of a sum are added in a fixed order ([`split_k`]).
 //! * **A launch** starts while the one before it ends. A block lets the next launch start
@@ -21,7 +21,7 @@
 //!   (`grid::wait_for_earlier`) before its first access to global memory.
 //!
 //! ```text
-//!   kernel                       warps    part of a warp    steps of k             stages    blocks    a cluster
+//!   kernel                       warps    part of a warp    k-steps                stages    blocks    a cluster
 //!                                                           a stage and a warp               an SM     splits k
 //!   tma_f32_128x128x32_nn, _tn     4         64 x 64         32    32                3         2        no
 //!   tma_f32_64x64x64_nn, _tn       4         64 x 64         64    16                3         2        by 1 to 8

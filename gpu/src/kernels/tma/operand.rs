@@ -1,4 +1,4 @@
-//! Operands that TMA copies, slab by slab: 32 steps of k.
+//! Operands that TMA copies, slab by slab: 32 k-steps.
 
 use super::{collective::vector::FOUR, device::*, tile::SLAB};
 

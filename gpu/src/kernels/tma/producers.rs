@@ -10,7 +10,7 @@
 //!   slabs 7, 11, 15, ...             warp 3                warps 10 and 11
 //! ```
 //!
-//! * **A producer warp** fills a pipeline of two stages. A stage is a slab: 32 steps of k of the
+//! * **A producer warp** fills a pipeline of two stages. A stage is a slab: 32 k-steps of the
 //!   tile's rows of A and columns of B. After the first slabs the four pipelines are independent:
 //!   the loop has no barrier of the block.
 //! * **Two consumer warps** of a pipeline each compute half of the tile's columns. Of the last slab
@@ -100,7 +100,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let number = consumer.map_or(warp, |consumer| consumer / CONSUMERS);
     let ring = |number: usize| pipeline.part::<STAGES>(number * STAGES);
     let stage_of = |ring: usize, stage: usize| (ring * STAGES + stage) * STAGE;
-    // Steps of k, up to the last one of the lanes with the largest shift, three; and the steps of B
+    // K-steps, up to the last one of the lanes with the largest shift, three; and the steps of B
     // that these reach back.
     let (steps, back) = if A::UNALIGNED { (problem.k + 3, FOUR) } else { (problem.k, 0) };
     let slabs = steps.div_ceil(SLAB as u32);

@@ -6,8 +6,8 @@ pub type Sums<const ROWS: usize, const COLS: usize> = [[f32; COLS]; ROWS];
 /// Rows of C that a thread computes, except in the kernels with producer warps.
 pub const ROWS: usize = 8;
 
-/// Steps of k of a slab: 128 bytes of a row, the span of the swizzle.
+/// K-steps of a slab: 128 bytes of a row, the span of the swizzle.
 pub const SLAB: usize = 32;
 
-/// Steps of k of a round of the main loop. A longer round does not fit the instruction cache.
+/// K-steps of a round of the main loop. A longer round does not fit the instruction cache.
 pub const STEPS: usize = 8;

@@ -1,10 +1,10 @@
 //! bf16 and f16 on Hopper's tensor cores. Sums are f32.
 //!
 //! A `wgmma` instruction multiplies 64 rows of A by up to 256 columns of B, both in shared memory.
-//! The sums are in the registers of four warps, a *warpgroup*. It does 16 steps of k of 64 x 256 in
+//! The sums are in the registers of four warps, a *warpgroup*. It does 16 k-steps of 64 x 256 in
 //! 128 cycles. In this time the SM must load what the next one multiplies. Hence:
 //!
-//! * **A block** computes a 128 x 256 tile of C. It reads 48 KiB from L2 for 64 steps of k, which
+//! * **A block** computes a 128 x 256 tile of C. It reads 48 KiB from L2 for 64 k-steps, which
 //!   take the tensor cores 1024 cycles. It is persistent: the [tile
 //!   scheduler](super::collective::tile_scheduler) gives it one tile after the other, and the
 //!   pipeline stays full while a tile is stored ([`persistent`]).
@@ -18,11 +18,11 @@
 //!   shared memory ([`staged_epilogue`](super::collective::staged_epilogue)).
 //! * **A cluster** of two blocks may have tiles one below the other. Each block copies half the
 //!   columns of B to both (*multicast*). Then a block reads 32 KiB a stage from L2, in place of 48.
-//!   With 192 columns each copies half the steps of k; such tiles are for sizes where tiles of 256
+//!   With 192 columns each copies half the k-steps; such tiles are for sizes where tiles of 256
 //!   leave the last wave mostly idle.
 //!
 //! ```text
-//!   kernel                        warpgroups    part of a warpgroup    stages (64 steps of k)    blocks of a cluster
+//!   kernel                        warpgroups    part of a warpgroup    stages (64 k-steps)       blocks of a cluster
 //!   wgmma_half_128x256x64           2 + 1            64 x 256                   4                        1
 //!   wgmma_half_256x256x64_c2        2 + 1            64 x 256                   4                        2
 //!   wgmma_half_256x192x64_c2        2 + 1            64 x 192                   4                        2

@@ -7,7 +7,7 @@
 //! * **A thread** holds `TILE_COLS / 2` sums.
 //!
 //! ```text
-//!   kernel                    warpgroups    stages (64 steps of k)    blocks an SM    for
+//!   kernel                    warpgroups    stages (64 k-steps)       blocks an SM    for
 //!   wgmma_half_128x128x64          2                  5                     1         small products
 //!   wgmma_half_64x128x64           1                  7                     1         few rows
 //!   wgmma_half_128x64x64           2                  7                     1         few columns

@@ -1,6 +1,6 @@
 //! B's way from shared memory to the registers that the tensor cores read.
 //!
-//! For 8 steps of k a thread holds four elements. With g = lane / 4 and t = lane % 4, they are rows
+//! For 8 k-steps a thread holds four elements. With g = lane / 4 and t = lane % 4, they are rows
 //! g and g + 8 of the warp's 16 at step t, and both at step t + 4. Any columns of B may be these
 //! rows, if the columns of C follow. If rows g and g + 8 are neighbouring columns, one 64-bit load
 //! brings both.
@@ -30,7 +30,7 @@ const CHUNK: usize = 4;
 
 /// A thread's place in B.
 pub struct BFragment {
-    /// The offsets of its elements in a stage of B: for the first four of 8 steps of k, and for the
+    /// The offsets of its elements in a stage of B: for the first four of 8 k-steps, and for the
     /// next four.
     places: [usize; 2],
 }
@@ -46,7 +46,7 @@ impl BFragment {
         BFragment { places: [place(step), place(step + 4)] }
     }
 
-    /// Loads the fragment of the `number`th 8 steps of k. B's part of the stage starts at element
+    /// Loads the fragment of the `number`th 8 k-steps. B's part of the stage starts at element
     /// `at`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]

@@ -20,7 +20,7 @@
 //! * **A warpgroup** computes 64 columns of the tile, so that B is loaded to registers once. Two
 //!   warpgroups read the same rows of A. For 256 x 64 a stage takes the tensor cores 512 cycles,
 //!   and a thread eight 64-bit loads. One more warpgroup is the producer.
-//! * **A thread** loads its elements of B for 8 steps of k, into one of four sets of registers. A
+//! * **A thread** loads its elements of B for 8 k-steps, into one of four sets of registers. A
 //!   stage is four MMAs: while three are in flight, the registers of the fourth are loaded. A set
 //!   is loaded again when the MMA that reads it has ended.
 //! * **A cluster** of two blocks has tiles side by side. Each block copies half the rows of A to
@@ -30,7 +30,7 @@
 //! The sums are C's transpose, and are transposed in shared memory ([`epilogue`]).
 //!
 //! ```text
-//!   kernel                            warpgroups    part of a warpgroup    stages (32 steps of k)    blocks of a cluster
+//!   kernel                            warpgroups    part of a warpgroup    stages (32 k-steps)       blocks of a cluster
 //!                                                        (m x n)
 //!   wgmma_tf32_256x256x32_c2_nn          2 + 1          256 x 64                   4                        2
 //!   wgmma_tf32_256x256x32_c2_ua8_nn      2 + 1          256 x 64                   4                        2

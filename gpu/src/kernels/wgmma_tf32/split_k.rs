@@ -1,7 +1,7 @@
 //! Tiles of few rows or few columns. The blocks of a cluster may split k.
 //!
 //! ```text
-//!   kernel                    warpgroups    tile (m x n)    stages (32 steps of k)
+//!   kernel                    warpgroups    tile (m x n)    stages (32 k-steps)
 //!   wgmma_tf32_32x32x32_nn        2           32 x 32               20
 //!   wgmma_tf32_64x32x32_nn        2           64 x 32               16
 //! ```

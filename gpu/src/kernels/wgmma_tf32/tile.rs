@@ -5,10 +5,10 @@ use super::{
     device::{warpgroup::*, *},
 };
 
-/// Steps of k of a stage: 128 bytes, the widest span of the swizzle.
+/// K-steps of a stage: 128 bytes, the widest span of the swizzle.
 pub const BLOCK_K: usize = 32;
 
-/// Steps of k of an MMA.
+/// K-steps of an MMA.
 pub const WGMMA_K: usize = 8;
 
 /// Columns of C of a warpgroup: the rows of the instruction.

@@ -270,7 +270,7 @@ driver! {
         0
     }
     @context fn cuFuncSetAttribute(_function: Handle, attribute: c_int, value: c_int) {
-        // The part of a multiprocessor's memory that is shared memory, in hundredths.
+        // The part of an SM's memory that is shared memory, in hundredths.
         if attribute == 9 {
             assert!((-1..=100).contains(&value));
             return 0;

@@ -21,7 +21,7 @@ pub struct Job {
     pub reads_c: bool,
     /// Bytes of all buffers on the device, at most.
     pub device_limit: u64,
-    /// Steps of k in a block, at most; `None` for all of k, where that can be.
+    /// K-steps in a block, at most; `None` for all of k, where that can be.
     pub depth: Option<usize>,
 }
 

@@ -30,8 +30,8 @@ pub struct Properties {
     pub capability: (u32, u32),
     /// The newest CUDA version that the driver supports (major, minor).
     pub driver: (u32, u32),
-    /// Streaming multiprocessors.
-    pub multiprocessors: u32,
+    /// SMs.
+    pub sms: u32,
     /// Device memory.
     pub memory: u64,
     /// L2 cache.
@@ -40,11 +40,11 @@ pub struct Properties {
     pub max_shared_static: u32,
     /// The most shared memory that a kernel can ask for, static and dynamic together.
     pub max_shared_optin: u32,
-    /// Shared memory of one multiprocessor.
+    /// Shared memory of one SM.
     pub shared_per_multiprocessor: u32,
-    /// 32-bit registers of one multiprocessor.
+    /// 32-bit registers of one SM.
     pub registers_per_multiprocessor: u32,
-    /// Threads that one multiprocessor holds.
+    /// Threads that one SM holds.
     pub threads_per_multiprocessor: u32,
     /// Threads of one block, over all dimensions.
     pub max_threads_per_block: u32,
@@ -52,7 +52,7 @@ pub struct Properties {
     pub max_block_dim: [u32; 3],
     /// Blocks of one grid, in each dimension.
     pub max_grid_dim: [u32; 3],
-    /// Highest multiprocessor clock in kHz, where the driver tells.
+    /// Highest SM clock in kHz, where the driver tells.
     pub clock_khz: Option<u32>,
     /// Highest memory clock in kHz, where the driver tells.
     pub memory_clock_khz: Option<u32>,
@@ -144,7 +144,7 @@ impl Properties {
                 attribute(A::ComputeCapabilityMinor)?,
             ),
             driver: driver_version()?,
-            multiprocessors: attribute(A::MultiprocessorCount)?,
+            sms: attribute(A::MultiprocessorCount)?,
             memory: check(device.total_memory())? as u64,
             l2: attribute(A::L2CacheSize)?,
             max_shared_static: attribute(A::MaxSharedMemoryPerBlock)?,

@@ -19,7 +19,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// What a kernel takes of a multiprocessor, as compiled. Sizes are in bytes.
+/// What a kernel takes of an SM, as compiled. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Attributes {
     /// 32-bit registers of a thread.
@@ -84,7 +84,7 @@ impl Function {
         Function { dependent, ..self }
     }
 
-    /// What the kernel takes of a multiprocessor, as the driver compiled it.
+    /// What the kernel takes of an SM, as the driver compiled it.
     pub(crate) fn resources(&self) -> Resources {
         let Attributes { registers, static_shared, .. } = self.attributes;
         Resources { registers, shared: static_shared }
@@ -117,7 +117,7 @@ impl Function {
         outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) }).map_err(|raw| {
             if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) }
         })?;
-        // All that a multiprocessor has as shared memory, rather than as cache: for a launch of clusters the driver sets
+        // All that an SM has as shared memory, rather than as cache: for a launch of clusters the driver sets
         // aside no more than one block needs, and then a second finds no place.
         let which = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! Descriptions of matrices as the tensor memory accelerator reads them.
+//! Descriptions of matrices as TMA reads them.
 
 use super::Context;
 use super::failure::{INVALID_VALUE, outcome};
@@ -13,7 +13,7 @@ use simt::device::TensorDescription;
 /// the driver refuses the description. Zeros take the place of what a box has outside them.
 ///
 /// # Errors
-/// [`Error::NoDriver`](crate::error::Error::NoDriver) for a driver older than the accelerator.
+/// [`Error::NoDriver`](crate::error::Error::NoDriver) for a driver older than TMA.
 pub(crate) fn encode(
     context: &Context,
     address: u64,

@@ -33,7 +33,7 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// May factors be cut into slices?
+    /// May A and B be split into slices?
     pub(crate) fn is_emulated(self) -> bool {
         matches!(self, Compute::Fp32Bf16x6 | Compute::Fp32F16x3)
     }

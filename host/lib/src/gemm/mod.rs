@@ -39,7 +39,7 @@
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
 //! products of factors that were rounded to it; the kernels `mma_..`, on the tensor cores of other GPUs, add as many as
 //! those do, on Ampere and Ada half of it and a bit less of each; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
-//! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
+//! asks for them, up to 64 k-steps go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
 //! others. (Those with tiles of two widths, `wgmma_bf16x6_256x192x64_c2_..` and `wgmma_f16x3_256x192x64_c2_..`,
 //! have them where it suits the number of SMs: on another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
@@ -331,9 +331,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
-    /// As [`Gemm::launch`], and waits until C is there. Of slices it says how many elements were computed again
-    /// ([`Choice::recomputed`]): for that it waits for the device's other streams, too, and other threads that launch products of
-    /// slices on the same stream wait meanwhile.
+    /// As [`Gemm::launch`], and waits until C is there. Emulated fp32 says how many elements were recomputed
+    /// ([`Choice::recomputed`]). For that it waits for the device's other streams, too; other threads that launch emulated fp32 on the
+    /// same stream wait meanwhile.
     ///
     /// # Errors
     /// As [`Gemm::launch`], and those of the kernels on this stream.
@@ -455,7 +455,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             (bias, _) => bias,
         };
         let task = Task::new(self, launched, [shape.a_len(), shape.b_len(), shape.c_len()], bias);
-        let on = (limits, target.multiprocessors);
+        let on = (limits, target.sms);
         let split = [choice.split_k, choice.partials];
         let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
         Ok((choice, plan))

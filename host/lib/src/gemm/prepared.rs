@@ -1,4 +1,4 @@
-//! MatrixBatch that are cut into slices once, for any number of products.
+//! Matrices that are split into slices once, for any number of products.
 
 use gpu::{
     kernels::emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},

@@ -51,7 +51,7 @@ pub static SM_80: Ptx = Ptx { target: "sm_80", files: files::SM_80 };
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
 static RESOURCES: &str = include_str!("../../../../gpu/ptx/resources.tsv");
 
-/// What a kernel takes of a multiprocessor.
+/// What a kernel takes of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// 32-bit registers of a thread.

@@ -126,7 +126,7 @@ impl KernelOrAll {
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
         }
-        let what = "takes its operands by tensor copies, which are not counted";
+        let what = "copies its operands by TMA, which is not counted";
         let mut others = takes(shape)
             .filter(|candidate| is_lesson_or_general(candidate.entry))
             .filter_map(|candidate| Some((candidate.predicted_us?, candidate.entry)))

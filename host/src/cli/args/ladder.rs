@@ -217,7 +217,7 @@ impl FromStr for Explained {
         }
         match find(name, TOY.name())? {
             entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
-            _ => Err("must be a kernel of f32 on CUDA cores, and not one by tensor copies: others are not counted and traced"
+            _ => Err("must be a kernel of f32 on CUDA cores, and not one by TMA: others are not counted and traced"
                 .into()),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = every)]
     pub(crate) every: Option<NonZeroU32>,
 
-    /// The GPU whose multiprocessor the blocks are to fit on: a compute capability (sm_80, sm_90), a product
+    /// The GPU whose SM the blocks are to fit on: a compute capability (sm_80, sm_90), a product
     /// (a100, h200 ...), or cuda[:N] [default: the one at hand, otherwise sm_90]
     #[arg(long, value_name = "GPU", value_parser = gpus(), hide_possible_values = true)]
     pub(crate) on: Option<On>,

@@ -37,7 +37,7 @@ pub(crate) struct TypeFlags {
 pub(crate) enum ComputeMode {
     /// As it is
     Fp32,
-    /// Cut into slices of bf16, where there are tensor cores for it
+    /// Split into slices of bf16, where there are tensor cores for it
     #[value(name = "fp32-bf16x6")]
     Fp32Bf16x6,
     /// Cut into scaled slices of f16, where there are tensor cores for it
@@ -140,7 +140,7 @@ impl TypeFlags {
         if self.compute != ComputeMode::Fp32 && self.operands != F32 {
             let limit = match self.compute {
                 ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
-                _ => "must be fp32: what is no f32 is not cut into slices",
+                _ => "must be fp32: only f32 is split into slices",
             };
             return Err(host::Error::argument("--compute", self.compute_name(), limit));
         }

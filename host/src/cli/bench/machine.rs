@@ -29,7 +29,7 @@ pub(super) struct Machine {
 
     pub(super) device: String,
     pub(super) description: String,
-    pub(super) multiprocessors: u32,
+    pub(super) sms: u32,
     pub(super) memory_bytes: u64,
     /// The CUDA version that the driver supports.
     pub(super) cuda: Option<String>,
@@ -61,7 +61,7 @@ impl Machine {
             seconds: None,
             device: device.name(),
             description: device.description(),
-            multiprocessors: device.multiprocessors(),
+            sms: device.sms(),
             memory_bytes,
             cuda: cuda.map(|(major, minor)| format!("{major}.{minor}")),
             card: Card::of(device).ok(),

@@ -296,7 +296,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         if !verdict.nothing_wrong {
             let device = self.stream.device().name();
             let (verify, types) = (name_of(&verify), self.args.types);
-            // The command's product is one, of row-major matrices, and by no tensor copies.
+            // The command's product is one, of row-major matrices, and not by TMA.
             match registry::find(own).and_then(|entry| entry.product.as_ref()) {
                 Some(product) if product.is_of_f32_views() => note(format_args!(
                     "reproduce: cargo run -p host -- --m {} --n {} --k {}{types} --device {device} --kernel {own} \

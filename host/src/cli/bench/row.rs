@@ -117,7 +117,7 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         (Format::Bf16 | Format::F16, _) => roof.half_gflops,
         // Twice as many bits, half as many products: on every GPU that has both.
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
-        // Six products of slices for each.
+        // Emulated fp32: six products each.
         (_, Compute::Fp32Bf16x6) => roof.half_gflops.map(|gflops| gflops / 6.0),
         (_, Compute::Fp32F16x3) => roof.half_gflops.map(|gflops| gflops / 3.0),
         _ => Some(roof.fp32_gflops),

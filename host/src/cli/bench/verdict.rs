@@ -69,7 +69,7 @@ impl<T: Value, O: Value> Reference<T, O> {
 
 /// Seconds that comparing all of C takes here, at most: a core does at least 5 GFLOP/s in float64, three times.
 fn estimate(product: &DenseBatch) -> f64 {
-    3.0 * product.flop() / (5e9 * f64::from(Device::cpu().multiprocessors()))
+    3.0 * product.flop() / (5e9 * f64::from(Device::cpu().sms()))
 }
 
 /// Compares products of a batch, computed so, whose C is of a format: all of them, or the first, one in the middle and the last.

@@ -1,4 +1,4 @@
-//! A rung's counts and how it fits on a multiprocessor: for these no GPU is needed.
+//! A rung's counts and how it fits on an SM: for these no GPU is needed.
 
 use std::num::NonZeroU32;
 

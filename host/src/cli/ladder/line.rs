@@ -75,7 +75,7 @@ pub(in crate::cli) struct Counted {
     pub(in crate::cli) clean: bool,
 }
 
-/// How a kernel's blocks fit on a multiprocessor.
+/// How a kernel's blocks fit on an SM.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct FitLine {
     pub(in crate::cli) gpu: String,
@@ -83,7 +83,7 @@ pub(in crate::cli) struct FitLine {
     pub(in crate::cli) source: String,
     pub(in crate::cli) registers: Option<u32>,
     pub(in crate::cli) shared_bytes: Option<u32>,
-    /// Warps in percent of what a multiprocessor holds.
+    /// Warps in percent of what an SM holds.
     pub(in crate::cli) occupancy_percent: Option<f64>,
     pub(in crate::cli) limited_by: Option<String>,
 }

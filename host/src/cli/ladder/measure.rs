@@ -94,7 +94,7 @@ pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure>
 /// longer than a person waits.
 fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
     // A core does at least 5 GFLOP/s in float64; three products for each candidate.
-    let cores = f64::from(Device::cpu().multiprocessors());
+    let cores = f64::from(Device::cpu().sms());
     let seconds = 3.0 * candidates as f64 * shape.flop() / (5e9 * cores);
     match verify {
         Verify::Auto if seconds <= 30.0 => Verify::Full,

@@ -81,7 +81,7 @@ fn speeds(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> 
     match roof {
         Some(roof) => writeln!(
             out,
-            "roof: {roof:.0} GFLOP/s, the float32 multiply-adds of all multiprocessors at their highest clock"
+            "roof: {roof:.0} GFLOP/s, the float32 multiply-adds of all SMs at their highest clock"
         ),
         None => writeln!(
             out,

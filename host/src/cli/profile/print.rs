@@ -72,7 +72,7 @@ fn launch(out: &mut impl Write, report: &Report, fit: &Fit) -> io::Result<()> {
     writeln!(out, "fits on   {}", fit.gpu)?;
     writeln!(
         out,
-        "          {blocks} blocks, {warps} of {most_warps} warps a multiprocessor ({percent:.0} %), limited \
+        "          {blocks} blocks, {warps} of {most_warps} warps an SM ({percent:.0} %), limited \
          by {limited_by}"
     )?;
     let limits = limits.iter().filter_map(|(what, limit)| Some(format!("{what} {}", (*limit)?)));

@@ -1,4 +1,4 @@
-//! Products that take their operands as views or as pointers: the lessons, and general products without tensor copies.
+//! Products that take their operands as views or as pointers: the lessons, and general products without TMA.
 
 use gpu::{
     params::{COL_BIAS, GELU, RELU, ROW_BIAS},
@@ -92,7 +92,7 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
             Case { sizes: [9, 20, 330], a: strided([330, 1]), ..wide },
             Case { sizes: [tile, tile, 64], a: strided([65, 1]), ..unaligned },
             Case { sizes: [tile, tile + 1, 65], b: strided([tile + 1, 1]), ..unaligned },
-            // All of a tile but one step of k, and but one row and one column.
+            // All of a tile but one k-step, and but one row and one column.
             Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([64, 64, 63]) },
             Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([63, 63, 64]) },
             one_row,

@@ -22,7 +22,7 @@ pub enum Numbers {
     Scaled,
     /// Each product of a batch is about one end of what a factor of scaled slices can be, or of what is exact.
     Far,
-    /// Uncertain because of the last steps of k alone.
+    /// Uncertain because of the last k-steps alone.
     Last,
     /// Zeros of either sign.
     Zeros,

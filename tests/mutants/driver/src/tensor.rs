@@ -1,4 +1,4 @@
-//! Products by tensor copies, on CUDA cores and on tensor cores, and those of f32 that is split into slices.
+//! Products by TMA, on CUDA cores and on tensor cores, and those of f32 that is split into slices.
 
 use gpu::{
     collective::background::COUNTERS,

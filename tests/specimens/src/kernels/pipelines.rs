@@ -1,4 +1,4 @@
-//! Copies by the tensor memory accelerator, and the mbarriers that threads wait at for them.
+//! Copies by TMA, and the mbarriers that threads wait at for them.
 //!
 //! All of them have x as a matrix of sixteen columns. A box is four of its rows, and a block takes `rounds` boxes, one
 //! after another: thread `t` writes to y what lies at `63 - t` in each.
@@ -240,7 +240,7 @@ pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A box begins at a column that is eight bytes behind a multiple of sixteen: the accelerator does not copy it.
+/// A box begins at a column that is eight bytes behind a multiple of sixteen: TMA does not copy it.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -445,7 +445,7 @@ pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[t];
 }
 
-/// A copy to where a thread has written: the accelerator does not see that the write came first.
+/// A copy to where a thread has written: TMA does not see that the write came first.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);

@@ -87,7 +87,7 @@ pub fn one_store_too_few(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// The accelerator does not see what threads have written, although a barrier stands between.
+/// TMA does not see what threads have written, although a barrier stands between.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_without_a_fence(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -183,7 +183,7 @@ pub fn stored_again_too_early(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// A box begins at a column that is eight bytes behind a multiple of sixteen: the accelerator does not copy it.
+/// A box begins at a column that is eight bytes behind a multiple of sixteen: TMA does not copy it.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_inside_sixteen_bytes(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());

@@ -189,7 +189,7 @@ impl<const N: usize> Accumulators<N> {
         b: Operand<T, B>,
     ) {
         const {
-            assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k");
+            assert!(A::DEPTH == B::DEPTH, "A and B have as many k-steps");
             assert!(
                 matches!(A::MAJOR, Major::OfA) == matches!(B::MAJOR, Major::OfB)
                     && !matches!(A::MAJOR, Major::OfB)
@@ -220,7 +220,7 @@ impl<const N: usize> Accumulators<N> {
         b: Operand<Tf32, B>,
         first: usize,
     ) {
-        assert!((first + STEPS) * Tf32::STEP <= B::DEPTH, "B has {} steps of k", B::DEPTH);
+        assert!((first + STEPS) * Tf32::STEP <= B::DEPTH, "B has {} k-steps", B::DEPTH);
         let request = Request {
             format: Format::Tf32,
             columns: N,

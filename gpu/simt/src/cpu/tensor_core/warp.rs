@@ -25,7 +25,7 @@ pub const fn each(format: Format) -> usize {
 /// The sums of 16 x 16 elements that a lane has: of each eight columns two neighbours, and those eight rows below.
 pub type Sums = [f32; 8];
 
-/// Outer element and step of k of element `i` of what lane `lane` has of a fragment, in registers of so many elements.
+/// Outer element and k-step of element `i` of what lane `lane` has of a fragment, in registers of so many elements.
 const fn operand(in_register: usize, lane: usize, i: usize) -> (usize, usize) {
     let register = i / in_register;
     let first = (lane % 4 + register / 2 * 4) * in_register;
@@ -67,7 +67,7 @@ unsafe fn tuned<const M: usize, const N: usize>(
     of_format(format, lane, elements, sums);
 }
 
-/// With as many steps of k as are 32 bytes.
+/// With as many k-steps as are 32 bytes.
 #[inline(always)]
 fn of_format<const M: usize, const N: usize>(
     format: Format,
@@ -88,7 +88,7 @@ fn add<const M: usize, const N: usize, const STEPS: usize>(
     elements: &[&[f32]; 32],
     sums: &mut [[Sums; N]; M],
 ) {
-    // All steps of k of an outer element of a fragment: four lanes have them.
+    // All k-steps of an outer element of a fragment: four lanes have them.
     let along_k = |fragment: usize, outer: usize| {
         let (mut steps, each) = ([0.0; STEPS], STEPS / 2);
         let place = |lane: usize, i: usize| operand(each / 4, lane, i);

@@ -247,7 +247,7 @@ on_machine! {
         use cuda_dyn::CUtensorMapDataType::Float32;
         let Some(context) = device() else { return };
         if context.properties().capability < (9, 0) {
-            eprintln!("skipped: {} has no tensor memory accelerator", context.label());
+            eprintln!("skipped: {} has no TMA", context.label());
             return;
         }
         let device = crate::Device::cuda(0).unwrap();

@@ -141,7 +141,7 @@ fn plan<T: Scalar<O>, O: Output>(
     let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *bias);
     let scheme = kernel.product.variant.scheme;
     task.prepared = [a, b].map(|operand| gemm.planes_of(&operand.elements)?.rows(scheme));
-    let on = (&device.limits(), device.multiprocessors());
+    let on = (&device.limits(), device.sms());
     let split = [choice.split_k, choice.partials];
     let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
     Ok((choice, plan))
@@ -201,7 +201,7 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
     operands: [BufferView<T>; 2],
     c: Written<O>,
 ) -> Result<()> {
-    let on = (&stream.device().limits(), stream.device().multiprocessors());
+    let on = (&stream.device().limits(), stream.device().sms());
     let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], Task::dense(shape), on)?;
     let no_bias = stream.device().uninit(0)?;
     let matrices = Matrices3 { operands, prepared: [None; 2], c, bias: no_bias.view(..)? };

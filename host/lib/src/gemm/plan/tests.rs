@@ -25,7 +25,7 @@ fn what_would_be_launched_is_known_before() {
         [("gemm_f32_64x64x16", [2, 2, 1], one, 0)]
     );
     assert_eq!(planned("basic", [100, 70, 5]), [("basic", [5, 7, 1], one, 0)]);
-    // More shared memory than half of what a multiprocessor has, where there is one for each block.
+    // More shared memory than half of what an SM has, where there is one for each block.
     let cluster = ("tma_f32_64x64x64_nn", [8, 8, 2], [1, 1, 2], 116 << 10);
     assert_eq!(planned("tma_f32_64x64x64_nn", [512, 512, 512]), [cluster]);
     // A's rows of 51 elements, and B's of 70, are copied before.
@@ -58,7 +58,7 @@ fn blocks_go_on_from_product_to_product_unless_they_split_k() {
         plan.launches().map(words).collect::<Vec<_>>()
     };
     let one = [1; 3];
-    // Three blocks a multiprocessor: 396 would need three rounds, and so do 342.
+    // Three blocks an SM: 396 would need three rounds, and so do 342.
     let small = "wgmma_bf16_64x64x64_nn";
     assert_eq!(planned(small, 1024, [64, 64, 64], 1), [([342, 1, 1], one)]);
     assert_eq!(planned(small, 10, [64, 104, 256], 3), [([20, 1, 3], [1, 1, 3])]);
@@ -68,7 +68,7 @@ fn blocks_go_on_from_product_to_product_unless_they_split_k() {
     assert_eq!(planned(large, 40, [512, 512, 64], 1), [([108, 1, 1], [2, 1, 1])]);
 }
 
-/// Every launch of a plan, of copies too, is one that a device takes: of many products, of rows that begin anywhere, of few and of many
+/// Every launch of a plan, of copies too, is one that a device takes: of many products, of unaligned rows, of few and of many
 /// rows and columns, on GPUs of each kind.
 #[test]
 fn every_launch_is_within_the_limits_of_a_grid() {

@@ -114,7 +114,7 @@ pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Op
     };
     let n = shape.n().next_multiple_of(4);
     let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
-    let most_blocks = (blocks / f64::from(target.multiprocessors)).ceil();
+    let most_blocks = (blocks / f64::from(target.sms)).ceil();
     Some(speed.fixed_us + multiply_us(&speed, flop, most_blocks))
 }
 
@@ -198,7 +198,7 @@ fn product_us(
     let steps = (shape.k() + before).div_ceil(product.steps()).div_ceil(split_k as usize);
     let steps = (steps * product.steps()) as f64;
     let flop = 2.0 * f64::from(rows) * f64::from(cols) * steps;
-    let each = tiles * f64::from(split_k) / f64::from(target.multiprocessors);
+    let each = tiles * f64::from(split_k) / f64::from(target.sms);
     let most_blocks = match (split_k, two_widths(product, given, target)) {
         (_, Some((_, end))) => f64::from(end) / 3.0,
         // In many waves the last blocks do not begin together, and few are left over.
@@ -277,7 +277,7 @@ fn half_sectors(product: &Product, given: &Request) -> f64 {
 /// For a kernel with two tile widths: wide tiles across C, and when the last cluster ends, in thirds of a wide tile.
 fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(usize, u32)> {
     let widths = (product.tile()[1] as usize, product.narrow? as usize);
-    let clusters = target.multiprocessors / product.variant.cluster;
+    let clusters = target.sms / product.variant.cluster;
     let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
     let (across, end) = wide_tiles_across((down, given.shape.n()), widths, clusters as usize);
     Some((across, end as u32))

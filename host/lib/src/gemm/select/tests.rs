@@ -177,7 +177,7 @@ fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
     }
 }
 
-/// What one multiprocessor draws from the second-level cache limits small tiles, the more where rows begin within a line; and large
+/// What one SM draws from the L2 limits small tiles, the more where rows begin within a line; and large
 /// ones may leave most of the last round idle.
 #[test]
 fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
@@ -229,7 +229,7 @@ fn bf16_is_multiplied_on_tensor_cores_wherever_they_are() {
         for (shape, kernel) in [
             ([4096; 3], "mma_bf16_128x128x32"),
             ([256; 3], "mma_bf16_64x64x64"),
-            // Rows that begin anywhere are not copied in pieces.
+            // Unaligned rows are not copied in pieces.
             ([4095, 4093, 4097], "mma_bf16_64x64x64"),
         ] {
             assert_eq!(auto(shape, &target), kernel, "{capability:?} {shape:?}");
@@ -249,7 +249,7 @@ fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
         let Variant { family, scheme, .. } = variant(name);
         assert_eq!((family, scheme), (Family::Wgmma, Scheme::Tf32), "{shape:?}: {name}");
     }
-    // An A along k whose rows begin anywhere is not copied.
+    // An unaligned K-major A is not copied.
     for (shape, kernel) in [
         ([4096; 3], "wgmma_tf32_256x256x32_c2_nn"),
         ([4095, 4093, 4097], "wgmma_tf32_256x256x32_c2_ua8_nn"),
@@ -265,7 +265,7 @@ fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
         for (shape, kernel) in [
             ([4096; 3], "mma_tf32_128x128x32"),
             ([512; 3], "mma_tf32_64x64x32"),
-            // Rows that begin anywhere are not copied in pieces.
+            // Unaligned rows are not copied in pieces.
             ([4095, 4093, 4097], "mma_tf32_64x64x32"),
         ] {
             let name = auto(shape, Compute::Tf32, &target);
@@ -294,7 +294,7 @@ fn k_is_split_among_as_many_blocks_as_find_room() {
 /// How k is split decides on the bits of C: the request says it, and the kernel, and not the device.
 #[test]
 fn the_same_product_is_split_alike_on_every_device() {
-    let h100_pcie = Target { multiprocessors: 114, ..Target::H200 };
+    let h100_pcie = Target { sms: 114, ..Target::H200 };
     let mut splits = std::collections::BTreeSet::new();
     for shape in [[64, 64, 4096], [512, 512, 512], [16, 4096, 4096], [1000, 704, 512]] {
         let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
