@@ -1,5 +1,6 @@
 //! Buffers: elements in a device's memory, and views of them.
 
+mod host;
 mod written;
 
 use std::{
@@ -285,24 +286,6 @@ impl<T: Pod> Buffer<T> {
         let mut values = memory::filled(T::zeroed(), self.len)?;
         self.read(0, &mut values)?;
         Ok(values)
-    }
-
-    /// Its elements where they lie in this machine's memory, which is on the CPU device.
-    pub fn as_slice(&self) -> Option<&[T]> {
-        match &self.storage {
-            Storage::Host(memory) => Some(bytemuck::cast_slice(memory.bytes())),
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(_) => None,
-        }
-    }
-
-    /// The same, to be written.
-    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
-        match &mut self.storage {
-            Storage::Host(memory) => Some(bytemuck::cast_slice_mut(memory.bytes_mut())),
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(_) => None,
-        }
     }
 
     /// Sets every byte: with 0xff, every float becomes NaN.

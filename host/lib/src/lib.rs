@@ -146,6 +146,11 @@ pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
+/// Takes [`interrupt`] back: for a caller that has ended what was interrupted, and now writes what it has.
+pub fn resume() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
 /// [`Error::Interrupted`] after [`interrupt`].
 ///
 /// # Errors

@@ -19,7 +19,7 @@ pub use self::{
 use simt::{Bf16, F16};
 
 use gpu_gemm::{
-    Buffer, BufferView, BufferViewMut, Error, Pod, Result, Shape, Stream,
+    BufferView, BufferViewMut, Error, Pod, Result, Shape, Stream,
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
 };
 
@@ -102,18 +102,18 @@ impl DenseBatch {
         &self,
         gemm: &Gemm<T, O>,
         stream: &Stream,
-        a: &Buffer<T>,
-        b: &Buffer<T>,
-        c: &mut Buffer<O>,
+        a: BufferView<T>,
+        b: BufferView<T>,
+        c: BufferViewMut<O>,
     ) -> Result<Choice> {
         let DenseBatch { shape, count, .. } = *self;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let [of_a, of_b, of_c] = self.strides();
         gemm.launch_batch(
             stream,
-            Batch::new(a.view(..)?, (m, k), of_a, count, shape.a_len())?,
-            Batch::new(b.view(..)?, (k, n), of_b, count, shape.b_len())?,
-            BatchMut::new(c.view_mut(..)?, (m, n), of_c, count, shape.c_len())?,
+            Batch::new(a, (m, k), of_a, count, shape.a_len())?,
+            Batch::new(b, (k, n), of_b, count, shape.b_len())?,
+            BatchMut::new(c, (m, n), of_c, count, shape.c_len())?,
         )
     }
 
@@ -165,7 +165,7 @@ mod tests {
             let b = [if transposed[1] { b_cols } else { b_rows }; 2].concat();
             let (a, b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
             let mut c = device.zeros::<f32>(8).unwrap();
-            dense.launch(&Gemm::new(), &stream, &a, &b, &mut c).unwrap();
+            dense.launch(&Gemm::new(), &stream, a.all(), b.all(), c.all_mut()).unwrap();
             let c = c.view(..).unwrap().to_vec().unwrap();
             assert_eq!(c, [4.0, 5.0, 10.0, 11.0, 8.0, 10.0, 20.0, 22.0], "{transposed:?}");
             assert_eq!((dense.flop(), dense.bytes_of::<f32, f32>()), (48.0, 2 * 4 * (6 + 6 + 4)));

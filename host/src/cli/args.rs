@@ -325,7 +325,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
+    let number = match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16),
+        _ => text.parse(),
+    };
+    number.map_err(|_| {
+        let most = u64::MAX;
+        format!("must be a whole number from 0 to {most}, or 0x and its hexadecimal digits")
+    })
 }
 
 fn count(text: &str) -> Result<u32, String> {

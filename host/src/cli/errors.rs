@@ -11,7 +11,10 @@ use serde::Serialize;
 use super::{
     Failure,
     args::{Errors, KernelChoice, Numbers, name_of, product_by},
-    bench::{case::Set, library},
+    bench::{
+        case::{Set, Views},
+        library,
+    },
     list::{json, six_digits},
     note,
     run::check_bytes,
@@ -95,13 +98,13 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
                             found.push((who, errors));
                         }
                     };
-                    let Set { a, b, c } = &mut set;
+                    let Views { a, b, c } = set.views();
                     let choice = product.launch(&gemm, &stream, a, b, c)?;
-                    put(choice.entry.name().to_owned(), c.to_vec()?);
+                    put(choice.entry.name().to_owned(), set.c.to_vec()?);
                     for library in &libraries {
                         if let Some(ready) = library.prepare(&product)? {
                             set.c.fill_bytes(0xff)?;
-                            ready.launch(&mut set)?;
+                            ready.launch(set.views())?;
                             stream.synchronize()?;
                             put(library.name().to_owned(), set.c.to_vec()?);
                         }

@@ -1,6 +1,6 @@
 //! A product that is timed.
 
-use host::{Buffer, Device, Shape, baseline::DenseBatch, operands};
+use host::{Buffer, BufferView, BufferViewMut, Device, Shape, baseline::DenseBatch, operands};
 
 use crate::cli::{Failure, args::Group, types::Value};
 
@@ -25,7 +25,22 @@ impl Case {
     }
 }
 
-/// Operands on a device.
+/// A product's operands on a device.
+pub(in crate::cli) struct Views<'a, T, O> {
+    pub(in crate::cli) a: BufferView<'a, T>,
+    pub(in crate::cli) b: BufferView<'a, T>,
+    pub(in crate::cli) c: BufferViewMut<'a, O>,
+}
+
+/// Several sets of operands of one product, for launches one after another.
+pub(in crate::cli) trait Sets<T, O> {
+    fn count(&self) -> usize;
+
+    /// The set of that number.
+    fn views(&mut self, set: usize) -> host::Result<Views<'_, T, O>>;
+}
+
+/// Operands in buffers of their own.
 pub(in crate::cli) struct Set<T, O> {
     pub(in crate::cli) a: Buffer<T>,
     pub(in crate::cli) b: Buffer<T>,
@@ -51,6 +66,10 @@ impl<T: Value, O: Value> Set<T, O> {
         })
     }
 
+    pub(in crate::cli) fn views(&mut self) -> Views<'_, T, O> {
+        Views { a: self.a.all(), b: self.b.all(), c: self.c.all_mut() }
+    }
+
     /// Uniform operands of that seed.
     pub(in crate::cli) fn uniform(
         device: &Device,
@@ -62,6 +81,16 @@ impl<T: Value, O: Value> Set<T, O> {
         let [_, _, c] = product.lens()?;
         let [a, b] = [T::narrowed(&a), T::narrowed(&b)];
         Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, c: device.zeros(c)? })
+    }
+}
+
+impl<T: Value, O: Value> Sets<T, O> for Vec<Set<T, O>> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn views(&mut self, set: usize) -> host::Result<Views<'_, T, O>> {
+        Ok(self[set].views())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Other people's products on the CPU, for scale: nalgebra's, on one core, and the crate gemm's, on all.
 
-use host::{Buffer, Error, baseline::DenseBatch};
+use host::{BufferView, BufferViewMut, Error, baseline::DenseBatch};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
 
 use super::{
-    case::Set,
+    case::Views,
     library::{Library, Ready},
 };
 
@@ -17,7 +17,8 @@ pub(super) fn libraries() -> Vec<Box<dyn Library<f32, f32>>> {
 }
 
 /// A product of such a library.
-type Product = fn(&DenseBatch, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
+type Product =
+    fn(&DenseBatch, BufferView<f32>, BufferView<f32>, &mut BufferViewMut<f32>) -> host::Result<()>;
 
 /// A library of this machine.
 struct OnCpu {
@@ -48,8 +49,8 @@ impl Library<f32, f32> for OnCpu {
 }
 
 impl Ready<f32, f32> for (Product, DenseBatch) {
-    fn launch(&self, Set { a, b, c }: &mut Set<f32, f32>) -> host::Result<()> {
-        (self.0)(&self.1, a, b, c)
+    fn launch(&self, Views { a, b, mut c }: Views<f32, f32>) -> host::Result<()> {
+        (self.0)(&self.1, a, b, &mut c)
     }
 }
 
@@ -58,9 +59,9 @@ type Slices<'a> = (&'a [f32], &'a [f32], &'a mut [f32]);
 
 fn slices<'a>(
     product: &DenseBatch,
-    a: &'a Buffer<f32>,
-    b: &'a Buffer<f32>,
-    c: &'a mut Buffer<f32>,
+    a: BufferView<'a, f32>,
+    b: BufferView<'a, f32>,
+    c: &'a mut BufferViewMut<f32>,
 ) -> host::Result<Slices<'a>> {
     let lens = product.lens()?;
     let device = a.device().name();
@@ -90,9 +91,9 @@ fn is_for_nalgebra(product: &DenseBatch) -> bool {
 /// `nalgebra`, by `gemm` of its matrices: they are column-major, so `C^T = B^T A^T`.
 fn nalgebra(
     product: &DenseBatch,
-    a: &Buffer<f32>,
-    b: &Buffer<f32>,
-    c: &mut Buffer<f32>,
+    a: BufferView<f32>,
+    b: BufferView<f32>,
+    c: &mut BufferViewMut<f32>,
 ) -> host::Result<()> {
     let (a, b, c) = slices(product, a, b, c)?;
     let shape = product.shape;
@@ -126,9 +127,9 @@ fn nalgebra(
 /// The crate `gemm`, on all cores.
 fn gemm(
     product: &DenseBatch,
-    a: &Buffer<f32>,
-    b: &Buffer<f32>,
-    c: &mut Buffer<f32>,
+    a: BufferView<f32>,
+    b: BufferView<f32>,
+    c: &mut BufferViewMut<f32>,
 ) -> host::Result<()> {
     let (a, b, c) = slices(product, a, b, c)?;
     let shape = product.shape;
@@ -185,12 +186,12 @@ mod tests {
                 let a = device.upload(&operands::integers(1, a_len, 8).unwrap()).unwrap();
                 let b = device.upload(&operands::integers(2, b_len, 8).unwrap()).unwrap();
                 let mut own = device.zeros(c_len).unwrap();
-                product.launch(&Gemm::new(), &stream, &a, &b, &mut own).unwrap();
+                product.launch(&Gemm::new(), &stream, a.all(), b.all(), own.all_mut()).unwrap();
                 let nalgebra = is_for_nalgebra(&product).then_some(nalgebra as Product);
                 for other in nalgebra.into_iter().chain([gemm as Product]) {
                     // What C holds before must not matter.
                     let mut c = device.upload(&vec![f32::NAN; c_len]).unwrap();
-                    other(&product, &a, &b, &mut c).unwrap();
+                    other(&product, a.all(), b.all(), &mut c.all_mut()).unwrap();
                     assert_eq!(c.to_vec().unwrap(), own.to_vec().unwrap(), "{product:?}");
                 }
             }

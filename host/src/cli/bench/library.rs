@@ -2,7 +2,7 @@
 
 use host::{Bf16, Compute, F16, Stream, baseline::DenseBatch, gemm::Scalar};
 
-use super::case::Set;
+use super::case::{Sets, Views};
 #[cfg(feature = "baselines")]
 use super::cpu;
 use crate::cli::{args::Vs, note, types::Value};
@@ -25,10 +25,10 @@ pub(in crate::cli) trait Library<T, O> {
 /// A library ready for a product.
 pub(in crate::cli) trait Ready<T, O> {
     /// The product, put on the stream.
-    fn launch(&self, set: &mut Set<T, O>) -> host::Result<()>;
+    fn launch(&self, operands: Views<T, O>) -> host::Result<()>;
 
     /// Takes the fastest of its algorithms on these operands, where it has several.
-    fn choose(&mut self, _stream: &Stream, _sets: &mut [Set<T, O>]) -> host::Result<()> {
+    fn choose(&mut self, _stream: &Stream, _sets: &mut dyn Sets<T, O>) -> host::Result<()> {
         Ok(())
     }
 
@@ -106,7 +106,7 @@ mod nvidia {
         timing::{self, Candidate},
     };
 
-    use super::{super::case::Set, Library, Ready, Value, note};
+    use super::{Library, Ready, Sets, Value, Views, note};
 
     /// Algorithms that cublasLt is asked for.
     const ALGORITHMS: usize = 16;
@@ -166,8 +166,8 @@ mod nvidia {
     }
 
     impl<T: Value, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch) {
-        fn launch(&self, Set { a, b, c }: &mut Set<T, O>) -> host::Result<()> {
-            self.0.launch(&self.1, a.view(..)?, b.view(..)?, c.view_mut(..)?)
+        fn launch(&self, Views { a, b, c }: Views<T, O>) -> host::Result<()> {
+            self.0.launch(&self.1, a, b, c)
         }
     }
 
@@ -207,21 +207,21 @@ mod nvidia {
     }
 
     impl<T: Value, O: Value> Algorithms<'_, T, O> {
-        fn run(&self, algorithm: usize, Set { a, b, c }: &mut Set<T, O>) -> host::Result<()> {
-            self.plan.launch(algorithm, a.view(..)?, b.view(..)?, c.view_mut(..)?)
+        fn run(&self, algorithm: usize, Views { a, b, c }: Views<T, O>) -> host::Result<()> {
+            self.plan.launch(algorithm, a, b, c)
         }
     }
 
     impl<T: Value, O: Value> Ready<T, O> for Algorithms<'_, T, O> {
-        fn launch(&self, set: &mut Set<T, O>) -> host::Result<()> {
-            self.run(self.taken, set)
+        fn launch(&self, operands: Views<T, O>) -> host::Result<()> {
+            self.run(self.taken, operands)
         }
 
-        fn choose(&mut self, stream: &Stream, sets: &mut [Set<T, O>]) -> host::Result<()> {
+        fn choose(&mut self, stream: &Stream, sets: &mut dyn Sets<T, O>) -> host::Result<()> {
             // What the heuristics propose may still be refused when it is launched.
             let mut works = Vec::new();
             for algorithm in 0..self.plan.algorithms() {
-                match self.run(algorithm, &mut sets[0]) {
+                match self.run(algorithm, sets.views(0)?) {
                     Ok(()) => works.push(algorithm),
                     Err(Error::Driver { .. }) => {}
                     Err(error) => return Err(error),
@@ -229,13 +229,13 @@ mod nvidia {
             }
             // A fault of one is none of all.
             stream.synchronize()?;
-            let count = sets.len();
+            let count = sets.count();
             let sets = RefCell::new(sets);
             let mut candidates = works
                 .iter()
                 .map(|&algorithm| -> Candidate {
                     let (own, sets) = (&*self, &sets);
-                    Box::new(move |set| own.run(algorithm, &mut sets.borrow_mut()[set]))
+                    Box::new(move |set| own.run(algorithm, sets.borrow_mut().views(set)?))
                 })
                 .collect::<Vec<_>>();
             let fastest = timing::fastest(stream, &mut candidates, count)?;

@@ -5,6 +5,7 @@
 //! | `case` | a product that is timed, and its operands |
 //! | `library` | what kernels are held against |
 //! | `cpu` | two of those, on the CPU |
+//! | `candidates` | what is verified and timed at a size, and the timing |
 //! | `verdict` | is C right, and how exact? |
 //! | `measure` | one size: every candidate verified, then timed in turn |
 //! | `row` | what is said of a kernel at a size |
@@ -14,6 +15,7 @@
 //! | `plot` | pictures of them |
 //! | `compare` | what has changed since an older run |
 
+mod candidates;
 pub(super) mod case;
 mod compare;
 #[cfg(feature = "baselines")]
@@ -32,7 +34,7 @@ use std::{io::Write, time::Instant};
 use host::{Bf16, Device, F16};
 
 use self::{
-    case::Case, library::Compared, machine::Machine, measure::Bencher, record::Folder, row::Row,
+    candidates::Bencher, case::Case, library::Compared, machine::Machine, record::Folder, row::Row,
 };
 use super::{
     Failure,

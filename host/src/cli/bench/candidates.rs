@@ -1,0 +1,298 @@
+//! What is verified and timed at a size, and the timing.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use host::{
+    Error, Gemm, Stream,
+    gemm::{Choice, Ineligible, Request, Target},
+    gpu::registry::{self, Product, Type},
+    timing::{
+        self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
+    },
+    verify::Format,
+};
+
+use super::{
+    case::{Case, Sets, Views},
+    library::{Compared, Library, Ready},
+    row::{Role, Row, row_of},
+    verdict::Verdict,
+};
+use crate::cli::{
+    Failure,
+    args::{Bench, BenchKernel, Verify, name_of},
+    list::six_digits,
+    note,
+    steps::Steps,
+    types::Value,
+    verification::Verification,
+};
+
+/// Measures sizes, one after another.
+pub(super) struct Bencher<'a, T, O> {
+    pub(super) args: &'a Bench,
+    pub(super) steps: Steps,
+    pub(super) stream: &'a Stream,
+    pub(super) libraries: &'a [Box<dyn Library<T, O> + 'a>],
+}
+
+/// Something that is verified and timed.
+pub(super) struct Candidate<'l, T: 'static, O: 'static> {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) work: Work<'l, T, O>,
+}
+
+pub(super) enum Work<'l, T: 'static, O: 'static> {
+    Own(Gemm<'static, T, O>),
+    Library(Box<dyn Ready<T, O> + 'l>),
+}
+
+impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
+    /// The kernels asked for, as far as they take such operands, and the libraries, as far as they have something.
+    pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
+        let product = &case.product;
+        let target = Target::of(self.stream.device());
+        let mut request = Request::new(product.shape, product.strides());
+        request.batch = product.count;
+        let any = Gemm::<T, O>::of_types().compute(self.args.types.compute());
+        let any = match self.args.workspace_limit {
+            Some(limit) => any.workspace_limit(limit),
+            None => any,
+        };
+        let kernels = match (&self.args.kernels[..], self.args.vs) {
+            ([], Some(_)) => vec![BenchKernel::AUTO],
+            ([], None) => any
+                .candidates(&request, &target)
+                .into_iter()
+                // Where factors may not be rounded, these are not left out but another product's.
+                .filter(|candidate| candidate.ineligible != Some(Ineligible::Tf32))
+                .map(|candidate| candidate.entry)
+                .filter(|entry| {
+                    let is_f32 = |of: &Product| of.variant.operands == Type::F32;
+                    !entry.product.as_ref().is_some_and(|of| of.is_particular() && is_f32(of))
+                })
+                .map(BenchKernel::of)
+                .collect(),
+            (asked, _) => asked.to_vec(),
+        };
+        let mut candidates = Vec::<Candidate<T, O>>::new();
+        let mut left_out = BTreeMap::<String, Vec<String>>::new();
+        for kernel in kernels {
+            let gemm = match kernel.split_k {
+                Some(blocks) => any.split_k(blocks)?,
+                None => any,
+            };
+            let (gemm, role, asked) = match kernel.entry {
+                None => (gemm, Role::Auto, false),
+                Some(entry) => (gemm.entry(entry)?, Role::Named, true),
+            };
+            let name = |choice: &Choice| match choice.split_k {
+                1 => choice.entry.name().to_owned(),
+                blocks => format!("{}:{blocks}", choice.entry.name()),
+            };
+            match gemm.choose(&request, &target).map(|choice| name(&choice)) {
+                // `auto` may have taken it already.
+                Ok(name) if candidates.iter().any(|other| other.name == name) => {}
+                Ok(name) => candidates.push(Candidate { name, role, work: Work::Own(gemm) }),
+                Err(Error::Argument { limit, .. }) if asked => {
+                    left_out.entry(limit).or_default().push(kernel.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for (why, kernels) in left_out {
+            let size = row_of::<T, O>(case, self.stream.device(), self.args).size();
+            note(format_args!("note: {size}: without {}: {why}", kernels.join(", ")));
+        }
+        for library in self.libraries {
+            if let Some(ready) = library.prepare(product)? {
+                let (name, work) = (library.name().to_owned(), Work::Library(ready));
+                candidates.push(Candidate { name, role: Role::Baseline, work });
+            }
+        }
+        Ok(candidates)
+    }
+
+    pub(super) fn launch(
+        &self,
+        case: &Case,
+        candidate: &Candidate<T, O>,
+        Views { a, b, c }: Views<T, O>,
+    ) -> host::Result<()> {
+        match &candidate.work {
+            Work::Own(gemm) => case.product.launch(gemm, self.stream, a, b, c).map(|_| ()),
+            Work::Library(ready) => ready.launch(Views { a, b, c }),
+        }
+    }
+
+    /// Has each library that has several algorithms take the fastest.
+    pub(super) fn choose(
+        &self,
+        name: &str,
+        candidates: &mut [Candidate<T, O>],
+        sets: &mut dyn Sets<T, O>,
+    ) -> Result<(), Failure> {
+        for Candidate { name: library, work, .. } in candidates {
+            if let Work::Library(ready) = work {
+                let step = format!("{name}: {library}, its algorithms");
+                self.steps.step(&step, || ready.choose(self.stream, sets))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The verdict on a candidate's C, on real numbers and on integers. What is wrong is said on standard error.
+    pub(super) fn judge(
+        &self,
+        case: &Case,
+        candidate: &Candidate<T, O>,
+        verify: Verify,
+        (real, exact): (&[Verification], Option<&[Verification]>),
+        row: &Row,
+    ) -> Verdict {
+        let (own, is_own) = (&candidate.name, candidate.role != Role::Baseline);
+        let verdict = Verdict::new(&case.product, verify, real, exact, is_own);
+        if !is_own {
+            if !verdict.is_a_product() {
+                note(format_args!("error: {own} computes another product, and is not timed"));
+            }
+            return verdict;
+        }
+        for (found, data) in [(real, "uniform data"), (exact.unwrap_or(&[]), "integers")] {
+            if let Some(wrong) = found.iter().find(|found| !found.nothing_wrong()) {
+                wrong.complain(&format!("{data}, with {own},"));
+            }
+        }
+        if !verdict.nothing_wrong {
+            let Row { m, n, k, batch, trans, .. } = row;
+            let (device, seed) = (self.stream.device().name(), self.args.seed);
+            let (verify, types) = (name_of(&verify), self.args.types);
+            // The command's product is one, of row-major matrices, and not by TMA.
+            match registry::find(own).and_then(|entry| entry.product.as_ref()) {
+                Some(product) if product.is_of_f32_views() => note(format_args!(
+                    "reproduce: cargo run -p host -- --m {m} --n {n} --k {k}{types} --device {device} --kernel {own} \
+                     --seed {seed} --verify {verify}"
+                )),
+                _ => note(format_args!(
+                    "reproduce: cargo run -p host -- bench --sizes '{batch}*{m}x{n}x{k}' --trans {trans}{types} \
+                     --device {device} --kernels {own} --seed {seed} --verify {verify}"
+                )),
+            }
+        }
+        verdict
+    }
+
+    /// Times the candidates that are right, and tells each one's row what came out.
+    pub(super) fn compare(
+        &self,
+        name: &str,
+        case: &Case,
+        (candidates, verdicts): (&[Candidate<T, O>], &[Verdict]),
+        rows: &mut [Row],
+        sets: &mut dyn Sets<T, O>,
+    ) -> Result<(), Failure> {
+        // What is wrong is not timed. Of a library it is enough that it is the product: its arithmetic is told.
+        let right = |&number: &usize| match candidates[number].role {
+            Role::Baseline => verdicts[number].is_a_product(),
+            _ => verdicts[number].nothing_wrong,
+        };
+        let right = (0..candidates.len()).filter(right).collect::<Vec<_>>();
+        let timed = right.iter().map(|&number| &candidates[number]).collect::<Vec<_>>();
+        let (measured, seen) = self.time(name, case, &timed, sets)?;
+        let measured = right.iter().copied().zip(&measured).collect::<Vec<_>>();
+        for &(number, measurement) in &measured {
+            tell_times(&mut rows[number], measurement);
+        }
+        // The fastest library; without libraries the first kernel.
+        let baseline = measured.iter().filter(|(number, _)| match self.args.vs {
+            Some(_) => candidates[*number].role == Role::Baseline,
+            None => *number == 0,
+        });
+        let baseline = baseline
+            .min_by(|one, other| one.1.summary().median.total_cmp(&other.1.summary().median));
+        if let Some(&(baseline, than)) = baseline {
+            let told = rows[baseline].clone();
+            for row in &mut *rows {
+                row.baseline = Some(told.kernel.clone());
+                row.baseline_time_us = told.time_us;
+                row.baseline_tflops = told.tflops;
+                row.baseline_err = told.err;
+                row.baseline_is_fp32 = match O::FORMAT {
+                    Format::F32 => verdicts[baseline].is_fp32(),
+                    _ => None,
+                };
+            }
+            for &(number, measurement) in &measured {
+                let ratio = measurement.speed_over(than);
+                rows[number].ratio = finite(ratio.median);
+                rows[number].ratio_low = finite(ratio.low);
+                rows[number].ratio_high = finite(ratio.high);
+            }
+        }
+        if let Some(seen) = seen {
+            rows.iter_mut().for_each(|row| row.watched(&seen));
+        }
+        Ok(())
+    }
+
+    /// All of these in turn, round after round, and what the device did meanwhile.
+    fn time(
+        &self,
+        name: &str,
+        case: &Case,
+        candidates: &[&Candidate<T, O>],
+        sets: &mut dyn Sets<T, O>,
+    ) -> Result<(Vec<Measurement>, Option<Telemetry>), Failure> {
+        if candidates.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let Bencher { stream, args, steps, .. } = *self;
+        let device = stream.device();
+        let names = candidates.iter().map(|candidate| candidate.name.clone()).collect::<Vec<_>>();
+        let how_far = move || {
+            let Rounds { candidate, done, total } = timing::rounds();
+            let name = names.get(candidate).map_or("", |name| name);
+            match total {
+                0 => format!("({name}, warming up)"),
+                _ => format!("({name}) {} %", 100 * done / total),
+            }
+        };
+        let options = args.options(device, candidates.len());
+        let (measured, seen) = steps.step_with(&format!("{name}: timing"), how_far, || {
+            let watch = Watch::start(device);
+            let count = sets.count();
+            // The candidates share the operands, one launch at a time.
+            let sets = RefCell::new(sets);
+            let mut timed = candidates
+                .iter()
+                .map(|candidate| -> Timed {
+                    let sets = &sets;
+                    Box::new(move |set| self.launch(case, candidate, sets.borrow_mut().views(set)?))
+                })
+                .collect::<Vec<_>>();
+            let measured = timing::compare(stream, &mut timed, count, &options)?;
+            Ok::<_, Failure>((measured, watch.finish()))
+        })?;
+        let seen = seen.map_err(|why| {
+            if device.is_cuda() {
+                note(format_args!("note: no clocks or power: {why}"));
+            }
+        });
+        Ok((measured, seen.ok()))
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite()).map(six_digits)
+}
+
+fn tell_times(row: &mut Row, measurement: &Measurement) {
+    let summary = measurement.summary();
+    row.time_us = finite(summary.median);
+    row.tflops = finite(row.flop() / summary.median * 1e-6);
+    row.min_us = finite(summary.min);
+    row.spread = finite(summary.spread());
+    row.rounds = Some(measurement.times_us.len());
+    row.launches_per_round = Some(measurement.batch);
+}
