@@ -3,16 +3,20 @@
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
+#[path = "common/cublas.rs"]
+mod cublas;
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, objects, on};
+use self::{
+    common::{fails, finish, has_no_noise, host, objects, on},
+    cublas::with_cublas,
+};
 
 /// `bench` of the CPU device, in brief, with more arguments.
 fn cpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -34,33 +38,6 @@ fn folder(test: &str) -> PathBuf {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-/// The command with the driver of the tests, which multiplies, and a cuBLAS that computes so.
-fn with_cublas(computes: &str, args: &[&str]) -> Command {
-    static SOURCE: &str = include_str!("fake/cublas.rs");
-    static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let libraries = MADE.get_or_init(|| {
-        let folder = folder("libraries");
-        let source = folder.join("cublas.rs");
-        fs::write(&source, SOURCE).unwrap();
-        let library = folder.join("libcublas.so.13");
-        let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-            .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fake_cublas", "-O"])
-            .args(["-Adead_code", "-o", text(&library), text(&source)])
-            .status()
-            .expect("rustc compiles the library that the tests load");
-        assert!(status.success(), "the tests' cuBLAS does not compile");
-        fs::copy(&library, folder.join("libcublasLt.so.13")).unwrap();
-        folder
-    });
-    let mut command = on("kernels=2", args);
-    let driver = command.get_envs().find(|(name, _)| *name == "LD_LIBRARY_PATH");
-    let driver = driver.and_then(|(_, path)| path).expect("where the driver is").to_owned();
-    let folders = [Path::new(&driver), libraries];
-    command.env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap());
-    command.env("FAKE_CUBLAS", computes).env_remove("NVIDIA_TF32_OVERRIDE");
-    command
 }
 
 fn number(row: &Value, key: &str) -> f64 {

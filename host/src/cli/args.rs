@@ -9,6 +9,7 @@ mod gemm;
 mod kernel;
 mod ladder;
 mod profile;
+mod random;
 mod types;
 
 use std::{ffi::OsStr, fmt, str::FromStr};

@@ -15,7 +15,7 @@ pub mod telemetry;
 use std::time::{Duration, Instant};
 
 pub use rounds::{Rounds, rounds};
-pub use statistics::{Interval, Summary, interval_of_median};
+pub use statistics::{Interval, Summary, interval_of_median, quantile};
 
 use crate::operands;
 use gpu::registry::Entry;

@@ -20,15 +20,7 @@ impl Summary {
     pub fn of(values: &[f64]) -> Summary {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        // Between two neighbours in proportion.
-        let quantile = |q: f64| {
-            let place = q * (sorted.len().saturating_sub(1)) as f64;
-            let (low, high) = (place.floor() as usize, place.ceil() as usize);
-            match (sorted.get(low), sorted.get(high)) {
-                (Some(a), Some(b)) => a + (b - a) * (place - low as f64),
-                _ => f64::NAN,
-            }
-        };
+        let quantile = |q: f64| quantile_of_sorted(&sorted, q);
         Summary {
             median: quantile(0.5),
             min: quantile(0.0),
@@ -41,6 +33,23 @@ impl Summary {
     /// From the tenth to the ninetieth percentile, as a share of the median.
     pub fn spread(&self) -> f64 {
         (self.p90 - self.p10) / self.median
+    }
+}
+
+/// The value that a share `q` of the values, from 0 to 1, is below; NaN for an empty list.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, q)
+}
+
+/// Between two neighbours in proportion.
+fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
+    let place = q * (sorted.len().saturating_sub(1)) as f64;
+    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    match (sorted.get(low), sorted.get(high)) {
+        (Some(a), Some(b)) => a + (b - a) * (place - low as f64),
+        _ => f64::NAN,
     }
 }
 

@@ -7,7 +7,7 @@ use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
     DeviceChoice, Offering, TypeFlags, Verify, all_products, bytes::bytes_or_none, devices, find,
-    name_of, seconds, seed, size,
+    name_of, random::Random, seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -75,6 +75,9 @@ pub(crate) struct Bench {
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<BenchKernel>,
 
+    #[command(flatten)]
+    pub(crate) random: Random,
+
     /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and the crate gemm
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
@@ -96,7 +99,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
-    /// Seed of the random operands
+    /// Seed of the random operands, and of random shapes
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
@@ -106,7 +109,7 @@ pub(crate) struct Bench {
     pub(crate) verify: Verify,
 
     /// Seconds of measuring to aim for, for each kernel and size: seven rounds are measured at least, and
-    /// warm-up and verification come on top [default: 1; with --vs 0.25]
+    /// warm-up and verification come on top [default: 1; with --vs 0.25, with --random 0.15]
     #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<f64>,
 
@@ -133,10 +136,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "HASH", requires = "out")]
     pub(crate) commit: Option<String>,
 
-    /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file
-    #[arg(long, value_name = "FOLDER|FILE")]
+    /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file; several are joined
+    #[arg(long, value_name = "FOLDER|FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
-    pub(crate) from: Option<PathBuf>,
+    pub(crate) from: Vec<PathBuf>,
 
     /// Show what has become faster or slower than in an older run by more than the noise of both
     #[arg(long, value_name = "FOLDER|FILE")]
@@ -201,9 +204,21 @@ impl Bench {
         if let Some(seconds) = self.sustained {
             return timing::Options::sustained(device, Duration::from_secs_f64(seconds));
         }
-        let seconds = self.seconds.unwrap_or(if self.vs.is_some() { 0.25 } else { 1.0 });
+        let usual = timing::Options::new(device, candidates);
+        let (seconds, usual) = match (self.random.count, self.vs) {
+            // Many shapes, one right after another: clocks have settled, and no shape counts by itself.
+            (Some(_), _) => {
+                let shorter = |time: Duration, ms| time.min(Duration::from_millis(ms));
+                let warmup_at_least = shorter(usual.warmup_at_least, 50);
+                let warmup_at_most = shorter(usual.warmup_at_most, 250);
+                (0.15, timing::Options { warmup_at_least, warmup_at_most, ..usual })
+            }
+            (None, Some(_)) => (0.25, usual),
+            (None, None) => (1.0, usual),
+        };
+        let seconds = self.seconds.unwrap_or(seconds);
         let duration = Duration::from_secs_f64(seconds * candidates as f64);
-        timing::Options { duration, ..timing::Options::new(device, candidates) }
+        timing::Options { duration, ..usual }
     }
 }
 

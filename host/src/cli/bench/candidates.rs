@@ -34,6 +34,8 @@ pub(super) struct Bencher<'a, T, O> {
     pub(super) steps: Steps,
     pub(super) stream: &'a Stream,
     pub(super) libraries: &'a [Box<dyn Library<T, O> + 'a>],
+    /// Read clocks and power at each size.
+    pub(super) watch: bool,
 }
 
 /// Something that is verified and timed.
@@ -169,8 +171,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             let (device, seed) = (self.stream.device().name(), self.args.seed);
             let (verify, types) = (name_of(&verify), self.args.types);
             // The command's product is one, of row-major matrices, and not by TMA.
+            let is_plain = *batch == 1 && trans == "nn";
             match registry::find(own).and_then(|entry| entry.product.as_ref()) {
-                Some(product) if product.is_of_f32_views() => note(format_args!(
+                Some(product) if is_plain && product.is_of_f32_views() => note(format_args!(
                     "reproduce: cargo run -p host -- --m {m} --n {n} --k {k}{types} --device {device} --kernel {own} \
                      --seed {seed} --verify {verify}"
                 )),
@@ -260,7 +263,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         };
         let options = args.options(device, candidates.len());
         let (measured, seen) = steps.step_with(&format!("{name}: timing"), how_far, || {
-            let watch = Watch::start(device);
+            let watch = self.watch.then(|| Watch::start(device));
             let count = sets.count();
             // The candidates share the operands, one launch at a time.
             let sets = RefCell::new(sets);
@@ -272,14 +275,17 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 })
                 .collect::<Vec<_>>();
             let measured = timing::compare(stream, &mut timed, count, &options)?;
-            Ok::<_, Failure>((measured, watch.finish()))
+            Ok::<_, Failure>((measured, watch.map(Watch::finish)))
         })?;
-        let seen = seen.map_err(|why| {
-            if device.is_cuda() {
-                note(format_args!("note: no clocks or power: {why}"));
-            }
+        let seen = seen.and_then(|seen| {
+            let told = |why| {
+                if device.is_cuda() {
+                    note(format_args!("note: no clocks or power: {why}"));
+                }
+            };
+            seen.map_err(told).ok()
         });
-        Ok((measured, seen.ok()))
+        Ok((measured, seen))
     }
 }
 

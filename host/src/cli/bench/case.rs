@@ -2,18 +2,40 @@
 
 use host::{Buffer, BufferView, BufferViewMut, Device, Shape, baseline::DenseBatch, operands};
 
-use crate::cli::{Failure, args::Group, types::Value};
+use crate::cli::{
+    Failure,
+    args::{Group, Layouts},
+    types::Value,
+};
 
 /// A product, or a batch of them, and the group of sizes that it is of.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Case {
     pub(in crate::cli) group: Option<String>,
+    /// Of a random shape.
+    pub(in crate::cli) draw: Option<Draw>,
     pub(in crate::cli) product: DenseBatch,
+}
+
+/// Which of the random shapes of a seed it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Draw {
+    /// Counted from 1.
+    pub(in crate::cli) number: usize,
+    /// How many shapes were asked for, in all parts.
+    pub(in crate::cli) of: usize,
+    pub(in crate::cli) aligned: bool,
 }
 
 impl Case {
     pub(in crate::cli) fn new((group, product): (Option<Group>, DenseBatch)) -> Self {
-        Case { group: group.map(Group::name), product }
+        Case { group: group.map(Group::name), draw: None, product }
+    }
+
+    /// For people: `4096x4096x4096`, `32*64x64x64 nt`.
+    pub(in crate::cli) fn name(&self) -> String {
+        let DenseBatch { shape, transposed, count } = self.product;
+        name_of_product(count, [shape.m(), shape.n(), shape.k()], &Layouts(transposed).to_string())
     }
 
     /// How many sets of operands together exceed twice the device's L2 cache.
@@ -23,6 +45,13 @@ impl Case {
             (l2, bytes) => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
         }
     }
+}
+
+/// A product for people, its layouts as the command line has them.
+pub(in crate::cli) fn name_of_product(count: usize, [m, n, k]: [usize; 3], trans: &str) -> String {
+    let count = if count == 1 { String::new() } else { format!("{count}*") };
+    let trans = if trans == "nn" { String::new() } else { format!(" {trans}") };
+    format!("{count}{m}x{n}x{k}{trans}")
 }
 
 /// A product's operands on a device.

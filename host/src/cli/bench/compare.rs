@@ -29,7 +29,7 @@ const BETWEEN_RUNS: f64 = 0.01;
 
 /// Prints the rows whose ratios to the same baseline have intervals that do not overlap, and says of how many. Where
 /// there is no common baseline it is the speed, whose interval is its spread.
-pub(super) fn print(out: &mut impl Write, old: &[Row], new: &[Row]) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result<()> {
     let is_own = |row: &&Row| row.role != Role::Baseline;
     let pairs = new.iter().filter(is_own).filter_map(|row| {
         let before = old.iter().find(|before| before.is_same(row))?;

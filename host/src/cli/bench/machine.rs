@@ -26,6 +26,9 @@ pub(super) struct Machine {
     /// Of the sources; with `-dirty` where there were others.
     pub(super) commit: Option<String>,
     pub(super) seconds: Option<f64>,
+    /// How far it came, where it was cut short.
+    #[serde(default)]
+    pub(super) cut_short: Option<String>,
 
     pub(super) device: String,
     pub(super) description: String,
@@ -59,6 +62,7 @@ impl Machine {
             profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
             commit: args.commit.clone().or_else(commit),
             seconds: None,
+            cut_short: None,
             device: device.name(),
             description: device.description(),
             sms: device.sms(),

@@ -8,6 +8,10 @@
 //! | `candidates` | what is verified and timed at a size, and the timing |
 //! | `verdict` | is C right, and how exact? |
 //! | `measure` | one size: every candidate verified, then timed in turn |
+//! | `sizes` | sizes that are named, one after another |
+//! | `random` | random shapes |
+//! | `measured` | what a run has measured |
+//! | `summary` | what random shapes come to: means, shares, the worst |
 //! | `row` | what is said of a kernel at a size |
 //! | `table` | rows for people |
 //! | `record` | rows as files, and read back |
@@ -23,25 +27,25 @@ mod cpu;
 pub(super) mod library;
 mod machine;
 mod measure;
+mod measured;
 mod plot;
+mod random;
 mod record;
 mod row;
+mod sizes;
+mod summary;
 mod table;
 mod verdict;
 
-use std::{io::Write, time::Instant};
+use std::io::Write;
 
-use host::{Bf16, Device, F16};
+use host::{Bf16, Error, F16};
 
-use self::{
-    candidates::Bencher, case::Case, library::Compared, machine::Machine, record::Folder, row::Row,
-};
+use self::{library::Compared, measured::Measured, record::Folder, row::Row};
 use super::{
     Failure,
-    args::{Bench, Types, Verify, product_by},
-    list::json,
+    args::{Bench, Types},
     note,
-    run::{check_bytes, note_a_long_run},
     steps::Steps,
     types::Value,
 };
@@ -50,111 +54,55 @@ use super::{
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
     let folder = args.out.as_deref().map(|path| Folder::create(args, path)).transpose()?;
-    let (rows, machine) = match &args.from {
-        Some(path) => {
-            let rows = record::read("--from", path)?;
-            show(args, &rows, out)?;
-            (rows, record::machine(path))
-        }
-        None => {
-            let (rows, machine) = match args.types.types()? {
-                Types::F32 => measure::<f32, f32>(args, steps, out),
-                Types::Bf16 => measure::<Bf16, Bf16>(args, steps, out),
-                Types::Bf16F32 => measure::<Bf16, f32>(args, steps, out),
-                Types::F16 => measure::<F16, F16>(args, steps, out),
-                Types::F16F32 => measure::<F16, f32>(args, steps, out),
-            }?;
-            (rows, Some(machine))
+    let Measured { rows, machine, cut } = match &args.from[..] {
+        [] => match args.types.types()? {
+            Types::F32 => measure::<f32, f32>(args, steps, out),
+            Types::Bf16 => measure::<Bf16, Bf16>(args, steps, out),
+            Types::Bf16F32 => measure::<Bf16, f32>(args, steps, out),
+            Types::F16 => measure::<F16, F16>(args, steps, out),
+            Types::F16F32 => measure::<F16, f32>(args, steps, out),
+        }?,
+        paths => {
+            let rows = record::read_all("--from", paths)?;
+            table::all(args.json, out, &rows)?;
+            // Of several runs none is the machine.
+            let machine = if let [path] = paths { record::machine(path) } else { None };
+            Measured { rows, machine, cut: None }
         }
     };
-    if let Some(folder) = folder {
+    if let Some(cut) = &cut {
+        // What there is is still written.
+        if matches!(cut.why, Failure::Error(Error::Interrupted, _)) {
+            host::resume();
+        }
+        note(format_args!("error: {cut}"));
+    }
+    if let Some(folder) = folder.filter(|_| cut.is_none() || !rows.is_empty()) {
         folder.write(&rows, machine.as_ref())?;
     }
+    // Of objects, standard output has nothing else.
+    let mut stderr = std::io::stderr();
+    let words: &mut dyn Write = if args.json { &mut stderr } else { out };
+    let cut_short = cut.as_ref().map(ToString::to_string);
+    let cut_short = cut_short.or_else(|| machine.and_then(|machine| machine.cut_short));
+    summary::print(words, &rows, cut_short.as_deref())?;
     if let Some(old) = old {
-        // Of objects, standard output has nothing else.
-        match args.json {
-            true => compare::print(&mut std::io::stderr(), &old, &rows)?,
-            false => compare::print(out, &old, &rows)?,
-        }
+        compare::print(words, &old, &rows)?;
     }
-    if rows.iter().any(Row::is_wrong) { Err(Failure::Wrong) } else { Ok(()) }
+    match cut {
+        Some(cut) => Err(cut.why),
+        None if rows.iter().any(Row::is_wrong) => Err(Failure::Wrong),
+        None => Ok(()),
+    }
 }
 
-/// What was recorded once.
-fn show(args: &Bench, rows: &[Row], out: &mut impl Write) -> Result<(), Failure> {
-    if args.json {
-        return rows.iter().try_for_each(|row| json(out, row));
-    }
-    if let Some(row) = rows.first() {
-        table::head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
-    }
-    let mut sizes = rows.chunk_by(|one, other| one.size() == other.size());
-    Ok(sizes.try_for_each(|rows| table::rows(out, rows))?)
-}
-
-/// Measures, and shows each size when it is done.
 fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     steps: Steps,
     out: &mut impl Write,
-) -> Result<(Vec<Row>, Machine), Failure> {
-    let begin = Instant::now();
-    // Kernels of other types are refused here, those that do not take a product when it comes.
-    let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
-    let compute = args.types.compute();
-    named.map(|entry| product_by::<T, O>(entry, compute)).collect::<Result<Vec<_>, _>>()?;
-    let device = super::open(args.device)?;
-    let stream = device.stream()?;
-    // All sizes are looked at before the first one runs.
-    let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
-    cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
-    let work = |case: &&Case| {
-        let shape = case.product.shape;
-        shape.m() as f64 * shape.n() as f64 * shape.k() as f64
-    };
-    if let Some(largest) = cases.iter().max_by(|a, b| work(a).total_cmp(&work(b))) {
-        note_a_long_run(largest.product.shape, &device);
+) -> Result<Measured, Failure> {
+    match args.random.shapes(args.vs, args.verify)? {
+        Some(count) => random::measure::<T, O>(args, count, steps, out),
+        None => sizes::measure::<T, O>(args, steps, out),
     }
-    let libraries = match args.vs {
-        Some(vs) => library::open::<T, O>(vs, args.types.compute(), &stream)?,
-        None => Vec::new(),
-    };
-    let mut machine = Machine::of(args, &device, &libraries)?;
-    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries };
-    if !args.json {
-        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
-    }
-    let mut all = Vec::new();
-    for (number, case) in (1..).zip(&cases) {
-        let shape = case.product.shape;
-        let size = format!("{}x{}x{}", shape.m(), shape.n(), shape.k());
-        let rows = bencher.case(&format!("{size} ({number} of {})", cases.len()), case)?;
-        match args.json {
-            true => rows.iter().try_for_each(|row| json(out, row))?,
-            false => table::rows(out, &rows)?,
-        }
-        out.flush()?;
-        all.extend(rows);
-    }
-    if all.is_empty() {
-        note(format_args!("note: none of the kernels takes any of these products"));
-    }
-    machine.took(begin.elapsed());
-    Ok((all, machine))
-}
-
-/// Refuses a size that does not fit, before anything has begun.
-fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
-    let bytes = case.product.bytes_of::<T, O>();
-    let verify = args.verify != Verify::None;
-    // Uniform operands in sets, and one of integers; and what a library works in.
-    let sets = case.sets::<T, O>(device) + u64::from(verify);
-    let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
-    let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
-    // The operands are drawn here first, real and integers, of f32 whatever they become, a C of each is kept, and
-    // verification has B twice in float64.
-    let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
-    let drawn = case.product.bytes_of::<f32, f32>();
-    let on_host = drawn.saturating_mul(3).saturating_add(wide);
-    Ok(check_bytes(on_host, on_device, device)?)
 }

@@ -29,9 +29,10 @@ pub(super) struct Folder {
 impl Folder {
     /// Makes sure that the files can be written. Results that are read are replaced with `--force` alone.
     pub(super) fn create(args: &Bench, path: &Path) -> Result<Self, Failure> {
-        let read = [("--from", &args.from), ("--compare", &args.compare)];
-        let read = read.map(|(flag, path)| path.as_deref().map(|path| (flag, rows_of(path))));
-        let read = read.iter().flatten().map(|(flag, path)| (*flag, &**path)).collect::<Vec<_>>();
+        let from = args.from.iter().map(|path| ("--from", rows_of(path)));
+        let compare = args.compare.iter().map(|path| ("--compare", rows_of(path)));
+        let read = from.chain(compare).collect::<Vec<_>>();
+        let read = read.iter().map(|(flag, path)| (*flag, &**path)).collect::<Vec<_>>();
         let names = [&[ROWS, TABLE, MACHINE], &plot::FILES[..]].concat();
         for name in &names {
             spare_inputs(args.force, ("--out", &path.join(name)), &read)?;
@@ -44,7 +45,7 @@ impl Folder {
         let mut lines = Vec::new();
         rows.iter().try_for_each(|row| json(&mut lines, row))?;
         let mut files = vec![(ROWS, lines), (TABLE, csv(rows).into_bytes())];
-        files.extend(plot::FILES.into_iter().zip(plot::all(rows)?));
+        files.extend(plot::all(rows)?);
         if let Some(machine) = machine {
             let mut text = serde_json::to_vec_pretty(machine).map_err(io::Error::from)?;
             text.push(b'\n');
@@ -57,10 +58,13 @@ impl Folder {
 }
 
 /// The columns of results.csv: the fields of a row, in their order.
-const COLUMNS: [&str; 48] = [
+const COLUMNS: [&str; 51] = [
     "device",
     "description",
     "group",
+    "aligned",
+    "drawn",
+    "drawn_of",
     "m",
     "n",
     "k",
@@ -157,6 +161,27 @@ pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
     }
 }
 
+/// The rows of several. A random shape that is there twice is refused: it would count twice.
+pub(super) fn read_all(argument: &str, paths: &[PathBuf]) -> Result<Vec<Row>, Failure> {
+    let mut all = Vec::<Row>::new();
+    for path in paths {
+        let rows = read(argument, path)?;
+        let is_there =
+            |row: &&Row| row.drawn.is_some() && all.iter().any(|one| one.is_drawn_as(row));
+        if let Some(row) = rows.iter().find(is_there) {
+            let limit = format!(
+                "{}, shape {} of seed {}, is in another file too",
+                row.size(),
+                row.drawn.unwrap_or_default(),
+                row.seed
+            );
+            return Err(Error::argument(argument, path.display(), limit).into());
+        }
+        all.extend(rows);
+    }
+    Ok(all)
+}
+
 /// The machine of such a folder, where it is told; also where its file of rows was named.
 pub(super) fn machine(path: &Path) -> Option<Machine> {
     let rows = rows_of(path);
@@ -214,6 +239,6 @@ mod tests {
         let text = csv(&[row]);
         let mut lines = text.lines();
         assert_eq!(lines.next().unwrap().split(',').count(), COLUMNS.len());
-        assert!(lines.next().unwrap().starts_with(",\"a \"\"b\"\", c\",,7,0,0,"), "{text}");
+        assert!(lines.next().unwrap().starts_with(",\"a \"\"b\"\", c\",,,,,7,0,0,"), "{text}");
     }
 }

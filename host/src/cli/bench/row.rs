@@ -3,11 +3,11 @@
 use host::{Bf16, Compute, F16, Roof, timing::telemetry::Telemetry, verify::Format};
 use serde::{Deserialize, Serialize};
 
-use super::case::Case;
+use super::case::{Case, name_of_product};
 use crate::cli::{
     args::{Bench, Layouts},
     list::six_digits,
-    types::Value,
+    types::{Value, words},
 };
 
 /// A kernel at a size, or a library that kernels are held against. Read back from a recorded run, too.
@@ -18,8 +18,13 @@ use crate::cli::{
 pub(super) struct Row {
     pub(super) device: String,
     pub(super) description: String,
-    /// Of which group of sizes.
+    /// Of which group of sizes, or class of random shapes.
     pub(super) group: Option<String>,
+    /// Of a random shape: are m, n, k and all leading dimensions multiples of 16 bytes?
+    pub(super) aligned: Option<bool>,
+    /// Which of the seed's shapes it is, counted from 1, and how many were asked for.
+    pub(super) drawn: Option<usize>,
+    pub(super) drawn_of: Option<usize>,
     pub(super) m: usize,
     pub(super) n: usize,
     pub(super) k: usize,
@@ -126,6 +131,9 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         device: device.name(),
         description: device.description(),
         group: case.group.clone(),
+        aligned: case.draw.map(|draw| draw.aligned),
+        drawn: case.draw.map(|draw| draw.number),
+        drawn_of: case.draw.map(|draw| draw.of),
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
@@ -145,10 +153,7 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
 impl Row {
     /// Its size for people: `4096x4096x4096`, `32*64x64x64 nt`.
     pub(super) fn size(&self) -> String {
-        let Row { m, n, k, batch, trans, .. } = self;
-        let batch = if *batch == 1 { String::new() } else { format!("{batch}*") };
-        let trans = if trans == "nn" { String::new() } else { format!(" {trans}") };
-        format!("{batch}{m}x{n}x{k}{trans}")
+        name_of_product(self.batch, [self.m, self.n, self.k], &self.trans)
     }
 
     /// Operations.
@@ -177,6 +182,28 @@ impl Row {
         self.limited_by = Some(seen.throttled.join("+"));
     }
 
+    /// The same random shape of the same types.
+    pub(super) fn is_drawn_as(&self, other: &Row) -> bool {
+        let of = |row: &Row| (row.drawn, row.drawn_of, row.seed);
+        of(self) == of(other) && self.is_of_types(other)
+    }
+
+    /// The same types, computed in the same way.
+    pub(super) fn is_of_types(&self, other: &Row) -> bool {
+        self.dtype == other.dtype
+            && self.out_dtype == other.out_dtype
+            && self.compute == other.compute
+    }
+
+    /// Its types for people: `bf16, C f32`, `f32 as tf32`.
+    pub(super) fn types(&self) -> String {
+        let types = words(&self.dtype, &self.out_dtype);
+        match &*self.compute {
+            "fp32" => types,
+            how => format!("{types} as {how}"),
+        }
+    }
+
     /// The same size and kernel of another run.
     pub(super) fn is_same(&self, other: &Row) -> bool {
         let of = |row: &Row| (row.m, row.n, row.k, row.batch);
@@ -184,8 +211,6 @@ impl Row {
             && self.trans == other.trans
             && self.role == other.role
             && (self.kernel == other.kernel || self.role == Role::Auto)
-            && self.dtype == other.dtype
-            && self.out_dtype == other.out_dtype
-            && self.compute == other.compute
+            && self.is_of_types(other)
     }
 }

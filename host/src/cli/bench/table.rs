@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use super::row::{Role, Row};
 use crate::cli::{
+    Failure,
     draw::unit::Unit,
+    list::json,
     run::duration,
     types::{rounded, words},
 };
@@ -31,8 +33,27 @@ pub(super) fn head(
     )
 }
 
+/// All rows, recorded once.
+pub(super) fn all(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
+    let Some(row) = all.first().filter(|_| !as_json) else {
+        return all.iter().try_for_each(|row| json(out, row));
+    };
+    head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
+    let mut sizes = all.chunk_by(|one, other| one.size() == other.size());
+    Ok(sizes.try_for_each(|of_one| rows(out, of_one))?)
+}
+
+/// The rows of one size, as soon as they are there.
+pub(super) fn size(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
+    match as_json {
+        true => all.iter().try_for_each(|row| json(out, row))?,
+        false => rows(out, all)?,
+    }
+    Ok(out.flush()?)
+}
+
 /// The rows of one size.
-pub(super) fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
     rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))?;
     rows.first().map_or(Ok(()), |row| telemetry(out, row))
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `speed` | the speed of cubes against their size, a line for each kernel and library |
 //! | `ratio` | how many times as fast as the baseline, with its interval, a row for each size |
+//! | `random` | the lower end of the ratio against a product's operations, a dot for each random shape |
 //! | `roofline` | the speed against what a product computes for each byte, under the device's roof |
 
+mod random;
 mod ratio;
 mod roofline;
 mod speed;
@@ -17,24 +19,49 @@ use crate::cli::{
     Failure,
     args::Format,
     draw::pen::{BLUE, GREY, INK, LEFT, ORANGE, Pen, TEXT, THREAD, TITLE, render},
-    types::words,
 };
 
 /// Their files, in the order of [`all`].
-pub(super) const FILES: [&str; 6] =
-    ["speed.svg", "speed.png", "ratio.svg", "ratio.png", "roofline.svg", "roofline.png"];
+pub(super) const FILES: [&str; 8] = [
+    "speed.svg",
+    "speed.png",
+    "ratio.svg",
+    "ratio.png",
+    "roofline.svg",
+    "roofline.png",
+    "random.svg",
+    "random.png",
+];
 
-/// The bytes of each.
-pub(super) fn all(rows: &[Row]) -> Result<[Vec<u8>; 6], Failure> {
+/// The files that show these rows, with their bytes. Random shapes have a picture of their own: they are too many for the
+/// others.
+pub(super) fn all(rows: &[Row]) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
+    let [
+        speed_svg,
+        speed_png,
+        ratio_svg,
+        ratio_png,
+        roofline_svg,
+        roofline_png,
+        random_svg,
+        random_png,
+    ] = FILES;
+    if rows.iter().any(|row| row.drawn.is_some()) {
+        let random = random::Random::of(rows);
+        return Ok(vec![
+            (random_svg, render(&random, Format::Svg)?),
+            (random_png, render(&random, Format::Png)?),
+        ]);
+    }
     let (speed, ratio) = (speed::Speed::of(rows), ratio::Ratio::of(rows));
     let roofline = roofline::Roofline::of(rows);
-    Ok([
-        render(&speed, Format::Svg)?,
-        render(&speed, Format::Png)?,
-        render(&ratio, Format::Svg)?,
-        render(&ratio, Format::Png)?,
-        render(&roofline, Format::Svg)?,
-        render(&roofline, Format::Png)?,
+    Ok(vec![
+        (speed_svg, render(&speed, Format::Svg)?),
+        (speed_png, render(&speed, Format::Png)?),
+        (ratio_svg, render(&ratio, Format::Svg)?),
+        (ratio_png, render(&ratio, Format::Png)?),
+        (roofline_svg, render(&roofline, Format::Svg)?),
+        (roofline_png, render(&roofline, Format::Png)?),
     ])
 }
 
@@ -42,10 +69,9 @@ pub(super) fn all(rows: &[Row]) -> Result<[Vec<u8>; 6], Failure> {
 fn title<B: DrawingBackend>(pen: &Pen<B>, what: &str, rows: &[Row]) -> Result<(), String> {
     pen.words(what, (24, 32), LEFT, TITLE, INK)?;
     let subtitle = rows.first().map_or(String::new(), |row| {
-        let types = words(&row.dtype, &row.out_dtype);
-        let types = match &*row.compute {
-            "fp32" => types,
-            how => format!("{types} as {how}"),
+        let types = match rows.iter().all(|other| other.is_of_types(row)) {
+            true => row.types(),
+            false => "several types".to_owned(),
         };
         format!("C = A B, {types}, on {}: {}", row.device, row.description)
     });

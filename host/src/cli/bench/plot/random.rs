@@ -1,0 +1,66 @@
+//! How random shapes do.
+
+use plotters::prelude::DrawingBackend;
+
+use super::{Role, Row, title};
+use crate::cli::draw::{
+    axis::{Axis, left_of, plain},
+    pen::{BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT},
+};
+
+/// A dot for each shape.
+pub(super) struct Random<'a> {
+    rows: &'a [Row],
+    shapes: Vec<&'a Row>,
+}
+
+impl<'a> Random<'a> {
+    pub(super) fn of(rows: &'a [Row]) -> Self {
+        let shapes = rows.iter().filter(|row| row.role == Role::Auto && row.drawn.is_some());
+        Random { rows, shapes: shapes.filter(|row| row.ratio_low.is_some()).collect() }
+    }
+}
+
+const WIDTH: i32 = 1060;
+const HEIGHT: i32 = 640;
+const TOP: i32 = 92;
+
+impl Drawing for Random<'_> {
+    fn size(&self) -> (i32, i32) {
+        (WIDTH, HEIGHT)
+    }
+
+    fn draw<B: DrawingBackend>(&self, pen: &Pen<B>) -> Result<(), String> {
+        title(pen, "Random shapes: times as fast as the baseline", self.rows)?;
+        let (right, bottom) = (WIDTH - 40, HEIGHT - 92);
+        if self.shapes.is_empty() {
+            return pen.words("nothing was compared", (92, TOP + 40), LEFT, TEXT, GREY);
+        }
+        let ratios = self.shapes.iter().filter_map(|row| row.ratio_low).chain([0.9, 1.1]);
+        let y = Axis::around(ratios, 2.0, (bottom, TOP));
+        let ticks = y.ticks(2.0).map(|tick| (tick, plain(tick))).collect::<Vec<_>>();
+        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let x = Axis::around(self.shapes.iter().map(|row| row.flop()), 10.0, (left, right));
+        for value in x.ticks(10.0) {
+            pen.line(&[(x.at(value), TOP), (x.at(value), bottom)], FAINT, 1)?;
+            let words = format!("1e{}", value.log10().round());
+            pen.words(&words, (x.at(value), bottom + 16), MIDDLE, SMALL, GREY)?;
+        }
+        for (value, words) in &ticks {
+            pen.line(&[(left, y.at(*value)), (right, y.at(*value))], FAINT, 1)?;
+            pen.words(words, (left - 8, y.at(*value)), RIGHT, SMALL, GREY)?;
+        }
+        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
+        pen.line(&[(left, y.at(1.0)), (right, y.at(1.0))], INK, 1)?;
+        let words = "operations of a product, or of a batch";
+        pen.words(words, ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
+        pen.upward("ratio_low", (28, (TOP + bottom) / 2), INK)?;
+        for row in &self.shapes {
+            let color = if row.aligned == Some(true) { BLUE } else { ORANGE };
+            let at = (x.at(row.flop()), y.at(row.ratio_low.unwrap_or(1.0)));
+            pen.dot(at, 4, color)?;
+        }
+        let words = "The baseline's time over ours, the lower end of the 95 % interval. Blue: aligned. Orange: not aligned.";
+        pen.words(words, (24, bottom + 70), LEFT, SMALL, GREY)
+    }
+}

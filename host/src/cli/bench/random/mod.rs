@@ -1,0 +1,144 @@
+//! Random shapes, which nobody can tune to.
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | `shapes` | which shapes there are, and how they are drawn |
+//! | `pool` | operands of random numbers, drawn once for all shapes |
+//! | `spots` | some elements of C, compared |
+//! | `measure` | one shape: every candidate verified, then timed in turn |
+
+mod measure;
+mod pool;
+mod shapes;
+mod spots;
+
+use std::{io::Write, time::Instant};
+
+use host::{
+    Device, Error, Gemm,
+    gemm::{Request, Target},
+    timing::telemetry::Watch,
+};
+
+use self::{
+    pool::{Needed, Places, Pool},
+    shapes::{Drawn, Sizes},
+    spots::Spots,
+};
+use super::{
+    candidates::Bencher,
+    case::{Case, Draw},
+    library::{self, Compared},
+    machine::Machine,
+    measured::{Cut, Measured},
+    row::Row,
+    table,
+};
+use crate::cli::{
+    Failure,
+    args::{Bench, Verify},
+    note, open,
+    run::check_bytes,
+    steps::Steps,
+    types::Value,
+};
+
+/// The shapes of a run, each with the places of its operands.
+type Cases = Vec<(Case, Places)>;
+
+/// Measures random shapes, and shows each when it is done. What ends it early is no error: what has been measured is
+/// returned with it.
+pub(super) fn measure<T: Compared<O>, O: Value>(
+    args: &Bench,
+    count: usize,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<Measured, Failure> {
+    let begin = Instant::now();
+    let device = open(args.device)?;
+    let stream = device.stream()?;
+    let mut cases = cases::<T, O>(args, count, &device)?;
+    let needed = Needed::for_all(cases.iter().map(|(_, places)| *places));
+    let compared = args.verify != Verify::None;
+    check_memory::<T, O>(&cases, needed, &device)?;
+    let Some(vs) = args.vs else {
+        return Err(Error::argument("--random", count, "needs --vs cublas to compare with").into());
+    };
+    let libraries = library::open::<T, O>(vs, args.types.compute(), &stream)?;
+    let mut machine = Machine::of(args, &device, &libraries)?;
+    if !args.json {
+        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
+    }
+    let mut pool = steps.step("operands for all shapes", || {
+        Pool::<T, O>::new(&device, needed, args.seed, compared)
+    })?;
+    // Each kernel is loaded once, and its shapes follow one another.
+    let target = Target::of(&device);
+    cases.sort_by_cached_key(|(case, _)| kernel_of::<T, O>(args, case, &target));
+
+    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: false };
+    let watch = Watch::start(&device);
+    let mut rows = Vec::<Row>::new();
+    let mut cut = None;
+    let of = cases.len();
+    for (done, (case, places)) in cases.iter().enumerate() {
+        let name = format!("{} ({} of {of})", case.name(), done + 1);
+        match measure::measure(&bencher, &name, case, *places, &mut pool) {
+            Ok(found) => {
+                table::size(args.json, out, &found)?;
+                rows.extend(found);
+            }
+            Err(output @ Failure::Output(_)) => return Err(output),
+            Err(why) => {
+                cut = Some(Cut { ran: done, of, why });
+                break;
+            }
+        }
+    }
+    match watch.finish() {
+        Ok(seen) => rows.iter_mut().for_each(|row| row.watched(&seen)),
+        Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
+        Err(_) => {}
+    }
+    machine.took(begin.elapsed());
+    machine.cut_short = cut.as_ref().map(Cut::to_string);
+    Ok(Measured { rows, machine: Some(machine), cut })
+}
+
+/// The shapes of this part, in the order in which they are drawn.
+fn cases<T: Value, O: Value>(
+    args: &Bench,
+    count: usize,
+    device: &Device,
+) -> Result<Cases, Failure> {
+    // What a GPU gets through takes the CPU hours.
+    let small = args.random.small || !device.is_cuda();
+    let drawn = shapes::draw(args.seed, count, Sizes::new(size_of::<T>(), small))?;
+    let part = args.random.part.map_or(0..count, |part| part.of(count));
+    let case = |drawn: &Drawn| -> host::Result<(Case, Places)> {
+        let Drawn { number, class, aligned, product } = *drawn;
+        let draw = Draw { number, of: count, aligned };
+        let case = Case { group: Some(class.name().to_owned()), draw: Some(draw), product };
+        let places = Places::new::<T, O>(&case, device)?;
+        Ok((case, places))
+    };
+    Ok(drawn[part].iter().map(case).collect::<host::Result<_>>()?)
+}
+
+/// The kernel that is chosen for a product; nothing where none takes it, which is told when it is measured.
+fn kernel_of<T: Compared<O>, O: Value>(args: &Bench, case: &Case, target: &Target) -> String {
+    let mut request = Request::new(case.product.shape, case.product.strides());
+    request.batch = case.product.count;
+    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute());
+    gemm.choose(&request, target).map_or(String::new(), |choice| choice.entry.name().to_owned())
+}
+
+/// Refuses a run that does not fit, before anything has begun.
+fn check_memory<T, O>(cases: &Cases, needed: Needed, device: &Device) -> Result<(), Failure> {
+    // Of cublasLt, and of our own.
+    const WORKSPACES: u64 = (32 << 20) + (256 << 20);
+    let [here, on_device] = needed.bytes::<T, O>();
+    let spots = cases.iter().map(|(case, _)| Spots::bytes(&case.product)).max().unwrap_or(0);
+    let workspaces = if device.is_cuda() { WORKSPACES } else { 0 };
+    Ok(check_bytes(here + spots, on_device + workspaces, device)?)
+}

@@ -1,0 +1,84 @@
+//! Sizes that are named, one after another.
+
+use std::{io::Write, time::Instant};
+
+use host::Device;
+
+use super::{
+    candidates::Bencher,
+    case::Case,
+    library::{self, Compared},
+    machine::Machine,
+    measured::Measured,
+    table,
+};
+use crate::cli::{
+    Failure,
+    args::{Bench, Verify, product_by},
+    note, open,
+    run::{check_bytes, note_a_long_run},
+    steps::Steps,
+    types::Value,
+};
+
+/// Measures, and shows each size when it is done.
+pub(super) fn measure<T: Compared<O>, O: Value>(
+    args: &Bench,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<Measured, Failure> {
+    let begin = Instant::now();
+    // Kernels of other types are refused here, those that do not take a product when it comes.
+    let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
+    let compute = args.types.compute();
+    named.map(|entry| product_by::<T, O>(entry, compute)).collect::<Result<Vec<_>, _>>()?;
+    let device = open(args.device)?;
+    let stream = device.stream()?;
+    // All sizes are looked at before the first one runs.
+    let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
+    cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
+    let work = |case: &&Case| {
+        let shape = case.product.shape;
+        shape.m() as f64 * shape.n() as f64 * shape.k() as f64
+    };
+    if let Some(largest) = cases.iter().max_by(|a, b| work(a).total_cmp(&work(b))) {
+        note_a_long_run(largest.product.shape, &device);
+    }
+    let libraries = match args.vs {
+        Some(vs) => library::open::<T, O>(vs, args.types.compute(), &stream)?,
+        None => Vec::new(),
+    };
+    let mut machine = Machine::of(args, &device, &libraries)?;
+    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: true };
+    if !args.json {
+        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
+    }
+    let mut all = Vec::new();
+    for (number, case) in (1..).zip(&cases) {
+        let name = format!("{} ({number} of {})", case.name(), cases.len());
+        let rows = bencher.case(&name, case)?;
+        table::size(args.json, out, &rows)?;
+        all.extend(rows);
+    }
+    if all.is_empty() {
+        note(format_args!("note: none of the kernels takes any of these products"));
+    }
+    machine.took(begin.elapsed());
+    Ok(Measured { rows: all, machine: Some(machine), cut: None })
+}
+
+/// Refuses a size that does not fit, before anything has begun.
+fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
+    let bytes = case.product.bytes_of::<T, O>();
+    let verify = args.verify != Verify::None;
+    // Uniform operands in sets, and one of integers; and what a library works in.
+    let sets = case.sets::<T, O>(device) + u64::from(verify);
+    let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
+    let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
+    // The operands are drawn here first, real and integers, of f32 whatever they become, a C of each is kept, and
+    // verification has B twice in float64.
+    let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
+    let drawn = case.product.bytes_of::<f32, f32>();
+    let on_host = drawn.saturating_mul(3).saturating_add(wide);
+    Ok(check_bytes(on_host, on_device, device)?)
+}
