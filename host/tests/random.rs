@@ -173,6 +173,16 @@ fn what_is_wrong_is_not_timed_and_fails_the_run() {
     let (code, stdout, stderr) = finish(on(AMPERE, &random("7", &[])));
     assert!(code == 0 && stderr.contains("there is nothing to compare with"), "{stderr}");
     assert!(stdout.contains("; 7 without a ratio"), "{stdout}");
+    // What cuBLAS refuses, cublasLt may do.
+    let mut command = on_fake(&random("3", &["--json"]));
+    command.env("FAKE_CUBLAS", "refused");
+    let (code, stdout, stderr) = finish(command);
+    assert_eq!((code, objects(&stdout).len()), (0, 6), "{stderr}");
+    let words = "without cublas: cublasSgemm_v2 failed: CUBLAS_STATUS_NOT_SUPPORTED (15)";
+    assert!(stderr.contains(words), "{stderr}");
+    for row in objects(&stdout) {
+        assert!(row["baseline"] == "cublasLt" && row["ratio_low"].is_number(), "{row}");
+    }
     // Not compared is no verdict.
     let (code, stdout, _) = finish(on_fake(&random("3", &["--json", "--verify", "none"])));
     assert_eq!(code, 0);
@@ -204,7 +214,7 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
     let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
     let ran = rows.len() / 3;
     assert!((2..50).contains(&ran) && shapes(&rows).len() == ran, "{ran}");
-    let words = format!("{ran} of 50 shapes ran, then it was interrupted");
+    let words = format!("{ran} of 50 shapes ran; interrupted");
     assert!(stderr.contains(&format!("error: cut short: {words}\n")), "{stderr}");
     assert!(stdout.ends_with(&format!("CUT SHORT: {words}\n")), "{stdout}");
     assert!(stdout.contains(&format!("f32: INCOMPLETE, {ran} of 50 shapes")), "{stdout}");
@@ -223,7 +233,7 @@ fn a_driver_that_fails_at_the_first_shape_leaves_nothing() {
     command.env("FAKE_CUDA", "kernels=2 major=8 cuEventRecord=700");
     let (code, _, stderr) = finish(command);
     assert_eq!(code, 4, "{stderr}");
-    assert!(stderr.contains("error: cut short: 0 of 7 shapes ran, then: "), "{stderr}");
+    assert!(stderr.contains("error: cut short: 0 of 7 shapes ran; "), "{stderr}");
     assert!(!folder.exists());
 }
 

@@ -2,7 +2,8 @@
 //! not by Cargo. Device memory is the host's, as in the driver of the tests.
 //!
 //! The environment variable `FAKE_CUBLAS` says in what it computes: `fp32`, `tf32` (factors with 11 bits, as with
-//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C stays as it is). What it is told wrongly, it panics at.
+//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C stays as it is). With `refused` cuBLAS computes nothing and says so, and
+//! cublasLt computes in fp32. What it is told wrongly, it panics at.
 
 #![allow(non_snake_case)]
 
@@ -201,6 +202,9 @@ unsafe fn strided_batched(
     starts: [*mut c_void; 3], kinds: [c_int; 3], leading: [c_int; 3], steps: [c_longlong; 3],
     beta: *const f32,
 ) -> c_int {
+    if std::env::var("FAKE_CUBLAS").is_ok_and(|computes| computes == "refused") {
+        return NOT_SUPPORTED;
+    }
     let [lda, ldb, ldc] = leading;
     assert_eq!(handle as usize, HANDLE);
     assert_eq!(unsafe { (*alpha, *beta) }, (1.0, 0.0));

@@ -123,8 +123,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline, each as SVG and PNG) to
-    /// this folder, which is made where it is not there
+    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline; of random shapes random; each
+    /// as SVG and PNG) to this folder, which is made where it is not there
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use host::Error;
-
 use super::{machine::Machine, row::Row};
 use crate::cli::Failure;
 
@@ -15,7 +13,7 @@ pub(super) struct Measured {
     pub(super) cut: Option<Cut>,
 }
 
-/// A run of random shapes that was cut short.
+/// A run of random shapes of which some did not run.
 #[derive(Debug)]
 pub(super) struct Cut {
     /// Shapes that have run, of the shapes that were to.
@@ -27,11 +25,10 @@ pub(super) struct Cut {
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Cut { ran, of, why } = self;
-        write!(f, "cut short: {ran} of {of} shapes ran")?;
+        write!(f, "cut short: {ran} of {of} shapes ran; ")?;
         match why {
-            Failure::Error(Error::Interrupted, _) => write!(f, ", then it was interrupted"),
-            Failure::Error(error, _) => write!(f, ", then: {error}"),
-            _ => Ok(()),
+            Failure::Error(error, _) => write!(f, "{error}"),
+            _ => write!(f, "something was wrong"),
         }
     }
 }

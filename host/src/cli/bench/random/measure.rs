@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use host::verify::Criterion;
+use host::{Error, verify::Criterion};
 
 use super::{
     super::{
@@ -16,7 +16,7 @@ use super::{
     spots::Spots,
 };
 use crate::cli::{
-    Failure, args::Verify, list::six_digits, types::Value, verification::Verification,
+    Failure, args::Verify, list::six_digits, note, types::Value, verification::Verification,
 };
 
 /// Some elements of C, with A's and B's of real numbers and of integers.
@@ -47,18 +47,33 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     });
     let known = known.transpose()?;
     let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
-    for candidate in &candidates {
+    let mut taken = Vec::new();
+    for candidate in candidates {
         let mut row = row_of::<T, O>(case, stream.device(), args);
         row.kernel.clone_from(&candidate.name);
         row.role = candidate.role;
         row.operand_sets = pool.of(places).count();
-        let verdict =
-            verdict(bencher, name, case, candidate, places, pool, known.as_ref(), &mut row)?;
+        let known = known.as_ref();
+        let verdict = verdict(bencher, name, case, &candidate, places, pool, known, &mut row);
+        let verdict = match verdict {
+            // A library may have nothing for a shape: the other one is the baseline.
+            Err(Failure::Error(Error::Driver { call, code, name: state, .. }, _))
+                if candidate.role == Role::Baseline && call.starts_with("cublas") =>
+            {
+                note(format_args!(
+                    "note: {name}: without {}: {call} failed: {state} ({code})",
+                    candidate.name
+                ));
+                continue;
+            }
+            verdict => verdict?,
+        };
         verdict.tell(&mut row);
         rows.push(row);
         verdicts.push(verdict);
+        taken.push(candidate);
     }
-    bencher.compare(name, case, (&candidates, &verdicts), &mut rows, &mut pool.of(places))?;
+    bencher.compare(name, case, (&taken, &verdicts), &mut rows, &mut pool.of(places))?;
     Ok(rows)
 }
 

@@ -79,22 +79,31 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: false };
     let watch = Watch::start(&device);
     let mut rows = Vec::<Row>::new();
-    let mut cut = None;
-    let of = cases.len();
-    for (done, (case, places)) in cases.iter().enumerate() {
-        let name = format!("{} ({} of {of})", case.name(), done + 1);
+    let (mut ran, of, mut why) = (0, cases.len(), None);
+    for (number, (case, places)) in (1..).zip(&cases) {
+        let name = format!("{} ({number} of {of})", case.name());
         match measure::measure(&bencher, &name, case, *places, &mut pool) {
             Ok(found) => {
                 table::size(args.json, out, &found)?;
                 rows.extend(found);
+                ran += 1;
+            }
+            // What a shape is refused for does not concern the others.
+            Err(Failure::Error(
+                error @ (Error::Argument { .. } | Error::OutOfMemory { .. }),
+                _,
+            )) => {
+                note(format_args!("error: {name}: {error}"));
+                why.get_or_insert(error.into());
             }
             Err(output @ Failure::Output(_)) => return Err(output),
-            Err(why) => {
-                cut = Some(Cut { ran: done, of, why });
+            Err(failure) => {
+                why = Some(failure);
                 break;
             }
         }
     }
+    let cut = why.map(|why| Cut { ran, of, why });
     match watch.finish() {
         Ok(seen) => rows.iter_mut().for_each(|row| row.watched(&seen)),
         Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
