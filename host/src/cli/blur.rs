@@ -14,9 +14,9 @@ use self::png::{Picture, Target};
 use super::{
     Failure,
     args::Blur,
+    duration::duration,
     list::{in_six_digits, json},
     note,
-    run::duration,
     steps::Steps,
 };
 

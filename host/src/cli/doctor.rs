@@ -15,7 +15,7 @@ use host::{
 };
 use serde::Serialize;
 
-use super::{Failure, args::List, list::json, run::duration};
+use super::{Failure, args::List, duration::duration, list::json};
 
 /// The product that every device is tried with: sizes that no tile divides.
 const SHAPE: [u64; 3] = [33, 65, 17];

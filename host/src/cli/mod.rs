@@ -4,15 +4,19 @@ mod args;
 mod bench;
 mod blur;
 mod check;
+mod device;
 mod doctor;
 mod draw;
+mod duration;
 mod errors;
 mod explain;
+mod failure;
 mod findings;
 mod gemm;
 mod kernels;
 mod ladder;
 mod list;
+mod note;
 mod plan;
 mod profile;
 mod run;
@@ -31,37 +35,13 @@ use std::{
 use clap::{CommandFactory, Parser};
 
 use self::{
-    args::{Command, DeviceChoice, Invocation},
+    args::{Command, Invocation},
+    device::open,
+    failure::Failure,
+    note::note,
     spare::spare_inputs,
     steps::Steps,
 };
-use host::Device;
-
-/// How the command ends when it does not end well.
-#[derive(Debug)]
-enum Failure {
-    /// C is wrong, or a kernel: exit 1.
-    Wrong,
-    /// Something that `doctor` has told is broken: exit 3.
-    Environment,
-    /// The library's error, which knows its exit code; and the command that shows it again, if that is
-    /// worth saying.
-    Error(host::Error, Option<String>),
-    /// Standard output cannot be written to.
-    Output(io::Error),
-}
-
-impl From<host::Error> for Failure {
-    fn from(error: host::Error) -> Self {
-        Failure::Error(error, None)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Failure::Output(error)
-    }
-}
 
 /// Carries out the command line and gives its exit code.
 pub(crate) fn main() -> ExitCode {
@@ -138,23 +118,4 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
-}
-
-/// The device asked for. A run on the CPU for want of a GPU is never silent about being one.
-fn open(choice: DeviceChoice) -> host::Result<Device> {
-    let (device, why_no_gpu) = choice.open()?;
-    if let Some(why) = why_no_gpu {
-        // Most machines without a GPU have no driver: a word is enough for whoever knows that.
-        let why = match Device::cuda_version() {
-            Err(host::Error::NoDriver { .. }) => "no NVIDIA driver",
-            _ => &why,
-        };
-        note(format_args!("note: {why}; running on the CPU (`doctor` says more)"));
-    }
-    Ok(device)
-}
-
-/// A line on standard error; whether it can be written changes nothing.
-fn note(text: std::fmt::Arguments) {
-    let _ = writeln!(io::stderr(), "{text}");
 }

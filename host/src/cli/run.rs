@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{
     Failure,
     args::{Init, Run, Types, Verify, name_of},
+    duration::duration,
     list::{in_six_digits, json},
     note,
     steps::Steps,
@@ -368,15 +369,6 @@ pub(super) fn check_bytes(on_host: u64, on_device: u64, device: &Device) -> Resu
         return Err(Error::OutOfMemory { device: cpu.name(), needed: on_host, free });
     }
     Ok(())
-}
-
-/// A time for people.
-pub(super) fn duration(us: f64) -> String {
-    match us {
-        us if us < 1e3 => format!("{us:.2} us"),
-        us if us < 1e6 => format!("{:.3} ms", us * 1e-3),
-        us => format!("{:.3} s", us * 1e-6),
-    }
 }
 
 /// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/log/cpu.md).

@@ -10,7 +10,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use simt::cpu::gives_a_thread;
 
-use super::{note, run::duration};
+use super::{duration::duration, note};
 
 /// How to tell of steps that may take a while.
 #[derive(Clone, Copy, Debug)]

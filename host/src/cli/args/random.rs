@@ -4,7 +4,7 @@ use std::{ops::Range, str::FromStr};
 
 use clap::Args;
 
-use super::{Verify, Vs, name_of, within};
+use super::{Verify, name_of, within};
 
 /// Shapes of a run at most: a record of three rows each can be read back.
 const MOST: u32 = 3000;
@@ -53,11 +53,8 @@ pub(crate) struct Random {
 
 impl Random {
     /// How many shapes; `None` where sizes are named. What contradicts them is refused.
-    pub(crate) fn shapes(&self, vs: Option<Vs>, verify: Verify) -> host::Result<Option<usize>> {
+    pub(crate) fn shapes(&self, verify: Verify) -> host::Result<Option<usize>> {
         let Some(count) = self.count else { return Ok(None) };
-        if vs.is_none() {
-            return Err(host::Error::argument("--random", count, "needs --vs cublas"));
-        }
         if verify == Verify::Full {
             let limit = "must be sample or none with --random";
             return Err(host::Error::argument("--verify", name_of(&verify), limit));

@@ -5,7 +5,7 @@ use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
 
 use super::{
     case::Views,
-    library::{Library, Ready},
+    ready::{Library, Ready},
 };
 
 /// Both libraries.

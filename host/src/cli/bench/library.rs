@@ -1,42 +1,11 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Bf16, Compute, F16, Stream, baseline::DenseBatch, gemm::Scalar};
+use host::{Bf16, Compute, F16, Stream, gemm::Scalar};
 
-use super::case::{Sets, Views};
 #[cfg(feature = "baselines")]
 use super::cpu;
+pub(in crate::cli) use super::ready::{Library, Ready};
 use crate::cli::{args::Vs, note, types::Value};
-
-/// A library on a stream, for products of A and B of `T` and C of `O`.
-pub(in crate::cli) trait Library<T, O> {
-    /// As rows name it.
-    fn name(&self) -> &'static str;
-
-    /// Its file and version, or what is known of them.
-    fn version(&self) -> String;
-
-    /// What it does for a product; `None` where it has nothing for it.
-    fn prepare<'l>(
-        &'l self,
-        product: &DenseBatch,
-    ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>>;
-}
-
-/// A library ready for a product.
-pub(in crate::cli) trait Ready<T, O> {
-    /// The product, put on the stream.
-    fn launch(&self, operands: Views<T, O>) -> host::Result<()>;
-
-    /// Takes the fastest of its algorithms on these operands, where it has several.
-    fn choose(&mut self, _stream: &Stream, _sets: &mut dyn Sets<T, O>) -> host::Result<()> {
-        Ok(())
-    }
-
-    /// Which algorithm that is.
-    fn algorithm(&self) -> Option<String> {
-        None
-    }
-}
 
 /// A type of operands whose products are timed, with C of `O`.
 pub(in crate::cli) trait Compared<O: Value>: Scalar<O> + Value {
@@ -106,7 +75,10 @@ mod nvidia {
         timing::{self, Candidate},
     };
 
-    use super::{Library, Ready, Sets, Value, Views, note};
+    use super::{
+        super::case::{Sets, Views},
+        Library, Ready, Value, note,
+    };
 
     /// Algorithms that cublasLt is asked for.
     const ALGORITHMS: usize = 16;

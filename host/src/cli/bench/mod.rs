@@ -3,6 +3,7 @@
 //! | module | its one idea |
 //! |---|---|
 //! | `case` | a product that is timed, and its operands |
+//! | `ready` | a library, and what it is ready to do |
 //! | `library` | what kernels are held against |
 //! | `cpu` | two of those, on the CPU |
 //! | `candidates` | what is verified and timed at a size, and the timing |
@@ -30,6 +31,7 @@ mod measure;
 mod measured;
 mod plot;
 mod random;
+mod ready;
 mod record;
 mod row;
 mod sizes;
@@ -101,7 +103,7 @@ fn measure<T: Compared<O>, O: Value>(
     steps: Steps,
     out: &mut impl Write,
 ) -> Result<Measured, Failure> {
-    match args.random.shapes(args.vs, args.verify)? {
+    match args.random.shapes(args.verify)? {
         Some(count) => random::measure::<T, O>(args, count, steps, out),
         None => sizes::measure::<T, O>(args, steps, out),
     }

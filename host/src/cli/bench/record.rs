@@ -33,7 +33,7 @@ impl Folder {
         let compare = args.compare.iter().map(|path| ("--compare", rows_of(path)));
         let read = from.chain(compare).collect::<Vec<_>>();
         let read = read.iter().map(|(flag, path)| (*flag, &**path)).collect::<Vec<_>>();
-        let names = [&[ROWS, TABLE, MACHINE], &plot::FILES[..]].concat();
+        let names = [&[ROWS, TABLE, MACHINE], plot::FILES.as_flattened()].concat();
         for name in &names {
             spare_inputs(args.force, ("--out", &path.join(name)), &read)?;
         }

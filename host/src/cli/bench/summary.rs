@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use host::timing::quantile;
 
 use super::row::{Role, Row};
-use crate::cli::run::duration;
+use crate::cli::duration::duration;
 
 /// A ratio above this counts as this in a mean: where the baseline is very slow, that does not pay for where we are.
 const CAP: f64 = 2.0;

@@ -6,8 +6,8 @@ use super::row::{Role, Row};
 use crate::cli::{
     Failure,
     draw::unit::Unit,
+    duration::duration,
     list::json,
-    run::duration,
     types::{rounded, words},
 };
 

@@ -17,8 +17,9 @@ use serde::Serialize;
 use super::{Factors, Files, Outcome, Planned};
 use crate::cli::{
     args::{Gemm, name_of},
+    duration::duration,
     list::optional_in_six_digits,
-    run::{duration, recomputed},
+    run::recomputed,
     types::as_it_is,
     verification::{Verification, off},
 };

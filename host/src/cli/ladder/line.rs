@@ -8,7 +8,7 @@ use host::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Candidate;
+use super::candidate::Candidate;
 use crate::cli::{list::six_digits, verification::Verification};
 
 /// A rung, or the baseline. Read back from a recorded run, too.

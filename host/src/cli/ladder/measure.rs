@@ -11,8 +11,8 @@ use host::{
 };
 
 use super::{
-    Candidate,
     baseline::Baseline,
+    candidate::Candidate,
     count,
     line::{Line, Verdict},
 };

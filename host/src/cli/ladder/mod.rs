@@ -1,6 +1,7 @@
 //! `ladder`: every rung of the course, its speed and its counts, what changed and why.
 
 mod baseline;
+mod candidate;
 mod chart;
 pub(super) mod count;
 mod line;
@@ -13,10 +14,7 @@ use std::{
     path::Path,
 };
 
-use host::{
-    Device, Error, NewFile,
-    gpu::registry::{Entry, Rung},
-};
+use host::{Device, Error, NewFile};
 
 use self::line::Line;
 pub(super) use self::line::{Counted, FitLine};
@@ -27,21 +25,6 @@ use super::{
     note, spare_inputs,
     steps::Steps,
 };
-
-/// Something that is timed: a rung, or the baseline.
-struct Candidate {
-    /// A rung's place, from 1.
-    number: Option<usize>,
-    rung: Option<&'static Rung>,
-    /// `None`: cuBLAS.
-    entry: Option<&'static Entry>,
-}
-
-impl Candidate {
-    fn name(&self) -> &'static str {
-        self.entry.map_or("cuBLAS", |entry| entry.name())
-    }
-}
 
 /// Measures the ladder, or reads a recorded one, and shows it.
 pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::line::{Counted, FitLine, Line};
-use crate::cli::run::duration;
+use crate::cli::duration::duration;
 
 /// Prints the ladder.
 pub(super) fn print(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {

@@ -2,7 +2,10 @@
 
 use plotters::prelude::DrawingBackend;
 
-use super::{Role, Row, title};
+use super::{
+    super::row::{Role, Row},
+    legend::title,
+};
 use crate::cli::draw::{
     axis::{Axis, left_of, plain},
     pen::{BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT},

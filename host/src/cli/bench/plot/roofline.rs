@@ -2,7 +2,10 @@
 
 use plotters::prelude::DrawingBackend;
 
-use super::{Role, Row, factors, title};
+use super::{
+    super::row::{Role, Row},
+    legend::{factors, title},
+};
 use crate::cli::draw::{
     axis::{APART, Axis, left_of, plain},
     numbered::{self, Numbered, list_width},

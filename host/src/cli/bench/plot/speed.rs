@@ -2,7 +2,10 @@
 
 use plotters::prelude::{DrawingBackend, RGBColor};
 
-use super::{Row, color, factors, series, title};
+use super::{
+    super::row::Row,
+    legend::{color, factors, series, title},
+};
 use crate::cli::draw::{
     axis::{APART, Axis, left_of, plain, spread, tick},
     pen::{
