@@ -8,11 +8,12 @@ mod errors;
 mod gemm;
 mod kernel;
 mod ladder;
+mod offering;
 mod profile;
 mod random;
 mod types;
 
-use std::{ffi::OsStr, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
@@ -20,7 +21,6 @@ use clap::{
 };
 use host::{Device, Shape};
 
-use self::kernel::{all_products, find, kernels, named};
 pub(crate) use self::{
     bench::{Bench, BenchKernel, Group, Layouts, Vs},
     blur::Blur,
@@ -29,8 +29,13 @@ pub(crate) use self::{
     gemm::Gemm,
     kernel::{KernelChoice, flags, is_lesson_or_general, product_by},
     ladder::{Explain, Format, Ladder, Picture},
+    offering::name_of,
     profile::{On, Profile},
     types::{ComputeMode, TypeFlags, Types},
+};
+use self::{
+    kernel::{all_products, find, kernels, named},
+    offering::Offering,
 };
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
@@ -305,11 +310,6 @@ pub(crate) enum Verify {
     None,
 }
 
-/// A value's name on the command line.
-pub(crate) fn name_of(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
 /// A size as the command line gives it. Whether the product of two fits is checked with all three known.
 fn size(text: &str) -> Result<u64, String> {
     text.parse()
@@ -349,30 +349,6 @@ fn within<const FIRST: u32, const LAST: u32>(text: &str) -> Result<u32, String> 
         .ok()
         .filter(|value| (FIRST..=LAST).contains(value))
         .ok_or_else(|| format!("must be a whole number from {FIRST} to {LAST}"))
-}
-
-/// Values that completion scripts offer, whatever else a parser takes.
-#[derive(Clone)]
-struct Offering<P> {
-    parser: P,
-    values: Vec<PossibleValue>,
-}
-
-impl<P: TypedValueParser> TypedValueParser for Offering<P> {
-    type Value = P::Value;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<P::Value, clap::Error> {
-        self.parser.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.values.iter().cloned()))
-    }
 }
 
 fn devices() -> impl TypedValueParser<Value = DeviceChoice> {

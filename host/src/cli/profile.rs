@@ -1,6 +1,7 @@
 //! `profile`: what each source line of a kernel does to memory.
 
 mod print;
+mod report;
 
 use std::{io::Write, time::Instant};
 
@@ -11,112 +12,22 @@ use host::{
     product::{self, Launch},
     profile::{self, Fit, GPUS},
     simt::{
-        check::{Line, Operation, Order},
+        check::{Operation, Order},
         cpu::LIMITS,
     },
 };
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::report::{LineReport, Report};
 use super::{
     Failure,
     args::{On, Profile as Args},
-    findings::{FindingLine, PlaceLine},
-    list::{in_six_digits, json, six_digits},
+    findings::FindingLine,
+    list::{json, six_digits},
     note,
     run::check_memory,
     steps::Steps,
 };
-
-/// What is said of a kernel; also the object of `--json`. Counts are of all blocks.
-#[derive(Serialize)]
-struct Report<'a> {
-    kernel: &'static str,
-    m: usize,
-    n: usize,
-    k: usize,
-    dtype: &'static str,
-    seed: u64,
-    /// Blocks along x and y, one for each launch.
-    grids: Vec<[u32; 2]>,
-    block: [u32; 3],
-    /// Blocks of all launches, and those of them that were counted.
-    blocks: u64,
-    sampled: u64,
-    lines: Vec<LineReport<'a>>,
-    totals: Map<String, Value>,
-    /// Those that change where reads of shared memory are made 128 bits at a time.
-    totals_merged: Map<String, Value>,
-    /// Of the contract, 2 m n k.
-    flop: f64,
-    /// `null` where no byte is moved.
-    flop_per_global_byte_loaded: Option<f64>,
-    flop_per_global_byte_stored: Option<f64>,
-    #[serde(serialize_with = "in_six_digits")]
-    divergent_share: f64,
-    occupancy: Option<Value>,
-    /// Was nothing found? `null` where nothing was launched.
-    clean: Option<bool>,
-    findings: Vec<FindingLine<'a>>,
-    #[serde(serialize_with = "in_six_digits")]
-    seconds: f64,
-}
-
-/// What a source line did.
-#[derive(Serialize)]
-struct LineReport<'a> {
-    #[serde(flatten)]
-    place: PlaceLine<'a>,
-    operation: &'static str,
-    /// Of a lane; 0 for what is no access.
-    bytes: u32,
-    /// Of warps; of threads for multiply-adds.
-    requests: u64,
-    /// What `units` are: sectors, wavefronts; for what is no access, what `requests` are of.
-    unit: &'static str,
-    units: u64,
-    ideal_units: u64,
-    merged_requests: u64,
-    merged_units: u64,
-    #[serde(serialize_with = "in_six_digits")]
-    lanes_per_request: f64,
-    #[serde(serialize_with = "in_six_digits")]
-    units_per_request: f64,
-    #[serde(serialize_with = "in_six_digits")]
-    ideal_per_request: f64,
-    /// How many times the ideal, where it is far above it.
-    over_ideal: Option<f64>,
-    /// Does it lose most of all lines?
-    worst: bool,
-}
-
-impl<'a> LineReport<'a> {
-    fn new(line: &'a Line, scale: f64, worst: Option<&Line>) -> Self {
-        let all = |count: u64| (count as f64 * scale).round() as u64;
-        let each = |count: u64| count as f64 / line.requests.max(1) as f64;
-        LineReport {
-            place: PlaceLine::new(&line.place),
-            operation: line.operation.name(),
-            bytes: line.width,
-            requests: all(line.requests),
-            unit: match line.operation {
-                Operation::Fma => "threads",
-                Operation::Barrier => "warps",
-                operation if operation.is_global() => "sectors",
-                _ => "wavefronts",
-            },
-            units: all(if line.width == 0 { line.requests } else { line.units }),
-            ideal_units: all(if line.width == 0 { line.requests } else { line.ideal }),
-            merged_requests: all(line.merged_requests),
-            merged_units: all(line.merged_units),
-            lanes_per_request: each(line.lanes),
-            units_per_request: each(if line.width == 0 { line.requests } else { line.units }),
-            ideal_per_request: each(if line.width == 0 { line.requests } else { line.ideal }),
-            over_ideal: profile::over_ideal(line).map(six_digits),
-            worst: worst.is_some_and(|worst| std::ptr::eq(worst, line)),
-        }
-    }
-}
 
 /// Profiles the kernels asked for, one after another.
 pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use host::{
     names::{must_be_one_of, what_it_is},
 };
 
-use super::{Offering, Types};
+use super::{offering::Offering, types::Types};
 
 pub(super) fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
     let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));

@@ -8,7 +8,7 @@ use host::{
     gpu::registry::{Entry, Type},
 };
 
-use super::{Offering, name_of};
+use super::offering::{Offering, name_of};
 
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]

@@ -14,7 +14,10 @@ use host::{
 };
 use serde::Serialize;
 
-use super::{Factors, Files, Outcome, Planned};
+use super::{
+    files::Files,
+    planned::{Factors, Outcome, Planned},
+};
 use crate::cli::{
     args::{Gemm, name_of},
     duration::duration,

@@ -10,7 +10,7 @@ use host::{
     simt::check::Order,
 };
 
-use super::{LineReport, Report};
+use super::report::{LineReport, Report};
 use crate::cli::findings;
 
 pub(super) fn print(

@@ -1,0 +1,103 @@
+//! What is said of a kernel that was profiled.
+
+use host::{
+    profile,
+    simt::check::{Line, Operation},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::cli::{
+    findings::{FindingLine, PlaceLine},
+    list::{in_six_digits, six_digits},
+};
+
+/// What is said of a kernel; also the object of `--json`. Counts are of all blocks.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    pub(super) kernel: &'static str,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) dtype: &'static str,
+    pub(super) seed: u64,
+    /// Blocks along x and y, one for each launch.
+    pub(super) grids: Vec<[u32; 2]>,
+    pub(super) block: [u32; 3],
+    /// Blocks of all launches, and those of them that were counted.
+    pub(super) blocks: u64,
+    pub(super) sampled: u64,
+    pub(super) lines: Vec<LineReport<'a>>,
+    pub(super) totals: Map<String, Value>,
+    /// Those that change where reads of shared memory are made 128 bits at a time.
+    pub(super) totals_merged: Map<String, Value>,
+    /// Of the contract, 2 m n k.
+    pub(super) flop: f64,
+    /// `null` where no byte is moved.
+    pub(super) flop_per_global_byte_loaded: Option<f64>,
+    pub(super) flop_per_global_byte_stored: Option<f64>,
+    #[serde(serialize_with = "in_six_digits")]
+    pub(super) divergent_share: f64,
+    pub(super) occupancy: Option<Value>,
+    /// Was nothing found? `null` where nothing was launched.
+    pub(super) clean: Option<bool>,
+    pub(super) findings: Vec<FindingLine<'a>>,
+    #[serde(serialize_with = "in_six_digits")]
+    pub(super) seconds: f64,
+}
+
+/// What a source line did.
+#[derive(Serialize)]
+pub(super) struct LineReport<'a> {
+    #[serde(flatten)]
+    pub(super) place: PlaceLine<'a>,
+    pub(super) operation: &'static str,
+    /// Of a lane; 0 for what is no access.
+    pub(super) bytes: u32,
+    /// Of warps; of threads for multiply-adds.
+    pub(super) requests: u64,
+    /// What `units` are: sectors, wavefronts; for what is no access, what `requests` are of.
+    pub(super) unit: &'static str,
+    pub(super) units: u64,
+    pub(super) ideal_units: u64,
+    pub(super) merged_requests: u64,
+    pub(super) merged_units: u64,
+    #[serde(serialize_with = "in_six_digits")]
+    pub(super) lanes_per_request: f64,
+    #[serde(serialize_with = "in_six_digits")]
+    pub(super) units_per_request: f64,
+    #[serde(serialize_with = "in_six_digits")]
+    pub(super) ideal_per_request: f64,
+    /// How many times the ideal, where it is far above it.
+    pub(super) over_ideal: Option<f64>,
+    /// Does it lose most of all lines?
+    pub(super) worst: bool,
+}
+
+impl<'a> LineReport<'a> {
+    pub(super) fn new(line: &'a Line, scale: f64, worst: Option<&Line>) -> Self {
+        let all = |count: u64| (count as f64 * scale).round() as u64;
+        let each = |count: u64| count as f64 / line.requests.max(1) as f64;
+        LineReport {
+            place: PlaceLine::new(&line.place),
+            operation: line.operation.name(),
+            bytes: line.width,
+            requests: all(line.requests),
+            unit: match line.operation {
+                Operation::Fma => "threads",
+                Operation::Barrier => "warps",
+                operation if operation.is_global() => "sectors",
+                _ => "wavefronts",
+            },
+            units: all(if line.width == 0 { line.requests } else { line.units }),
+            ideal_units: all(if line.width == 0 { line.requests } else { line.ideal }),
+            merged_requests: all(line.merged_requests),
+            merged_units: all(line.merged_units),
+            lanes_per_request: each(line.lanes),
+            units_per_request: each(if line.width == 0 { line.requests } else { line.units }),
+            ideal_per_request: each(if line.width == 0 { line.requests } else { line.ideal }),
+            over_ideal: profile::over_ideal(line).map(six_digits),
+            worst: worst.is_some_and(|worst| std::ptr::eq(worst, line)),
+        }
+    }
+}
