@@ -1,7 +1,7 @@
 //! Several files that belong together, in a folder.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -88,7 +88,7 @@ impl NewSet {
                     write().map_err(|error| file.unwritten(&error))?;
                     written.push(file);
                 }
-                None => stale.push(file),
+                None => stale.push(Stale::of(file)),
             }
         }
         crate::check_interrupt()?;
@@ -105,6 +105,19 @@ impl NewFile {
     /// Its name in the folder, also where that is a link to another.
     fn name(&self) -> &OsStr {
         self.named.file_name().unwrap_or_default()
+    }
+}
+
+/// A file that belongs to what was in a folder, and goes with it. The draft of a new one is gone already: it would count as
+/// another file of the folder, where drafts have names.
+struct Stale {
+    name: OsString,
+    path: PathBuf,
+}
+
+impl Stale {
+    fn of(file: NewFile) -> Self {
+        Stale { name: file.name().to_owned(), path: file.path }
     }
 }
 
@@ -128,8 +141,8 @@ fn make(path: &Path, files: &[NewFile]) -> io::Result<()> {
 }
 
 /// Puts the files in a folder that is there, if possible all in one step.
-fn replace(folder: &Path, files: &[NewFile], stale: &[NewFile]) -> io::Result<()> {
-    let names = || files.iter().chain(stale).map(NewFile::name);
+fn replace(folder: &Path, files: &[NewFile], stale: &[Stale]) -> io::Result<()> {
+    let names = || files.iter().map(NewFile::name).chain(stale.iter().map(|file| &*file.name));
     let beside = if is_in_use(folder) { None } else { another_like(folder).ok() };
     let Some(beside) = beside else { return place_inside(files, stale, None) };
     // Looked at when all that is ours has left it.
@@ -155,7 +168,7 @@ fn place_all(files: &[NewFile], folder: &Path) -> io::Result<()> {
 }
 
 /// Puts the files in their places one after the other, also those that have been put beside.
-fn place_inside(files: &[NewFile], stale: &[NewFile], beside: Option<&Path>) -> io::Result<()> {
+fn place_inside(files: &[NewFile], stale: &[Stale], beside: Option<&Path>) -> io::Result<()> {
     for file in files {
         let placed = beside.map(|beside| beside.join(file.name())).filter(|path| path.exists());
         match placed {
