@@ -4,6 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use host::{
     Error, Gemm, Stream,
+    baseline::DenseBatch,
     gemm::{Choice, Ineligible, Request, Target},
     gpu::registry::{self, Product, Type},
     timing::{
@@ -51,17 +52,26 @@ pub(super) enum Work<'l, T: 'static, O: 'static> {
 }
 
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
+    /// The product as a program calls it.
+    fn gemm(&self) -> Gemm<'static, T, O> {
+        let any = Gemm::<T, O>::of_types().compute(self.args.types.compute());
+        match self.args.workspace_limit {
+            Some(limit) => any.workspace_limit(limit),
+            None => any,
+        }
+    }
+
+    /// The kernel that is chosen for a product; nothing where none takes it, which is told when it is measured.
+    pub(super) fn kernel_of(&self, case: &Case) -> Option<&'static str> {
+        let target = Target::of(self.stream.device());
+        self.gemm().choose(&request(&case.product), &target).ok().map(|choice| choice.entry.name())
+    }
+
     /// The kernels asked for, as far as they take such operands, and the libraries, as far as they have something.
     pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
-        let mut request = Request::new(product.shape, product.strides());
-        request.batch = product.count;
-        let any = Gemm::<T, O>::of_types().compute(self.args.types.compute());
-        let any = match self.args.workspace_limit {
-            Some(limit) => any.workspace_limit(limit),
-            None => any,
-        };
+        let (any, request) = (self.gemm(), request(product));
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
             ([], None) => any
@@ -287,6 +297,12 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         });
         Ok((measured, seen))
     }
+}
+
+fn request(product: &DenseBatch) -> Request {
+    let mut request = Request::new(product.shape, product.strides());
+    request.batch = product.count;
+    request
 }
 
 fn finite(value: f64) -> Option<f64> {

@@ -14,11 +14,7 @@ mod spots;
 
 use std::{io::Write, time::Instant};
 
-use host::{
-    Device, Error, Gemm,
-    gemm::{Request, Target},
-    timing::telemetry::Watch,
-};
+use host::{Device, Error, timing::telemetry::Watch};
 
 use self::{
     pool::{Needed, Places, Pool},
@@ -72,11 +68,9 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let mut pool = steps.step("operands for all shapes", || {
         Pool::<T, O>::new(&device, needed, args.seed, compared)
     })?;
-    // Each kernel is loaded once, and its shapes follow one another.
-    let target = Target::of(&device);
-    cases.sort_by_cached_key(|(case, _)| kernel_of::<T, O>(args, case, &target));
-
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: false };
+    // Each kernel is loaded once, and its shapes follow one another.
+    cases.sort_by_cached_key(|(case, _)| bencher.kernel_of(case));
     let watch = Watch::start(&device);
     let mut rows = Vec::<Row>::new();
     let (mut ran, of, mut why) = (0, cases.len(), None);
@@ -132,14 +126,6 @@ fn cases<T: Value, O: Value>(
         Ok((case, places))
     };
     Ok(drawn[part].iter().map(case).collect::<host::Result<_>>()?)
-}
-
-/// The kernel that is chosen for a product; nothing where none takes it, which is told when it is measured.
-fn kernel_of<T: Compared<O>, O: Value>(args: &Bench, case: &Case, target: &Target) -> String {
-    let mut request = Request::new(case.product.shape, case.product.strides());
-    request.batch = case.product.count;
-    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute());
-    gemm.choose(&request, target).map_or(String::new(), |choice| choice.entry.name().to_owned())
 }
 
 /// Refuses a run that does not fit, before anything has begun.
