@@ -1,15 +1,10 @@
 //! Result codes: those that `cust_raw` can hold, the last failure of each thread, the driver's words.
 
-use crate::library::Function;
+use crate::library::{Function, NO_LIBRARY, NO_SYMBOL};
 use cust_raw::CUresult;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
-
-/// The code of every function while the driver's library is not there.
-pub(crate) const NO_LIBRARY: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED as c_int;
-/// The code of a function that the library does not have.
-pub(crate) const NO_SYMBOL: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND as c_int;
 
 /// A call of the driver that did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The driver's library, and where its functions are.
 
-use crate::codes::{NO_LIBRARY, NO_SYMBOL};
+use cust_raw::CUresult;
 use libloading::Library;
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -8,6 +8,11 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The code of every function while the driver's library is not there.
+pub(crate) const NO_LIBRARY: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED as c_int;
+/// The code of a function that the library does not have.
+pub(crate) const NO_SYMBOL: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND as c_int;
 
 /// Where the library may be, the usual place first.
 const NAMES: [&str; 3] = [

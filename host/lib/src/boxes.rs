@@ -11,8 +11,9 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
-    launch::{Argument, Stream, Unbound, check_device},
+    launch::{Argument, Unbound, check_device},
     matrix::{MatrixView, MatrixViewMut},
+    stream::Stream,
 };
 
 /// Matrices on a device, passed for a kernel's parameter of type [`TensorMap`](simt::device::TensorMap), and the shape of
@@ -23,7 +24,7 @@ use crate::{
 /// outside the matrices is zero. A box, too, begins at a multiple of sixteen bytes of a row, or the launch ends.
 ///
 /// ```
-/// use host::{BoxShape, Boxes, Device, Matrix};
+/// use gpu_gemm::{BoxShape, Boxes, Device, Matrix};
 ///
 /// let device = Device::cpu();
 /// let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
@@ -35,7 +36,7 @@ use crate::{
 /// // Five matrices of 20 rows and 64 columns, one below the other.
 /// let buffer = device.zeros::<f32>(100 * 64)?;
 /// Boxes::new(buffer.view(..)?, [5, 20, 64], [20 * 64, 64], shape)?;
-/// # Ok::<(), host::Error>(())
+/// # Ok::<(), gpu_gemm::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Boxes<'a, T> {
@@ -91,12 +92,12 @@ impl<'a, T: Pod> Boxes<'a, T> {
 /// the matrices is not written.
 ///
 /// ```
-/// use host::{BoxShape, BoxesMut, Device, Matrix};
+/// use gpu_gemm::{BoxShape, BoxesMut, Device, Matrix};
 ///
 /// let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
 /// let mut matrix = Matrix::<f32>::zeros(&Device::cpu(), 100, 64)?;
 /// BoxesMut::of(matrix.view_mut().sub(0..100, 32..64)?, shape)?;
-/// # Ok::<(), host::Error>(())
+/// # Ok::<(), gpu_gemm::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct BoxesMut<'a, T> {

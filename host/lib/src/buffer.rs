@@ -1,6 +1,7 @@
 //! Buffers: elements in a device's memory, and views of them.
 
 mod host;
+mod on_stream;
 mod written;
 
 use std::{
@@ -16,7 +17,6 @@ use crate::cuda;
 use crate::{
     device::{Device, Kind},
     error::{Error, Result},
-    launch::Stream,
     memory,
     memory::HostMemory,
 };
@@ -311,26 +311,6 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// What is queued on `stream` from now on reads it, after what other streams write.
-    fn read_on(&self, stream: &Stream) -> Result<()> {
-        let _ = stream; // on the CPU device all has ended
-        #[cfg(feature = "cuda")]
-        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
-            memory.uses().read_by(stream)?;
-        }
-        Ok(())
-    }
-
-    /// What is queued on `stream` from now on writes it, after what other streams do with it.
-    fn written_on(&self, stream: &Stream) -> Result<()> {
-        let _ = stream;
-        #[cfg(feature = "cuda")]
-        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
-            memory.uses().written_by(stream)?;
-        }
-        Ok(())
-    }
-
     /// Its first element's address, on its device.
     pub(crate) fn address(&self) -> u64 {
         match &self.storage {
@@ -379,15 +359,6 @@ impl<'a, T: Pod> BufferView<'a, T> {
     /// As many of its elements from the first on, or all.
     pub(crate) fn shortened(self, len: usize) -> Self {
         BufferView { len: self.len.min(len), ..self }
-    }
-
-    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn address_on(&self, stream: &Stream) -> Result<*const T> {
-        self.buffer.read_on(stream)?;
-        Ok(self.address())
     }
 
     /// Its first element's address, on its device.
@@ -455,15 +426,6 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
     /// The same, to be read.
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { start: self.start, len: self.len, buffer: self.buffer }
-    }
-
-    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
-        self.buffer.written_on(stream)?;
-        Ok(self.address())
     }
 
     /// Its first element's address, on its device.

@@ -2,6 +2,8 @@
 
 use std::{convert::Infallible, fmt};
 
+use crate::memory::available;
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -185,13 +187,18 @@ impl Error {
         }
     }
 
+    /// This machine's memory does not have `needed` bytes.
+    pub(crate) fn out_of_host_memory(needed: u64) -> Self {
+        Error::OutOfMemory { device: "cpu".to_owned(), needed, free: available().0 }
+    }
+
     /// Why a launch on the CPU device ended early.
     pub(crate) fn from_stop(kernel: &'static str, stop: simt::cpu::Stop) -> Self {
         use simt::cpu::Stop;
         match stop {
             Stop::Fault(fault) => Error::Kernel(Box::new(fault)),
             Stop::Interrupted => Error::Interrupted,
-            Stop::OutOfMemory(needed) => crate::memory::out_of_memory(needed),
+            Stop::OutOfMemory(needed) => Error::out_of_host_memory(needed),
             Stop::Config(what) => Error::Launch { kernel, what },
             _ => Error::Launch { kernel, what: stop.to_string() },
         }

@@ -107,7 +107,9 @@ pub mod product;
 #[doc(hidden)]
 pub mod progress;
 pub mod ptx;
+mod rows;
 mod shape;
+mod stream;
 mod symbol;
 #[doc(hidden)]
 pub mod testing;
@@ -123,7 +125,7 @@ pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PreparedMatrix};
 #[cfg(feature = "npy")]
 pub use input::open_input;
-pub use launch::{Argument, Arguments, Event, Stream};
+pub use launch::{Argument, Arguments};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
 #[cfg(feature = "npy")]
 pub use new_file::{NewFile, NewSet, without_unfinished};
@@ -132,6 +134,7 @@ pub use pitched::{Pitched, Region};
 pub use progress::{progress, work};
 pub use shape::Shape;
 pub use simt::{Bf16, F16};
+pub use stream::{Event, Stream};
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
 

@@ -41,7 +41,7 @@ impl HostMemory {
             let start = std::ptr::without_provenance_mut(ALIGN);
             return Ok(HostMemory { allocation: None, start, bytes });
         }
-        let out_of_memory = || out_of_memory(bytes as u64);
+        let out_of_memory = || Error::out_of_host_memory(bytes as u64);
         // Sixteen is what the system's allocator gives anyway: with more it would clear the memory
         // itself, page by page, in place of taking fresh pages, which are zero.
         let layout = bytes
@@ -109,13 +109,8 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
 pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     may_fail(|| values.try_reserve_exact(len))
-        .map_err(|_| out_of_memory(len as u64 * size_of::<T>() as u64))?;
+        .map_err(|_| Error::out_of_host_memory(len as u64 * size_of::<T>() as u64))?;
     Ok(values)
-}
-
-/// The error for so many bytes of this machine's memory.
-pub(crate) fn out_of_memory(needed: u64) -> Error {
-    Error::OutOfMemory { device: "cpu".to_owned(), needed, free: available().0 }
 }
 
 thread_local! {

@@ -8,8 +8,8 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod},
     device::{Device, Kind},
     error::{Error, Result},
-    launch::{Event, Stream},
     memory::HostMemory,
+    stream::{Event, Stream},
 };
 
 /// `len` elements of this machine's memory that a device's copies read and write by themselves:

@@ -8,8 +8,10 @@ use crate::{
     buffer::{Buffer, Pod},
     device::{Device, Kind},
     error::{Error, Result},
-    launch::{Argument, Stream, Unbound},
+    launch::{Argument, Unbound},
     memory,
+    rows::{Place, Rows},
+    stream::Stream,
 };
 
 /// Rows on the CPU device begin at multiples of this, as they do on the GPUs so far. So a kernel that takes one
@@ -36,24 +38,6 @@ pub struct Region {
     pub origin: [usize; 3],
     /// Elements of a row, rows of a slice, slices.
     pub extent: [usize; 3],
-}
-
-/// Where the rows of a box of bytes are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows {
-    /// The first byte's address.
-    pub(crate) start: u64,
-    /// Bytes from one row to the next.
-    pub(crate) pitch: usize,
-    /// Rows from one slice to the next.
-    pub(crate) slice_rows: usize,
-}
-
-impl Rows {
-    /// The address of a row of the box.
-    fn row(&self, row: usize, slice: usize) -> *mut u8 {
-        (self.start as *mut u8).wrapping_add((slice * self.slice_rows + row) * self.pitch)
-    }
 }
 
 impl Device {
@@ -326,23 +310,12 @@ impl<T: Pod> Pitched<T> {
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
-                let side = |place| match place {
-                    Place::Host => cuda::Side::Host,
-                    Place::Device => cuda::Side::Device,
-                };
-                let (from, to) = ((side(from_place), from), (side(to_place), to));
+                let (from, to) = ((from_place, from), (to_place, to));
                 // SAFETY: the caller's. A row is at most its pitch.
                 unsafe { cuda::copy_rows(&gpu.context, from, to, [bytes, height, depth]) }
             }
         }
     }
-}
-
-/// Whose memory rows are in.
-#[derive(Clone, Copy)]
-enum Place {
-    Host,
-    Device,
 }
 
 /// Where the rows of a region are in dense memory of the host's.

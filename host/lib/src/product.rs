@@ -8,9 +8,9 @@ use crate::{
     buffer::{BufferView, BufferViewMut},
     error::{Error, Result},
     gemm::{Kernel, execute},
-    launch::Stream,
     matrix::Matrix,
     names::must_be_a_kernel_of,
+    stream::Stream,
 };
 
 /// The product's kernel of that name.

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::plan::{LAST_DEPTHS, bytes};
 use crate::{error::Error, matrix::Layout, shape::Shape};
+
+/// Depths of blocks that are tried last, the first that fits: k is cut where nothing else fits.
+pub(super) const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,17 @@ impl Job {
         let of_whole = (bytes(whole, [1, 1, 1], element_bytes), whole);
         if asked.is_some() { of_blocks } else { of_blocks.min(of_whole) }
     }
+}
+
+/// Bytes of blocks of A, B and C: `places` says how many of each.
+pub(super) fn bytes(
+    [rows, cols, depth]: [usize; 3],
+    places: [usize; 3],
+    element_bytes: usize,
+) -> u128 {
+    let [rows, cols, depth] = [rows, cols, depth].map(|size| size as u128);
+    let [a, b, c] = places.map(|places| places as u128);
+    (a * rows * depth + b * depth * cols + c * rows * cols) * element_bytes as u128
 }
 
 /// `m x n x k`.

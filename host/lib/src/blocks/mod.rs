@@ -1,7 +1,7 @@
 //! Products of matrices that need not fit: read, multiplied and written in blocks.
 //!
 //! ```
-//! use host::{
+//! use gpu_gemm::{
 //!     Device, Layout, Shape,
 //!     blocks::{BlockPlan, Dense, Job, Product},
 //! };
@@ -21,19 +21,21 @@
 //! let mut c = Dense::new(300, 100, Layout::RowMajor, values.as_mut_slice())?;
 //! Product::new("gemm_f32_64x64x16", &a, &b).run(&Device::cpu(), &plan, &mut c)?;
 //! assert!(values.iter().all(|&x| x == 400.0));
-//! # Ok::<(), host::Error>(())
+//! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 
 mod job;
 mod partner;
 mod pipeline;
+mod place;
 mod plan;
+mod product;
 mod schedule;
 mod source;
 #[cfg(test)]
 mod tests;
 
 pub use job::Job;
-pub use pipeline::Product;
 pub use plan::{BlockPlan, Stays, Step, Why};
+pub use product::Product;
 pub use source::{Dense, Sink, Source, Transposed};

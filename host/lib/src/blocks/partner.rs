@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    pipeline::{Place, Product, Tile, sides},
+    place::{Place, Tile},
     plan::{CHUNKS, READERS},
+    product::{Product, sides},
     schedule::{Operand, chunks},
     source::{Sink, Source},
 };

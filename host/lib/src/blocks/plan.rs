@@ -16,7 +16,7 @@ use std::{fmt, ops::Range};
 
 use serde::Serialize;
 
-use super::Job;
+use super::job::{Job, LAST_DEPTHS, bytes};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
@@ -30,8 +30,6 @@ const PASSING: usize = 256;
 const OVERLAPS: (u64, usize) = (64 << 20, 8);
 /// Depths that are tried where k must be cut. With fewer steps the device would be busy with reading C again.
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
-/// Those that are tried where none of these fits, the first that does.
-pub(super) const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
 /// Bytes that are read from a file in the time that a read takes whatever it reads.
 const RUN: u128 = 4096;
 /// Bytes of what is copied at a time between files and the device, at most.
@@ -418,17 +416,6 @@ fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
         Stays::B => [next(rows), next(cols).min(1), c],
         Stays::Neither => [2, 2, c],
     }
-}
-
-/// Bytes of so many blocks of A, B and C.
-pub(super) fn bytes(
-    [rows, cols, depth]: [usize; 3],
-    places: [usize; 3],
-    element_bytes: usize,
-) -> u128 {
-    let [rows, cols, depth] = [rows, cols, depth].map(|size| size as u128);
-    let [a, b, c] = places.map(|places| places as u128);
-    (a * rows * depth + b * depth * cols + c * rows * cols) * element_bytes as u128
 }
 
 /// A sentence.

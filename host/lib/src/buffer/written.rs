@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Buffer, BufferView, BufferViewMut, Pod, check_part};
-use crate::{device::Device, error::Result, launch::Stream};
+use crate::{device::Device, error::Result};
 
 /// Elements that launches write, the first and the last of `len`; those between them may be another's, as the left and
 /// the right half of a row-major matrix take turns in memory. So the buffer itself is borrowed to be read, several may
@@ -11,8 +11,8 @@ use crate::{device::Device, error::Result, launch::Stream};
 /// keep to their elements.
 #[derive(Debug)]
 pub struct Written<'a, T> {
-    buffer: &'a Buffer<T>,
-    start: usize,
+    pub(super) buffer: &'a Buffer<T>,
+    pub(super) start: usize,
     len: usize,
     elements: PhantomData<&'a mut T>,
 }
@@ -62,11 +62,5 @@ impl<'a, T: Pod> Written<'a, T> {
     pub(crate) unsafe fn twice(self) -> [Self; 2] {
         let Written { buffer, start, len, elements } = self;
         [(); 2].map(|()| Written { buffer, start, len, elements })
-    }
-
-    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
-    pub(crate) fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
-        self.buffer.written_on(stream)?;
-        Ok((self.buffer.address() as *mut T).wrapping_add(self.start))
     }
 }

@@ -1,7 +1,7 @@
 //! One device: its primary context and what it can do.
 
-use super::failure::{self, OUT_OF_MEMORY, Raw, check};
-use super::{device_count, driver_version};
+use super::driver::{device_count, driver_version};
+use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check, outcome};
 use crate::error::{Error, Result};
 use cust::context::CurrentContext;
 use cust::device::{Device, DeviceAttribute};
@@ -104,12 +104,17 @@ impl Context {
     /// Also those of kernels launched earlier: a fault is seen here at the earliest.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.make_current()?;
-        failure::check_on(self, CurrentContext::synchronize())
+        self.check(CurrentContext::synchronize())
     }
 
     /// Makes this the context that the calling thread's next driver calls mean.
     pub(crate) fn make_current(&self) -> Result<()> {
         check(CurrentContext::set_current(&self.context))
+    }
+
+    /// The outcome of a call that takes memory of an amount that only the driver knows.
+    pub(super) fn check<O: Outcome>(&self, result: O) -> Result<O::Value> {
+        outcome(result).map_err(|raw| self.error(raw))
     }
 
     /// The error for `raw`. Where memory ran out for something whose size only the driver knows (a

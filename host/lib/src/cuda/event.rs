@@ -1,6 +1,6 @@
 //! Marks in a stream, for timing on the device's own clock.
 
-use super::failure::{check, check_on};
+use super::failure::check;
 use super::{Context, Stream};
 use crate::error::Result;
 use cust::event::EventFlags;
@@ -29,7 +29,7 @@ impl Event {
         context.make_current()?;
         let mut raw = null_mut();
         // SAFETY: the driver writes one handle, of the context that was made current.
-        check_on(context, unsafe { cuEventCreate(&mut raw, EventFlags::DEFAULT.bits()) })?;
+        context.check(unsafe { cuEventCreate(&mut raw, EventFlags::DEFAULT.bits()) })?;
         Ok(Event { raw, context: context.clone() })
     }
 

@@ -1,6 +1,5 @@
 //! From the driver's result codes to [`Error`].
 
-use super::Context;
 use crate::error::{Error, Result};
 use cust::error::CudaError;
 use cust::sys::CUresult;
@@ -105,11 +104,6 @@ pub(super) fn outcome<O: Outcome>(result: O) -> std::result::Result<O::Value, Ra
 /// The outcome of a call, where none does.
 pub(super) fn check<O: Outcome>(result: O) -> Result<O::Value> {
     outcome(result).map_err(Raw::error)
-}
-
-/// The outcome of a call that takes memory of an amount that only the driver knows.
-pub(super) fn check_on<O: Outcome>(context: &Context, result: O) -> Result<O::Value> {
-    outcome(result).map_err(|raw| context.error(raw))
 }
 
 /// The driver's library, loaded; else what to do about it.

@@ -1,7 +1,7 @@
 //! Kernels, and their launch.
 
 use super::failure::{
-    INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, Raw, check_on, outcome,
+    INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_FOUND, Raw, outcome,
 };
 use super::{Module, Stream};
 use crate::error::{Error, Result};
@@ -9,10 +9,10 @@ use crate::ptx::Resources;
 use cuda_dyn::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
 use cust::sys::{
     CUfunction, CUfunction_attribute_enum as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
-    cuLaunchKernel,
+    cuLaunchKernel, cuModuleGetFunction,
 };
 use simt::LaunchConfig;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::{
     Arc,
@@ -48,18 +48,37 @@ unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
+impl Module {
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`] where the module has none.
+    pub(crate) fn function(&self, name: &'static str) -> Result<Function> {
+        let context = self.context();
+        let missing = || context.refusal(self.name(), format!("there is no kernel {name} in it"));
+        let text = CString::new(name).map_err(|_| missing())?;
+        context.make_current()?;
+        let mut raw = null_mut();
+        // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is written.
+        outcome(unsafe { cuModuleGetFunction(&mut raw, self.raw(), text.as_ptr()) })
+            .map_err(|raw| if raw.code == NOT_FOUND { missing() } else { context.error(raw) })?;
+        // SAFETY: the handle is of this module, which the function keeps.
+        unsafe { Function::new(raw, name, self.clone()) }
+    }
+}
+
 impl Function {
-    /// The function behind `raw`, its attributes asked for.
+    /// Asks the driver for the attributes of `raw`.
     ///
     /// # Safety
     /// 1. `raw` is a function of `module`.
-    pub(super) unsafe fn new(raw: CUfunction, name: &'static str, module: Module) -> Result<Self> {
+    unsafe fn new(raw: CUfunction, name: &'static str, module: Module) -> Result<Self> {
         module.context().make_current()?;
         let attribute = |which| -> Result<u32> {
             let mut value = 0;
             // SAFETY: the function lives as long as its module, and one int is written.
             let result = unsafe { cuFuncGetAttribute(&mut value, which, raw) };
-            check_on(module.context(), result)?;
+            module.context().check(result)?;
             Ok(value.unsigned_abs())
         };
         // Asking also makes a driver that loads lazily load the kernel now, not within a measurement.

@@ -1,6 +1,6 @@
 //! Variables of a module, by their symbols.
 
-use super::failure::{NOT_FOUND, check, check_on, outcome};
+use super::failure::{NOT_FOUND, check, outcome};
 use super::{Context, Module};
 use crate::error::Result;
 use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoD_v2, cuModuleGetGlobal_v2};
@@ -52,7 +52,7 @@ impl Global {
         assert_eq!(source.len(), self.bytes, "the caller compares them");
         self.context().synchronize()?;
         // SAFETY: the variable lives as long as its module, and has as many bytes.
-        check_on(self.context(), unsafe {
+        self.context().check(unsafe {
             cuMemcpyHtoD_v2(self.address, source.as_ptr().cast(), source.len())
         })?;
         self.context().synchronize()

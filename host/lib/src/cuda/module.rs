@@ -1,9 +1,9 @@
 //! PTX, compiled by the driver.
 
-use super::failure::{NOT_FOUND, outcome};
-use super::{Context, Function};
+use super::Context;
+use super::failure::outcome;
 use crate::error::Result;
-use cust::sys::{CUjit_option, CUmodule, cuModuleGetFunction, cuModuleLoadDataEx, cuModuleUnload};
+use cust::sys::{CUjit_option, CUmodule, cuModuleLoadDataEx, cuModuleUnload};
 use std::ffi::{CStr, CString, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -88,28 +88,14 @@ impl Module {
         }
     }
 
-    /// The kernel of that name.
-    ///
-    /// # Errors
-    /// [`Error::Ptx`](crate::error::Error::Ptx) where the module has none.
-    pub(crate) fn function(&self, name: &'static str) -> Result<Function> {
-        let loaded = &*self.loaded;
-        let missing =
-            || loaded.context.refusal(&loaded.name, format!("there is no kernel {name} in it"));
-        let text = CString::new(name).map_err(|_| missing())?;
-        loaded.context.make_current()?;
-        let mut raw = null_mut();
-        // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is written.
-        outcome(unsafe { cuModuleGetFunction(&mut raw, loaded.raw, text.as_ptr()) }).map_err(
-            |raw| if raw.code == NOT_FOUND { missing() } else { loaded.context.error(raw) },
-        )?;
-        // SAFETY: the handle is of this module, which the function keeps.
-        unsafe { Function::new(raw, name, self.clone()) }
-    }
-
     /// The driver's handle, valid while this value lives.
     pub(super) fn raw(&self) -> CUmodule {
         self.loaded.raw
+    }
+
+    /// What messages call it.
+    pub(super) fn name(&self) -> &str {
+        &self.loaded.name
     }
 
     /// The device that the module is loaded on.

@@ -1,6 +1,6 @@
 //! Memory of the host that the device reaches by itself, and copies that go on while the host does.
 
-use super::failure::{OUT_OF_MEMORY, check, check_on, outcome};
+use super::failure::{OUT_OF_MEMORY, check, outcome};
 use super::{Context, Event, Stream};
 use crate::error::{Error, Result};
 use cust::sys::{
@@ -139,7 +139,7 @@ impl Stream {
             Height: rows,
         };
         // SAFETY: the description is read during the call; the memory is the caller's to answer for.
-        check_on(self.context(), unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
+        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
     }
 
     /// Queues a copy of bytes side by side.
@@ -154,7 +154,7 @@ impl Stream {
                 Way::ToHost => cuMemcpyDtoHAsync_v2(host as *mut _, device, bytes, self.raw()),
             }
         };
-        check_on(self.context(), result)
+        self.context().check(result)
     }
 
     /// Makes the work that is queued from now on wait for what `event` marks.

@@ -1,27 +1,17 @@
 //! Copies of boxes of bytes whose rows lie apart, between a device and the host or on the device.
 
 use super::Context;
-use super::failure::check_on;
 use crate::error::Result;
-use crate::pitched::Rows;
+use crate::rows::{Place, Rows};
 use cust::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUmemorytype, CUmemorytype_enum, cuMemcpy2D_v2, cuMemcpy3D_v2,
 };
 use std::ptr::null_mut;
 
-/// Which memory rows lie in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Host,
-    Device,
-}
-
-impl Side {
-    fn memory_type(self) -> CUmemorytype {
-        match self {
-            Side::Host => CUmemorytype_enum::CU_MEMORYTYPE_HOST,
-            Side::Device => CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
-        }
+fn memory_type(place: Place) -> CUmemorytype {
+    match place {
+        Place::Host => CUmemorytype_enum::CU_MEMORYTYPE_HOST,
+        Place::Device => CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
     }
 }
 
@@ -34,34 +24,34 @@ impl Side {
 /// 2. They do not overlap, and each pitch is at least a row.
 pub(crate) unsafe fn copy_rows(
     context: &Context,
-    (from_side, from): (Side, Rows),
-    (to_side, to): (Side, Rows),
+    (from_place, from): (Place, Rows),
+    (to_place, to): (Place, Rows),
     [bytes, rows, slices]: [usize; 3],
 ) -> Result<()> {
     context.synchronize()?;
-    let host = |side: Side, rows: Rows| match side {
-        Side::Host => rows.start as *mut _,
-        Side::Device => null_mut(),
+    let host = |place: Place, rows: Rows| match place {
+        Place::Host => rows.start as *mut _,
+        Place::Device => null_mut(),
     };
-    let device = |side: Side, rows: Rows| match side {
-        Side::Host => 0,
-        Side::Device => rows.start,
+    let device = |place: Place, rows: Rows| match place {
+        Place::Host => 0,
+        Place::Device => rows.start,
     };
     let result = match slices {
         1 => {
             let copy = CUDA_MEMCPY2D {
                 srcXInBytes: 0,
                 srcY: 0,
-                srcMemoryType: from_side.memory_type(),
-                srcHost: host(from_side, from),
-                srcDevice: device(from_side, from),
+                srcMemoryType: memory_type(from_place),
+                srcHost: host(from_place, from),
+                srcDevice: device(from_place, from),
                 srcArray: null_mut(),
                 srcPitch: from.pitch,
                 dstXInBytes: 0,
                 dstY: 0,
-                dstMemoryType: to_side.memory_type(),
-                dstHost: host(to_side, to),
-                dstDevice: device(to_side, to),
+                dstMemoryType: memory_type(to_place),
+                dstHost: host(to_place, to),
+                dstDevice: device(to_place, to),
                 dstArray: null_mut(),
                 dstPitch: to.pitch,
                 WidthInBytes: bytes,
@@ -76,9 +66,9 @@ pub(crate) unsafe fn copy_rows(
                 srcY: 0,
                 srcZ: 0,
                 srcLOD: 0,
-                srcMemoryType: from_side.memory_type(),
-                srcHost: host(from_side, from),
-                srcDevice: device(from_side, from),
+                srcMemoryType: memory_type(from_place),
+                srcHost: host(from_place, from),
+                srcDevice: device(from_place, from),
                 srcArray: null_mut(),
                 reserved0: null_mut(),
                 srcPitch: from.pitch,
@@ -87,9 +77,9 @@ pub(crate) unsafe fn copy_rows(
                 dstY: 0,
                 dstZ: 0,
                 dstLOD: 0,
-                dstMemoryType: to_side.memory_type(),
-                dstHost: host(to_side, to),
-                dstDevice: device(to_side, to),
+                dstMemoryType: memory_type(to_place),
+                dstHost: host(to_place, to),
+                dstDevice: device(to_place, to),
                 dstArray: null_mut(),
                 reserved1: null_mut(),
                 dstPitch: to.pitch,
@@ -102,7 +92,7 @@ pub(crate) unsafe fn copy_rows(
             unsafe { cuMemcpy3D_v2(&copy) }
         }
     };
-    check_on(context, result)?;
+    context.check(result)?;
     // A copy to the device, or on it, may return before it is done, and streams do not wait for it.
     context.synchronize()
 }

@@ -1,7 +1,7 @@
 //! Queues of work on a device.
 
 use super::Context;
-use super::failure::{check, check_on};
+use super::failure::check;
 use crate::error::Result;
 use cust::stream::StreamFlags;
 use cust::sys::{CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize};
@@ -33,7 +33,7 @@ impl Stream {
         // SAFETY: the driver writes one handle, of the context that was made current.
         let result =
             unsafe { cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0) };
-        check_on(context, result)?;
+        context.check(result)?;
         Ok(Stream { raw, context: context.clone(), closed: AtomicBool::new(false) })
     }
 

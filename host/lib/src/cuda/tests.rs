@@ -9,6 +9,7 @@ mod fake;
 mod memory;
 
 use super::*;
+use crate::error::{Error, Result};
 use crate::launch::Unbound;
 use fake::{calls, with_driver};
 use rand::{RngExt, SeedableRng};

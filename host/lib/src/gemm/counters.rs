@@ -4,7 +4,7 @@
 use gpu::kernels::emulated::stream_counters::{LEN, RECOMPUTED};
 
 use super::Choice;
-use crate::{buffer::Buffer, error::Result, launch::Stream};
+use crate::{buffer::Buffer, error::Result, stream::Stream};
 
 impl Stream {
     /// Elements of C that products on this stream have recomputed so far, by kernels for emulated fp32

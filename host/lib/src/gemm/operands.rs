@@ -6,8 +6,8 @@ use super::{Batch, BatchMut, Bias, Gemm, Output, Request, Scalar, scalar};
 use crate::{
     buffer::{BufferView, Pod},
     error::{Error, Result},
-    launch::Stream,
     shape::Shape,
+    stream::Stream,
 };
 
 /// Operands that fit together. C is row-major where a swap of A and B makes it so.

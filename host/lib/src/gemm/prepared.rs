@@ -6,8 +6,8 @@ use gpu::{
 };
 use simt::F16;
 
-use super::{Compute, split::Planes};
-use crate::{error::Result, launch::Stream, matrix::MatrixView};
+use super::{Compute, planes::Planes};
+use crate::{error::Result, matrix::MatrixView, stream::Stream};
 
 /// A matrix, and the slices that products of [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`] make of it: weights that many
 /// products share are cut once.
@@ -16,7 +16,7 @@ use crate::{error::Result, launch::Stream, matrix::MatrixView};
 /// to a product; a transpose of its view lies the same, and has the same slices; of a part of it there are none.
 ///
 /// ```
-/// use host::{Compute, Device, Gemm, Matrix, PreparedMatrix};
+/// use gpu_gemm::{Compute, Device, Gemm, Matrix, PreparedMatrix};
 ///
 /// let device = Device::best().device;
 /// let stream = device.stream()?;
@@ -28,7 +28,7 @@ use crate::{error::Result, launch::Stream, matrix::MatrixView};
 ///     let mut y = Matrix::<f32>::zeros(&device, 1, 2)?;
 ///     gemm.run(&stream, x.view(), prepared.view(), y.view_mut())?;
 /// }
-/// # Ok::<(), host::Error>(())
+/// # Ok::<(), gpu_gemm::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct PreparedMatrix<'a, T> {

@@ -3,8 +3,8 @@
 use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, execute};
 use crate::{
     error::{Error, Result},
-    launch::Stream,
     matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
+    stream::Stream,
 };
 
 /// The error of an operand that is none.

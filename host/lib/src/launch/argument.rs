@@ -1,41 +1,16 @@
 //! Typed arguments of a launch.
 
 use simt::{
-    Declaration, LaunchConfig, Record,
+    Record,
     device::{In, Out},
 };
 
-use super::{Stream, refused};
+use super::Unbound;
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     device::Device,
-    error::Error,
+    stream::Stream,
 };
-
-/// Why an argument cannot be passed.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Unbound {
-    /// It does not fit the launch.
-    Refused(String),
-    /// The driver does not let its stream wait for another.
-    Failed(Error),
-}
-
-impl Unbound {
-    pub(super) fn into_error(self, declaration: &Declaration, config: &LaunchConfig) -> Error {
-        match self {
-            Unbound::Refused(what) => refused(declaration, config, what),
-            Unbound::Failed(error) => error,
-        }
-    }
-}
-
-impl From<Error> for Unbound {
-    fn from(error: Error) -> Self {
-        Unbound::Failed(error)
-    }
-}
 
 /// Something that can be passed for a kernel's parameter of type `P`.
 #[diagnostic::on_unimplemented(

@@ -7,10 +7,11 @@ use simt::{
     device::{In, Out, TensorMap},
 };
 
-use super::{Argument, Stream, Unbound, check_device};
+use super::{Argument, Unbound, check_device};
 use crate::{
     boxes::Boxes,
     buffer::{Buffer, BufferView, BufferViewMut, Written},
+    stream::Stream,
 };
 
 /// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.

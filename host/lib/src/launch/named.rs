@@ -5,12 +5,19 @@ use std::any::TypeId;
 use gpu::params::{GemmParams, MatrixBatch};
 use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
-use super::{Stream, Unbound, check_device, cpu_options, refused, with_half};
+use super::{
+    Unbound,
+    backend::cpu_options,
+    check_device,
+    halves::with_half,
+    refusal::{called, refused},
+};
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{BufferView, Pod, Written},
     device::Kind,
     error::{Error, Result},
+    stream::Stream,
 };
 
 /// Something that is passed for the parameter of a name.
@@ -156,18 +163,18 @@ impl Stream {
         let declaration = kernel.declaration();
         let (config, bound) = self.bound(kernel, config, arguments)?;
         let config = &config;
-        match &*self.device.0 {
+        match &*self.device().0 {
             Kind::Cpu(cpu) => {
                 crate::testing::launched();
                 let options = cpu_options(cpu.workers, config);
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
                 unsafe { kernel.launch(config, &bound, &options) }
-                    .map_err(|stop| Error::from_stop(super::called(declaration, config), stop))
+                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let slots = kernel
-                    .slots(config, &self.device.limits(), &bound)
+                    .slots(config, &self.device().limits(), &bound)
                     .map_err(|what| refused(declaration, config, what))?;
                 crate::testing::launched();
                 // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.

@@ -4,7 +4,8 @@ use std::{borrow::Cow, slice};
 
 use super::{
     Dtype,
-    header::{Result, refuse, shown, unquote},
+    literal::unquote,
+    refusal::{Result, refuse, shown},
 };
 
 /// The type, and do its bytes begin with the most significant one?

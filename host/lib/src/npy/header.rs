@@ -6,7 +6,11 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
-use super::{Dtype, Meaning, Vector, descr};
+use super::{
+    Dtype, Meaning, Vector, descr,
+    literal::{entries, without_comments},
+    refusal::{Result, refuse, shown},
+};
 use crate::matrix::Layout;
 
 /// Bytes of text at most. A header of two dimensions has about a hundred; NumPy refuses ten thousand.
@@ -32,24 +36,6 @@ pub struct Header {
     pub cols: usize,
     /// Where in the file the first element begins.
     pub offset: u64,
-}
-
-/// A field that is not what it must be.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) field: &'static str,
-    pub(super) value: String,
-    pub(super) limit: String,
-}
-
-pub(super) type Result<T> = std::result::Result<T, Refusal>;
-
-pub(super) fn refuse<T>(
-    field: &'static str,
-    value: impl ToString,
-    limit: impl ToString,
-) -> Result<T> {
-    Err(Refusal { field, value: value.to_string(), limit: limit.to_string() })
 }
 
 impl Header {
@@ -206,91 +192,4 @@ fn parse_shape(shape: &[u8], vector: Option<Vector>) -> Result<[u64; 2]> {
             refuse("shape", shown(shape), limit)
         }
     }
-}
-
-/// The text with spaces in place of Python's comments.
-fn without_comments(text: &[u8]) -> Vec<u8> {
-    let (mut text, mut quote, mut escaped, mut comment) = (text.to_vec(), None, false, false);
-    for byte in &mut text {
-        match (quote, *byte) {
-            (_, b'\n' | b'\r') if comment => comment = false,
-            _ if comment => *byte = b' ',
-            _ if escaped => escaped = false,
-            (Some(_), b'\\') => escaped = true,
-            (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
-            (None, open @ (b'\'' | b'"')) => quote = Some(open),
-            (None, b'#') => (comment, *byte) = (true, b' '),
-            (None, _) => {}
-        }
-    }
-    text
-}
-
-/// Keys and values of a Python dictionary: keys without their quotes, values as they stand. One look at each
-/// byte, whatever they are.
-fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
-    let text = text.trim_ascii();
-    let broken = || refuse("header", shown(text), "must be a dictionary of Python's");
-    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
-    let Some(mut rest) = inner.map(<[u8]>::trim_ascii) else { return broken() };
-    let mut entries = Vec::new();
-    while !rest.is_empty() {
-        let Some(colon) = until(b':', rest).filter(|&colon| colon < rest.len()) else {
-            return broken();
-        };
-        let Some(key) = unquote(rest[..colon].trim_ascii()) else { return broken() };
-        rest = &rest[colon + 1..];
-        let Some(end) = until(b',', rest) else { return broken() };
-        let value = rest[..end].trim_ascii();
-        if value.is_empty() {
-            return broken();
-        }
-        entries.push((key, value));
-        rest = rest.get(end + 1..).unwrap_or_default().trim_ascii();
-    }
-    Ok(entries)
-}
-
-/// Where `end` stands outside of quotes and brackets for the first time, or else the text's end; `None` where
-/// quotes or brackets are left open.
-fn until(end: u8, text: &[u8]) -> Option<usize> {
-    let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
-    for (place, &byte) in text.iter().enumerate() {
-        match (quote, byte) {
-            _ if escaped => escaped = false,
-            (Some(_), b'\\') => escaped = true,
-            (Some(open), _) if byte == open => quote = None,
-            (Some(_), _) => {}
-            (None, b'\'' | b'"') => quote = Some(byte),
-            (None, b'(' | b'[' | b'{') => depth += 1,
-            (None, b')' | b']' | b'}') => depth = depth.checked_sub(1)?,
-            (None, _) if byte == end && depth == 0 => return Some(place),
-            (None, _) => {}
-        }
-    }
-    (quote.is_none() && depth == 0).then_some(text.len())
-}
-
-/// A string without its quotes; only of one without escapes.
-pub(super) fn unquote(text: &[u8]) -> Option<&[u8]> {
-    // Python 2's Unicode, and raw strings: of one without escapes neither says anything.
-    let text = match text {
-        [b'u' | b'U' | b'r' | b'R', text @ ..] => text,
-        text => text,
-    };
-    match text {
-        [open @ (b'\'' | b'"'), inner @ .., close] if open == close => {
-            (!inner.contains(open) && !inner.contains(&b'\\')).then_some(inner)
-        }
-        _ => None,
-    }
-}
-
-/// What a file has there, for a message: not too long, and no control characters.
-pub(super) fn shown(bytes: &[u8]) -> String {
-    const MOST: usize = 80;
-    let bytes = bytes.trim_ascii();
-    let text = bytes[..bytes.len().min(MOST)].escape_ascii().to_string().replace("\\'", "'");
-    if bytes.len() > MOST { format!("{text}...") } else { text }
 }

@@ -6,7 +6,7 @@
 //! `ml_dtypes`'s bfloat16. Bytes behind the elements are ignored, and counted. Written is version 1.0, little-endian.
 //!
 //! ```
-//! use host::{Layout, npy};
+//! use gpu_gemm::{Layout, npy};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! let path = folder.path().join("a.npy");
@@ -18,14 +18,16 @@
 //! let mut column = [0f32; 2];
 //! reader.read(0..2, 1..2, Layout::RowMajor, &mut column)?;
 //! assert_eq!(column, [2.0, 5.0]);
-//! # Ok::<(), host::Error>(())
+//! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 
 mod descr;
 mod dtype;
 mod header;
+mod literal;
 mod meaning;
 mod reader;
+mod refusal;
 mod runs;
 #[cfg(test)]
 mod tests;

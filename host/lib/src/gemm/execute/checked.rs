@@ -19,8 +19,9 @@ use crate::{
         scalar::Kernel,
         select::choice_of,
     },
-    launch::{Named, Stream},
+    launch::Named,
     shape::Shape,
+    stream::Stream,
 };
 
 /// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it needs. `by_columns`: A, and B, are stored

@@ -16,18 +16,20 @@ use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
     operands::{self, Operands, check, check_apart, of_product},
     plan::{Map, Memory, Multiply, Operand, Plan, Step, Tail, Task},
+    planes::Planes,
     prepared::Prepared,
     scalar::Kernel,
     select::{choose_cached, layout::OperandPlan},
-    split::{Planes, Slice},
+    split::Slice,
 };
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
-    launch::{Named, Stream},
+    launch::Named,
     matrix::{MatrixView, MatrixViewMut},
     shape::Shape,
+    stream::Stream,
 };
 
 /// Launches the kernel that multiplies.

@@ -9,9 +9,10 @@ use crate::{
     gemm::{
         Output, Scalar,
         plan::{Pack, Reduce, Split},
-        split,
+        planes,
     },
-    launch::{Named, Stream},
+    launch::Named,
+    stream::Stream,
 };
 
 /// Copies an operand into the workspace.
@@ -60,7 +61,7 @@ pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
     let [a, b] = matrices.operands;
     let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
     // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
-    unsafe { split::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
+    unsafe { planes::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
 }
 
 fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {

@@ -10,6 +10,7 @@
 
 mod grid;
 mod pack;
+mod split;
 
 use std::ops::Range;
 
@@ -28,7 +29,6 @@ use super::{
         layout::{OperandPlan, layouts},
         partials::range_of,
     },
-    split,
 };
 use crate::{error::Result, shape::Shape};
 
@@ -345,10 +345,10 @@ impl Plan {
             match (kernel.product.split, scheme) {
                 (None, _) => self.pack(&task, &layouts, multiply, on.0)?,
                 (Some(split), Scheme::F16x3) => {
-                    split::plan::<F16>(self, split, &task, &layouts, multiply)?;
+                    self.split::<F16>(split, &task, &layouts, multiply)?;
                 }
                 (Some(split), _) => {
-                    split::plan::<Bf16>(self, split, &task, &layouts, multiply)?;
+                    self.split::<Bf16>(split, &task, &layouts, multiply)?;
                 }
             }
         }

@@ -29,7 +29,7 @@ use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 use super::Request;
 use crate::{
     error::{Error, Result},
-    gemm::split,
+    gemm::{scalar::Kernel, split},
 };
 
 /// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
@@ -119,8 +119,8 @@ pub(in crate::gemm) fn operand_plan(
         let copied = layouts.iter().zip(given.aligned).map(|(layout, aligned)| {
             let bytes = product.variant.operands.bytes() as u64;
             match product.variant.scheme {
-                Scheme::F16x3 => split::workspace_bytes::<F16>(layout, request.batch),
-                Scheme::Bf16x6 => split::workspace_bytes::<Bf16>(layout, request.batch),
+                Scheme::F16x3 => split::workspace_bytes::<F16>(layout.rows(), request.batch),
+                Scheme::Bf16x6 => split::workspace_bytes::<Bf16>(layout.rows(), request.batch),
                 _ => (layout.copied(request.batch, aligned) as u64).saturating_mul(bytes),
             }
         });
@@ -134,6 +134,14 @@ pub(in crate::gemm) fn operand_plan(
         }
     }
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
+}
+
+/// The operand plan of a kernel that may run; nothing for one that may not.
+pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
+    match kernel.product.is_particular() {
+        true => operand_plan(kernel.product, request).unwrap_or_default(),
+        false => OperandPlan::default(),
+    }
 }
 
 /// An operand as a kernel reads it: rows of contiguous elements.
@@ -156,6 +164,11 @@ pub(in crate::gemm) struct OperandLayout {
 }
 
 impl OperandLayout {
+    /// Its rows, and the contiguous elements of each.
+    pub(in crate::gemm) fn rows(&self) -> (usize, usize) {
+        (self.strided.0, self.contiguous.1)
+    }
+
     /// Whether it is contiguous where the kernel needs it. A side of one element is no obstacle. Operands that threads load must not
     /// overlap: a load of sixteen bytes could reach beyond the operand's end.
     fn is_contiguous(&self) -> bool {

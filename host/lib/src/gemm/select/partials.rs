@@ -7,7 +7,7 @@ use gpu::registry::{KERNELS, Type};
 
 use super::{
     Choice, Reason, Request,
-    layout::OperandPlan,
+    layout::{OperandPlan, operands},
     predict::{partials_us, predict},
     rules::ineligible,
 };
@@ -79,7 +79,7 @@ fn timed(
             us + partials_us(partial.batch, request.shape.c_len())
         };
         let bytes = request.workspace_limit - partial.workspace_limit;
-        let operands = super::operands(&kernel, &partial);
+        let operands = operands(&kernel, &partial);
         let (count, workspace_bytes) = (partial.batch as u32, bytes + operands.workspace_bytes());
         Some((
             us(&Target::H200),

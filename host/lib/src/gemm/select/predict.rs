@@ -16,7 +16,7 @@ use simt::{Bf16, F16};
 
 use super::{
     Request,
-    layout::{OperandPlan, layouts_of, unit},
+    layout::{OperandPlan, layouts_of, operands, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split};
 
@@ -87,7 +87,7 @@ pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Op
     }
     let product = kernel.product;
     if product.is_particular() {
-        let operands = super::operands(kernel, request);
+        let operands = operands(kernel, request);
         let given = operands.apply(request);
         let (m, n) = (given.shape.m(), given.shape.n());
         let is_measured = match speed.of {

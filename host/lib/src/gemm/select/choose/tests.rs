@@ -4,7 +4,10 @@ use gpu::registry::{self, Family, Scheme, Variant};
 use simt::Bf16;
 
 use super::*;
-use crate::{Compute, Shape};
+use crate::{
+    Compute, Shape,
+    gemm::{DEFAULT_WORKSPACE_LIMIT, select::layout::OperandPlan},
+};
 
 fn variant(name: &str) -> Variant {
     registry::find(name).and_then(|entry| entry.product.as_ref()).unwrap().variant

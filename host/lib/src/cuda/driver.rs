@@ -1,0 +1,53 @@
+//! The driver as a whole: whether it starts, its version, how many devices it has.
+
+use super::failure::{self, NO_DEVICE, Raw, check};
+use crate::error::{Error, Result};
+use cust::{CudaApiVersion, CudaFlags};
+
+/// How many CUDA devices this process may use. A driver that runs and finds none is no error: 0.
+///
+/// # Errors
+/// [`Error::NoDriver`] where the driver's library is not there or does not start.
+pub(crate) fn device_count() -> Result<usize> {
+    match initialize()? {
+        // The driver's number is an `int`.
+        Started::Devices => match check(cust::device::Device::num_devices())? {
+            count @ 0..=MOST_DEVICES => Ok(count as usize),
+            count => {
+                let count = count as i32;
+                let reason = format!("cuDeviceGetCount says that there are {count} devices");
+                Err(Error::NoDriver { reason })
+            }
+        },
+        Started::NoDevice => Ok(0),
+    }
+}
+
+/// More devices than any machine has.
+const MOST_DEVICES: u32 = 1 << 16;
+
+/// The newest CUDA version that the driver supports (major, minor), which also limits the PTX it takes.
+///
+/// # Errors
+/// [`Error::NoDriver`] where the driver's library is not there.
+pub(crate) fn driver_version() -> Result<(u32, u32)> {
+    failure::library()?;
+    let version = check(CudaApiVersion::get())?;
+    Ok((version.major().unsigned_abs(), version.minor().unsigned_abs()))
+}
+
+/// What a driver that works has to work with.
+enum Started {
+    Devices,
+    NoDevice,
+}
+
+/// Starts the driver; from the second time on this costs nothing.
+fn initialize() -> Result<Started> {
+    failure::library()?;
+    match failure::outcome(cust::init(CudaFlags::empty())) {
+        Ok(()) => Ok(Started::Devices),
+        Err(Raw { code: NO_DEVICE, .. }) => Ok(Started::NoDevice),
+        Err(raw) => Err(Error::NoDriver { reason: failure::startup(raw) }),
+    }
+}

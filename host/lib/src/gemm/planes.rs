@@ -1,0 +1,105 @@
+//! The slices of a matrix in buffers of their own, and the launch that splits.
+
+use gpu::params::MatrixBatch;
+use simt::{AnyKernel, Bf16, LaunchConfig};
+
+use super::{
+    Target,
+    split::{Slice, config, elements, patches},
+};
+use crate::{
+    buffer::{Buffer, BufferView, Pod, Written},
+    error::{Error, Result},
+    launch::Named,
+    matrix::MatrixView,
+    stream::Stream,
+};
+
+/// The slices of a matrix, split once for many products.
+#[derive(Debug)]
+pub(super) struct Planes<S: Slice = Bf16> {
+    pub(super) planes: Buffer<S>,
+    pub(super) ranges: Buffer<S>,
+    /// The matrix's rows, and the contiguous elements of each.
+    pub(super) rows: (usize, usize),
+}
+
+impl<S: Slice> Planes<S> {
+    /// Splits a matrix. `None` for an empty one, and on a GPU that has no kernel for slices.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a matrix that is contiguous neither along rows nor along columns; those of the launch.
+    pub(super) fn split<T: Pod>(
+        stream: &Stream,
+        kernel: &dyn AnyKernel,
+        matrix: MatrixView<T>,
+    ) -> Result<Option<Self>> {
+        let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
+        let (device, elements_of) = (stream.device(), matrix.elements());
+        if elements_of.device() != device {
+            let limit = format!("must lie on the stream's device, {}", device.name());
+            return Err(Error::argument("matrix", elements_of.device().name(), limit));
+        }
+        let (rows, pitch) = match (size, strides) {
+            (size, [pitch, 1]) => (size, pitch),
+            ((rows, cols), [1, pitch]) => ((cols, rows), pitch),
+            _ => {
+                let limit = "must have the elements of a row or of a column side by side";
+                return Err(Error::argument("matrix", format!("strides {strides:?}"), limit));
+            }
+        };
+        let target = Target::of(device);
+        if rows.0 * rows.1 == 0 || target.cuda && target.capability != (9, 0) {
+            return Ok(None);
+        }
+        let [of_planes, of_ranges] = elements::<S>(rows, 1);
+        let (mut planes, mut ranges) = (device.uninit(of_planes)?, device.uninit(of_ranges)?);
+        let (mut no_planes, mut no_ranges) = (device.uninit(0)?, device.uninit(0)?);
+        let patches = patches::<S>(rows);
+        let config = config::<S>([patches, 0])?;
+        let source = MatrixBatch {
+            rows: rows.0 as u32,
+            cols: rows.1 as u32,
+            count: 1,
+            patches: patches as u32,
+            pitch: pitch as u64,
+            step: 0,
+        };
+        let nothing = MatrixBatch { patches: 0, ..source };
+        let to = [
+            planes.view_mut(..)?.into(),
+            no_planes.view_mut(..)?.into(),
+            ranges.view_mut(..)?.into(),
+            no_ranges.view_mut(..)?.into(),
+        ];
+        // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread of its own.
+        unsafe { launch(stream, kernel, &config, [source, nothing], [elements_of; 2], to)? };
+        Ok(Some(Planes { planes, ranges, rows }))
+    }
+}
+
+/// Launches a kernel that splits A and B. `to`: the planes of A and of B, then the ranges.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+pub(super) unsafe fn launch<T: Pod, S: Pod>(
+    stream: &Stream,
+    kernel: &dyn AnyKernel,
+    config: &LaunchConfig,
+    [mut of_a, mut of_b]: [MatrixBatch; 2],
+    [mut a, mut b]: [BufferView<T>; 2],
+    [mut planes_a, mut planes_b, mut ranges_a, mut ranges_b]: [Written<S>; 4],
+) -> Result<()> {
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("of_a", &mut of_a),
+        ("of_b", &mut of_b),
+        ("a", &mut a),
+        ("b", &mut b),
+        ("planes_a", &mut planes_a),
+        ("planes_b", &mut planes_b),
+        ("patches_a", &mut ranges_a),
+        ("patches_b", &mut ranges_b),
+    ];
+    // SAFETY: the caller's.
+    unsafe { stream.launch_named(kernel, config, arguments) }
+}

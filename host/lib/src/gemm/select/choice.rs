@@ -1,0 +1,91 @@
+//! The outcome of a selection.
+
+use std::fmt;
+
+use gpu::registry::Entry;
+use serde::Serialize;
+
+use super::{layout::OperandPlan, rules::Ineligible};
+
+/// A kernel, whether it may run, and its cost.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The kernel.
+    pub entry: &'static Entry,
+    /// The rule that rejects it.
+    pub ineligible: Option<Ineligible>,
+    /// Its predicted time in microseconds. `None` where it was not measured, or where another kernel is always better: then it runs
+    /// only if it is named.
+    pub predicted_us: Option<f64>,
+    /// Bytes of workspace.
+    pub workspace_bytes: u64,
+    /// Blocks of a cluster that split k.
+    pub split_k: u32,
+}
+
+/// The kernel of a product.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The kernel.
+    pub entry: &'static Entry,
+    /// Why this one.
+    pub reason: Reason,
+    /// Bytes of workspace, at most the request's limit: for packed or transposed copies of operands, or for their slices.
+    pub workspace_bytes: u64,
+    /// Blocks of a cluster that split k.
+    pub split_k: u32,
+    /// Partial products, each of a range of k, that a second launch adds: split-K over the grid. 1 where the kernel writes C itself.
+    pub partials: u32,
+    /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds, because their error bound was too large. Many of
+    /// them make it slow. `None` for other kernels, and for products that were launched without waiting: there
+    /// [`Stream::recomputed`](crate::Stream::recomputed) gives the stream's total.
+    pub recomputed: Option<u64>,
+    /// What is done to its operands before.
+    pub(in crate::gemm) operands: OperandPlan,
+}
+
+/// Why a kernel was selected.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// It was asked for.
+    Named,
+    /// It is the only measured one that may run.
+    Only,
+    /// It has the shortest predicted time.
+    Fastest {
+        /// Its predicted time in microseconds.
+        predicted_us: f64,
+        /// The next one.
+        next: &'static str,
+        /// The next one's predicted time in microseconds.
+        next_us: f64,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Reason::Named => f.write_str("asked for by name"),
+            Reason::Only => f.write_str("the only one that takes such operands"),
+            Reason::Fastest { predicted_us, next, next_us } => write!(
+                f,
+                "predicted to take {}, {next} {}",
+                microseconds(*predicted_us),
+                microseconds(*next_us)
+            ),
+        }
+    }
+}
+
+/// A predicted time: two digits are more than it is good for.
+fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 9.95 => format!("{us:.1} us"),
+        us if us < 9_950.0 => format!("{us:.0} us"),
+        us => format!("{:.0} ms", us * 1e-3),
+    }
+}

@@ -1,0 +1,153 @@
+//! Candidates, and the choice among them.
+
+use std::cmp::Ordering;
+
+use super::{
+    Candidate, Choice, Ineligible, Reason, Request,
+    layout::operands,
+    partials,
+    predict::{predict, split_k},
+    rules::ineligible,
+};
+use crate::{
+    error::{Error, Result},
+    gemm::{
+        Output, Target,
+        scalar::{self, Kernel, Scalar},
+    },
+};
+
+fn candidate(kernel: Kernel, request: &Request, target: &Target) -> Candidate {
+    let operands = operands(&kernel, request);
+    Candidate {
+        entry: kernel.entry,
+        ineligible: ineligible(&kernel, request, target),
+        predicted_us: predict(&kernel, request, target),
+        workspace_bytes: operands.workspace_bytes(),
+        split_k: split_k(&kernel, operands, request, target),
+    }
+}
+
+/// Every kernel for `T`, in the order of the registry.
+pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidate> {
+    candidates_of::<T, T>(request, target)
+}
+
+pub(in crate::gemm) fn candidates_of<T: Scalar<O>, O: Output>(
+    request: &Request,
+    target: &Target,
+) -> Vec<Candidate> {
+    let request = request.as_launched();
+    T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
+}
+
+/// The kernel for such a product: the one of that name, or the fastest of those that may run.
+///
+/// # Errors
+/// [`Error::Argument`] for a name that there is not, or of a kernel that may not run.
+pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
+    let kernel = name.map(scalar::find::<T, T>).transpose()?;
+    choose_kernel::<T, T>(request, target, kernel).map(|(_, choice)| choice)
+}
+
+/// [`choose`], for C of another type.
+pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
+    request: &Request,
+    target: &Target,
+    kernel: Option<Kernel>,
+) -> Result<(Kernel, Choice)> {
+    let request = &request.as_launched();
+    let none = || {
+        let limit = format!("there is none for {} that takes such operands", T::NAME);
+        Error::argument("kernel", "auto", limit)
+    };
+    // What is asked for, or allowed.
+    let (whole, in_parts) = match request.partials {
+        None => (true, kernel.is_none()),
+        Some(count) => (count == 1, count > 1),
+    };
+    if let Some(kernel) = kernel {
+        return match partials::of_kernel(kernel, request, target).filter(|_| in_parts) {
+            Some(of) => Ok((kernel, of.choice(Reason::Named))),
+            None if in_parts => Err(refused(kernel, Ineligible::Partials)),
+            None => Ok((kernel, choice_of(kernel, request, target)?)),
+        };
+    }
+    let of_whole = whole.then(|| fastest(T::kernels(), request, target)).flatten();
+    let us = of_whole.map_or(f64::INFINITY, |(kernel, _)| {
+        predict(&kernel, request, target).unwrap_or(f64::INFINITY)
+    });
+    let of_parts = in_parts.then(|| partials::fastest(T::ELEMENT, request, target)).flatten();
+    match (of_whole, of_parts.filter(|of| of.us < us || !whole)) {
+        (None, Some(of)) => Ok((of.kernel, of.choice(Reason::Only))),
+        (Some((next, _)), Some(of)) => {
+            let (predicted_us, next) = (of.us, next.entry.name());
+            Ok((of.kernel, of.choice(Reason::Fastest { predicted_us, next, next_us: us })))
+        }
+        (Some((kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
+        (None, None) => Err(none()),
+    }
+}
+
+fn refused(kernel: Kernel, why: Ineligible) -> Error {
+    Error::argument("kernel", kernel.entry.name(), why.to_string())
+}
+
+/// The choice of that kernel.
+///
+/// # Errors
+/// [`Error::Argument`] for one that may not run.
+pub(in crate::gemm) fn choice_of(
+    kernel: Kernel,
+    request: &Request,
+    target: &Target,
+) -> Result<Choice> {
+    match ineligible(&kernel, request, target) {
+        None => Ok(made(kernel, Reason::Named, request, target)),
+        Some(why) => Err(refused(kernel, why)),
+    }
+}
+
+fn made(kernel: Kernel, reason: Reason, request: &Request, target: &Target) -> Choice {
+    let operands = operands(&kernel, request);
+    Choice {
+        entry: kernel.entry,
+        reason,
+        workspace_bytes: operands.workspace_bytes(),
+        split_k: split_k(&kernel, operands, request, target),
+        partials: 1,
+        recomputed: None,
+        operands,
+    }
+}
+
+/// The fastest kernel that may run.
+fn fastest(
+    kernels: impl Iterator<Item = Kernel>,
+    request: &Request,
+    target: &Target,
+) -> Option<(Kernel, Reason)> {
+    // One pass without an allocation: every launch goes through here.
+    let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
+    for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
+        let Some(time) = predict(&kernel, request, target) else { continue };
+        let faster = |than: &Option<(f64, _)>| {
+            than.as_ref().is_none_or(|(other, _)| time.total_cmp(other) == Ordering::Less)
+        };
+        if faster(&best) {
+            next = best.replace((time, kernel));
+        } else if faster(&next) {
+            next = Some((time, kernel));
+        }
+    }
+    let (predicted_us, kernel) = best?;
+    let reason = next.map_or(Reason::Only, |(next_us, next)| Reason::Fastest {
+        predicted_us,
+        next: next.entry.name(),
+        next_us,
+    });
+    Some((kernel, reason))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Views and parts of matrices.
+
+use super::*;
+use crate::{Layout, Matrix};
+
+#[test]
+fn parts_and_transposes_see_the_same_elements() {
+    let device = Device::cpu();
+    let values = (0..12).map(|x| x as f32).collect::<Vec<_>>();
+    let matrix = Matrix::from_row_major(&device, 3, 4, &values).unwrap();
+    let part = matrix.view().sub(1..3, 1..4).unwrap();
+    assert_eq!((part.rows(), part.cols(), part.strides()), (2, 3, [4, 1]));
+    assert_eq!(part.elements().len(), 7);
+    let part = part.t().sub(2..3, 0..2).unwrap();
+    assert_eq!((part.rows(), part.cols(), part.strides()), (1, 2, [1, 4]));
+    assert_eq!(part.elements().to_vec().unwrap(), [7.0, 8.0, 9.0, 10.0, 11.0]);
+    assert_eq!(matrix.view().sub(3..3, 4..4).unwrap().elements().len(), 0);
+    for (rows, cols, text) in [
+        (2..4, 0..1, "rows = 2..4: the matrix has 3 rows"),
+        (0..1, 4..5, "cols = 4..5: the matrix has 4 cols"),
+        (
+            #[expect(clippy::reversed_empty_ranges)]
+            {
+                2..1
+            },
+            0..1,
+            "rows = 2..1",
+        ),
+    ] {
+        let error = matrix.view().sub(rows, cols).unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+}
+
+#[test]
+fn halves_are_all_and_have_nothing_in_common() {
+    let device = Device::cpu();
+    for (layout, leading) in [(Layout::RowMajor, 6), (Layout::ColMajor, 5)] {
+        let mut matrix = Matrix::<f32>::with_layout(&device, 3, 4, layout, leading).unwrap();
+        let start = matrix.buffer().address();
+        let [between_rows, between_cols] = matrix.view().strides();
+        // Size, and the first element's place.
+        let described = |view: &MatrixViewMut<f32>| {
+            let place = (view.as_view().elements().address() as u64 - start) as usize / 4;
+            assert_eq!(view.strides(), [between_rows, between_cols]);
+            (view.rows(), view.cols(), if view.rows() * view.cols() == 0 { 0 } else { place })
+        };
+        for row in 0..=3 {
+            let (above, below) = matrix.view_mut().split_rows_at(row).unwrap();
+            assert_eq!(described(&above), (row, 4, 0));
+            let place = if row < 3 { row * between_rows } else { 0 };
+            assert_eq!(described(&below), (3 - row, 4, place));
+        }
+        for col in 0..=4 {
+            let (left, right) = matrix.view_mut().split_cols_at(col).unwrap();
+            assert_eq!(described(&left), (3, col, 0));
+            let place = if col < 4 { col * between_cols } else { 0 };
+            assert_eq!(described(&right), (3, 4 - col, place));
+        }
+        let error = matrix.view_mut().split_rows_at(4).unwrap_err().to_string();
+        assert_eq!(error, "row = 4: the matrix has 3 rows");
+        let error = matrix.view_mut().t().split_cols_at(usize::MAX).unwrap_err().to_string();
+        assert_eq!(error, format!("col = {}: the matrix has 3 columns", usize::MAX));
+    }
+}
+
+#[test]
+fn elements_that_would_be_one_are_refused_where_they_are_written() {
+    let device = Device::cpu();
+    let mut buffer = device.zeros::<f32>(100).unwrap();
+    for (rows, cols, strides, fine) in [
+        (3, 4, [4, 1], true),
+        (3, 4, [3, 1], false),
+        (3, 4, [1, 3], true),
+        (3, 4, [1, 2], false),
+        (3, 4, [8, 2], true),
+        (3, 4, [7, 2], true),
+        (3, 4, [6, 2], false),
+        (3, 4, [0, 1], false),
+        (1, 4, [0, 1], true),
+        (1, 4, [0, 0], false),
+        (4, 1, [0, 1], false),
+        (1, 1, [0, 0], true),
+        (0, 4, [0, 0], true),
+    ] {
+        let view = MatrixViewMut::new(buffer.view_mut(..).unwrap(), rows, cols, strides);
+        assert_eq!(view.is_ok(), fine, "{rows}x{cols} {strides:?}");
+        let view = MatrixView::new(buffer.view(..).unwrap(), rows, cols, strides);
+        assert!(view.is_ok(), "{rows}x{cols} {strides:?}");
+    }
+}
+
+#[test]
+fn too_few_elements_are_named() {
+    let device = Device::cpu();
+    let buffer = device.zeros::<f32>(11).unwrap();
+    let new = |rows, cols, strides| MatrixView::new(buffer.view(..).unwrap(), rows, cols, strides);
+    assert!(new(3, 3, [4, 1]).is_ok());
+    let error = new(3, 4, [4, 1]).unwrap_err().to_string();
+    assert_eq!(error, "elements.len() = 11: must be at least 12 for 3x4, strides [4, 1]");
+    let error = new(3, 4, [usize::MAX, 1]).unwrap_err().to_string();
+    assert!(error.starts_with("strides = "), "{error}");
+    let tall = Matrix::<f32>::with_layout(&device, 2, 3, Layout::ColMajor, 5).unwrap();
+    assert_eq!(tall.view().strides(), [1, 5]);
+    assert_eq!(tall.view().elements().len(), 12);
+}

@@ -1,0 +1,110 @@
+//! Device memory that a stream keeps from one launch to the next.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    buffer::{Buffer, Pod},
+    device::Device,
+    error::Result,
+};
+
+/// What a stream keeps. Work on a stream runs in order, so one of each serves all launches.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    workspace: Mutex<Option<Buffer<u8>>>,
+    partials: Mutex<Option<Buffer<u8>>>,
+    /// Words that are zero between launches.
+    zeros: Mutex<Option<Buffer<u32>>>,
+    /// Words in which kernels count. Allocated for the first kernel that does.
+    counters: Mutex<Option<Buffer<u32>>>,
+    /// What the program knows of the counters. A thread locks it while it launches a kernel that counts, or waits for one. So no thread
+    /// takes the counts of another for its own.
+    known: Mutex<Option<u64>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Kept {
+    pub(super) fn with_workspace<T: Pod, R>(
+        &self,
+        device: &Device,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+    ) -> Result<R> {
+        with_kept(&self.workspace, device, len, launch)
+    }
+
+    pub(super) fn with_partials<R>(
+        &self,
+        device: &Device,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+    ) -> Result<R> {
+        with_kept(&self.partials, device, len, launch)
+    }
+
+    pub(super) fn with_zeros<const WORDS: usize>(
+        &self,
+        device: &Device,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
+    ) -> Result<()> {
+        let mut zeros = lock(&self.zeros);
+        let kept = zeros.take().filter(|words| words.len() == WORDS);
+        let mut words = match kept {
+            Some(words) => words,
+            None => device.zeros(WORDS)?,
+        };
+        // After an error nobody knows what the words are: they are not kept.
+        launch(&mut words)?;
+        *zeros = Some(words);
+        Ok(())
+    }
+
+    pub(super) fn with_counters<R>(
+        &self,
+        device: &Device,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
+    ) -> Result<R> {
+        let mut words = lock(&self.counters);
+        let words = match &mut *words {
+            Some(words) => words,
+            none => none.insert(device.zeros(len)?),
+        };
+        launch(words)
+    }
+
+    pub(super) fn read_counter(&self, first: usize) -> Result<u64> {
+        let words = lock(&self.counters);
+        let Some(words) = &*words else { return Ok(0) };
+        let mut halves = [0; 2];
+        words.read(first, &mut halves)?;
+        let [low, high] = halves.map(u64::from);
+        Ok(high << 32 | low)
+    }
+
+    pub(super) fn known_counter(&self) -> MutexGuard<'_, Option<u64>> {
+        lock(&self.known)
+    }
+}
+
+/// Hands `launch` a memory of at least `len` elements: the kept one if it is large enough, else a new one, which is kept.
+fn with_kept<T: Pod, R>(
+    kept: &Mutex<Option<Buffer<u8>>>,
+    device: &Device,
+    len: usize,
+    launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+) -> Result<R> {
+    let mut workspace = lock(kept);
+    // A memory that is too small is freed first: it may be what leaves no room.
+    let kept = workspace.take().map(Buffer::cast).filter(|memory: &Buffer<T>| memory.len() >= len);
+    let mut memory = match kept {
+        Some(memory) => memory,
+        None => device.uninit(len)?,
+    };
+    let outcome = launch(&mut memory);
+    *workspace = Some(memory.cast());
+    outcome
+}
