@@ -8,7 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use exercises::{answers, attempt::attempt, list::Params};
+use exercises::{
+    answers,
+    attempt::{Params, attempt},
+};
 use gpu::registry::{Entry, find, ladder};
 use host::{
     Shape, profile,

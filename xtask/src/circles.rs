@@ -33,27 +33,6 @@ use crate::environment::rust_files;
 const ALLOWED: &[&[&str]] = &[
     &["host/src/verify/claim.rs", "host/src/verify/mod.rs"],
     &[
-        "tests/check/endless.rs",
-        "tests/check/endless/never_end.rs",
-        "tests/check/endless/outside.rs",
-        "tests/check/endless/right.rs",
-        "tests/check/endless/right/blocks.rs",
-        "tests/check/endless/right/clusters.rs",
-        "tests/check/endless/right/flags.rs",
-        "tests/check/endless/right/mbarriers.rs",
-    ],
-    &[
-        "tests/exercises/src/attempt.rs",
-        "tests/exercises/src/list.rs",
-        "tests/exercises/src/questions.rs",
-    ],
-    &[
-        "tests/mutants/driver/src/main.rs",
-        "tests/mutants/driver/src/slices.rs",
-        "tests/mutants/driver/src/tensor.rs",
-    ],
-    &["tests/simt/tensor_cores/kernels.rs", "tests/simt/tensor_cores/mod.rs"],
-    &[
         "xtask/src/builder.rs",
         "xtask/src/check.rs",
         "xtask/src/check/barriers.rs",

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use simt::{check::Kind, checked::*};
 
-use super::{BLOCKS, Wrong, wrong};
+use super::launches::{BLOCKS, Wrong, wrong};
 
 const ENDLESS: &[Kind] = &[Kind::Endless];
 const DEADLOCK: &[Kind] = &[Kind::Deadlock];

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use simt::{check::Kind, checked::*};
 
-use super::{Wrong, wrong};
+use super::launches::{Wrong, wrong};
 
 const OUTSIDE: &[Kind] = &[Kind::OutOfBounds];
 const AND_ENDLESS: &[Kind] = &[Kind::OutOfBounds, Kind::Endless];

@@ -3,34 +3,11 @@
 mod blocks;
 mod clusters;
 mod flags;
+mod kernel;
 mod mbarriers;
 
-use simt::checked::thread;
-
-use super::Checked;
-
-/// A kernel, the number of results that it writes to the beginning of y, and the value of each.
-pub(super) struct Right {
-    pub(super) kernel: &'static dyn Checked,
-    pub(super) results: usize,
-    pub(super) expected: fn(usize) -> f32,
-}
-
-const fn right(kernel: &'static dyn Checked, results: usize, expected: fn(usize) -> f32) -> Right {
-    Right { kernel, results, expected }
-}
-
-/// The thread of 64, and its element of x and y.
-#[inline(always)]
-fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
-}
-
-/// The number of the element that lies as far from the end of a part of 64 as that one from its beginning.
-fn mirrored(i: usize) -> usize {
-    i / 64 * 64 + 63 - i % 64
-}
+use self::kernel::Right;
+use super::launches::{MOST_WAITS, each, orders};
 
 /// A test for each module: what is right is clean and right, in every order and with every number of workers.
 macro_rules! tests {
@@ -38,7 +15,7 @@ macro_rules! tests {
         #[test]
         fn $name() {
             for Right { kernel, results, expected } in $module::ALL {
-                super::each(*kernel, super::MOST_WAITS, super::orders(), |name, report, y| {
+                each(*kernel, MOST_WAITS, orders(), |name, report, y| {
                     assert!(report.is_clean(), "{name}: {report}");
                     for (i, &got) in y[..*results].iter().enumerate() {
                         assert_eq!(got, expected(i), "{name}: element {i}");

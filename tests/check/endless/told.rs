@@ -8,7 +8,7 @@ use std::{
 
 use simt::{LaunchConfig, check::Options, checked::*};
 
-use super::{Checked, Memory};
+use super::launches::{Checked, Memory};
 
 /// Accesses that a thread may make before it waits, and how often the last block asks meanwhile.
 const MOST_ACCESSES: u64 = 4_000;

@@ -9,7 +9,11 @@ use simt::{
     cpu::Stop,
 };
 
-use crate::list::{Goal, Params};
+/// m, n, k, A, B, C.
+pub type Params = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
+
+/// What is asked of a kernel beyond being clean and right: `Some` says what is missing.
+pub type Goal = fn(&Profile) -> Option<String>;
 
 /// Orders in which a kernel is run: CUDA promises none.
 pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];

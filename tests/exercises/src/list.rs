@@ -6,16 +6,12 @@ use simt::{
         Kind::{self, *},
         Operation, Profile,
     },
-    checked::{In, Out},
 };
 
-use crate::questions::{QUESTIONS, Question};
-
-/// m, n, k, A, B, C.
-pub type Params = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
-
-/// What is asked of a kernel beyond being clean and right: `Some` says what is missing.
-pub type Goal = fn(&Profile) -> Option<String>;
+use crate::{
+    attempt::{Goal, Params},
+    questions::{QUESTIONS, Question},
+};
 
 /// A kernel to mend.
 #[derive(Debug)]

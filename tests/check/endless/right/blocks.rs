@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, here, mirrored, right};
+use super::kernel::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&turned_round, 256, |i| mirrored(i) as f32),

@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, here, right};
+use super::kernel::{Right, here, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&read_each_other, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),

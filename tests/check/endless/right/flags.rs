@@ -3,7 +3,7 @@
 
 use simt::checked::*;
 
-use super::{Right, here, mirrored, right};
+use super::kernel::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&all_meet, 256, next_doubled),

@@ -7,22 +7,18 @@
 //!   are `found KIND`, `wrong KERNEL WHAT` where a hash is another one, and `done` at the end.
 //!
 //! A mutation is a run-time switch in the source of crate `gpu`, woven into a copy of the workspace, which refers to [`MUTATION`] and
-//! [`mutation_reached`]. Without one both are unused, and the kernels are as they are.
+//! [`mutation_reached`](mutation::mutation_reached). Without one both are unused, and the kernels are as they are.
 
 mod general;
 mod memory;
+mod mutation;
 mod numbers;
 mod product;
 mod reduce;
 mod slices;
 mod tensor;
 
-use std::{
-    hash::Hasher,
-    process::ExitCode,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
-    time::Instant,
-};
+use std::{hash::Hasher, process::ExitCode, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use gpu::{
     checked::kernels::{emulated, pack, reduce as adds},
@@ -30,23 +26,11 @@ use gpu::{
 };
 use simt::{Bf16, Constants, F16};
 
-use crate::{memory::Number, product::Trial};
-
-/// The mutation that is on; 0: none; `u32::MAX`: none, and sites that are passed are reported.
-#[unsafe(no_mangle)]
-pub static MUTATION: AtomicU32 = AtomicU32::new(0);
-
-/// A bit for each site.
-static REACHED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
-
-/// The site has been passed. Many threads call it at once.
-#[unsafe(no_mangle)]
-pub extern "Rust" fn mutation_reached(site: u32) {
-    let (word, bit) = (&REACHED[site as usize / 64], 1 << (site % 64));
-    if word.load(Relaxed) & bit == 0 {
-        word.fetch_or(bit, Relaxed);
-    }
-}
+use crate::{
+    memory::Number,
+    mutation::{MUTATION, REACHED},
+    product::Trial,
+};
 
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();

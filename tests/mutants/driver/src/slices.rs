@@ -12,8 +12,8 @@ use gpu::{
 use simt::{AnyCheckedKernel, AnyKernel, Bf16, Bound, F16, LaunchConfig, Named};
 
 use crate::{
-    MUTATION,
     memory::{Matrix, Number, Place},
+    mutation::MUTATION,
     numbers::Numbers,
     product::{Trial, launch, trials},
 };
