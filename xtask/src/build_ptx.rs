@@ -11,12 +11,13 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    builder::{Ptx, PtxBuilder, Target, compiler_of, ptx_files},
+    builder::{Ptx, PtxBuilder, compiler_of, ptx_files},
     check,
     environment::package_name,
     ptx::Module,
     ptxas::{Ptxas, Usage},
     resources,
+    target::Target,
     toolchain::{self, Toolchain},
 };
 

@@ -4,14 +4,13 @@
 mod barriers;
 mod constant_memory;
 mod constants;
+mod kernel;
 
-use std::collections::HashSet;
-
-use self::barriers::is_barrier;
+use self::kernel::{Kernel, line};
 use crate::{
-    builder::Target,
     declaration::Declaration,
     ptx::{Array, Function, Module, Statement},
+    target::Target,
 };
 
 /// Every rule that a module breaks: one sentence for each, which names the kernel and what to do.
@@ -61,39 +60,7 @@ pub fn barriers(module: &Module, kernel: &Function) -> usize {
     Kernel::new(module, kernel).barriers
 }
 
-/// A kernel with what the rules ask about: itself and everything that it calls.
-struct Kernel<'m> {
-    module: &'m Module,
-    entry: &'m Function,
-    reached: Vec<&'m Function>,
-    unknown_callees: Vec<String>,
-    shared: Vec<Array>,
-    barriers: usize,
-}
-
-impl<'m> Kernel<'m> {
-    fn new(module: &'m Module, entry: &'m Function) -> Self {
-        let mut reached = vec![entry];
-        let mut unknown_callees = Vec::new();
-        let mut next = 0;
-        while let Some(function) = reached.get(next).copied() {
-            next += 1;
-            for callee in function.instructions().filter_map(Statement::callee) {
-                match module.function(callee) {
-                    Some(known) if reached.iter().any(|f| f.name == known.name) => {}
-                    Some(known) => reached.push(known),
-                    None => unknown_callees.push(callee.to_string()),
-                }
-            }
-        }
-        let bodies = || reached.iter().flat_map(|function| &function.body);
-        let named: HashSet<&str> = bodies().flat_map(Statement::names).collect();
-        let outside = module.shared.iter().filter(|array| named.contains(array.name.as_str()));
-        let shared = bodies().filter_map(Statement::shared_array).chain(outside.cloned()).collect();
-        let barriers = bodies().filter(|statement| is_barrier(statement)).count();
-        Kernel { module, entry, reached, unknown_callees, shared, barriers }
-    }
-
+impl Kernel<'_> {
     fn problems(&self, target: &Target) -> Vec<String> {
         let mut problems = self.code_problems();
         match declaration(self.entry) {
@@ -227,13 +194,6 @@ impl<'m> Kernel<'m> {
 
 fn place(function: &Function, statement: &Statement) -> String {
     format!("{}: `{}`", line(function, statement), statement.text)
-}
-
-fn line(function: &Function, statement: &Statement) -> String {
-    match function.is_kernel {
-        true => format!("line {}", statement.line),
-        false => format!("line {}, in `{}`", statement.line, function.name),
-    }
 }
 
 /// Whether an instruction waits for the kernels before.

@@ -23,25 +23,31 @@
 //! | `kernels` | lists of kernels out of the registry |
 //! | `measured` | speeds out of the recorded file |
 //! | `bench` | speeds beside cuBLAS out of the recorded folder |
+//! | `program` | what programs of the workspace print |
 
 mod bench;
 mod counts;
 mod kernels;
 mod marker;
 mod measured;
+mod program;
 mod source;
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use self::{counts::Counts, marker::Marker, measured::Measured};
-use crate::environment::{cargo, keep_target, say};
+use self::{
+    counts::Counts,
+    marker::Marker,
+    measured::Measured,
+    program::{of_package, of_program},
+};
+use crate::environment::say;
 
 /// What is done with the text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,27 +191,4 @@ impl Writer {
             _ => bail!("nobody writes what belongs behind `{kind}`"),
         }
     }
-}
-
-/// The output of a package's program, if it ends in one of these exit codes.
-fn of_package(root: &Path, package: &str, arguments: &[&str], codes: &[i32]) -> Result<String> {
-    of_program(root, &["--package", package], arguments, codes)
-}
-
-fn of_program(root: &Path, program: &[&str], arguments: &[&str], codes: &[i32]) -> Result<String> {
-    let mut command = Command::new(cargo());
-    keep_target(&mut command, root).args(["run", "--quiet"]).args(program).arg("--");
-    let shown = format!("cargo run {} -- {}", program.join(" "), arguments.join(" "));
-    let output = command
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .with_context(|| format!("`{shown}` cannot be run"))?;
-    ensure!(
-        output.status.code().is_some_and(|code| codes.contains(&code)),
-        "`{shown}` failed ({}):\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr).trim_end()
-    );
-    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` prints no text"))
 }

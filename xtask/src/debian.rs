@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     download,
     environment::{output, prepend},
-    toolchain::{OLDEST, Version, leading_numbers},
+    version::{OLDEST, Version, leading_numbers},
 };
 
 /// What to install: the compiler, core's source, LLVM's programs.
@@ -261,7 +261,7 @@ mod tests {
     use std::{io, os::unix::fs::PermissionsExt};
 
     use super::*;
-    use crate::toolchain::VERSION_TEXT;
+    use crate::version::VERSION_TEXT;
 
     const POLICIES: &str = "\
 rustc-web:

@@ -42,7 +42,7 @@ pub struct Options {
 /// Looks at everything, for the workspace in `root`. What goes wrong is a finding like the others.
 pub fn run(root: &Path, options: Options) -> Verdict {
     let mut verdict = Verdict::default();
-    let mut tell = |line: &Line| verdict.tell(options, line);
+    let mut tell = |line: &Line| verdict.tell(options.json, line);
     toolchain_lines(toolchain::survey(root)).iter().for_each(&mut tell);
     tell(&tool(&ptxas::TOOL, root, "registers and spills", "cargo xtask build-ptx --fetch-ptxas"));
     tell(&tool(&sass::TOOL, root, "machine code", "cargo xtask inspect KERNEL --fetch"));

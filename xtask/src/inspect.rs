@@ -5,64 +5,31 @@
 
 #[path = "../../host/lib/src/names/hint.rs"]
 mod hint;
+mod machine;
+mod options;
 mod report;
 mod variant;
+mod view;
 
 use std::{fmt, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-pub use self::variant::{BadConstant, constants};
 use self::{
     hint::hint,
-    report::{Report, View},
+    machine::Machine,
+    report::Report,
     variant::{chosen, of_variant, split},
+    view::View,
+};
+pub use self::{
+    options::Options,
+    variant::{BadConstant, constants},
 };
 use crate::{
-    Target, build_ptx,
-    builder::ptx_files,
-    check,
-    environment::say,
-    files::VARIABLES,
-    listing::sass::Nvdisasm,
-    ptx::{Function, Module},
-    ptxas::{Ptxas, Usage},
-    resources::{self, Recorded},
+    Target, build_ptx, builder::ptx_files, environment::say, files::VARIABLES, ptx::Module,
+    resources,
 };
-
-/// What to show.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The kernel; with constants also as `gpu/ptx/resources.tsv` names its specialisations, or `host kernels` its variants.
-    pub kernel: String,
-    /// What constants of it are, by their names; the others are what it declares first.
-    pub constants: Vec<(String, String)>,
-    /// The GPU, as the files in `gpu/ptx` are named.
-    pub target: Target,
-    /// Show its PTX.
-    pub ptx: bool,
-    /// Show its machine code.
-    pub sass: bool,
-    /// One JSON object instead of text.
-    pub json: bool,
-    /// Download NVIDIA's assembler and disassembler where they are not there.
-    pub fetch: bool,
-}
-
-impl Default for Options {
-    /// Figures of a kernel on Hopper; which kernel is yet to be said.
-    fn default() -> Self {
-        Options {
-            kernel: String::new(),
-            constants: Vec::new(),
-            target: Target::SM_90A,
-            ptx: false,
-            sass: false,
-            json: false,
-            fetch: false,
-        }
-    }
-}
 
 /// A kernel that the file does not have: the caller's mistake, unlike every other failure here.
 #[derive(Debug)]
@@ -174,59 +141,6 @@ fn file(root: &Path, options: &Options) -> Result<Found> {
     known.sort();
     let file = format!("{}/{}", build_ptx::FOLDER, options.target.cpu());
     Err(UnknownKernel { name: options.kernel.clone(), file, known }.into())
-}
-
-/// What NVIDIA's tools say of a kernel, as far as they are there.
-struct Machine {
-    /// The assembler's release, and what it says.
-    usage: Option<(String, Usage)>,
-    /// What the committed file has, where there is no assembler.
-    recorded: Option<Recorded>,
-    /// The disassembler's release, and what it says.
-    sass: Option<(String, View)>,
-    /// Why something is not known, and what to do about it.
-    missing: Option<String>,
-}
-
-impl Machine {
-    fn of(root: &Path, ptx: &str, kernel: &Function, options: &Options) -> Result<Machine> {
-        let mut machine = Machine { usage: None, recorded: None, sass: None, missing: None };
-        let ptxas = match Ptxas::find(root) {
-            None if options.fetch => Some(Ptxas::fetch(root)?),
-            found => found,
-        };
-        let nvdisasm = match Nvdisasm::find(root) {
-            None if options.fetch => Some(Nvdisasm::fetch(root)?),
-            found => found,
-        };
-        let Some(ptxas) = ptxas else {
-            machine.missing = Some(
-                "there is no ptxas, so registers and occupancy are those of gpu/ptx/resources.tsv, where it has the kernel, and \
-                 machine code is not shown (--fetch downloads it; $PTXAS names one)"
-                    .into(),
-            );
-            return Ok(machine);
-        };
-        let level = check::declaration(kernel).and_then(|declared| declared.opt_level);
-        let (usages, cubin) = ptxas.assemble(ptx, options.target.cpu(), level, root)?;
-        let usage = usages.into_iter().find(|usage| usage.kernel == kernel.name);
-        let usage = usage.context("ptxas did not report on the kernel")?;
-        machine.usage = Some((ptxas.release().into(), usage));
-        match nvdisasm {
-            Some(nvdisasm) => {
-                let sass = nvdisasm.disassemble(&cubin, &kernel.name)?;
-                machine.sass = Some((nvdisasm.release().into(), View::of_sass(sass)));
-            }
-            None => {
-                machine.missing = Some(
-                    "there is no nvdisasm, so machine code is not shown (--fetch downloads it; \
-                     $NVDISASM names one)"
-                        .into(),
-                );
-            }
-        }
-        Ok(machine)
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! | module | its one idea |
 //! |---|---|
 //! | [`builder`] | a kernel crate in, checked PTX out |
+//! | [`target`] | the GPUs and the versions of PTX that kernels are built for |
 //! | [`toolchain`] | which compiler there is for the device, and how to call it |
 //! | [`ptx`] | PTX as text, taken apart as far as the checks need |
 //! | [`declaration`] | what a kernel says of itself, and the directives that follow from it |
@@ -44,16 +45,20 @@ mod files;
 pub mod inspect;
 mod linker;
 pub mod listing;
+mod plain;
 pub mod ptx;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod target;
 pub mod tidy;
 pub mod times;
 mod tool;
 pub mod toolchain;
 mod unsafe_sites;
+mod version;
 
-pub use builder::{Ptx, PtxBuilder, Target};
+pub use builder::{Ptx, PtxBuilder};
 pub use environment::{run_package, workspace_root};
+pub use target::Target;
 pub use toolchain::{Toolchain, ToolchainAbsent};

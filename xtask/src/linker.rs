@@ -13,7 +13,7 @@ use crate::{
     debian::Tree,
     download,
     environment::{cargo, clean, output},
-    toolchain::Version,
+    version::Version,
 };
 
 pub(crate) const NAME: &str = "llvm-bitcode-linker";

@@ -3,15 +3,20 @@
 
 mod body;
 mod declared;
+mod statement;
 
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 
-pub use self::declared::Array;
 use self::{
     body::Body,
     declared::{array, declared_name},
+    statement::line_at,
+};
+pub use self::{
+    declared::Array,
+    statement::{Label, Statement},
 };
 use crate::declaration::{Declaration, MARK};
 
@@ -79,28 +84,6 @@ pub struct Place {
     pub statement: usize,
 }
 
-/// An instruction or a declaration in a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
-    /// The line of the file that it begins on, from 1.
-    pub line: usize,
-    /// Its text without labels, predicate, comments and `;`, with single spaces.
-    pub text: String,
-    /// What decides whether it is executed: `@%p1`, `@!%p1`; empty where nothing does.
-    pub predicate: String,
-}
-
-/// A place in a body that a branch can name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// Its name.
-    pub name: String,
-    /// The statement after it, as an index into the body; the body's length where it is last.
-    pub statement: usize,
-    /// The statements that can name it: those between the braces that it stands in.
-    pub scope: Range<usize>,
-}
-
 impl Module {
     /// Reads a PTX file.
     pub fn parse(text: &str) -> Result<Module> {
@@ -156,43 +139,6 @@ impl Function {
     }
 }
 
-impl Statement {
-    /// Whether it is an instruction: else it declares something.
-    pub fn is_instruction(&self) -> bool {
-        !self.text.starts_with('.')
-    }
-
-    /// The instruction's name split at its dots: `ld`, `global`, `b32`.
-    pub fn opcode(&self) -> impl Iterator<Item = &str> {
-        self.text.split(' ').next().unwrap_or_default().split('.')
-    }
-
-    /// The words of the statement that could be names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$')))
-    }
-
-    /// The array that it sets aside in shared memory, where it is such a declaration.
-    pub fn shared_array(&self) -> Option<Array> {
-        array(&self.text, ".shared")
-    }
-
-    /// The function that it calls: `Some("")` for a call through a pointer, `None` for no call.
-    pub fn callee(&self) -> Option<&str> {
-        let (opcode, operands) = self.text.split_once(' ')?;
-        if opcode.split('.').next() != Some("call") {
-            return None;
-        }
-        // `call.uni (result), name, (arguments)`: both lists may be missing.
-        let operands = match operands.strip_prefix('(') {
-            Some(rest) => rest.split_once(')')?.1.trim_start_matches([',', ' ']),
-            None => operands,
-        };
-        let name = operands.split(',').next().unwrap_or_default().trim();
-        Some(if name.starts_with('%') { "" } else { name })
-    }
-}
-
 /// The text with its comments turned into spaces, so that offsets and lines stay.
 fn blank_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
@@ -214,10 +160,6 @@ fn blank_comments(text: &str) -> String {
         rest = after;
     }
     code + rest
-}
-
-fn line_at(code: &str, offset: usize) -> usize {
-    1 + code[..offset].matches('\n').count()
 }
 
 /// Something at the top level: a directive, a variable, a function.

@@ -20,10 +20,11 @@ use specialise::Constant;
 pub use self::report::Usage;
 use self::report::{INSTRUCTIONS, usage_problems, usages, warnings};
 use crate::{
-    builder::{BUILD_FOLDER, Ptx, Target},
+    builder::{BUILD_FOLDER, Ptx},
     check, cubin,
     declaration::Declaration,
     ptx::Function,
+    target::Target,
     tool::{Program, Tool, Wheel},
 };
 

@@ -6,7 +6,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{builder::Target, ptxas::Usage};
+use crate::{ptxas::Usage, target::Target};
 
 /// The file's name, in the folder with the PTX.
 pub(crate) const FILE: &str = "resources.tsv";

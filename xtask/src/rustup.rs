@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     environment::{clean, output},
-    toolchain::{Toolchain, Version},
+    version::Version,
 };
 
 /// What a nightly needs beside its compiler: core's source, LLVM's programs, and the linker that calls
@@ -58,7 +58,7 @@ impl Nightly {
 }
 
 /// The nightly of this folder with its components, which are added where they are missing and may be.
-pub(crate) fn find(offline: bool) -> Result<Toolchain> {
+pub(crate) fn find(offline: bool) -> Result<Nightly> {
     let nightly = Nightly::installed()?;
     let name = &nightly.name;
     let addition = nightly.addition();
@@ -73,7 +73,7 @@ pub(crate) fn find(offline: bool) -> Result<Toolchain> {
         let missing = nightly.missing();
         ensure!(missing.is_empty(), "{name} still lacks {}", missing.join(", "));
     }
-    Ok(Toolchain::from_rustup(nightly.name, nightly.version))
+    Ok(nightly)
 }
 
 fn rustup() -> Command {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     download,
     environment::{output, shown, target_folder},
-    toolchain::leading_numbers,
+    version::leading_numbers,
 };
 
 /// The oldest release that knows PTX 8.3 and `sm_90a`.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::of_package;
+use super::program::of_package;
 
 /// What `host kernels --json` says of every kernel, in the order of the registry.
 pub fn take(root: &Path) -> Result<Vec<Value>> {

@@ -5,7 +5,6 @@ use std::{fmt, process::ExitCode};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::Options;
 use crate::environment::say;
 
 /// How bad a finding is.
@@ -122,14 +121,14 @@ impl Verdict {
         })
     }
 
-    /// Counts a line and prints it.
-    pub(super) fn tell(&mut self, options: Options, line: &Line) {
+    /// Counts a line and prints it, as JSON or as text.
+    pub(super) fn tell(&mut self, json: bool, line: &Line) {
         match line.status {
             Status::Ok | Status::Absent => {}
             Status::Warn => self.warnings += 1,
             Status::Fail => self.failures += 1,
         }
-        let said = say(&match options.json {
+        let said = say(&match json {
             true => format!("{}\n", line.json()),
             false => format!("{line}\n"),
         });

@@ -1,86 +1,23 @@
 //! What `inspect` says of a kernel, as text and as JSON.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::collections::BTreeSet;
 
-use anyhow::Result;
 use occupancy::{Block, Occupancy, Sm, occupancy};
 use serde_json::{Value, json};
 use specialise::Constant;
 
-use super::{Machine, Options};
+use super::{
+    machine::Machine,
+    options::Options,
+    view::{View, rounded},
+};
 use crate::{
     check,
-    listing::{self, Kind, Listing, Mix, sass::Sass},
+    listing::{Kind, Mix},
     ptx::{Function, Module},
     ptxas::Usage,
     resources::Recorded,
 };
-
-/// A kernel in one of its languages.
-pub(super) struct View {
-    /// Its text.
-    text: String,
-    /// The number of the text's first line in its file.
-    first_line: usize,
-    /// Its instructions, by the file's lines.
-    listing: Listing,
-    main_loop: Option<Range<usize>>,
-}
-
-impl View {
-    pub(super) fn of_ptx(file: &str, kernel: &Function) -> Result<View> {
-        let listing = listing::ptx::listing(kernel)?;
-        let first_line = 1 + file[..kernel.text.start].matches('\n').count();
-        Ok(View::new(file[kernel.text.clone()].into(), first_line, listing))
-    }
-
-    pub(super) fn of_sass(sass: Sass) -> View {
-        View::new(sass.text, 1, sass.listing)
-    }
-
-    fn new(text: String, first_line: usize, listing: Listing) -> View {
-        let main_loop = listing.main_loop();
-        View { text, first_line, listing, main_loop }
-    }
-
-    fn loop_mix(&self) -> Option<Mix> {
-        Some(self.listing.mix_of(self.main_loop.clone()?))
-    }
-
-    /// The text with the main loop's lines marked.
-    fn marked(&self) -> String {
-        let main = self.main_loop.as_ref().map(|part| self.listing.lines(part));
-        let mark = |line| match main {
-            Some((first, last)) if (first..=last).contains(&line) => "| ",
-            _ => "  ",
-        };
-        let lines = (self.first_line..).zip(self.text.lines());
-        lines.map(|(line, text)| format!("{}{text}\n", mark(line))).collect()
-    }
-
-    fn json(&self, with_text: bool) -> Value {
-        let mut value = json!({ "instructions": self.listing.mix().total(), "kinds": kinds(&self.listing.mix()) });
-        if let (Some(part), Some(mix)) = (&self.main_loop, self.loop_mix()) {
-            let (first, last) = self.listing.lines(part);
-            value["main_loop"] = json!({
-                "instructions": mix.total(),
-                "multiply_adds": mix.multiply_adds(),
-                "multiply_add_share": rounded(mix.share()),
-                "first_line": first,
-                "last_line": last,
-                "kinds": kinds(&mix),
-            });
-        }
-        if with_text {
-            value["text"] = json!(self.text);
-        }
-        value
-    }
-}
-
-fn kinds(mix: &Mix) -> Value {
-    mix.0.iter().map(|(kind, count)| (kind.to_string().replace(' ', "_"), json!(count))).collect()
-}
 
 /// Everything that is known of a kernel.
 pub(super) struct Report<'a> {
@@ -285,11 +222,6 @@ impl Report<'_> {
     }
 }
 
-/// To four decimals: the rest would be the arithmetic's.
-fn rounded(share: f64) -> f64 {
-    (1e4 * share).round() / 1e4
-}
-
 fn spills(usage: &Usage) -> String {
     match usage {
         Usage { stack: 0, spill_stores: 0, spill_loads: 0, .. } => "nothing spilled".into(),
@@ -303,6 +235,7 @@ fn spills(usage: &Usage) -> String {
 mod tests {
     use super::*;
     use crate::Target;
+    use crate::listing::sass::Sass;
 
     const FILE: &str = "\
 // Compiler: rustc

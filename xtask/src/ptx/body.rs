@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Label, Statement, line_at};
+use super::statement::{Label, Statement, line_at};
 
 /// What stands between a function's braces.
 pub(super) struct Body {
