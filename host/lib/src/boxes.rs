@@ -1,4 +1,4 @@
-//! Matrices of which a kernel copies boxes, by TMA.
+//! Matrices for TMA: tensor maps.
 
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
@@ -16,24 +16,24 @@ use crate::{
     stream::Stream,
 };
 
-/// Matrices on a device, passed for a kernel's parameter of type [`TensorMap`](simt::device::TensorMap), and the shape of
-/// the boxes that the kernel copies of them.
+/// Matrices on a device from which a kernel loads boxes by TMA. It is the argument for a parameter of type
+/// [`TensorMap`](simt::device::TensorMap).
 ///
-/// Columns lie side by side. TMA wants the first element, rows and matrices to begin at multiples of
-/// sixteen bytes, and a GPU of compute capability 9.0 or newer; a launch refuses what is otherwise. What a box has
-/// outside the matrices is zero. A box, too, begins at a multiple of sixteen bytes of a row, or the launch ends.
+/// The elements of a row are contiguous. A launch needs a GPU of compute capability 9.0 or later, or the CPU device. It refuses a first
+/// element, a row or a matrix that is not 16-byte aligned. Elements of a box outside of the matrices are zero. A kernel must load boxes
+/// that start at multiples of 16 bytes in a row.
 ///
 /// ```
 /// use gpu_gemm::{BoxShape, Boxes, Device, Matrix};
 ///
 /// let device = Device::cpu();
 /// let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
-/// // A matrix, and its right half; of one that is column-major it would be the transpose.
+/// // A matrix, and its right half. For a column-major matrix take the transpose.
 /// let matrix = Matrix::<f32>::zeros(&device, 100, 64)?;
 /// Boxes::of(matrix.view(), shape)?;
 /// Boxes::of(matrix.view().sub(0..100, 32..64)?, shape)?;
 ///
-/// // Five matrices of 20 rows and 64 columns, one below the other.
+/// // Five matrices of 20 rows and 64 columns, one after another.
 /// let buffer = device.zeros::<f32>(100 * 64)?;
 /// Boxes::new(buffer.view(..)?, [5, 20, 64], [20 * 64, 64], shape)?;
 /// # Ok::<(), gpu_gemm::Error>(())
@@ -48,7 +48,7 @@ pub struct Boxes<'a, T> {
     shape: BoxShape,
 }
 
-// Not derived: a view of anything can be copied.
+// Not derived: `T` need not be `Copy`.
 impl<T> Clone for Boxes<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -57,11 +57,11 @@ impl<T> Clone for Boxes<'_, T> {
 impl<T> Copy for Boxes<'_, T> {}
 
 impl<'a, T: Pod> Boxes<'a, T> {
-    /// So many matrices, rows and columns that begin with the first of `elements`, with `strides` elements from one
-    /// matrix to the next and from one row to the next.
+    /// Matrices that start at the first of `elements`. `extents`: matrices, rows, columns. `strides`: elements from one matrix to the next,
+    /// and from one row to the next. `shape`: the shape of a box.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few.
+    /// [`Error::Argument`] for too few elements.
     pub fn new(
         elements: BufferView<'a, T>,
         extents: [usize; 3],
@@ -75,21 +75,20 @@ impl<'a, T: Pod> Boxes<'a, T> {
     /// One matrix.
     ///
     /// # Errors
-    /// [`Error::Argument`] where its columns do not lie side by side.
+    /// [`Error::Argument`] if the elements of its rows are not contiguous.
     pub fn of(matrix: MatrixView<'a, T>, shape: BoxShape) -> Result<Self> {
         let (extents, strides) = of_matrix(matrix)?;
         Boxes::new(matrix.elements(), extents, strides, shape)
     }
 
-    /// The device that they lie on.
+    /// The device whose memory they are in.
     pub fn device(&self) -> &'a Device {
         self.elements.device()
     }
 }
 
-/// Matrices on a device that a kernel writes box by box, passed for a parameter of type
-/// [`TensorMapMut`](simt::device::TensorMapMut), and the shape of the boxes. Otherwise as [`Boxes`]; what a box has outside
-/// the matrices is not written.
+/// Matrices on a device to which a kernel stores boxes by TMA. It is the argument for a parameter of type
+/// [`TensorMapMut`](simt::device::TensorMapMut). As [`Boxes`]; elements of a box outside of the matrices are not written.
 ///
 /// ```
 /// use gpu_gemm::{BoxShape, BoxesMut, Device, Matrix};
@@ -112,7 +111,7 @@ impl<'a, T: Pod> BoxesMut<'a, T> {
     /// As [`Boxes::new`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Boxes::new`].
     pub fn new(
         elements: BufferViewMut<'a, T>,
         extents: [usize; 3],
@@ -134,13 +133,13 @@ impl<'a, T: Pod> BoxesMut<'a, T> {
         Ok(BoxesMut { elements, extents, strides, shape })
     }
 
-    /// The device that they lie on.
+    /// The device whose memory they are in.
     pub fn device(&self) -> &'a Device {
         self.elements.device()
     }
 }
 
-/// Are there elements for so many matrices, rows and columns?
+/// Checks that `len` elements are enough.
 fn check_len(len: usize, extents: [usize; 3], strides: [usize; 2]) -> Result<()> {
     let needed = match extents {
         [0, _, _] | [_, 0, _] | [_, _, 0] => 0,
@@ -168,9 +167,9 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
     Ok(([1, rows, cols], [0, strides[0]]))
 }
 
-/// An element that TMA copies: a number of 8 to 64 bits.
+/// An element that TMA copies: 8 to 64 bits.
 pub trait BoxElement: Pod {
-    /// What the driver calls it.
+    /// The driver's name for the type.
     #[cfg(feature = "cuda")]
     #[doc(hidden)]
     const DATA_TYPE: CUtensorMapDataType;
@@ -185,7 +184,7 @@ macro_rules! box_elements {
     )*};
 }
 
-// Copied bit by bit: the sign matters to reductions alone.
+// TMA copies bits. Only its reductions need to know the sign, so signed types use the unsigned names.
 box_elements! {
     u8 => UInt8;
     i8 => UInt8;
@@ -200,13 +199,12 @@ box_elements! {
     Bf16 => UInt16;
     F16 => UInt16;
     Half => UInt16;
-    // The one that is not: it holds f32, which are rounded.
+    // TMA rounds these: they are f32 in memory.
     Tf32 => TFloat32;
 }
 
 impl<T: BoxElement> Boxes<'_, T> {
-    /// What a kernel is given for the argument of that name, on a stream of the device that they lie on; `rounds`: to tf32, as they are
-    /// copied.
+    /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the elements to tf32.
     pub(crate) fn described(
         &self,
         stream: &Stream,
@@ -215,9 +213,8 @@ impl<T: BoxElement> Boxes<'_, T> {
     ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
         let &Boxes { elements, extents, strides, shape } = self;
         check_device(stream.device(), elements.device(), name)?;
-        // SAFETY: inside the buffer, as `new` has checked, and borrowed as the kernel uses it. The kernel runs while
-        // the buffer is borrowed (CPU), or the buffer's memory outlives the work that was launched before it is
-        // freed (CUDA).
+        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed. On the CPU the kernel runs during the borrow.
+        // On a GPU the memory is freed after work that was launched before.
         let map =
             unsafe { simt::device::TensorMap::new(elements.address(), extents, strides, shape) };
         let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
@@ -232,7 +229,7 @@ impl<T: BoxElement> Boxes<'_, T> {
         };
         #[cfg(not(feature = "cuda"))]
         let _ = rounds;
-        // What the launch reads is waited for when there will be one.
+        // This comes last: a launch that is refused waits for nothing.
         elements.address_on(stream)?;
         Ok(map)
     }
@@ -251,7 +248,7 @@ impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
 macro_rules! tensor_maps {
     ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
         impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
-            #[allow(unused_mut, reason = "what is read can be asked for its address by any number")]
+            #[allow(unused_mut, reason = "only elements that are written need a mutable borrow for their address")]
             unsafe fn bind(
                 self,
                 stream: &Stream,
@@ -272,7 +269,7 @@ macro_rules! tensor_maps {
                         map.with_encoding(encode(stream, name, address, element, &description)?)
                     }
                 };
-                // What the launch reads or writes is waited for when there will be one.
+                // This comes last, as in `described`.
                 $elements.address_on(stream)?;
                 Ok(map)
             }
@@ -311,7 +308,7 @@ macro_rules! arrays {
 
 arrays! { device checked }
 
-/// All of them, or what the first of them failed by.
+/// All of them, or the first error.
 fn all<T, E, const COUNT: usize>(
     of: [std::result::Result<T, E>; COUNT],
 ) -> std::result::Result<[T; COUNT], E> {
@@ -319,7 +316,7 @@ fn all<T, E, const COUNT: usize>(
     all.try_into().map_err(|_| unreachable!("as many as there were"))
 }
 
-/// What a kernel on a GPU is given for the argument of that name.
+/// The driver's encoding of a tensor map.
 #[cfg(feature = "cuda")]
 fn encode(
     stream: &cuda::Stream,
@@ -429,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_accelerator_does_not_take_is_refused() {
+    fn what_tma_does_not_take_is_refused() {
         let buffer = Device::cpu().zeros::<f32>(2000).unwrap();
         for (start, extents, strides, what) in [
             (3, [1, 10, 18], [0, 64], "is no multiple of sixteen bytes"),

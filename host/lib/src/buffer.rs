@@ -1,4 +1,4 @@
-//! Buffers: elements in a device's memory, and views of them.
+//! Buffers: arrays in a device's memory, and views of them.
 
 mod host;
 mod on_stream;
@@ -21,14 +21,30 @@ use crate::{
     memory::HostMemory,
 };
 
-/// Bytes copied between two looks at whether to stop: some milliseconds.
+/// Bytes copied between two checks for an interrupt: some milliseconds.
 const CHUNK: usize = 64 << 20;
 
-/// An element that can be copied as bytes.
+/// An element that can be copied as bytes: every bit pattern is a value.
 pub trait Pod: Element + bytemuck::Pod {}
 impl<T: Element + bytemuck::Pod> Pod for T {}
 
-/// `len` elements in the memory of a device, the first of them at a 256-byte boundary.
+/// An array in the memory of a device. Its first element is 256-byte aligned.
+///
+/// Reading and writing wait for all work on the device.
+///
+/// ```
+/// use gpu_gemm::Device;
+///
+/// let device = Device::best().device;
+/// let mut buffer = device.zeros::<f32>(4)?;
+/// buffer.write(1, &[1.0, 2.0])?;
+/// assert_eq!(buffer.to_vec()?, [0.0, 1.0, 2.0, 0.0]);
+/// assert_eq!(buffer.view(1..3)?.to_vec()?, [1.0, 2.0]);
+///
+/// let error = buffer.view(2..5).unwrap_err();
+/// assert_eq!(error.to_string(), "range = 2..5: the buffer has 4 elements");
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Buffer<T> {
     device: Device,
@@ -44,7 +60,7 @@ enum Storage {
     Cuda(cuda::Memory),
 }
 
-/// A part of a buffer, to be read.
+/// A part of a buffer, for reading.
 #[derive(Debug)]
 pub struct BufferView<'a, T> {
     buffer: &'a Buffer<T>,
@@ -52,7 +68,7 @@ pub struct BufferView<'a, T> {
     len: usize,
 }
 
-// Not derived: a view of anything can be copied.
+// Not derived: `T` need not be `Copy`.
 impl<T> Clone for BufferView<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -60,7 +76,7 @@ impl<T> Clone for BufferView<'_, T> {
 }
 impl<T> Copy for BufferView<'_, T> {}
 
-/// A part of a buffer, to be written.
+/// A part of a buffer, for writing.
 #[derive(Debug)]
 pub struct BufferViewMut<'a, T> {
     buffer: &'a mut Buffer<T>,
@@ -69,8 +85,7 @@ pub struct BufferViewMut<'a, T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// The same memory as elements of another type, as many as fit. It is not somebody else's, so that it begins where any
-    /// element may.
+    /// The same memory as elements of another type. The memory is not [foreign](Device::foreign): so it is aligned for any element.
     pub(crate) fn cast<U: Pod>(self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         Buffer { device: self.device, len, storage: self.storage, element: PhantomData }
@@ -78,10 +93,10 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl Device {
-    /// A buffer of zeros.
+    /// A buffer of `len` zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    /// [`Error::Argument`] for more elements than can be addressed; [`Error::OutOfMemory`].
     pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         let mut buffer = self.uninit(len)?;
         match &mut buffer.storage {
@@ -92,11 +107,11 @@ impl Device {
         Ok(buffer)
     }
 
-    /// A buffer that nobody has written: it holds what happens to be there (on the CPU, zeros). For what a
-    /// kernel writes all of; and compute-sanitizer's initcheck sees what a kernel reads of it before.
+    /// A buffer of `len` elements that are not initialised: on a GPU they hold any values, on the CPU zeros. For a buffer that a kernel
+    /// writes before it reads. compute-sanitizer's initcheck finds a read before.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    /// As [`Device::zeros`].
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         const { assert!(size_of::<T>() > 0, "an element of no bytes") };
         let limit = isize::MAX as usize / size_of::<T>();
@@ -113,16 +128,15 @@ impl Device {
         Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
     }
 
-    /// Memory of this device that somebody else has allocated, and frees: another library's, or on the CPU device a
-    /// slice's. It is left as it is when the buffer is dropped.
+    /// A buffer in memory that another library, or on the CPU device a slice, owns. Dropping the buffer does not free it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an address that is null or not a multiple of an element's alignment.
+    /// [`Error::Argument`] for an address that is null or not aligned for the elements, and for more elements than can be addressed.
     ///
     /// # Safety
-    /// 1. From `address` on there are `len` elements, in this device's memory, for as long as the buffer is there and
-    ///    work that was launched with it has not ended.
-    /// 2. Nobody else writes them meanwhile; nobody else reads them while this buffer is written.
+    /// 1. `len` elements at `address` are in this device's memory and initialised, until the buffer is dropped and all work that was
+    ///    launched with it has ended.
+    /// 2. Until then nobody else writes them, and nobody else reads them while this buffer is written.
     pub unsafe fn foreign<T: Pod>(&self, address: u64, len: usize) -> Result<Buffer<T>> {
         if address == 0 && len > 0 {
             return Err(Error::argument(
@@ -156,7 +170,7 @@ impl Device {
     /// A buffer with a copy of `values`.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    /// [`Error::OutOfMemory`]; [`Error::Interrupted`].
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>> {
         let mut buffer = self.zeros(values.len())?;
         buffer.write(0, values)?;
@@ -165,57 +179,57 @@ impl Device {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// What a GPU's driver has allocated.
+    /// A buffer in memory that the driver has allocated.
     #[cfg(feature = "cuda")]
     pub(crate) fn from_cuda(device: &Device, memory: cuda::Memory) -> Self {
         let len = memory.len() / size_of::<T>();
         Buffer { device: device.clone(), len, storage: Storage::Cuda(memory), element: PhantomData }
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Has it no elements?
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The elements of that range.
+    /// A range of it, for reading.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end.
+    /// [`Error::Argument`] for a range beyond the end.
     pub fn view(&self, range: impl RangeBounds<usize>) -> Result<BufferView<'_, T>> {
         let (start, len) = self.resolve(range)?;
         Ok(BufferView { buffer: self, start, len })
     }
 
-    /// The elements of that range, to be written.
+    /// A range of it, for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end.
+    /// [`Error::Argument`] for a range beyond the end.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<BufferViewMut<'_, T>> {
         let (start, len) = self.resolve(range)?;
         Ok(BufferViewMut { buffer: self, start, len })
     }
 
-    /// All of it.
+    /// All of it, for reading.
     pub fn all(&self) -> BufferView<'_, T> {
         BufferView { buffer: self, start: 0, len: self.len }
     }
 
-    /// All of it, to be written.
+    /// All of it, for writing.
     pub fn all_mut(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { start: 0, len: self.len, buffer: self }
     }
 
-    /// Start and length of a range of it.
+    /// The start and the length of a range.
     fn resolve(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
@@ -234,11 +248,10 @@ impl<T: Pod> Buffer<T> {
         Ok((start, end - start))
     }
 
-    /// Copies `values` to the elements from `start` on, after all work on the device.
+    /// Copies `values` to the elements from `start` on. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end; [`Error::Interrupted`]; those of kernels
-    /// launched before.
+    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels launched before.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
         let bytes = bytemuck::cast_slice::<T, u8>(values);
@@ -256,11 +269,10 @@ impl<T: Pod> Buffer<T> {
         Ok(())
     }
 
-    /// Copies the elements from `start` on to `values`, after all work on the device.
+    /// Copies the elements from `start` on to `values`. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end; [`Error::Interrupted`]; those of kernels
-    /// launched before.
+    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels launched before.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
         let bytes = bytemuck::cast_slice_mut::<T, u8>(values);
@@ -278,20 +290,20 @@ impl<T: Pod> Buffer<T> {
         Ok(())
     }
 
-    /// All its elements, after all work on the device.
+    /// A copy of all elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; those of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = memory::filled(T::zeroed(), self.len)?;
         self.read(0, &mut values)?;
         Ok(values)
     }
 
-    /// Sets every byte: with 0xff, every float becomes NaN.
+    /// Sets every byte. With 0xff every float becomes NaN.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; those of kernels launched before.
+    /// [`Error::Interrupted`]; errors of kernels launched before.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
         self.fill_part(0, self.len, byte)
     }
@@ -311,7 +323,7 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// Its first element's address, on its device.
+    /// The device address of the first element.
     pub(crate) fn address(&self) -> u64 {
         match &self.storage {
             Storage::Host(memory) => memory.as_ptr() as u64,
@@ -322,86 +334,86 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<'a, T: Pod> BufferView<'a, T> {
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Has it no elements?
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn device(&self) -> &'a Device {
         &self.buffer.device
     }
 
-    /// A part of it.
+    /// `len` elements of it from `start` on, for reading.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past its end.
+    /// [`Error::Argument`] for a range beyond the end.
     pub fn view(&self, start: usize, len: usize) -> Result<BufferView<'a, T>> {
         check_part(start, len, self.len)?;
         Ok(BufferView { buffer: self.buffer, start: self.start + start, len })
     }
 
-    /// Its elements, after all work on the device.
+    /// A copy of the elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; those of kernels launched before.
+    /// As [`Buffer::to_vec`].
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = memory::filled(T::zeroed(), self.len)?;
         self.buffer.read(self.start, &mut values)?;
         Ok(values)
     }
 
-    /// As many of its elements from the first on, or all.
+    /// At most its first `len` elements.
     pub(crate) fn shortened(self, len: usize) -> Self {
         BufferView { len: self.len.min(len), ..self }
     }
 
-    /// Its first element's address, on its device.
+    /// The device address of the first element.
     pub(crate) fn address(&self) -> *const T {
         (self.buffer.address() as *const T).wrapping_add(self.start)
     }
 }
 
 impl<'a, T: Pod> BufferViewMut<'a, T> {
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Has it no elements?
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn device(&self) -> &Device {
         &self.buffer.device
     }
 
-    /// A part of it.
+    /// `len` elements of it from `start` on, for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past its end.
+    /// [`Error::Argument`] for a range beyond the end.
     pub fn view_mut(&mut self, start: usize, len: usize) -> Result<BufferViewMut<'_, T>> {
         check_part(start, len, self.len)?;
         Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
     }
 
-    /// A part of it, in its place.
+    /// As [`view_mut`](Self::view_mut), with the borrow of the view itself.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past its end.
+    /// [`Error::Argument`] for a range beyond the end.
     pub fn into_part(self, start: usize, len: usize) -> Result<BufferViewMut<'a, T>> {
         check_part(start, len, self.len)?;
         Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
     }
 
-    /// As [`Buffer::write`], from its first element on.
+    /// As [`Buffer::write`]; `start` counts from the view's first element.
     ///
     /// # Errors
     /// As [`Buffer::write`].
@@ -410,7 +422,7 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
         self.buffer.write(self.start + start, values)
     }
 
-    /// As [`Buffer::fill_bytes`]: sets every byte of it.
+    /// Sets every byte, as [`Buffer::fill_bytes`].
     ///
     /// # Errors
     /// As [`Buffer::fill_bytes`].
@@ -418,17 +430,17 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
         self.buffer.fill_part(self.start, self.len, byte)
     }
 
-    /// The same, for a while.
+    /// The same view, with a shorter borrow.
     pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
         BufferViewMut { start: self.start, len: self.len, buffer: self.buffer }
     }
 
-    /// The same, to be read.
+    /// The same elements, for reading.
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { start: self.start, len: self.len, buffer: self.buffer }
     }
 
-    /// Its first element's address, on its device.
+    /// The device address of the first element.
     pub(crate) fn address(&mut self) -> *mut T {
         (self.buffer.address() as *mut T).wrapping_add(self.start)
     }

@@ -1,4 +1,4 @@
-//! Devices: a CUDA GPU through its driver, or the cores of this machine.
+//! Devices: a GPU with its driver, or the CPU.
 
 #[cfg(feature = "cuda")]
 use std::{
@@ -17,7 +17,21 @@ use crate::{
 };
 use crate::{error::Result, ptx::Resources};
 
-/// Where kernels run. Cheap to clone; everything made on it keeps it alive.
+/// A GPU, or the CPU. Kernels run on it, and buffers are in its memory.
+///
+/// A `Device` is a handle: it is cheap to clone, and whatever is made on it keeps it alive.
+///
+/// ```
+/// use gpu_gemm::Device;
+///
+/// let best = Device::best();
+/// match &best.why_no_gpu {
+///     None => println!("on {}", best.device),
+///     Some(reason) => println!("on the CPU: {reason}"),
+/// }
+/// let cpu = Device::cpu();
+/// assert_eq!((cpu.name().as_str(), cpu.is_cuda()), ("cpu", false));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Device(pub(crate) Arc<Kind>);
 
@@ -28,10 +42,10 @@ pub(crate) enum Kind {
     Cuda(Cuda),
 }
 
-/// The cores of this machine, threads as fibers.
+/// The CPU. It runs each CUDA thread as a fiber.
 #[derive(Debug)]
 pub(crate) struct Cpu {
-    /// Cores to use at most.
+    /// The most cores to use.
     pub(crate) workers: Option<usize>,
 }
 
@@ -41,15 +55,15 @@ pub(crate) struct Cpu {
 pub(crate) struct Cuda {
     pub(crate) context: Arc<cuda::Context>,
     pub(crate) ptx: Ptx,
-    /// The kernels that share variables, compiled by the driver when the first of them or a variable is used. Every
-    /// other kernel is a module of its own.
+    /// The module of the kernels that share variables. It is loaded when the first of them, or a variable, is used. Every other kernel
+    /// has a module of its own.
     variables: OnceLock<cuda::Module>,
-    /// PTX of other crates, compiled when it was loaded, the latest last.
+    /// PTX of other crates, in the order in which it was loaded. The driver compiles it then.
     loaded: Mutex<Vec<Loaded>>,
     functions: Mutex<Functions>,
 }
 
-/// Kernels that have been launched, by name and constants, with the declaration that was compared with the PTX's.
+/// Kernels that were launched, by name and constants, with the declaration that was compared with the PTX's.
 #[cfg(feature = "cuda")]
 type Functions = HashMap<(&'static str, Constants), (Declaration, cuda::Function)>;
 
@@ -58,38 +72,38 @@ type Functions = HashMap<(&'static str, Constants), (Declaration, cuda::Function
 #[derive(Debug)]
 struct Loaded {
     name: String,
-    /// What its kernels say of themselves, by name.
+    /// The declarations of its kernels, by name.
     declarations: HashMap<String, String>,
-    /// For kernels with other constants than it has as it stands.
+    /// The PTX, to be specialised for kernels with other constants.
     text: String,
     module: cuda::Module,
 }
 
-/// The device that [`Device::best`] chose.
+/// The result of [`Device::best`].
 #[derive(Clone, Debug)]
 pub struct Best {
     /// The device.
     pub device: Device,
-    /// Why it is not a GPU; `None` if it is one.
+    /// Why the device is not a GPU. `None` if it is one.
     pub why_no_gpu: Option<String>,
 }
 
 impl Device {
-    /// The cores of this machine.
+    /// The CPU, with all cores.
     pub fn cpu() -> Self {
         Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
     }
 
-    /// At most so many cores of this machine; at least one is used. Results are the same, bit for bit.
+    /// The CPU with at most `workers` cores, and at least one. The number does not change results: they are the same, bit for bit.
     pub fn cpu_with_workers(workers: usize) -> Self {
         Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
     }
 
-    /// The CUDA device with that index, in the driver's order.
+    /// The GPU with an index, in the driver's order, from 0.
     ///
     /// # Errors
     /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice), and
-    /// [`Error::Architecture`](crate::Error::Architecture) for a device older than compute capability 8.0.
+    /// [`Error::Architecture`](crate::Error::Architecture) for a GPU older than compute capability 8.0.
     #[cfg(feature = "cuda")]
     pub fn cuda(index: usize) -> Result<Self> {
         let context = cuda::Context::open(index)?;
@@ -99,21 +113,20 @@ impl Device {
         Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, variables, loaded, functions }))))
     }
 
-    /// Without the feature `cuda` there is no CUDA device.
+    /// No GPU: the feature `cuda` is off.
     ///
     /// # Errors
     /// Always [`Error::NoDriver`](crate::Error::NoDriver).
     #[cfg(not(feature = "cuda"))]
     pub fn cuda(_index: usize) -> Result<Self> {
-        let reason = "not looked for: host was built without its feature `cuda`".to_owned();
+        let reason = "not looked for: gpu-gemm was built without its feature `cuda`".to_owned();
         Err(crate::error::Error::NoDriver { reason })
     }
 
-    /// How many CUDA devices there are.
+    /// The number of GPUs. A driver that finds none is no error: 0.
     ///
     /// # Errors
-    /// [`Error::NoDriver`](crate::Error::NoDriver) where there is no driver; a driver without a device is
-    /// no error.
+    /// [`Error::NoDriver`](crate::Error::NoDriver) without a driver.
     pub fn cuda_count() -> Result<usize> {
         #[cfg(feature = "cuda")]
         return cuda::device_count();
@@ -121,11 +134,11 @@ impl Device {
         return Device::cuda(0).map(|_| 0);
     }
 
-    /// The newest CUDA version (major, minor) that the driver supports, which limits the PTX that it takes.
-    /// It is known even where the driver does not start.
+    /// The newest CUDA version (major, minor) that the driver supports. It limits the version of PTX. It is known even if the driver
+    /// does not start.
     ///
     /// # Errors
-    /// [`Error::NoDriver`](crate::Error::NoDriver) where there is no driver.
+    /// [`Error::NoDriver`](crate::Error::NoDriver) without a driver.
     pub fn cuda_version() -> Result<(u32, u32)> {
         #[cfg(feature = "cuda")]
         return cuda::driver_version();
@@ -133,7 +146,7 @@ impl Device {
         return Device::cuda(0).map(|_| (0, 0));
     }
 
-    /// The first CUDA device that can run the kernels; where there is none, the CPU, and why.
+    /// The first GPU that can run the kernels. If there is none, the CPU and the reason.
     pub fn best() -> Best {
         let cpu = |why: String| Best { device: Device::cpu(), why_no_gpu: Some(why) };
         match Device::cuda_count() {
@@ -152,15 +165,15 @@ impl Device {
         }
     }
 
-    /// Loads the PTX of another kernel crate, so that its kernels can be launched: what
-    /// `xtask::PtxBuilder` makes of it. Its kernels go before those loaded earlier. `name` stands for it in messages. On the CPU there is nothing to do.
+    /// Loads the PTX of another kernel crate, as `xtask::PtxBuilder` builds it. Then its kernels can be launched on this GPU. A kernel
+    /// replaces one of the same name that was loaded before. Messages call the PTX `name`. On the CPU this does nothing.
     ///
     /// # Errors
-    /// [`Error::Ptx`](crate::Error::Ptx) with the compiler's log where the driver refuses it.
+    /// [`Error::Ptx`](crate::Error::Ptx), with the compiler's log, if the driver refuses the PTX.
     ///
     /// # Safety
-    /// 1. A kernel in it that declares itself as one of the source does what that one does: from now on it
-    ///    is the one that is launched, by safe functions too.
+    /// 1. A kernel in it with the declaration of a kernel in the source does what that one does. From now on safe functions launch
+    ///    it, too.
     pub unsafe fn load_ptx(&self, name: &str, ptx: &str) -> Result<()> {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -170,20 +183,20 @@ impl Device {
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let module = cuda::Module::load(&gpu.context, name, ptx)?;
-                // In the order in which a launch takes them.
+                // A launch takes the locks in this order.
                 let mut functions = gpu.functions.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
                 let declarations = Index::new(ptx).declarations();
                 let (name, text) = (name.to_owned(), ptx.to_owned());
                 loaded.push(Loaded { name, declarations, text, module });
-                // A kernel of a name that was launched before may be another one now.
+                // A name that was launched before may be another kernel now.
                 functions.clear();
                 Ok(())
             }
         }
     }
 
-    /// The name by which the command line knows it: `cuda:0`, `cpu`.
+    /// The name on the command line: `cuda:0`, `cpu`.
     pub fn name(&self) -> String {
         match &*self.0 {
             Kind::Cpu(_) => "cpu".to_owned(),
@@ -192,7 +205,7 @@ impl Device {
         }
     }
 
-    /// What it is: `NVIDIA H200, compute capability 9.0`, `2 cores, a fiber for each CUDA thread`.
+    /// A description: `NVIDIA H200, compute capability 9.0`; `2 cores, a fiber for each CUDA thread`.
     pub fn description(&self) -> String {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -209,12 +222,12 @@ impl Device {
         }
     }
 
-    /// Is it a GPU?
+    /// Whether it is a GPU.
     pub fn is_cuda(&self) -> bool {
         !matches!(&*self.0, Kind::Cpu(_))
     }
 
-    /// SMs of a GPU; cores that the CPU device uses.
+    /// The number of SMs of a GPU, or of cores that the CPU device uses.
     pub fn sms(&self) -> u32 {
         match &*self.0 {
             Kind::Cpu(cpu) => {
@@ -225,7 +238,7 @@ impl Device {
         }
     }
 
-    /// What the driver reports of a GPU; `None` for the CPU.
+    /// The properties of a GPU, as the driver reports them. `None` for the CPU.
     #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
         match &*self.0 {
@@ -234,7 +247,7 @@ impl Device {
         }
     }
 
-    /// What a GPU's driver allots to a kernel with these constants, which it compiles for that; `None` for the CPU.
+    /// The registers and the shared memory of a kernel with these constants. The driver compiles the kernel for this. `None` for the CPU.
     ///
     /// # Errors
     /// As [`Stream::launch`](crate::Stream::launch).
@@ -253,7 +266,7 @@ impl Device {
         }
     }
 
-    /// Its L2 cache in bytes; 0 for the CPU, whose caches nobody asks.
+    /// The size of a GPU's L2 in bytes. 0 for the CPU.
     pub fn l2_bytes(&self) -> u64 {
         match &*self.0 {
             Kind::Cpu(_) => 0,
@@ -262,8 +275,8 @@ impl Device {
         }
     }
 
-    /// Makes a GPU's context current on the calling thread, for calls of the driver or of NVIDIA's libraries that this library does
-    /// not make itself. For the CPU there is nothing to do.
+    /// Makes a GPU's context current on the calling thread, for the caller's own calls of the driver or of NVIDIA's libraries. On the
+    /// CPU this does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -275,7 +288,7 @@ impl Device {
         }
     }
 
-    /// A GPU's identity as NVML knows it: `GPU-8c1e...`. `None` for the CPU.
+    /// The UUID of a GPU as NVML writes it: `GPU-8c1e...`. `None` for the CPU.
     #[cfg(feature = "cuda")]
     pub fn uuid(&self) -> Option<String> {
         match &*self.0 {
@@ -284,7 +297,7 @@ impl Device {
         }
     }
 
-    /// The folder of `gpu/ptx` that a GPU's kernels come from, where they are not for every device.
+    /// The folder in `gpu/ptx` with the kernels that are compiled for this GPU. `None` for the CPU.
     pub fn ptx_file(&self) -> Option<&'static str> {
         match &*self.0 {
             Kind::Cpu(_) => None,
@@ -293,7 +306,7 @@ impl Device {
         }
     }
 
-    /// What it allows of a launch.
+    /// The limits of a launch.
     pub fn limits(&self) -> Limits {
         match &*self.0 {
             Kind::Cpu(_) => simt::cpu::LIMITS,
@@ -305,14 +318,14 @@ impl Device {
                     block: properties.max_block_dim,
                     grid: properties.max_grid_dim,
                     shared: properties.max_shared_optin,
-                    // What every device of that kind allows (CUDA's "portable cluster size").
+                    // CUDA's portable cluster size.
                     cluster: if properties.capability >= (9, 0) { 8 } else { 1 },
                 }
             }
         }
     }
 
-    /// Its memory in bytes: free, and in all. For the CPU what the system calls available.
+    /// The memory in bytes: free, and in all. For the CPU device free memory is what this process may still take.
     ///
     /// # Errors
     /// Those of the driver.
@@ -327,8 +340,8 @@ impl Device {
 
 #[cfg(feature = "cuda")]
 impl Cuda {
-    /// The kernel that declares itself so, with these constants, ready to be launched. The first time, the declaration is
-    /// compared with the PTX's: of another source, the PTX's parameters may be others too.
+    /// The kernel with that declaration and these constants, ready to be launched. The first time, the declaration is compared with the
+    /// PTX's: PTX of another source may have other parameters.
     pub(crate) fn function(
         &self,
         declaration: &Declaration,
@@ -367,7 +380,7 @@ impl Cuda {
                 self.compile(&file, text, declaration, &constants)
             }
             None if ptx.shares_variables(name) => self.variables()?.function(name),
-            // (It has declared itself as the source does, so it is there.)
+            // The PTX has its declaration, so it has the kernel.
             None => {
                 let text = ptx.text(name).unwrap_or_default();
                 self.compile(&file, text, declaration, &constants)
@@ -378,7 +391,7 @@ impl Cuda {
         Ok(function)
     }
 
-    /// The variable of that name, and the file that it is in: of the file that was loaded last, if it has one.
+    /// The variable of that name, and its file. The PTX that was loaded last goes first.
     pub(crate) fn global(&self, name: &str) -> Result<(String, cuda::Global)> {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         for own in loaded.iter().rev() {
@@ -399,7 +412,7 @@ impl Cuda {
         }
     }
 
-    /// A kernel's text, compiled by the driver.
+    /// Lets the driver compile a kernel's text.
     fn compile(
         &self,
         file: &str,
@@ -430,7 +443,7 @@ impl fmt::Display for Device {
 }
 
 impl PartialEq for Device {
-    /// The same memory: all handles of the CPU are one device, a GPU is known by its index.
+    /// Whether both have the same memory: all handles of the CPU are one device, and a GPU is known by its index.
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()
     }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, sorted by whose turn it is to act.
+//! The error type.
 
 use std::{convert::Infallible, fmt};
 
@@ -7,76 +7,76 @@ use crate::memory::available;
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong. Each message names the argument or the part at fault, its value and the limit.
+/// An error. Its message names the argument or the part at fault, its value and the limit.
 ///
-/// [`Error::exit_code`] groups the variants as the command does: usage, environment, device.
+/// [`Error::exit_code`] gives the command's exit code for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument outside its limits: nothing was allocated or launched.
+    /// An argument is outside its limits. Nothing was allocated or launched.
     #[error("{argument} = {value}: {limit}")]
     Argument {
-        /// The argument's name as the caller wrote it, for example `k` or `--device`.
+        /// The argument's name as the caller knows it: `k`, `--device`.
         argument: String,
         /// Its value.
         value: String,
-        /// What would have been accepted.
+        /// The values that are accepted.
         limit: String,
     },
 
-    /// A file that is not what it must be, or that the system does not read.
+    /// A file has the wrong contents, or the system does not read it.
     #[error("{file}: {what}")]
     File {
         /// Its path.
         file: String,
-        /// What is wrong with it: the field, its value and what would have been accepted.
+        /// The field at fault, its value and the values that are accepted.
         what: String,
     },
 
-    /// A file that the system took, and then did not write: the disk is full, or has a limit, or fails.
+    /// The system does not write a file that it has opened: the disk is full, has a limit, or fails.
     #[error("{argument} = {file}: cannot be written: {reason}")]
     Unwritten {
-        /// The name of the argument that has the path.
+        /// The argument that gave the path.
         argument: String,
         /// Its path.
         file: String,
-        /// What the system said.
+        /// The system's words.
         reason: String,
     },
 
-    /// A launch that the kernel's declaration or the device does not allow: nothing was launched.
+    /// The kernel's declaration or the device does not allow a launch. Nothing was launched.
     #[error("kernel {kernel}: {what}")]
     Launch {
         /// The kernel's name.
         kernel: &'static str,
-        /// Which part of the launch breaks which limit.
+        /// The part of the launch that is wrong, and the limit.
         what: String,
     },
 
-    /// The NVIDIA driver's library cannot be loaded, or it does not start.
+    /// The NVIDIA driver's library cannot be loaded, or the driver does not start.
     #[error("no NVIDIA driver: {reason}")]
     NoDriver {
-        /// What the loader or the driver said.
+        /// The words of the loader or of the driver.
         reason: String,
     },
 
-    /// cuBLAS's library is not there, or lacks a function.
+    /// cuBLAS's library cannot be loaded, or it lacks a function.
     #[error("no cuBLAS: {reason}")]
     NoCublas {
-        /// What the loader said.
+        /// The loader's words.
         reason: String,
     },
 
-    /// A device index that this machine does not have.
+    /// This machine has no CUDA device with that index.
     #[error("cuda:{index}: this machine has {count} CUDA device(s), numbered from 0")]
     NoDevice {
         /// The index asked for.
         index: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
 
-    /// A device older than the oldest PTX this crate carries.
+    /// The device is older than compute capability 8.0, for which the oldest kernels are built.
     #[error("{device}: compute capability {}.{} is below 8.0, the oldest the kernels are built for", .capability.0, .capability.1)]
     Architecture {
         /// The device's name.
@@ -85,36 +85,36 @@ pub enum Error {
         capability: (u32, u32),
     },
 
-    /// PTX that the driver refuses: too old a driver, or a damaged file.
+    /// The driver refuses a kernel's PTX: the driver is too old, or the file is damaged.
     #[error("the driver (CUDA {}.{}) refuses {module}: {log}", .driver.0, .driver.1)]
     Ptx {
-        /// Which PTX file.
+        /// The PTX file.
         module: String,
         /// The CUDA version that the driver supports (major, minor).
         driver: (u32, u32),
-        /// The driver's own words: its JIT log, or its error where the log is empty.
+        /// The log of the driver's compiler. If that is empty, the driver's error.
         log: String,
     },
 
-    /// Memory that the device does not have. Sizes are in bytes.
+    /// The device has not enough memory. Sizes are in bytes.
     #[error("out of memory on {device}: {}", shortage(*.needed, *.free))]
     OutOfMemory {
         /// The device.
         device: String,
-        /// Bytes asked for.
+        /// Bytes needed.
         needed: u64,
-        /// Bytes that were free at that moment.
+        /// Bytes free.
         free: u64,
     },
 
-    /// A thread of a kernel panicked on the CPU device.
+    /// A thread of a kernel failed on the CPU device: it panicked, or the block deadlocked.
     #[error("{0}")]
     Kernel(#[from] Box<simt::cpu::Fault>),
 
-    /// The driver reports a failure: a fault in a kernel, a lost device.
+    /// The driver reports a failure: a kernel has faulted, or the device is lost.
     #[error("{call} failed: {name} ({code}): {text}")]
     Driver {
-        /// The driver function.
+        /// The driver's function.
         call: &'static str,
         /// Its result code.
         code: i32,
@@ -129,8 +129,8 @@ pub enum Error {
     Interrupted,
 }
 
-/// What is missing. The figures are of one moment after the other, and a system may refuse what is free: a limit, or in pieces.
-/// The CPU device leaves some for the C library.
+/// The memory that is missing. A system may refuse memory that is free: because of a limit, or because it is in pieces. The CPU
+/// device leaves some for the C library. `free` was read after the allocation had failed.
 fn shortage(needed: u64, free: u64) -> String {
     match needed > free {
         true => format!("{needed} bytes needed, {free} free"),
@@ -156,7 +156,7 @@ impl Error {
         Error::Argument { argument: argument.into(), value: value.to_string(), limit: limit.into() }
     }
 
-    /// An [`Error::File`] for a field of that file.
+    /// An [`Error::File`] for a field of a file.
     pub fn file(
         file: &std::path::Path,
         field: &str,
@@ -169,8 +169,12 @@ impl Error {
         }
     }
 
-    /// The command's exit code: 2 for usage and for files that are not what they must be, 3 for the environment, 4 for the
-    /// device, for memory and for a disk that does not write, 130 after an interrupt.
+    /// The command's exit code:
+    ///
+    /// * 2 for arguments and for files with wrong contents,
+    /// * 3 for the environment: no driver, no such device, a device or a driver that is too old,
+    /// * 4 for faults, memory, and a disk that does not write,
+    /// * 130 after an interrupt.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Argument { .. } | Error::File { .. } | Error::Launch { .. } => 2,
@@ -192,7 +196,7 @@ impl Error {
         Error::OutOfMemory { device: "cpu".to_owned(), needed, free: available().0 }
     }
 
-    /// Why a launch on the CPU device ended early.
+    /// The error for a launch on the CPU device that ended early.
     pub(crate) fn from_stop(kernel: &'static str, stop: simt::cpu::Stop) -> Self {
         use simt::cpu::Stop;
         match stop {

@@ -1,4 +1,4 @@
-//! Launching a kernel: its arguments, typed; the checks before; the driver or the fibers.
+//! Launches of kernels: arguments with types, checks, and the driver or the CPU device that runs them.
 
 mod argument;
 mod backend;
@@ -25,35 +25,63 @@ use crate::{
 };
 
 impl Stream {
-    /// Launches a kernel: `arguments` is the tuple of its arguments, numbers by value, `&Buffer` or a view
-    /// for what it reads, `&mut Buffer` or a mutable view for what it writes, [`Boxes`](crate::Boxes) for matrices
-    /// that it copies box by box, or an array of them, [`BoxesMut`](crate::BoxesMut) for those that it writes so.
+    /// Launches a kernel. `arguments` is a tuple with one argument for each parameter:
     ///
-    /// The types are checked by the compiler. Before anything is launched, the configuration is checked
-    /// against what the kernel declares and the device allows, and each buffer against the length that
-    /// the kernel declares and the device that it lies on.
+    /// | parameter | argument |
+    /// |---|---|
+    /// | a number | the number |
+    /// | `In<T>` | `&Buffer<T>` or a [`BufferView`](crate::BufferView) |
+    /// | `Out<T>` | `&mut Buffer<T>` or a [`BufferViewMut`](crate::BufferViewMut) |
+    /// | `TensorMap<T>` | [`Boxes`](crate::Boxes) |
+    /// | `TensorMaps<T, N>` | an array of [`Boxes`](crate::Boxes) |
+    /// | `TensorMapMut<T>` | [`BoxesMut`](crate::BoxesMut) |
     ///
-    /// On a GPU it returns at once; [`Stream::synchronize`] and everything that reads a buffer wait. On the device it
-    /// comes after all that was queued here, and after what other streams do with the same buffers, one of both
-    /// writing.
+    /// The compiler checks the types. Before the launch, the configuration is checked against the kernel's declaration and the device's
+    /// limits. Each buffer must be on the stream's device and have the length that the kernel declares.
+    ///
+    /// On a GPU this returns at once. [`Stream::synchronize`] waits for the kernel, and so does every method that reads a buffer. The
+    /// kernel itself waits for all work that was queued here before, and for work on other streams with the same buffers, if either
+    /// writes.
+    ///
+    /// ```
+    /// use gpu_gemm::{
+    ///     Device,
+    ///     simt::{LaunchConfig, device::{Out, kernel, thread}},
+    /// };
+    ///
+    /// /// c[i] = value: a thread for each of the n elements.
+    /// #[kernel(block = (64), shared = 0, barriers = 0, len(c = n))]
+    /// fn fill(n: u32, value: f32, mut c: Out<f32>) {
+    ///     let i = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;
+    ///     if i < n as usize {
+    ///         c[i] = value;
+    ///     }
+    /// }
+    ///
+    /// // For a GPU the kernel needs PTX (`Device::load_ptx`).
+    /// let device = Device::cpu();
+    /// let mut c = device.zeros::<f32>(100)?;
+    /// let config = LaunchConfig::new([2, 1, 1], [64, 1, 1]);
+    /// // SAFETY: a thread writes one element, which is inside C.
+    /// unsafe { device.stream()?.launch(&fill, &config, (100, 2.0, &mut c))? };
+    /// assert_eq!(c.to_vec()?, [2.0; 100]);
+    /// # Ok::<(), gpu_gemm::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Launch`], naming what is wrong with the launch; [`Error::Ptx`] where the driver refuses
-    /// the kernels; on the CPU device [`Error::Kernel`] for a kernel that goes wrong.
+    /// [`Error::Launch`] if the kernel or the device does not allow the launch; [`Error::Ptx`] if the driver refuses the kernel; on the CPU
+    /// device [`Error::Kernel`] if the kernel fails.
     ///
     /// # Safety
-    /// 1. The kernel keeps inside its buffers. (On the CPU device views are bounds-checked; on a GPU
-    ///    nothing is.)
-    /// 2. No two threads of it access one element, one of them writing, without a barrier between.
-    /// 3. No work on another stream that has not been waited for touches the same variables, one of both writing,
-    ///    except through [`Symbol`](crate::Symbol). (What it does with the buffers is waited for.)
-    /// 4. What the kernel's pointer variables point to is there until the kernel has ended, and used by it as the
-    ///    other conditions say.
-    /// 5. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable, and none where it waits
-    ///    for threads that write there. No reference, view, tensor map or shared array outlives the thread.
-    /// 6. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run, and lends nothing to another
-    ///    thread of the process: on the CPU device it is abandoned there when another one goes wrong, and wherever it is where its stack
-    ///    is too small.
+    /// 1. The kernel does not access memory outside of its buffers. (The CPU device checks this. A GPU does not.)
+    /// 2. Two threads of it access the same element only with a barrier between them, if either writes.
+    /// 3. Work on another stream that may still run accesses the same variables only through [`Symbol`](crate::Symbol), if either writes.
+    ///    (For buffers the kernel waits.)
+    /// 4. The memory that the kernel's pointer variables point to exists until the kernel has ended. Conditions 1 to 3 hold for it, too.
+    /// 5. A thread of the kernel holds no two references into one `Out` or shared array, if one of them is mutable. While it waits for
+    ///    threads that write there, it holds none. No reference, view, tensor map or shared array outlives the thread.
+    /// 6. While a thread waits, and at an atomic operation, it holds no value whose destructor must run, and lends none to another thread
+    ///    of the process. The CPU device abandons a thread there if another one fails, and anywhere if its stack is too small.
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
         &self,
         kernel: &Kernel<P>,

@@ -1,13 +1,13 @@
-//! Matrix products on a GPU through its driver alone, or on the CPU, with kernels written in Rust.
+//! Matrix multiplication on NVIDIA GPUs, and on the CPU. Every kernel is written in Rust. A GPU needs its driver, no CUDA toolkit.
 //!
 //! ```
 //! use gpu_gemm::{Device, Gemm, Matrix};
 //!
-//! // A GPU where there is one; `why_no_gpu` says why not.
+//! // The first GPU, or the CPU. `Best::why_no_gpu` says why it is no GPU.
 //! let device = Device::best().device;
 //! let stream = device.stream()?;
 //!
-//! // C = A B: A is m x k, B is k x n, C is m x n.
+//! // C = A B. A is m x k, B is k x n, C is m x n.
 //! let a = Matrix::from_row_major(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! let b = Matrix::from_row_major(&device, 3, 2, &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0])?;
 //! let mut c = Matrix::zeros(&device, 2, 2)?;
@@ -16,16 +16,17 @@
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 //!
-//! # A guide
-//! **Devices**: [`Device::best`] is the first GPU that can run the kernels, or [`Device::cpu`]; [`Device::cuda`] is the GPU
-//! of an index. The same program runs on either.
+//! # Guide
+//! **Devices.** [`Device::best`] is the first GPU that can run the kernels. Without a GPU it is the CPU. [`Device::cuda`] is
+//! the GPU with an index, [`Device::cpu`] the CPU. A program is the same for all of them.
 //!
-//! **Operands**: a [`Matrix`] lies in the memory of a device, row- or column-major, with any leading dimension. A
-//! [`MatrixView`] is one, a part of one ([`sub`](MatrixView::sub)) or a transpose ([`t`](MatrixView::t)), and costs
-//! nothing; one that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in this
-//! machine's memory: a slice, or with the features `nalgebra` and `ndarray` one of theirs.
+//! **Operands.** A [`Matrix`] is in the memory of a device. It is row-major or column-major and has a leading dimension. A
+//! [`MatrixView`] is a matrix, a part of it ([`sub`](MatrixView::sub)) or its transpose ([`t`](MatrixView::t)). Views copy
+//! nothing. A view that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in host
+//! memory: a slice, or a matrix of the crates `nalgebra` and `ndarray`.
 //!
-//! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32, f64, bf16 or f16, one or a batch.
+//! **Products.** [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` in f32, f64, bf16 or f16, for one
+//! product or a batch.
 //!
 //! ```
 //! use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};
@@ -37,43 +38,47 @@
 //! let bias = device.upload(&[0.5, -0.5])?;
 //! let mut y = Matrix::zeros(&device, 2, 2)?;
 //!
-//! // A layer: relu(X W + bias). On a GPU this returns at once.
+//! // A layer: relu(X W + bias). On a GPU this call only queues work.
 //! let layer = Gemm::new().bias(Bias::PerCol(bias.view(..)?)).activation(Activation::Relu);
 //! layer.launch(&stream, x.view(), w.view(), y.view_mut())?;
 //!
-//! // The next product takes Y as it lies on the device: its transpose, times 2.
+//! // 2 Y^T Y. Y stays on the device.
 //! let mut gram = Matrix::zeros(&device, 2, 2)?;
 //! Gemm::new().alpha(2.0).launch(&stream, y.view().t(), y.view(), gram.view_mut())?;
 //!
-//! // Whoever reads a matrix waits for what was launched with it.
+//! // Reading a matrix waits for the products that write it.
 //! assert_eq!(y.to_row_major()?, [0.0, 0.0, 1.5, 0.25]);
 //! assert_eq!(gram.to_row_major()?, [4.5, 0.75, 0.75, 0.125]);
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 //!
-//! **Streams and threads**: work on one [`Stream`] runs in order. Of two streams the later work waits for the earlier
-//! where both use a matrix and one writes it, on the device, without anybody's help. Devices, streams, matrices, views and
-//! products are `Send` and `Sync`; several devices can be used at once, each with its own matrices.
+//! **Streams and threads.** Work on one [`Stream`] runs in order. Where two streams use one matrix, and one of them writes it,
+//! the later work waits on the device for the earlier. Devices, streams, matrices, views and products are `Send` and `Sync`. A
+//! program can use several devices at once; each has its own matrices.
 //!
-//! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free. The kernels `tma_..` may
-//! need a workspace ([`gemm::Choice::workspace_bytes`]), for copies of operands that do not lie as they read them; it has a
-//! limit ([`Gemm::workspace_limit`]). Products larger than the device's memory: [`blocks`].
+//! **Memory.** An allocation that fails is [`Error::OutOfMemory`], with the bytes needed and the bytes free. Some kernels copy
+//! or convert an operand first. The copies are the workspace ([`gemm::Choice::workspace_bytes`]), and
+//! [`Gemm::workspace_limit`] limits it. The module [`blocks`] multiplies matrices that do not fit in the device's memory.
 //!
-//! **Errors** name the argument, its value and the limit, and come before anything is launched or changed.
+//! **Errors** name the argument, its value and the limit. Arguments are checked before anything is launched or changed.
 //!
-//! **A crate outside this workspace** needs a line in its `Cargo.toml` where no CUDA toolkit is installed: docs/guide/gemm.md, "The
-//! manifest".
+//! **The manifest.** Where no CUDA toolkit is installed, a crate outside of this workspace needs a line in its `Cargo.toml`:
+//! docs/guide/gemm.md, "The manifest".
 //!
-//! # The house
-//! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]. [`Gemm`] checks the operands, [chooses](gemm::choose) a kernel of
-//! [`gpu::registry`], plans its launches, and executes the plan on a [`Stream`]. [`product::multiply`] is one kernel's `A B`, for
-//! the lessons. [`blocks`] multiplies what does not fit, a block at a time.
+//! # How it works
+//! A [`Matrix`] is a [`Buffer`] with a shape, on a [`Device`]. [`Gemm`] checks the operands, [selects](gemm::choose) a kernel
+//! of [`gpu::registry`], plans its launches, and runs the plan on a [`Stream`]. [`product::multiply`] computes `A B` by a
+//! kernel of the course. [`blocks`] reads, multiplies and writes one block at a time.
 //!
 //! # Features
-//! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
-//! toolkit is needed, neither to build nor to run. Without the feature the CPU device remains.
 //!
-//! `npy`: matrices in NumPy's files. `nalgebra`, `ndarray`: their matrices as operands.
+//! | feature | |
+//! |---|---|
+//! | `cuda` | The CUDA device; on by default. Neither the build nor the program needs a CUDA toolkit. Without a driver [`Device::cuda`] returns an error. |
+//! | `npy` | Matrices in NumPy's files. |
+//! | `nalgebra`, `ndarray` | Matrices of these crates as operands, without a copy. |
+
+#![deny(missing_docs)]
 
 pub mod blocks;
 mod boxes;
@@ -90,7 +95,7 @@ mod matrix;
 // For the command's allocator.
 #[doc(hidden)]
 pub mod memory;
-// For the library's messages and the command's.
+// For messages of the library and of the command.
 #[doc(hidden)]
 pub mod names;
 #[cfg(feature = "npy")]
@@ -103,7 +108,7 @@ pub mod parallel;
 mod pinned;
 mod pitched;
 pub mod product;
-// Steps of the laboratory are shown by the same.
+// The command shows its own steps by it, too.
 #[doc(hidden)]
 pub mod progress;
 pub mod ptx;
@@ -138,26 +143,27 @@ pub use stream::{Event, Stream};
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
 
-/// Raised by [`interrupt`]: for the options of launches on the CPU device.
+/// Set by [`interrupt`]. Launches on the CPU device look at it.
 #[doc(hidden)]
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends what this crate is doing, and whatever is begun from now on, with [`Error::Interrupted`]: launches
-/// on the CPU device at the next barrier, comparisons at the next rows, draws and copies of operands after
-/// some MiB, blocks of files likewise. For a handler of Ctrl-C.
+/// Stops the work of this crate, in all threads, until [`resume`]: it ends with [`Error::Interrupted`]. For a handler of Ctrl-C.
+///
+/// Work looks at it now and then. A launch on the CPU device does so at each barrier, a comparison for each row, and copies of
+/// operands and files every few MiB.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
-/// Takes [`interrupt`] back: for a caller that has ended what was interrupted, and now writes what it has.
+/// Takes [`interrupt`] back, for a caller that has stopped the interrupted work and now writes its results.
 pub fn resume() {
     INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
-/// [`Error::Interrupted`] after [`interrupt`].
+/// Checks whether [`interrupt`] was called.
 ///
 /// # Errors
-/// That one.
+/// [`Error::Interrupted`] if it was.
 pub fn check_interrupt() -> Result<()> {
     if INTERRUPTED.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
 }

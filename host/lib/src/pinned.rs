@@ -1,4 +1,4 @@
-//! Copies between the host and a device that go on while the host does something else.
+//! Asynchronous copies between host and device.
 
 use std::{marker::PhantomData, mem::ManuallyDrop};
 
@@ -12,17 +12,33 @@ use crate::{
     stream::{Event, Stream},
 };
 
-/// `len` elements of this machine's memory that a device's copies read and write by themselves:
-/// [`Stream::upload`] and [`Stream::download`]. On a GPU it is page-locked, of which there should not be more than
-/// is needed; on the CPU device it is memory like any other, and a copy has ended when it returns.
+/// An array in host memory for asynchronous copies: [`Stream::upload`] and [`Stream::download`].
 ///
-/// A copy may still be on its way when the call that queued it has returned. Whatever looks at the elements waits
-/// for it, and so does drop.
+/// For a GPU the memory is page-locked. The system has less memory for other programs then, so do not allocate more than needed. For the
+/// CPU device it is ordinary memory, and a copy has ended when the call returns.
+///
+/// Access to the elements, and drop, wait for the last copy.
+///
+/// ```
+/// use gpu_gemm::{Device, Lines};
+///
+/// let device = Device::best().device;
+/// let stream = device.stream()?;
+/// let mut host = device.pinned::<f32>(4)?;
+/// host.as_mut_slice()?.copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+///
+/// // Two lines of two elements, which start three elements apart in the buffer.
+/// let mut buffer = device.zeros::<f32>(6)?;
+/// let lines = Lines { count: 2, len: 2, stride: 3 };
+/// stream.upload(&mut host, buffer.all_mut(), lines)?;
+/// assert_eq!(buffer.to_vec()?, [1.0, 2.0, 0.0, 3.0, 4.0, 0.0]);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Pinned<T> {
     device: Device,
     len: usize,
-    /// Left as it is where nobody knows whether a copy has ended.
+    /// Never freed if a copy may still run.
     storage: ManuallyDrop<Storage>,
     last: Last,
     element: PhantomData<T>,
@@ -38,31 +54,34 @@ enum Storage {
 /// The last copy.
 #[derive(Debug)]
 enum Last {
-    /// Has ended.
+    /// It has ended.
     Ended,
-    /// Has ended when this has come.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "a GPU's copies alone go on"))]
+    /// It has ended when the event is reached.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "only a GPU copies asynchronously")
+    )]
     Until(Event),
-    /// The driver has failed while one was on its way.
+    /// The driver failed during it. It may still run.
     Lost,
 }
 
-/// Runs of elements in the memory of a device, side by side within each: those of a part of a matrix.
+/// Lines of contiguous elements in a buffer: the rows of a part of a row-major matrix, for example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// How many.
+    /// The number of lines.
     pub count: usize,
-    /// Elements of each.
+    /// Elements of a line.
     pub len: usize,
-    /// Elements from the start of one to the start of the next.
+    /// Elements from the start of one line to the start of the next.
     pub stride: usize,
 }
 
 impl Device {
-    /// Zeros for this device's copies.
+    /// An array of `len` zeros in host memory, for copies to and from this device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for more elements than can be addressed, [`Error::OutOfMemory`], or the driver's.
+    /// [`Error::Argument`] for more elements than can be addressed; [`Error::OutOfMemory`]; those of the driver.
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>> {
         const { assert!(size_of::<T>() > 0, "an element has a size") };
         let limit = isize::MAX as usize / size_of::<T>();
@@ -80,17 +99,17 @@ impl Device {
 }
 
 impl<T: Pod> Pinned<T> {
-    /// How many elements it has.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Has it no elements?
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The elements, after the last copy from or to them.
+    /// The elements, for reading. Waits for the last copy.
     ///
     /// # Errors
     /// Those of the copy, and of kernels launched before it.
@@ -98,7 +117,7 @@ impl<T: Pod> Pinned<T> {
         self.as_mut_slice().map(|slice| &*slice)
     }
 
-    /// The elements, to be written, after the last copy from or to them.
+    /// The elements, for writing. Waits for the last copy.
     ///
     /// # Errors
     /// As [`Pinned::as_slice`].
@@ -107,9 +126,8 @@ impl<T: Pod> Pinned<T> {
         if self.len == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: so many elements, whose bytes were zeroed once and are plain data whatever a copy has written.
-        // They are aligned as the driver's and our own allocations are. No copy is on its way, and while the slice
-        // is there `self` is borrowed, so none is queued.
+        // SAFETY: the memory has `len` elements, aligned as all allocations here are. Its bytes were zeroed once, and any bytes that a
+        // copy has written are values. No copy runs, and none is queued while the slice borrows `self`.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) })
     }
 
@@ -142,23 +160,23 @@ impl<T> Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // A copy that may still be on its way must not find somebody else's memory: rather is it never freed.
+        // A copy that may still run must not write memory that is somebody else's by now. So the memory is never freed then.
         if self.wait().is_ok() {
-            // SAFETY: not used after this.
+            // SAFETY: it is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.storage) };
         }
     }
 }
 
 impl Stream {
-    /// Copies the first `lines.count * lines.len` elements of `from` to lines of a buffer, when all work queued
-    /// here before has ended, and returns at once. On the CPU device it has ended when it returns.
+    /// Queues a copy of the first `lines.count * lines.len` elements of `from` to lines of a buffer. On the CPU device it has ended when
+    /// this returns.
     ///
-    /// It waits for what other streams do with the buffer, and they for it.
+    /// The copy waits for work on other streams that uses the buffer, and later work there waits for the copy.
     ///
     /// # Errors
-    /// [`Error::Argument`] for lines that overlap or reach outside, too few elements, or another device's memory:
-    /// nothing is copied; then those of the driver.
+    /// [`Error::Argument`] for lines that overlap or that are beyond the buffer's end, for too few elements, and for memory of another
+    /// device: nothing is copied. Those of the driver.
     pub fn upload<T: Pod>(
         &self,
         from: &mut Pinned<T>,
@@ -171,10 +189,10 @@ impl Stream {
         unsafe { self.queue(Way::ToDevice, from, address, lines) }
     }
 
-    /// Copies lines of a buffer to the first `lines.count * lines.len` elements of `to`, when all work queued here
-    /// before has ended, and returns at once. On the CPU device it has ended when it returns.
+    /// Queues a copy of lines of a buffer to the first `lines.count * lines.len` elements of `to`. On the CPU device it has ended when this
+    /// returns.
     ///
-    /// It waits for what other streams do with the buffer, and they for it.
+    /// The copy waits for work on other streams that writes the buffer, and later work there waits for the copy.
     ///
     /// # Errors
     /// As [`Stream::upload`].
@@ -190,7 +208,7 @@ impl Stream {
         unsafe { self.queue(Way::ToHost, to, address, lines) }
     }
 
-    /// Makes the work that is queued here from now on wait for an event of another stream.
+    /// Lets what is queued on this stream from now on wait for an event of another stream.
     ///
     /// # Errors
     /// Those of the driver.
@@ -199,12 +217,12 @@ impl Stream {
         if let (Some(stream), Some(event)) = (self.cuda(), event.cuda()) {
             return stream.wait_for(event);
         }
-        // On the CPU device it has come.
+        // On the CPU device it has been reached.
         let _ = event;
         Ok(())
     }
 
-    /// Waits for the copy before, and refuses what cannot be copied.
+    /// Checks the arguments of a copy, and waits for the last one.
     fn check_copy<T: Pod>(
         &self,
         pinned: &mut Pinned<T>,
@@ -238,11 +256,11 @@ impl Stream {
         pinned.wait()
     }
 
-    /// Queues a copy between the pinned elements and lines at that address of the device's.
+    /// Queues a copy between the pinned elements and lines at a device address.
     ///
     /// # Safety
     /// 1. The lines are inside a buffer of this device, do not overlap, and have no more elements than `pinned`.
-    /// 2. No copy from or to `pinned` is on its way.
+    /// 2. No copy from or to `pinned` runs.
     unsafe fn queue<T: Pod>(
         &self,
         way: Way,
@@ -264,16 +282,16 @@ impl Stream {
             let rows = |start, pitch| cuda::Pitched { start, pitch };
             let pitch = if count == 1 { bytes } else { stride * size_of::<T>() };
             let (host, device) = (rows(host as u64, bytes), rows(address as u64, pitch));
-            // Made before: behind a copy that is on its way nothing but its mark may fail.
+            // The event is made before the copy: after that only recording it can fail.
             let event = cuda::Event::new(stream.context())?;
-            // SAFETY: the caller's promises. `pinned` is not looked at nor freed before the event has come. The
-            // buffer's memory is freed by the driver behind all work that was queued before. Its elements are plain
-            // data, so what another stream does with them can make them wrong, but nothing unsound.
+            // SAFETY: the caller's promises. `pinned` is not accessed or freed before the event is reached. The driver frees the buffer's
+            // memory after all work that was queued before. Any bytes are values, so another stream can make the elements wrong, but not
+            // unsound.
             let queued = unsafe { stream.copy(way, host, device, [bytes, count]) };
             match queued.and_then(|()| event.record(stream)) {
                 Ok(()) => pinned.last = Last::Until(Event::of_cuda(event)),
                 Err(error) => {
-                    // Some of it may be on its way.
+                    // A part of the copy may run.
                     if stream.synchronize().is_err() {
                         pinned.last = Last::Lost;
                     }
@@ -289,15 +307,15 @@ impl Stream {
                 Way::ToDevice => (host, device),
                 Way::ToHost => (device, host),
             };
-            // SAFETY: the caller's promises; a buffer of the CPU device is memory of this process, borrowed by the
-            // view, and another allocation than the pinned one.
+            // SAFETY: the caller's promises. A buffer of the CPU device is memory of this process, borrowed by the view. It is another
+            // allocation than the pinned one.
             unsafe { to.copy_from_nonoverlapping(from, len) };
         }
         Ok(())
     }
 }
 
-/// Where a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy)]
 enum Way {
     ToDevice,

@@ -1,4 +1,4 @@
-//! Pitched memory: arrays of two and three dimensions whose rows the device spaces as it likes best.
+//! Pitched memory: arrays of two and three dimensions with padded rows.
 
 use simt::device::{In, Out};
 
@@ -14,16 +14,27 @@ use crate::{
     stream::Stream,
 };
 
-/// Rows on the CPU device begin at multiples of this, as they do on the GPUs so far. So a kernel that takes one
-/// row for the end of another goes wrong here too.
+/// The pitch on the CPU device is a multiple of this, as it is on GPUs. So a kernel that ignores the pitch gives a wrong result here, too.
 const CPU_PITCH: usize = 512;
 
-/// `width x height` elements, or `width x height x depth`, in the memory of a device. Its rows begin
-/// [`pitch`](Pitched::pitch) bytes apart, which the driver chooses; element (x, y, z) stands
-/// `z * slice_pitch + y * pitch` bytes and x elements after the first.
+/// An array of `width x height` or `width x height x depth` elements in the memory of a device. The driver chooses the
+/// [`pitch`](Pitched::pitch), the bytes from one row to the next. Element (x, y, z) is `z * slice_pitch + y * pitch` bytes and x elements
+/// after the first.
 ///
-/// For a kernel it is an `In` or `Out` of everything from the first row's start to the end of the last one's
-/// padding, so the kernel needs the pitch as well.
+/// It is an argument for `In` and `Out`, with all rows and their padding. The kernel needs the pitch as another argument.
+///
+/// ```
+/// use gpu_gemm::{Device, Region};
+///
+/// let device = Device::best().device;
+/// let mut image = device.pitched::<f32>(3, 2)?;
+/// image.write(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let mut column = [0.0; 2];
+/// image.read_region(Region { origin: [1, 0, 0], extent: [1, 2, 1] }, &mut column)?;
+/// assert_eq!(column, [2.0, 5.0]);
+/// assert!(image.pitch() >= 3 * size_of::<f32>());
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Pitched<T> {
     buffer: Buffer<T>,
@@ -31,17 +42,17 @@ pub struct Pitched<T> {
     pitch: usize,
 }
 
-/// A part of an array: `extent` elements along x, y and z, from `origin` on.
+/// A part of an array: `extent` elements in x, y and z, from `origin` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its first element.
+    /// The first element.
     pub origin: [usize; 3],
-    /// Elements of a row, rows of a slice, slices.
+    /// Elements of a row, rows of a slice, and slices.
     pub extent: [usize; 3],
 }
 
 impl Device {
-    /// An array of zeros with `width` elements a row and `height` rows.
+    /// An array of zeros with `height` rows of `width` elements.
     ///
     /// # Errors
     /// As [`Device::pitched_3d`].
@@ -49,11 +60,10 @@ impl Device {
         self.pitched_3d(width, height, 1)
     }
 
-    /// An array of zeros with `width` elements a row, `height` rows a slice and `depth` slices.
+    /// An array of zeros with `depth` slices of `height` rows of `width` elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a size of zero, or of more bytes than can be addressed; [`Error::OutOfMemory`],
-    /// naming the bytes needed and free.
+    /// [`Error::Argument`] for a size of zero, and for more bytes than can be addressed; [`Error::OutOfMemory`].
     pub fn pitched_3d<T: Pod>(
         &self,
         width: usize,
@@ -73,7 +83,7 @@ impl Device {
                 return Err(Error::argument(name, value, "must be at least 1"));
             }
         }
-        // A pitch is below twice the row and some.
+        // A pitch is less than twice a row, for rows that are not short.
         let most = isize::MAX as u128 / 4;
         let bytes =
             size.iter().fold(size_of::<T>() as u128, |n, &size| n.saturating_mul(size as u128));
@@ -115,7 +125,7 @@ impl<T: Pod> Pitched<T> {
         self.size[1]
     }
 
-    /// Slices; 1 in two dimensions.
+    /// Slices. 1 in two dimensions.
     pub fn depth(&self) -> usize {
         self.size[2]
     }
@@ -130,26 +140,25 @@ impl<T: Pod> Pitched<T> {
         self.pitch * self.height()
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn device(&self) -> &Device {
         self.buffer.device()
     }
 
-    /// All of it.
+    /// The region of all elements.
     pub fn region(&self) -> Region {
         Region { origin: [0; 3], extent: self.size }
     }
 
-    /// Copies dense `values` to all of it, row after row, after all work on the device.
+    /// Copies dense `values` to all of it, row by row. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of values: nothing is written; [`Error::Interrupted`]; those of
-    /// kernels launched before.
+    /// [`Error::Argument`] for another number of values: nothing is written. [`Error::Interrupted`]; errors of kernels launched before.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.write_region(self.region(), values)
     }
 
-    /// Copies all of it to dense `values`, row after row, after all work on the device.
+    /// Copies all of it to dense `values`, row by row. Waits for all work on the device.
     ///
     /// # Errors
     /// As [`Pitched::write`].
@@ -157,10 +166,10 @@ impl<T: Pod> Pitched<T> {
         self.read_region(self.region(), values)
     }
 
-    /// All its elements without the padding, after all work on the device.
+    /// A copy of all elements, without the padding. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; those of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = memory::filled(T::zeroed(), self.size.iter().product())?;
         self.read(&mut values)?;
@@ -170,12 +179,12 @@ impl<T: Pod> Pitched<T> {
     /// Copies dense `values` to a part of it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a region that reaches outside, and for another number of values than it has:
-    /// nothing is written; then as [`Pitched::write`].
+    /// [`Error::Argument`] for a region beyond the array, and for another number of values than the region has: nothing is written. As
+    /// [`Pitched::write`].
     pub fn write_region(&mut self, region: Region, values: &[T]) -> Result<()> {
         let to = self.rows(&region, "region")?;
         let from = dense(&region, values.as_ptr(), values.len())?;
-        // SAFETY: as many values as the region has, which is inside this array, and both are borrowed.
+        // SAFETY: the region is inside this array, there is a value for each of its elements, and both are borrowed.
         unsafe { self.copy((Place::Host, from), (Place::Device, to), region.extent) }
     }
 
@@ -190,11 +199,11 @@ impl<T: Pod> Pitched<T> {
         unsafe { self.copy((Place::Device, from), (Place::Host, to), region.extent) }
     }
 
-    /// Copies rows to all of it that lie `pitch` bytes apart in `values`: what CUDA's `cudaMemcpy2D` does.
+    /// Copies rows of `values`, `pitch` bytes apart, to all of it, as CUDA's `cudaMemcpy2D` does.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a pitch that is smaller than a row or no whole number of elements, and for fewer
-    /// values than that takes: nothing is written; then as [`Pitched::write`].
+    /// [`Error::Argument`] for a pitch that is shorter than a row or no whole number of elements, and for too few values: nothing is
+    /// written. As [`Pitched::write`].
     pub fn write_pitched(&mut self, values: &[T], pitch: usize) -> Result<()> {
         let from = self.host_rows(values.as_ptr(), values.len(), pitch)?;
         let to = self.rows(&self.region(), "region")?;
@@ -202,7 +211,7 @@ impl<T: Pod> Pitched<T> {
         unsafe { self.copy((Place::Host, from), (Place::Device, to), self.size) }
     }
 
-    /// Copies all of it to rows that lie `pitch` bytes apart in `values`. What is between them stays.
+    /// Copies all of it to rows in `values`, `pitch` bytes apart. Elements between the rows do not change.
     ///
     /// # Errors
     /// As [`Pitched::write_pitched`].
@@ -216,8 +225,7 @@ impl<T: Pod> Pitched<T> {
     /// Copies a part of `source`, on the same device, to the elements from `origin` on.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a part that reaches outside either, and for another device: nothing is written; then
-    /// as [`Pitched::write`].
+    /// [`Error::Argument`] for a part beyond either array, and for another device: nothing is written. As [`Pitched::write`].
     pub fn copy_from(
         &mut self,
         origin: [usize; 3],
@@ -230,19 +238,19 @@ impl<T: Pod> Pitched<T> {
         }
         let from = source.rows(&region, "region")?;
         let to = self.rows(&Region { origin, extent: region.extent }, "target region")?;
-        // SAFETY: both are inside their arrays, which are two, and one device's.
+        // SAFETY: both parts are inside their arrays. These are two arrays of one device.
         unsafe { self.copy((Place::Device, from), (Place::Device, to), region.extent) }
     }
 
-    /// Sets every byte, also between the rows: with 0xff, every float becomes NaN.
+    /// Sets every byte, of the padding, too. With 0xff every float becomes NaN.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; those of kernels launched before.
+    /// [`Error::Interrupted`]; errors of kernels launched before.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
         self.buffer.fill_bytes(byte)
     }
 
-    /// Where the rows of a part of it are on its device.
+    /// The rows of a part of it, in the device's memory.
     fn rows(&self, region: &Region, name: &str) -> Result<Rows> {
         let Region { origin, extent } = *region;
         for axis in 0..3 {
@@ -260,7 +268,7 @@ impl<T: Pod> Pitched<T> {
         Ok(Rows { start, pitch: self.pitch, slice_rows: self.height() })
     }
 
-    /// Where rows of this array's size are in the host's memory, `pitch` bytes apart.
+    /// The rows of all of it in host memory, `pitch` bytes apart.
     fn host_rows(&self, values: *const T, len: usize, pitch: usize) -> Result<Rows> {
         let (element, [width, height, depth]) = (size_of::<T>(), self.size);
         let row = width * element;
@@ -280,10 +288,10 @@ impl<T: Pod> Pitched<T> {
         Ok(Rows { start: values as u64, pitch, slice_rows: height })
     }
 
-    /// Copies `extent` elements along x, y and z.
+    /// Copies `width x height x depth` elements.
     ///
     /// # Safety
-    /// 1. All rows are valid where they are said to be, and the two do not overlap.
+    /// 1. All rows are valid in the memory that is named, and the two boxes do not overlap.
     unsafe fn copy(
         &self,
         (from_place, from): (Place, Rows),
@@ -297,7 +305,7 @@ impl<T: Pod> Pitched<T> {
         }
         match &*self.device().0 {
             Kind::Cpu(_) => {
-                let _ = (from_place, to_place); // All of it is memory of this process.
+                let _ = (from_place, to_place); // Both are memory of this process.
                 for slice in 0..depth {
                     crate::check_interrupt()?;
                     for row in 0..height {
@@ -318,7 +326,7 @@ impl<T: Pod> Pitched<T> {
     }
 }
 
-/// Where the rows of a region are in dense memory of the host's.
+/// The rows of a region in dense host memory.
 fn dense<T>(region: &Region, values: *const T, len: usize) -> Result<Rows> {
     let [width, height, depth] = region.extent;
     // The region is inside an array, so this does not overflow.

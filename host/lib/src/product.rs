@@ -1,4 +1,4 @@
-//! A lesson's product, `C = A B`, launched on any device at any size.
+//! `C = A B` by a given kernel, for f32 and dense row-major matrices: the products of the course.
 
 use gpu::registry::{self, Entry, Product};
 use simt::{LaunchConfig, Limits};
@@ -13,10 +13,10 @@ use crate::{
     stream::Stream,
 };
 
-/// The product's kernel of that name.
+/// Finds the kernel of a product by its name.
 ///
 /// # Errors
-/// [`Error::Argument`], with the names that there are.
+/// [`Error::Argument`] for an unknown name. It lists the known ones.
 pub fn find(name: &str) -> Result<&'static Entry> {
     let mut known = registry::products().map(|(entry, _)| entry);
     known.find(|entry| entry.name() == name).ok_or_else(|| {
@@ -26,11 +26,23 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// `C = A B`. An empty C launches nothing; with `k = 0` C becomes zero.
+/// Launches `C = A B`. If C is empty nothing is launched. With `k = 0` C becomes zero.
+///
+/// ```
+/// use gpu_gemm::{Device, Matrix, product};
+///
+/// let device = Device::best().device;
+/// let a = Matrix::from_row_major(&device, 2, 2, &[1.0, 2.0, 3.0, 4.0])?;
+/// let b = Matrix::from_row_major(&device, 2, 2, &[0.0, 1.0, 1.0, 0.0])?;
+/// let mut c = Matrix::zeros(&device, 2, 2)?;
+/// product::multiply(&device.stream()?, product::find("tiled16")?, &a, &b, &mut c)?;
+/// assert_eq!(c.to_row_major()?, [2.0, 1.0, 4.0, 3.0]);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 ///
 /// # Errors
-/// [`Error::Argument`] for matrices that do not fit together, or that are not dense and row-major, which
-/// is all that the lessons' kernels take; then as [`Stream::launch`].
+/// [`Error::Argument`] for matrices whose sizes do not fit together, and for those that are not dense and row-major; as
+/// [`Stream::launch`].
 pub fn multiply(
     stream: &Stream,
     entry: &'static Entry,
@@ -43,7 +55,7 @@ pub fn multiply(
     multiply_views(stream, entry, shape, a, b, c)
 }
 
-/// The sizes of a product of these matrices.
+/// The shape of a product of these matrices.
 ///
 /// # Errors
 /// [`Error::Argument`], as [`multiply`].
@@ -56,7 +68,7 @@ pub fn shape_of(
     dense_shape(entry.name(), a, b, c)
 }
 
-/// The same for a product that errors call `who`.
+/// As [`shape_of`], for a product that errors call `who`.
 ///
 /// # Errors
 /// [`Error::Argument`], as [`multiply`].
@@ -81,12 +93,12 @@ pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>)
     Shape::new(a.rows() as u64, b.cols() as u64, a.cols() as u64)
 }
 
-/// `C = A B` on parts of buffers, each dense and row-major.
+/// Launches `C = A B` for parts of buffers, each dense and row-major.
 ///
-/// A launch has at most 65535 rows of blocks. A taller product takes as many launches as it needs.
+/// A launch has at most 65535 rows of blocks. A taller product takes several launches.
 ///
 /// # Errors
-/// [`Error::Argument`] for a view of another length than the shape asks for; then as [`Stream::launch`].
+/// [`Error::Argument`] for a view whose length is not that of the shape; as [`Stream::launch`].
 pub fn multiply_views(
     stream: &Stream,
     entry: &'static Entry,
@@ -100,24 +112,25 @@ pub fn multiply_views(
     execute::dense::<f32, f32>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel that takes dense row-major matrices of f32 as views.
+/// The product of a kernel that takes f32 as `In` and `Out`.
 fn of_views(entry: &'static Entry) -> Result<&'static Product> {
     let product = entry.product.as_ref().filter(|product| product.is_of_f32_views());
     product.ok_or_else(|| Error::argument("kernel", entry.name(), "must compute a product"))
 }
 
-/// One launch of a product: some rows of A and C.
+/// A launch of a product. It computes some rows of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The first of the rows.
+    /// The first row.
     pub first_row: usize,
-    /// The part's sizes: only m differs from the whole's.
+    /// The shape of the part. Only m differs from that of the product.
     pub shape: Shape,
-    /// Blocks and threads.
+    /// Grid and block.
     pub config: LaunchConfig,
 }
 
-/// The launches of a product under these limits: several where a grid has not enough rows of blocks. None for an empty C.
+/// The launches of a product under these limits. There are several if the grid of one would have too many rows of blocks, and none if C is
+/// empty.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product.

@@ -1,13 +1,13 @@
 //! Boxes of bytes in rows, for copies.
 
-/// The memory that rows are in.
+/// The memory of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Host,
     Device,
 }
 
-/// Where the rows of a box of bytes are.
+/// The rows of a box of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     /// The first byte's address.

@@ -4,11 +4,20 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
-/// beside them, can be added up in 64 bits.
+/// The most elements of a matrix: an exbibyte of f32. With this limit the bytes of all three matrices, and the memory of verification,
+/// add up without overflow in 64 bits.
 const MOST_ELEMENTS: u128 = 1 << 58;
 
 /// The three sizes of a product: A is `m x k`, B is `k x n`, C is `m x n`.
+///
+/// ```
+/// use gpu_gemm::Shape;
+///
+/// let shape = Shape::new(2, 4, 3)?;
+/// assert_eq!((shape.m(), shape.n(), shape.k()), (2, 4, 3));
+/// assert_eq!([shape.a_len(), shape.b_len(), shape.c_len()], [6, 12, 8]);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(crate) m: u32,
@@ -17,10 +26,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Checks the sizes: each below 2^32, and each matrix small enough to be addressed.
+    /// The shape with these sizes. Each is below 2^32, and each matrix has at most 2^58 elements.
     ///
     /// # Errors
-    /// [`Error::Argument`], naming the size or the matrix, its value and the limit.
+    /// [`Error::Argument`] for a size or a matrix beyond that.
     pub fn new(m: u64, n: u64, k: u64) -> Result<Self> {
         let size = |name: &str, value: u64| {
             let limit = || format!("must be a whole number from 0 to {}", u32::MAX);
@@ -71,7 +80,7 @@ impl Shape {
     /// Checks that dense matrices A, B and C have these numbers of elements.
     ///
     /// # Errors
-    /// [`Error::Argument`], naming the length that differs.
+    /// [`Error::Argument`] for a length that differs.
     pub(crate) fn check_lens(self, [a, b, c]: [usize; 3]) -> Result<()> {
         for (name, len, rule, needed) in [
             ("a", a, "m * k", self.a_len()),
@@ -86,28 +95,28 @@ impl Shape {
         Ok(())
     }
 
-    /// The same with another k.
+    /// The shape with another k.
     pub(crate) fn with_k(self, k: u32) -> Self {
         Shape { k, ..self }
     }
 
-    /// That of `B^T A^T = C^T`.
+    /// The shape of `C^T = B^T A^T`.
     pub(crate) fn transposed(self) -> Self {
         Shape { m: self.n, n: self.m, k: self.k }
     }
 
-    /// Bytes of A, B and C of f32 together.
+    /// Bytes of A, B and C together, for f32.
     pub fn bytes(&self) -> u64 {
         self.bytes_of::<f32, f32>()
     }
 
-    /// Bytes of A and B of `T`, and of C of `O`, together.
+    /// Bytes of A, B and C together, for A and B of `T` and C of `O`.
     pub fn bytes_of<T, O>(&self) -> u64 {
         let operands = size_of::<T>() * (self.a_len() + self.b_len());
         (operands + size_of::<O>() * self.c_len()) as u64
     }
 
-    /// Floating-point operations of the product: a multiplication and an addition for each of m n k.
+    /// Floating-point operations of the product: `2 m n k`.
     pub fn flop(&self) -> f64 {
         2.0 * f64::from(self.m) * f64::from(self.n) * f64::from(self.k)
     }

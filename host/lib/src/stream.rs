@@ -1,4 +1,4 @@
-//! Streams: queues of work on a device, and moments in them.
+//! Streams and events.
 
 mod kept;
 
@@ -18,9 +18,25 @@ use crate::{
 #[cfg(feature = "cuda")]
 use crate::{cuda, device::Kind, error::Error};
 
-/// A queue of work on a device: launches on it run one after another.
+/// A queue of work on a device. Work on one stream runs in order.
 ///
-/// On the CPU device a launch has ended when it returns.
+/// On a GPU a launch returns at once. On the CPU device it has ended when it returns. Where two streams use a buffer, and one of them
+/// writes it, the later work waits on the device for the earlier.
+///
+/// ```
+/// use gpu_gemm::{Device, Gemm, Matrix};
+///
+/// let device = Device::best().device;
+/// let stream = device.stream()?;
+/// let a = Matrix::<f32>::zeros(&device, 64, 64)?;
+/// let mut c = Matrix::zeros(&device, 64, 64)?;
+///
+/// let start = stream.record()?;
+/// Gemm::new().launch(&stream, a.view(), a.view(), c.view_mut())?;
+/// let end = stream.record()?;
+/// println!("the product took {:?}", end.since(&start)?);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
@@ -29,7 +45,7 @@ pub struct Stream {
     cuda: Option<Arc<cuda::Stream>>,
 }
 
-/// A moment in a stream.
+/// A point in a stream: it is reached when all work before it has ended.
 #[derive(Debug)]
 pub struct Event(Moment);
 
@@ -70,19 +86,18 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// The device that it belongs to.
+    /// The stream's device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The driver's handle, a `CUstream`, for libraries of NVIDIA's that are to run in this stream's order. `None` for the CPU. It is
-    /// valid while this stream lives.
+    /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
         self.cuda.as_ref().map(|stream| stream.raw().cast())
     }
 
-    /// The driver's stream, of a GPU.
+    /// The driver's stream. `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda(&self) -> Option<&Arc<cuda::Stream>> {
         self.cuda.as_ref()
@@ -150,10 +165,10 @@ impl Stream {
         self.kept.known_counter()
     }
 
-    /// Waits until all work on it has ended.
+    /// Waits until all work on the stream has ended.
     ///
     /// # Errors
-    /// Those of the kernels launched on it: a fault on a GPU is seen here at the earliest.
+    /// Those of the kernels: a call that waits is the first to see a fault on a GPU.
     pub fn synchronize(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
@@ -162,7 +177,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Marks the moment when all work before it has ended.
+    /// Records an event after all work that was queued before.
     ///
     /// # Errors
     /// Those of the driver.
@@ -183,7 +198,7 @@ impl Event {
         Event(Moment::Cuda(event))
     }
 
-    /// The driver's event, of a GPU.
+    /// The driver's event. `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda(&self) -> Option<&cuda::Event> {
         match &self.0 {
@@ -192,7 +207,7 @@ impl Event {
         }
     }
 
-    /// Waits until it has come.
+    /// Waits until the event is reached.
     ///
     /// # Errors
     /// Those of kernels launched before.
@@ -204,10 +219,10 @@ impl Event {
         }
     }
 
-    /// Time from `start` to this event, after waiting for both.
+    /// The time from `start` to this event, on the device's clock. Waits for both.
     ///
     /// # Errors
-    /// Those of kernels launched before.
+    /// [`Error::Argument`](crate::Error::Argument) for an event of another kind of device; errors of kernels launched before.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&start.0, &self.0) {
             (Moment::Host(start), Moment::Host(end)) => Ok(end.saturating_duration_since(*start)),

@@ -1,4 +1,4 @@
-//! Symbols: variables of kernels, written and read by the host.
+//! Symbols: variables of kernels that the host reads and writes.
 
 use simt::{Element, device::GlobalPointer, symbol};
 
@@ -11,17 +11,27 @@ use crate::{
     memory,
 };
 
-/// A variable of a kernel crate on a device, made by [`simt::global`] or [`simt::constant`].
+/// A variable of a kernel crate on a device. The macros [`simt::global`] and [`simt::constant`] declare one.
 ///
-/// Each [`Device`] of a GPU has variables of its own, those of the PTX that it has loaded; the CPU has one set a
-/// process, whatever handle it is seen through. There the host's accesses wait until no launch runs.
+/// Each [`Device`] handle of a GPU has its own variables, in the PTX that it has loaded. The CPU device has one set for the process. There
+/// the host's accesses wait until no launch runs.
+///
+/// ```
+/// use gpu_gemm::{Device, gpu::lessons::memories::COEFFICIENTS};
+///
+/// let variable = Device::best().device.symbol(&COEFFICIENTS)?;
+/// let values = variable.read()?;
+/// variable.write(&values)?;
+/// assert_eq!(variable.bytes(), values.len() * size_of::<f32>());
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Symbol<S: 'static> {
     symbol: &'static S,
     place: Place,
 }
 
-/// A pointer variable of a kernel crate on a device, made by [`simt::global_pointer`].
+/// A pointer variable of a kernel crate on a device. The macro [`simt::global_pointer`] declares one.
 #[derive(Debug)]
 pub struct PointerSymbol<T: 'static> {
     symbol: &'static GlobalPointer<T>,
@@ -29,7 +39,7 @@ pub struct PointerSymbol<T: 'static> {
     place: Place,
 }
 
-/// Where a variable is.
+/// The memory of a variable.
 #[derive(Debug)]
 enum Place {
     Host {
@@ -59,18 +69,18 @@ impl Place {
 }
 
 impl Device {
-    /// The variable of a kernel crate: `device.symbol(&COEFFICIENTS)`.
+    /// A variable of a kernel crate on this device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a variable that the device's PTX does not have, or has in another size;
-    /// [`Error::Ptx`] where the driver refuses the PTX.
+    /// [`Error::Argument`] if the device's PTX does not have the variable, or has it with another size; [`Error::Ptx`] if the driver
+    /// refuses the PTX.
     pub fn symbol<S: simt::Symbol<Element: Pod>>(&self, symbol: &'static S) -> Result<Symbol<S>> {
         let bytes = symbol.len() * size_of::<S::Element>();
         let place = self.place(symbol.name(), symbol.place() as u64, bytes, bytes)?;
         Ok(Symbol { symbol, place })
     }
 
-    /// The pointer variable of a kernel crate.
+    /// A pointer variable of a kernel crate on this device.
     ///
     /// # Errors
     /// As [`Device::symbol`].
@@ -79,13 +89,13 @@ impl Device {
         symbol: &'static GlobalPointer<T>,
     ) -> Result<PointerSymbol<T>> {
         let (address, bytes) = (symbol.place() as u64, size_of::<(*mut T, usize)>());
-        // Its name in the PTX.
+        // The name in the PTX.
         let name = format!("pointer${}", symbol.name());
         let place = self.place(&name, address, bytes, size_of::<u64>())?;
         Ok(PointerSymbol { symbol, device: self.clone(), place })
     }
 
-    /// Where a variable is that has `bytes` in this process and `on_gpu` on a GPU.
+    /// The memory of a variable. It has `bytes` bytes in this process, and `on_gpu` on a GPU.
     fn place(&self, name: &str, address: u64, bytes: usize, on_gpu: usize) -> Result<Place> {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -107,21 +117,20 @@ impl Device {
 }
 
 impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
-    /// Its address on the device: what CUDA's `cudaGetSymbolAddress` gives.
+    /// The device address, as from CUDA's `cudaGetSymbolAddress`.
     pub fn address(&self) -> u64 {
         self.place.address()
     }
 
-    /// Its size in bytes: what CUDA's `cudaGetSymbolSize` gives.
+    /// The size in bytes, as from CUDA's `cudaGetSymbolSize`.
     pub fn bytes(&self) -> usize {
         self.place.bytes()
     }
 
-    /// Writes all of it, after all work on the device.
+    /// Writes all elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of elements than the variable has: nothing is written; those of
-    /// kernels launched before.
+    /// [`Error::Argument`] for another number of elements than the variable has: nothing is written. Errors of kernels launched before.
     pub fn write(&self, values: &[S::Element]) -> Result<()> {
         let (name, len) = (self.symbol.name(), self.symbol.len());
         if values.len() != len {
@@ -138,10 +147,10 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
         }
     }
 
-    /// All its elements, after all work on the device.
+    /// A copy of all elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// Those of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; errors of kernels launched before.
     pub fn read(&self) -> Result<Vec<S::Element>> {
         let mut values = memory::filled(bytemuck::Zeroable::zeroed(), self.symbol.len())?;
         match &self.place {
@@ -154,24 +163,24 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
 }
 
 impl<T: Pod> PointerSymbol<T> {
-    /// Its own address on the device, not the one that it holds.
+    /// The device address of the variable itself.
     pub fn address(&self) -> u64 {
         self.place.address()
     }
 
-    /// Its size in bytes. On the CPU it holds the buffer's length as well.
+    /// The size in bytes. On the CPU device the variable holds the buffer's length, too.
     pub fn bytes(&self) -> usize {
         self.place.bytes()
     }
 
-    /// Makes it point to a buffer, after all work on the device.
+    /// Makes the variable point to a buffer. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a buffer on another device: nothing is written; those of kernels launched before.
+    /// [`Error::Argument`] for a buffer on another device: nothing is written. Errors of kernels launched before.
     ///
     /// # Safety
-    /// 1. The buffer is there, and nobody else uses it, as long as kernels use the variable.
-    /// 2. No other part of the program launches kernels that use the variable and counts on what it pointed to.
+    /// 1. The buffer exists, and nobody else uses it, while kernels use the variable.
+    /// 2. No other part of the program launches kernels that use the variable and needs the buffer that it pointed to.
     pub unsafe fn point_to(&self, buffer: &mut Buffer<T>) -> Result<()> {
         if *buffer.device() != self.device {
             let limit = format!("{} is on {}", self.symbol.name(), self.device.name());
@@ -180,7 +189,7 @@ impl<T: Pod> PointerSymbol<T> {
         let address = buffer.address();
         match &self.place {
             Place::Host { .. } => {
-                // SAFETY: the buffer's elements, which the caller keeps.
+                // SAFETY: the address is of the buffer's elements, which the caller keeps.
                 unsafe { self.symbol.point_to(address as *mut T, buffer.len()) };
                 Ok(())
             }

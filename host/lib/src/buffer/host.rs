@@ -1,9 +1,9 @@
-//! Elements where they are in this machine's memory, which is on the CPU device.
+//! Elements as slices: on the CPU device buffers are in host memory.
 
 use super::{Buffer, BufferView, BufferViewMut, Pod, Storage};
 
 impl<T: Pod> Buffer<T> {
-    /// Its elements; `None` on a GPU.
+    /// The elements without a copy. `None` on a GPU.
     pub fn as_slice(&self) -> Option<&[T]> {
         match &self.storage {
             Storage::Host(memory) => Some(bytemuck::cast_slice(memory.bytes())),
@@ -12,7 +12,7 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// The same, to be written.
+    /// As [`as_slice`](Self::as_slice), for writing.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         match &mut self.storage {
             Storage::Host(memory) => Some(bytemuck::cast_slice_mut(memory.bytes_mut())),
@@ -23,14 +23,14 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<'a, T: Pod> BufferView<'a, T> {
-    /// Its elements; `None` on a GPU.
+    /// The elements without a copy. `None` on a GPU.
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.buffer.as_slice().map(|all| &all[self.start..self.start + self.len])
     }
 }
 
 impl<T: Pod> BufferViewMut<'_, T> {
-    /// Its elements, to be written; `None` on a GPU.
+    /// The elements without a copy, for writing. `None` on a GPU.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         self.buffer.as_mut_slice().map(|all| &mut all[self.start..self.start + self.len])
     }

@@ -1,4 +1,4 @@
-//! Buffers in the order of streams: the address of elements for work on a stream, which waits for other streams.
+//! Addresses of buffers for work on a stream. The work waits for other streams that use the buffer.
 
 #[cfg(feature = "cuda")]
 use super::Storage;
@@ -6,9 +6,9 @@ use super::{Buffer, BufferView, BufferViewMut, Pod, Written};
 use crate::{error::Result, stream::Stream};
 
 impl<T: Pod> Buffer<T> {
-    /// What is queued on `stream` from now on reads it, after what other streams write.
+    /// Lets what is queued on `stream` from now on wait for other streams that write this buffer.
     fn read_on(&self, stream: &Stream) -> Result<()> {
-        let _ = stream; // on the CPU device all has ended
+        let _ = stream; // on the CPU device all work has ended
         #[cfg(feature = "cuda")]
         if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
             memory.uses().read_by(stream)?;
@@ -16,7 +16,7 @@ impl<T: Pod> Buffer<T> {
         Ok(())
     }
 
-    /// What is queued on `stream` from now on writes it, after what other streams do with it.
+    /// Lets what is queued on `stream` from now on wait for other streams that read or write this buffer.
     fn written_on(&self, stream: &Stream) -> Result<()> {
         let _ = stream;
         #[cfg(feature = "cuda")]
@@ -28,10 +28,11 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T: Pod> BufferView<'_, T> {
-    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
+    /// The address of the first element, for reads that another library queues on `stream`. They wait on the device for other streams
+    /// that write the buffer.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`](crate::Error::Driver).
     pub fn address_on(&self, stream: &Stream) -> Result<*const T> {
         self.buffer.read_on(stream)?;
         Ok(self.address())
@@ -39,10 +40,11 @@ impl<T: Pod> BufferView<'_, T> {
 }
 
 impl<T: Pod> BufferViewMut<'_, T> {
-    /// The address of its first element, for work that another library queues on `stream`. Other streams' is waited for.
+    /// The address of the first element, for writes that another library queues on `stream`. They wait on the device for other streams
+    /// that use the buffer.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`Error::Driver`](crate::Error::Driver).
     pub fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
         self.buffer.written_on(stream)?;
         Ok(self.address())
@@ -50,7 +52,7 @@ impl<T: Pod> BufferViewMut<'_, T> {
 }
 
 impl<T: Pod> Written<'_, T> {
-    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
+    /// As [`BufferViewMut::address_on`].
     pub(crate) fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
         self.buffer.written_on(stream)?;
         Ok((self.buffer.address() as *mut T).wrapping_add(self.start))

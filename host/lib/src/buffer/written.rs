@@ -1,14 +1,15 @@
-//! What launches write: elements of a buffer, and not those between them.
+//! Elements that kernels write, with gaps between them.
 
 use std::marker::PhantomData;
 
 use super::{Buffer, BufferView, BufferViewMut, Pod, check_part};
 use crate::{device::Device, error::Result};
 
-/// Elements that launches write, the first and the last of `len`; those between them may be another's, as the left and
-/// the right half of a row-major matrix take turns in memory. So the buffer itself is borrowed to be read, several may
-/// have it, and nobody takes the range as a whole, in this machine's memory either: kernels alone write here, and they
-/// keep to their elements.
+/// A range of a buffer of which kernels write some elements.
+///
+/// The elements between them may belong to another `Written`: the rows of the left and of the right half of a row-major matrix alternate
+/// in memory. So this borrows the buffer shared, and several can exist at once. Nobody takes the range as one slice, not even on the
+/// CPU device. Only kernels write here, and a kernel writes its own elements alone.
 #[derive(Debug)]
 pub struct Written<'a, T> {
     pub(super) buffer: &'a Buffer<T>,
@@ -39,26 +40,26 @@ impl<'a, T: Pod> Written<'a, T> {
         Ok(Written { start: self.start + start, len, ..self })
     }
 
-    /// As many from the first on, or all.
+    /// At most its first `len` elements.
     pub(crate) fn shortened(self, len: usize) -> Self {
         Written { len: self.len.min(len), ..self }
     }
 
-    /// The same, for a while.
+    /// The same range, with a shorter borrow.
     pub(crate) fn reborrow(&mut self) -> Written<'_, T> {
         let Written { buffer, start, len, elements } = *self;
         Written { buffer, start, len, elements }
     }
 
-    /// The same, to be read; again by kernels alone.
+    /// The same range, for kernels to read.
     pub(crate) fn as_view(&self) -> BufferView<'_, T> {
         BufferView { buffer: self.buffer, start: self.start, len: self.len }
     }
 
-    /// The same, twice.
+    /// The same range twice.
     ///
     /// # Safety
-    /// 1. No element is written through one of them that is read or written through the other.
+    /// 1. No element is written through one of the two and read or written through the other.
     pub(crate) unsafe fn twice(self) -> [Self; 2] {
         let Written { buffer, start, len, elements } = self;
         [(); 2].map(|()| Written { buffer, start, len, elements })

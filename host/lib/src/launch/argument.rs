@@ -1,4 +1,4 @@
-//! Typed arguments of a launch.
+//! Arguments of a launch, with their types.
 
 use simt::{
     Record,
@@ -12,20 +12,20 @@ use crate::{
     stream::Stream,
 };
 
-/// Something that can be passed for a kernel's parameter of type `P`.
+/// A value that can be passed for a kernel's parameter of type `P`. [`Stream::launch`] lists them.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
     note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"
 )]
 pub trait Argument<P> {
-    /// The parameter.
+    /// The parameter's value.
     ///
     /// # Safety
-    /// 1. What this gives is used while what `self` borrows is borrowed, or by work that was launched meanwhile.
+    /// 1. The result is used while the borrow of `self` lasts, or by work that was launched during it.
     #[doc(hidden)]
     unsafe fn bind(self, stream: &Stream, name: &str) -> Result<P, Unbound>;
 
-    /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for [`Half`]s.
+    /// The value of the kernel's constant `half` that follows from the argument's type. `None`: none does.
     #[doc(hidden)]
     fn half(&self) -> Option<&'static str> {
         None
@@ -123,10 +123,10 @@ whole_buffers! {
 
 /// A tuple of [`Argument`]s for a kernel whose parameters are the tuple `P`.
 pub trait Arguments<P> {
-    /// The parameters.
+    /// The parameters' values.
     ///
     /// # Safety
-    /// That of [`Argument::bind`], of each.
+    /// As [`Argument::bind`].
     #[doc(hidden)]
     unsafe fn bind(
         self,
@@ -134,7 +134,7 @@ pub trait Arguments<P> {
         names: &mut dyn Iterator<Item = &'static str>,
     ) -> Result<P, Unbound>;
 
-    /// Of each what [`Argument::half`] says.
+    /// [`Argument::half`] of each.
     #[doc(hidden)]
     fn halves(&self) -> Vec<Option<&'static str>>;
 }

@@ -1,4 +1,4 @@
-//! How a launch is carried out: by the driver, or on the CPU.
+//! The two backends of a launch: the driver, and the CPU device.
 
 use simt::LaunchConfig;
 #[cfg(feature = "cuda")]
@@ -30,7 +30,7 @@ impl Stream {
         if config.dynamic_shared > 0 {
             function.set_max_dynamic_shared(config.dynamic_shared)?;
         }
-        // A cluster that the kernel declares stands in its PTX.
+        // A cluster that the kernel declares is in its PTX.
         let cluster = if declaration.cluster.is_some() { [1; 3] } else { config.cluster };
         let config = LaunchConfig { cluster, ..*config };
         let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ impl Stream {
     }
 }
 
-/// How a launch on the CPU device is carried out.
+/// The options of a launch on the CPU device.
 pub(super) fn cpu_options(
     workers: Option<usize>,
     config: &LaunchConfig,

@@ -1,4 +1,4 @@
-//! Elements of 16 bits for kernels that take either kind: the constant that says which they are follows from the arguments.
+//! Kernels for either 16-bit type. The constant `half` says which one; it follows from the arguments.
 
 use std::any::TypeId;
 
@@ -14,7 +14,7 @@ use crate::{
     stream::Stream,
 };
 
-/// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.
+/// Implements [`Argument`] for buffers of bf16 and f16 where the parameter has elements of [`Half`].
 macro_rules! taken_for_halves {
     ($half:ident: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
@@ -62,7 +62,7 @@ macro_rules! taken_for_halves {
 
 taken_for_halves! { Bf16 F16 }
 
-/// The constants of a launch, with `half` as its arguments have it, of each what [`Argument::half`] says.
+/// The constants of a launch, with `half` from its arguments. `halves`: [`Argument::half`] of each argument.
 pub(super) fn with_half(
     declaration: &Declaration,
     constants: Constants,

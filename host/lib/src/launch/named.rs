@@ -1,4 +1,4 @@
-//! Launching a kernel of the registry: its arguments by name, their types compared with its parameters' when it is launched.
+//! Launches of kernels of the registry. Arguments have names, and their types are compared with the parameters' at the launch.
 
 use std::any::TypeId;
 
@@ -20,9 +20,9 @@ use crate::{
     stream::Stream,
 };
 
-/// Something that is passed for the parameter of a name.
+/// An argument with a name.
 pub(crate) trait Named {
-    /// What the kernel is given. The parameter is known as `name`; `rounds`: it is of boxes that are rounded to tf32.
+    /// The value for the kernel. Messages call the parameter `name`. `rounds`: TMA rounds the elements to tf32.
     fn bound(
         &mut self,
         stream: &Stream,
@@ -30,8 +30,7 @@ pub(crate) trait Named {
         rounds: bool,
     ) -> std::result::Result<Bound<'_>, Unbound>;
 
-    /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for
-    /// [`Half`]s.
+    /// As [`Argument::half`](super::Argument::half).
     fn half(&self) -> Option<&'static str> {
         None
     }
@@ -119,7 +118,7 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
 }
 
 impl Stream {
-    /// Arguments in the order of the parameters, and the configuration with the constants that follow from their types.
+    /// The arguments in the order of the parameters, and the configuration with the constants that follow from their types.
     ///
     /// # Errors
     /// As [`launch_named`](Self::launch_named).
@@ -146,8 +145,7 @@ impl Stream {
         Ok((config, bound))
     }
 
-    /// As [`launch`](Self::launch), of a kernel whose parameters go by name. An argument of another type than its parameter is an
-    /// error, and so is one that is missing, or is none of the kernel's.
+    /// As [`launch`](Self::launch), with arguments by name. An argument of a wrong type, with an unknown name, or missing is an error.
     ///
     /// # Errors
     /// As there.

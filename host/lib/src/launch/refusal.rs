@@ -4,13 +4,13 @@ use simt::{Declaration, LaunchConfig};
 
 use crate::error::Error;
 
-/// Why an argument cannot be passed.
+/// An argument cannot be passed.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Unbound {
-    /// It does not fit the launch.
+    /// It does not fit the launch. The text says why.
     Refused(String),
-    /// The driver does not let its stream wait for another.
+    /// The driver cannot let the stream wait for another.
     Failed(Error),
 }
 
@@ -29,12 +29,12 @@ impl From<Error> for Unbound {
     }
 }
 
-/// What the kernel of a launch is called.
+/// The name of the kernel of a launch: of its variant, if the constants say one.
 pub(super) fn called(declaration: &Declaration, config: &LaunchConfig) -> &'static str {
     config.constants.variant().unwrap_or(declaration.name)
 }
 
-/// The error of a launch with which something is wrong.
+/// The error of a launch that is refused.
 pub(super) fn refused(declaration: &Declaration, config: &LaunchConfig, what: String) -> Error {
     Error::Launch { kernel: called(declaration, config), what }
 }

@@ -1,4 +1,4 @@
-//! Matrices on a device: a buffer with a shape.
+//! Matrices on a device.
 
 mod slice;
 pub(crate) mod view;
@@ -12,19 +12,34 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Which elements of a matrix lie side by side.
+/// The order of a matrix's elements in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Those of a row: C's and Rust's order.
+    /// The elements of a row are contiguous: the order of C and Rust.
     RowMajor,
-    /// Those of a column: Fortran's and BLAS's order.
+    /// The elements of a column are contiguous: the order of Fortran and BLAS.
     ColMajor,
 }
 
-/// A matrix in the memory of a device.
+/// A matrix in the memory of a device: a buffer with a shape.
 ///
-/// Its rows (row-major) or columns (column-major) begin `leading_dimension` elements apart; what lies
-/// between the end of one and the start of the next is padding and belongs to nobody.
+/// `leading_dimension` is the number of elements from the start of one row to the start of the next (row-major), or of one column to
+/// the next (column-major). The elements between two rows or columns are padding, which nobody reads or writes.
+///
+/// ```
+/// use gpu_gemm::{Device, Layout, Matrix};
+///
+/// let device = Device::best().device;
+/// let a = Matrix::from_row_major(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(a.view().t().sub(1..3, 0..1)?.strides(), [1, 3]);
+///
+/// // Column-major, with columns of two elements that start four elements apart.
+/// let mut b = Matrix::with_layout(&device, 2, 3, Layout::ColMajor, 4)?;
+/// b.write_row_major(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(b.buffer().to_vec()?[..6], [1.0, 4.0, 0.0, 0.0, 2.0, 5.0]);
+/// assert_eq!(b.to_row_major()?, a.to_row_major()?);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Matrix<T> {
     rows: usize,
@@ -43,11 +58,11 @@ impl<T: Pod> Matrix<T> {
         Matrix::with_layout(device, rows, cols, Layout::RowMajor, cols)
     }
 
-    /// A matrix of zeros in that layout.
+    /// A matrix of zeros with a layout and a leading dimension, in elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a leading dimension shorter than a row (row-major) or column, or for a
-    /// matrix that cannot be addressed; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] for a leading dimension shorter than a row (row-major) or a column (column-major), and for a matrix that
+    /// cannot be addressed; [`Error::OutOfMemory`].
     pub fn with_layout(
         device: &Device,
         rows: usize,
@@ -73,17 +88,18 @@ impl<T: Pod> Matrix<T> {
     /// A dense row-major matrix with a copy of `values`.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there are not `rows * cols` values; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] if there are not `rows * cols` values; [`Error::OutOfMemory`].
     pub fn from_row_major(device: &Device, rows: usize, cols: usize, values: &[T]) -> Result<Self> {
         let mut matrix = Matrix::zeros(device, rows, cols)?;
         matrix.write_row_major(values)?;
         Ok(matrix)
     }
 
-    /// Copies `values`, row by row and dense, into the matrix, whatever its layout. Padding stays.
+    /// Copies `values`, dense and row-major, to the matrix, whatever its layout. Padding does not change. Waits for all work on the
+    /// device.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there are not `rows * cols` values; those of kernels launched before.
+    /// [`Error::Argument`] if there are not `rows * cols` values; errors of kernels launched before.
     pub fn write_row_major(&mut self, values: &[T]) -> Result<()> {
         if values.len() != self.rows * self.cols {
             let limit = format!("must be rows * cols = {}", self.rows * self.cols);
@@ -99,10 +115,10 @@ impl<T: Pod> Matrix<T> {
         self.buffer.write(0, &stored)
     }
 
-    /// Its elements, row by row and dense, whatever its layout.
+    /// A copy of the elements, dense and row-major, whatever the layout. Waits for all work on the device.
     ///
     /// # Errors
-    /// Those of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; errors of kernels launched before.
     pub fn to_row_major(&self) -> Result<Vec<T>> {
         let stored = self.buffer.to_vec()?;
         if self.is_dense_row_major() {
@@ -112,38 +128,38 @@ impl<T: Pod> Matrix<T> {
         Ok(places.map(|(row, col)| stored[self.offset(row, col)]).collect())
     }
 
-    /// Where element (row, col) lies in the buffer.
+    /// The index of element (row, col) in the buffer.
     fn offset(&self, row: usize, col: usize) -> usize {
         let [between_rows, between_cols] = self.strides();
         row * between_rows + col * between_cols
     }
 
-    /// Its rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Its columns.
+    /// The number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Which of its elements lie side by side.
+    /// The order of its elements.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Elements from the start of one row (row-major) or column to the start of the next.
+    /// Elements from the start of one row (row-major) or column (column-major) to the start of the next.
     pub fn leading_dimension(&self) -> usize {
         self.leading_dimension
     }
 
-    /// The device that it lies on.
+    /// The device whose memory it is in.
     pub fn device(&self) -> &Device {
         self.buffer.device()
     }
 
-    /// Is it row-major, without padding?
+    /// Whether it is row-major without padding.
     pub fn is_dense_row_major(&self) -> bool {
         self.layout == Layout::RowMajor && self.leading_dimension == self.cols
     }
@@ -153,19 +169,18 @@ impl<T: Pod> Matrix<T> {
         &self.buffer
     }
 
-    /// All of its memory, padding included, to be written.
+    /// All of its memory, padding included, for writing.
     pub fn buffer_mut(&mut self) -> BufferViewMut<'_, T> {
-        // Not the buffer itself, in whose place somebody could put a shorter one.
+        // A view: with `&mut Buffer` the caller could put a shorter buffer in its place.
         self.buffer.all_mut()
     }
 
-    /// All of it, to be read.
+    /// All of it, for reading.
     pub fn view(&self) -> MatrixView<'_, T> {
-        // The buffer was made for this shape.
         MatrixView::whole(self.buffer.all(), self.rows, self.cols, self.strides())
     }
 
-    /// All of it, to be written.
+    /// All of it, for writing.
     pub fn view_mut(&mut self) -> MatrixViewMut<'_, T> {
         let (rows, cols, strides) = (self.rows, self.cols, self.strides());
         MatrixViewMut::whole(self.buffer.all_mut(), rows, cols, strides)

@@ -1,4 +1,4 @@
-//! Matrices in this machine's memory, nobody's but the caller's.
+//! Matrices in host memory.
 
 use std::marker::PhantomData;
 
@@ -10,10 +10,23 @@ use crate::{
     matrix::{Layout, Matrix},
 };
 
-/// A matrix in this machine's memory, to be read: element (row, col) stands `row * strides[0] + col * strides[1]`
-/// elements after the first. What lies between its elements is not looked at.
+/// A matrix in host memory, for reading. Element (row, col) is `row * strides[0] + col * strides[1]` elements after the first. Memory
+/// between the elements is not accessed.
 ///
-/// With the features `nalgebra` and `ndarray` it is made of their matrices and views, without a copy.
+/// With the features `nalgebra` and `ndarray`, references to their matrices, and their views, convert into it by `TryFrom`. Nothing is
+/// copied.
+///
+/// ```
+/// use gpu_gemm::{Device, Matrix, SliceView};
+///
+/// let values = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let by_rows = SliceView::row_major(&values, 2, 3)?;
+/// let by_columns = SliceView::col_major(&values, 3, 2)?;
+/// let device = Device::best().device;
+/// let [a, b] = [Matrix::upload(&device, by_rows)?, Matrix::upload(&device, by_columns.t())?];
+/// assert_eq!(a.to_row_major()?, b.to_row_major()?);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SliceView<'a, T> {
     start: *const T,
@@ -23,7 +36,7 @@ pub struct SliceView<'a, T> {
     borrowed: PhantomData<&'a [T]>,
 }
 
-/// A matrix in this machine's memory, to be written: as [`SliceView`], and no two of its elements are one.
+/// A matrix in host memory, for writing. As [`SliceView`], and no two elements share memory.
 #[derive(Debug)]
 pub struct SliceViewMut<'a, T> {
     start: *mut T,
@@ -42,7 +55,7 @@ unsafe impl<T: Send> Send for SliceViewMut<'_, T> {}
 // SAFETY: a shared reference to it gives out shared borrows alone.
 unsafe impl<T: Sync> Sync for SliceViewMut<'_, T> {}
 
-// Not derived: a view of anything can be copied.
+// Not derived: `T` need not be `Copy`.
 impl<T> Clone for SliceView<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -51,18 +64,18 @@ impl<T> Clone for SliceView<'_, T> {
 impl<T> Copy for SliceView<'_, T> {}
 
 impl<'a, T> SliceView<'a, T> {
-    /// The matrix with these strides, in elements, that begins with the first of `data`. Strides may be any: with a
-    /// stride of 0 all rows or columns are one.
+    /// The `rows x cols` matrix that starts at the first of `data`. `strides`: elements from one row to the next, and from one column to
+    /// the next. Any are allowed; with a stride of 0 all rows, or all columns, are the same.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there are too few.
+    /// [`Error::Argument`] for too few elements.
     pub fn new(data: &'a [T], rows: usize, cols: usize, strides: [usize; 2]) -> Result<Self> {
         check_extent(data.len(), rows, cols, strides)?;
         // SAFETY: the slice has all of its elements, and is borrowed as long.
         unsafe { SliceView::from_raw(data.as_ptr(), rows, cols, strides) }
     }
 
-    /// A dense matrix, row by row.
+    /// A dense row-major matrix.
     ///
     /// # Errors
     /// As [`SliceView::new`].
@@ -70,7 +83,7 @@ impl<'a, T> SliceView<'a, T> {
         SliceView::new(data, rows, cols, [cols, 1])
     }
 
-    /// A dense matrix, column by column.
+    /// A dense column-major matrix.
     ///
     /// # Errors
     /// As [`SliceView::new`].
@@ -78,13 +91,13 @@ impl<'a, T> SliceView<'a, T> {
         SliceView::new(data, rows, cols, [1, rows])
     }
 
-    /// The matrix whose first element is at `start`.
+    /// The matrix whose first element is at `start`. Strides are in elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] for elements further apart than can be addressed.
+    /// [`Error::Argument`] for strides with which the elements cannot be addressed.
     ///
     /// # Safety
-    /// 1. Its elements are there, initialised, for as long as `'a`, and nobody writes them.
+    /// 1. The matrix's elements are valid and initialised during `'a`, and nobody writes them.
     pub unsafe fn from_raw(
         start: *const T,
         rows: usize,
@@ -95,7 +108,7 @@ impl<'a, T> SliceView<'a, T> {
         Ok(SliceView { start, rows, cols, strides, borrowed: PhantomData })
     }
 
-    /// Its transpose.
+    /// The transpose. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let [between_rows, between_cols] = self.strides;
@@ -109,17 +122,17 @@ impl<'a, T> SliceView<'a, T> {
 }
 
 impl<'a, T> SliceViewMut<'a, T> {
-    /// The matrix with these strides, in elements, that begins with the first of `data`.
+    /// As [`SliceView::new`], with strides such that no two elements share memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there are too few, or where two elements of the matrix would be one.
+    /// [`Error::Argument`] for too few elements, and for strides with which two elements might share memory.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize, strides: [usize; 2]) -> Result<Self> {
         check_extent(data.len(), rows, cols, strides)?;
         // SAFETY: the slice has all of its elements, and is borrowed as long.
         unsafe { SliceViewMut::from_raw(data.as_mut_ptr(), rows, cols, strides) }
     }
 
-    /// A dense matrix, row by row.
+    /// A dense row-major matrix.
     ///
     /// # Errors
     /// As [`SliceViewMut::new`].
@@ -127,7 +140,7 @@ impl<'a, T> SliceViewMut<'a, T> {
         SliceViewMut::new(data, rows, cols, [cols, 1])
     }
 
-    /// A dense matrix, column by column.
+    /// A dense column-major matrix.
     ///
     /// # Errors
     /// As [`SliceViewMut::new`].
@@ -135,13 +148,13 @@ impl<'a, T> SliceViewMut<'a, T> {
         SliceViewMut::new(data, rows, cols, [1, rows])
     }
 
-    /// The matrix whose first element is at `start`.
+    /// The matrix whose first element is at `start`. Strides are in elements.
     ///
     /// # Errors
-    /// As [`SliceView::from_raw`]; where two elements would be one.
+    /// As [`SliceView::from_raw`]; [`Error::Argument`] for strides with which two elements might share memory.
     ///
     /// # Safety
-    /// 1. Its elements are there, initialised, for as long as `'a`, and nobody else reads or writes them.
+    /// 1. The matrix's elements are valid and initialised during `'a`, and nobody else reads or writes them.
     pub unsafe fn from_raw(
         start: *mut T,
         rows: usize,
@@ -153,7 +166,7 @@ impl<'a, T> SliceViewMut<'a, T> {
         Ok(SliceViewMut { start, rows, cols, strides, borrowed: PhantomData })
     }
 
-    /// Its transpose.
+    /// The transpose. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let [between_rows, between_cols] = self.strides;
@@ -165,25 +178,25 @@ impl<'a, T> SliceViewMut<'a, T> {
         }
     }
 
-    /// The same, to be read.
+    /// The same matrix, for reading.
     pub fn as_view(&self) -> SliceView<'_, T> {
         let SliceViewMut { rows, cols, strides, .. } = *self;
         SliceView { start: self.start, rows, cols, strides, borrowed: PhantomData }
     }
 
-    /// The first element's address.
+    /// The address of the first element.
     pub(crate) fn start(&mut self) -> *mut T {
         self.start
     }
 }
 
 impl<T> SliceView<'_, T> {
-    /// The first element's address.
+    /// The address of the first element.
     pub(crate) fn start(&self) -> *const T {
         self.start
     }
 
-    /// The layout of a dense matrix whose runs lie as these do.
+    /// The layout of a dense matrix with this order of elements.
     pub(crate) fn layout(&self) -> Layout {
         let [between_rows, between_cols] = self.strides;
         match between_cols <= between_rows {
@@ -192,7 +205,8 @@ impl<T> SliceView<'_, T> {
         }
     }
 
-    /// How many runs there are in that layout, how long each is, and the strides across and along them.
+    /// The rows (row-major) or columns (column-major) of that layout: their number, their length, the stride between them, and the stride
+    /// within them.
     fn runs(&self) -> (usize, usize, usize, usize) {
         let [between_rows, between_cols] = self.strides;
         match self.layout() {
@@ -201,7 +215,7 @@ impl<T> SliceView<'_, T> {
         }
     }
 
-    /// Are its elements side by side, in its layout's order?
+    /// Whether it has no gaps.
     fn is_dense(&self) -> bool {
         let (runs, run, across, along) = self.runs();
         (run <= 1 || along == 1) && (runs <= 1 || across == run)
@@ -211,12 +225,12 @@ impl<T> SliceView<'_, T> {
 macro_rules! sizes {
     ($($view:ident)*) => {$(
         impl<T> $view<'_, T> {
-            /// Its rows.
+            /// The number of rows.
             pub fn rows(&self) -> usize {
                 self.rows
             }
 
-            /// Its columns.
+            /// The number of columns.
             pub fn cols(&self) -> usize {
                 self.cols
             }
@@ -232,10 +246,10 @@ macro_rules! sizes {
 sizes! { SliceView SliceViewMut }
 
 impl<T: Pod> Matrix<T> {
-    /// A dense matrix with a copy of this one, in its layout: what lies column by column stays so.
+    /// A copy on a device, dense, in the same layout.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Interrupted`].
+    /// [`Error::OutOfMemory`]; [`Error::Interrupted`].
     pub fn upload(device: &Device, from: SliceView<T>) -> Result<Self> {
         let (runs, run, across, along) = from.runs();
         let mut matrix = Matrix::with_layout(device, from.rows, from.cols, from.layout(), run)?;
@@ -243,7 +257,7 @@ impl<T: Pod> Matrix<T> {
             return Ok(matrix);
         }
         if from.is_dense() {
-            // SAFETY: so many elements are side by side, borrowed with the view.
+            // SAFETY: the matrix has no gaps, and its elements are borrowed with the view.
             let elements = unsafe { std::slice::from_raw_parts(from.start, runs * run) };
             matrix.buffer_mut().write(0, elements)?;
             return Ok(matrix);
@@ -259,11 +273,11 @@ impl<T: Pod> Matrix<T> {
         Ok(matrix)
     }
 
-    /// Copies its elements to a matrix of the same shape, after all work on the device. What lies between that one's
-    /// elements stays.
+    /// Copies the elements to a matrix of the same shape. Waits for all work on the device. Memory between the elements of `to` does not
+    /// change.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another shape; [`Error::Interrupted`]; those of kernels launched before.
+    /// [`Error::Argument`] for another shape; [`Error::Interrupted`]; errors of kernels launched before.
     pub fn download(&self, to: SliceViewMut<T>) -> Result<()> {
         for (name, value, wanted) in [("rows", to.rows, self.rows), ("cols", to.cols, self.cols)] {
             if value != wanted {
@@ -277,7 +291,7 @@ impl<T: Pod> Matrix<T> {
         }
         let same_order = to.as_view().layout() == self.layout;
         if same_order && to.as_view().is_dense() && self.buffer.len() == count {
-            // SAFETY: so many elements are side by side, mutably borrowed with the view.
+            // SAFETY: the matrix has no gaps, and its elements are mutably borrowed with the view.
             let elements = unsafe { std::slice::from_raw_parts_mut(to.start, count) };
             return self.buffer.read(0, elements);
         }
@@ -295,7 +309,7 @@ impl<T: Pod> Matrix<T> {
     }
 }
 
-/// nalgebra's matrices, vectors and views. A view is taken as it is, too: it is a borrow already.
+/// Matrices, vectors and views of nalgebra. A view converts by value: it is a borrow already.
 #[cfg(feature = "nalgebra")]
 mod of_nalgebra {
     use nalgebra::{Dim, RawStorage, RawStorageMut, ViewStorage, ViewStorageMut};
@@ -311,7 +325,7 @@ mod of_nalgebra {
         /// Without a copy.
         fn try_from(matrix: &'a nalgebra::Matrix<T, R, C, S>) -> Result<Self> {
             let ((rows, cols), strides) = (matrix.shape(), matrix.strides().into());
-            // SAFETY: the storage's promise: its elements stand there, borrowed with the matrix.
+            // SAFETY: the storage's promise: its elements are valid, and borrowed with the matrix.
             unsafe { SliceView::from_raw(matrix.as_ptr(), rows, cols, strides) }
         }
     }
@@ -327,7 +341,7 @@ mod of_nalgebra {
             view: nalgebra::Matrix<T, R, C, ViewStorage<'a, T, R, C, Rows, Cols>>,
         ) -> Result<Self> {
             let ((rows, cols), strides) = (view.shape(), view.strides().into());
-            // SAFETY: a view's promise: its elements stand there, borrowed as long as it says.
+            // SAFETY: a view's promise: its elements are valid during its lifetime.
             unsafe { SliceView::from_raw(view.as_ptr(), rows, cols, strides) }
         }
     }
@@ -362,7 +376,7 @@ mod of_nalgebra {
     }
 }
 
-/// ndarray's arrays and views of two dimensions. A view is taken as it is, too: it is a borrow already.
+/// Arrays and views of ndarray with two dimensions. A view converts by value: it is a borrow already.
 #[cfg(feature = "ndarray")]
 mod of_ndarray {
     use ndarray::{ArrayBase, ArrayView2, ArrayViewMut2, Data, DataMut, Ix2};
@@ -370,7 +384,7 @@ mod of_ndarray {
     use super::{SliceView, SliceViewMut};
     use crate::error::{Error, Result};
 
-    /// An array of which an axis was inverted counts backwards.
+    /// The strides, if none is negative. An array with an inverted axis has a negative stride.
     fn forward(strides: &[isize]) -> Result<[usize; 2]> {
         match strides {
             &[rows, cols] if rows >= 0 && cols >= 0 => Ok([rows as usize, cols as usize]),
@@ -387,7 +401,7 @@ mod of_ndarray {
         /// Without a copy.
         fn try_from(array: &'a ArrayBase<S, Ix2>) -> Result<Self> {
             let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
-            // SAFETY: an array's promise: its elements stand there, borrowed with it.
+            // SAFETY: an array's promise: its elements are valid, and borrowed with it.
             unsafe { SliceView::from_raw(array.as_ptr(), rows, cols, strides) }
         }
     }
@@ -398,7 +412,7 @@ mod of_ndarray {
         /// Without a copy.
         fn try_from(view: ArrayView2<'a, T>) -> Result<Self> {
             let ((rows, cols), strides) = (view.dim(), forward(view.strides())?);
-            // SAFETY: a view's promise: its elements stand there, borrowed as long as it says.
+            // SAFETY: a view's promise: its elements are valid during its lifetime.
             unsafe { SliceView::from_raw(view.as_ptr(), rows, cols, strides) }
         }
     }
@@ -419,7 +433,7 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self> {
-            // First: an array that shares its elements is copied here, and the copy's strides are others.
+            // This comes first: it copies an array that shares its elements, and the copy has other strides.
             let start = array.as_mut_ptr();
             let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
             // SAFETY: as above, mutably.

@@ -1,4 +1,4 @@
-//! Views: a matrix, a part of one, its transpose, without a copy.
+//! Views of matrices on a device: all, a part, a transpose.
 
 use std::ops::Range;
 
@@ -8,8 +8,17 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A matrix on a device, to be read: element (row, col) stands `row * strides[0] + col * strides[1]` elements after
-/// the first of `elements`.
+/// A matrix on a device, for reading. Element (row, col) is `row * strides[0] + col * strides[1]` elements after the first.
+///
+/// ```
+/// use gpu_gemm::{Device, MatrixView};
+///
+/// // A 2 x 3 matrix in rows of 4 elements, and its transpose.
+/// let buffer = Device::cpu().upload(&[1.0f32, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0])?;
+/// let view = MatrixView::new(buffer.all(), 2, 3, [4, 1])?;
+/// assert_eq!((view.t().rows(), view.t().strides()), (3, [1, 4]));
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct MatrixView<'a, T> {
     elements: BufferView<'a, T>,
@@ -18,7 +27,7 @@ pub struct MatrixView<'a, T> {
     strides: [usize; 2],
 }
 
-/// A matrix on a device, to be written: as [`MatrixView`], and no two of its elements are one.
+/// A matrix on a device, for writing. As [`MatrixView`], and no two elements share memory.
 #[derive(Debug)]
 pub struct MatrixViewMut<'a, T> {
     elements: Written<'a, T>,
@@ -27,7 +36,7 @@ pub struct MatrixViewMut<'a, T> {
     strides: [usize; 2],
 }
 
-// Not derived: a view of anything can be copied.
+// Not derived: `T` need not be `Copy`.
 impl<T> Clone for MatrixView<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -35,10 +44,10 @@ impl<T> Clone for MatrixView<'_, T> {
 }
 impl<T> Copy for MatrixView<'_, T> {}
 
-/// Elements from the first to the last of such a matrix, both included.
+/// The number of elements from the first to the last of a matrix, both included.
 ///
 /// # Errors
-/// [`Error::Argument`] where that is more than can be addressed.
+/// [`Error::Argument`] if they cannot be addressed.
 pub(crate) fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<usize> {
     if rows == 0 || cols == 0 {
         return Ok(0);
@@ -54,7 +63,7 @@ pub(crate) fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<us
     })
 }
 
-/// The extent of a matrix that a memory of `len` elements is to hold.
+/// The [`extent`] of a matrix, which must be at most `len`.
 pub(crate) fn check_extent(
     len: usize,
     rows: usize,
@@ -71,8 +80,10 @@ pub(crate) fn check_extent(
     }
 }
 
-/// Is each element of an array by itself? Sizes and strides are those of its dimensions, in any order. It is so where each dimension's
-/// stride is longer than all that the dimensions of shorter strides take; of arrays that interleave in another way, nobody asks.
+/// Whether no two elements of an array share memory. `dimensions`: size and stride of each, in any order.
+///
+/// The test is that each stride is longer than the extent of all dimensions with shorter strides. It refuses some arrays that interleave
+/// in another way.
 pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -> bool {
     if dimensions.iter().any(|(size, _)| *size == 0) {
         return true;
@@ -87,7 +98,7 @@ pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -
     })
 }
 
-/// Refuses a matrix of which two elements are one.
+/// Refuses a matrix in which two elements share memory.
 pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> Result<()> {
     match is_distinct([(rows, strides[0]), (cols, strides[1])]) {
         true => Ok(()),
@@ -101,7 +112,7 @@ pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> R
 /// Rows and columns of a part.
 type Part = (Range<usize>, Range<usize>);
 
-/// The first element's place and the size of a part.
+/// The index of the first element of a part, and the part's size.
 fn part(
     (rows, cols): (usize, usize),
     strides: [usize; 2],
@@ -114,7 +125,7 @@ fn part(
         }
     }
     let size = (part.0.len(), part.1.len());
-    // Of an empty part nothing is inside, not even its first element's place.
+    // An empty part has no first element.
     let start = match size {
         (0, _) | (_, 0) => 0,
         _ => part.0.start * strides[0] + part.1.start * strides[1],
@@ -123,11 +134,11 @@ fn part(
 }
 
 impl<'a, T: Pod> MatrixView<'a, T> {
-    /// The matrix with these strides, in elements, that begins with the first of `elements`. Strides may be any:
-    /// with a stride of 0 all rows or columns are one.
+    /// The `rows x cols` matrix that starts at the first of `elements`. `strides`: elements from one row to the next, and from one column
+    /// to the next. Any are allowed; with a stride of 0 all rows, or all columns, are the same.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few.
+    /// [`Error::Argument`] for too few elements.
     pub fn new(
         elements: BufferView<'a, T>,
         rows: usize,
@@ -138,7 +149,7 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         Ok(MatrixView { elements: elements.view(0, extent)?, rows, cols, strides })
     }
 
-    /// The same of `elements` that were allocated for it: those behind its last are cut off.
+    /// As `new`, for elements that were allocated for the matrix. Those after its last are left out.
     pub(crate) fn whole(
         elements: BufferView<'a, T>,
         rows: usize,
@@ -149,7 +160,7 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         MatrixView { elements: elements.shortened(extent), rows, cols, strides }
     }
 
-    /// Its transpose.
+    /// The transpose. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let [between_rows, between_cols] = self.strides;
@@ -161,10 +172,10 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         }
     }
 
-    /// A part of it.
+    /// Some rows and columns. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that it does not have.
+    /// [`Error::Argument`] for a range beyond the last row or column.
     pub fn sub(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         let (start, rows, cols) = part((self.rows, self.cols), self.strides, (&rows, &cols))?;
         let elements = self.elements.view(start, self.elements.len() - start)?;
@@ -177,10 +188,10 @@ impl<'a, T: Pod> MatrixView<'a, T> {
 }
 
 impl<'a, T: Pod> MatrixViewMut<'a, T> {
-    /// The matrix with these strides, in elements, that begins with the first of `elements`.
+    /// As [`MatrixView::new`], with strides such that no two elements share memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrix would be one.
+    /// [`Error::Argument`] for too few elements, and for strides with which two elements might share memory.
     pub fn new(
         elements: BufferViewMut<'a, T>,
         rows: usize,
@@ -201,7 +212,7 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         Ok(MatrixViewMut { elements: elements.into_part(0, extent)?, rows, cols, strides })
     }
 
-    /// The same of `elements` that were allocated for it: those behind its last are cut off.
+    /// As `new`, for elements that were allocated for the matrix. Those after its last are left out.
     pub(crate) fn whole(
         elements: BufferViewMut<'a, T>,
         rows: usize,
@@ -213,7 +224,7 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         MatrixViewMut { elements, rows, cols, strides }
     }
 
-    /// Its transpose.
+    /// The transpose. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let [between_rows, between_cols] = self.strides;
@@ -225,17 +236,17 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         }
     }
 
-    /// A part of it.
+    /// Some rows and columns. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that it does not have.
+    /// [`Error::Argument`] for a range beyond the last row or column.
     pub fn sub(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         let (start, rows, cols) = part((self.rows, self.cols), self.strides, (&rows, &cols))?;
         let len = self.elements.len() - start;
         MatrixViewMut::of_written(self.elements.into_part(start, len)?, rows, cols, self.strides)
     }
 
-    /// Its rows before that one, and the others: two matrices that can be written at once. One of them may be empty.
+    /// The rows before `row`, and the others: two matrices that can be written at the same time. One of them may be empty.
     ///
     /// ```
     /// use gpu_gemm::{Device, Gemm, Matrix};
@@ -254,7 +265,7 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for a row behind its last.
+    /// [`Error::Argument`] for a row beyond the last.
     pub fn split_rows_at(self, row: usize) -> Result<(Self, Self)> {
         let (rows, cols) = (self.rows, self.cols);
         if row > rows {
@@ -263,10 +274,10 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         self.split((0..row, 0..cols), (row..rows, 0..cols))
     }
 
-    /// Its columns before that one, and the others, as [`split_rows_at`](Self::split_rows_at).
+    /// The columns before `col`, and the others, as [`split_rows_at`](Self::split_rows_at).
     ///
     /// # Errors
-    /// [`Error::Argument`] for a column behind its last.
+    /// [`Error::Argument`] for a column beyond the last.
     pub fn split_cols_at(self, col: usize) -> Result<(Self, Self)> {
         let (rows, cols) = (self.rows, self.cols);
         if col > cols {
@@ -278,8 +289,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     /// Two parts that have no row or no column in common.
     fn split(self, one: Part, other: Part) -> Result<(Self, Self)> {
         let MatrixViewMut { elements, rows, cols, strides } = self;
-        // SAFETY: of a matrix that is written no two elements are one (`check_distinct`), and each is in one part at
-        // most. A kernel that is given a part keeps to its elements.
+        // SAFETY: no two elements of a written matrix share memory (`check_distinct`), and each is in at most one part. A kernel writes
+        // the elements of its part alone.
         let [first, second] = unsafe { elements.twice() }.map(|elements| MatrixViewMut {
             elements,
             rows,
@@ -289,13 +300,13 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         Ok((first.sub(one.0, one.1)?, second.sub(other.0, other.1)?))
     }
 
-    /// The same, for a while.
+    /// The same view, with a shorter borrow.
     pub fn reborrow(&mut self) -> MatrixViewMut<'_, T> {
         let MatrixViewMut { rows, cols, strides, .. } = *self;
         MatrixViewMut { elements: self.elements.reborrow(), rows, cols, strides }
     }
 
-    /// The same, to be read.
+    /// The same matrix, for reading.
     pub fn as_view(&self) -> MatrixView<'_, T> {
         let MatrixViewMut { rows, cols, strides, .. } = *self;
         MatrixView { elements: self.elements.as_view(), rows, cols, strides }
@@ -309,12 +320,12 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
 macro_rules! shared {
     ($($view:ident)*) => {$(
         impl<T: Pod> $view<'_, T> {
-            /// Its rows.
+            /// The number of rows.
             pub fn rows(&self) -> usize {
                 self.rows
             }
 
-            /// Its columns.
+            /// The number of columns.
             pub fn cols(&self) -> usize {
                 self.cols
             }
@@ -324,7 +335,7 @@ macro_rules! shared {
                 self.strides
             }
 
-            /// The device that it lies on.
+            /// The device whose memory it is in.
             pub fn device(&self) -> &Device {
                 self.elements.device()
             }
