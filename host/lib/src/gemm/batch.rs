@@ -1,4 +1,4 @@
-//! Batches: matrices of one shape, evenly spaced.
+//! Batches: matrices of one shape at equal distances.
 
 use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
@@ -9,7 +9,23 @@ use crate::{
     },
 };
 
-/// `count` matrices to be read, the next one `step` elements after the one before. With a step of 0 all are one.
+/// A batch of matrices, for reading: `count` matrices of one shape, each `step` elements after the one before. With a step of 0 all are
+/// the same.
+///
+/// ```
+/// use gpu_gemm::{Batch, BatchMut, Device, Gemm, Matrix};
+///
+/// // C0 = A0 B and C1 = A1 B. The matrices of a batch are in one buffer.
+/// let device = Device::best().device;
+/// let a = device.upload(&[1.0f32, 2.0, 3.0, 4.0, 0.0, 1.0, 1.0, 0.0])?;
+/// let b = Matrix::from_row_major(&device, 2, 1, &[1.0f32, 10.0])?;
+/// let mut c = device.zeros::<f32>(4)?;
+/// let a = Batch::new(a.all(), (2, 2), [2, 1], 2, 4)?;
+/// let to = BatchMut::new(c.all_mut(), (2, 1), [1, 1], 2, 2)?;
+/// Gemm::new().launch_batch(&device.stream()?, a, Batch::repeat(b.view(), 2), to)?;
+/// assert_eq!(c.to_vec()?, [21.0, 43.0, 10.0, 1.0]);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Batch<'a, T> {
     pub(super) elements: BufferView<'a, T>,
@@ -19,7 +35,7 @@ pub struct Batch<'a, T> {
     pub(super) step: usize,
 }
 
-/// `count` matrices to be written, no two of whose elements are one.
+/// A batch of matrices, for writing. As [`Batch`], and no two elements share memory.
 #[derive(Debug)]
 pub struct BatchMut<'a, T> {
     pub(super) elements: Written<'a, T>,
@@ -29,7 +45,7 @@ pub struct BatchMut<'a, T> {
     pub(super) step: usize,
 }
 
-/// Elements from the first of the first matrix to the last of the last.
+/// The number of elements from the first of the first matrix to the last of the last.
 fn batch_extent(
     size: (usize, usize),
     strides: [usize; 2],
@@ -47,7 +63,7 @@ fn batch_extent(
     })
 }
 
-/// Refuses a memory that is too short for a batch.
+/// Checks that `len` elements are enough for a batch.
 fn check_len(len: usize, needed: usize, count: usize, step: usize) -> Result<()> {
     match needed <= len {
         true => Ok(()),
@@ -59,10 +75,11 @@ fn check_len(len: usize, needed: usize, count: usize, step: usize) -> Result<()>
 }
 
 impl<'a, T: Pod> Batch<'a, T> {
-    /// `count` matrices of `rows x cols`, with these strides and this step in elements.
+    /// `count` matrices of `rows x cols`. `strides`: elements from one row to the next, and from one column to the next. `step`: elements
+    /// from one matrix to the next.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few.
+    /// [`Error::Argument`] for too few elements.
     pub fn new(
         elements: BufferView<'a, T>,
         (rows, cols): (usize, usize),
@@ -76,7 +93,7 @@ impl<'a, T: Pod> Batch<'a, T> {
         Ok(Batch { elements, size: (rows, cols), strides, count, step })
     }
 
-    /// The same matrix, for each product of a batch.
+    /// The same matrix for each product of a batch.
     pub fn repeat(matrix: MatrixView<'a, T>, count: usize) -> Self {
         Batch { count, ..Batch::one(matrix) }
     }
@@ -87,7 +104,7 @@ impl<'a, T: Pod> Batch<'a, T> {
         Batch { elements: matrix.elements(), size, strides, count: 1, step: 0 }
     }
 
-    /// Is it that matrix alone, or its transpose?
+    /// Whether it is that matrix alone, or its transpose.
     pub(super) fn is(&self, matrix: &MatrixView<T>) -> bool {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
@@ -96,7 +113,7 @@ impl<'a, T: Pod> Batch<'a, T> {
         self.elements.address() == matrix.elements().address() && (as_it_is || transposed)
     }
 
-    /// Each of them transposed.
+    /// The transposes. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
@@ -105,12 +122,11 @@ impl<'a, T: Pod> Batch<'a, T> {
 }
 
 impl<'a, T: Pod> BatchMut<'a, T> {
-    /// `count` matrices of `rows x cols`, with these strides and this step in elements.
+    /// As [`Batch::new`], for matrices in which no two elements share memory. The matrices may interleave: the heads of an array of
+    /// (tokens, heads, width) are matrices with strides `[heads * width, 1]` and a step of `width`.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrices might be one. MatrixBatch may lie one after
-    /// another, or interleave: the heads of an array of (tokens, heads, width) are matrices of strides `[heads * width, 1]` and
-    /// step `width`.
+    /// [`Error::Argument`] for too few elements, and for strides or a step with which two elements might share memory.
     pub fn new(
         elements: BufferViewMut<'a, T>,
         (rows, cols): (usize, usize),
@@ -138,7 +154,7 @@ impl<'a, T: Pod> BatchMut<'a, T> {
         BatchMut { elements: matrix.into_elements(), size, strides, count: 1, step: 0 }
     }
 
-    /// Each of them transposed.
+    /// The transposes. Nothing is copied.
     #[must_use]
     pub fn t(self) -> Self {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);

@@ -1,5 +1,5 @@
-//! Elements of C that kernels for emulated fp32 recompute. They count them in the [stream's counters](gpu::kernels::emulated::stream_counters):
-//! a product's count is the difference of what these say after and before it.
+//! The number of elements of C that kernels for emulated fp32 recompute. The kernels count them in the [stream's
+//! counters](gpu::kernels::emulated::stream_counters). The count of a product is the difference of the counters after and before it.
 
 use gpu::kernels::emulated::stream_counters::{LEN, RECOMPUTED};
 
@@ -7,10 +7,10 @@ use super::Choice;
 use crate::{buffer::Buffer, error::Result, stream::Stream};
 
 impl Stream {
-    /// Elements of C that products on this stream have recomputed so far, by kernels for emulated fp32
-    /// ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)). It waits for everything that the device was
-    /// given, by other streams too. For a product that was waited for [`Choice::recomputed`] is its own count. An element that is computed
-    /// in several [blocks of k](crate::blocks) counts in each.
+    /// The number of elements of C that products on this stream have recomputed so far, in emulated fp32
+    /// ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)). Waits for all work on the device, on other
+    /// streams, too. [`Choice::recomputed`] is the count of one product. An element that is recomputed in several [blocks of
+    /// k](crate::blocks) counts for each.
     ///
     /// # Errors
     /// As [`Stream::synchronize`].
@@ -22,7 +22,7 @@ impl Stream {
         Ok(count)
     }
 
-    /// Hands `launch` the counters, for a kernel for emulated fp32.
+    /// Hands the counters to `launch`, for a kernel for emulated fp32.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
@@ -34,7 +34,7 @@ impl Stream {
     }
 }
 
-/// Launches products without waiting for them. `counts`: their kernels may recompute; others wait for no other thread.
+/// Launches products without waiting for them. `counts`: their kernels may recompute elements. Otherwise no other thread is waited for.
 pub(super) fn uncounted<R>(stream: &Stream, counts: bool, launch: impl FnOnce() -> R) -> R {
     let _known = counts.then(|| {
         let mut known = stream.known_counter();
@@ -44,7 +44,7 @@ pub(super) fn uncounted<R>(stream: &Stream, counts: bool, launch: impl FnOnce() 
     launch()
 }
 
-/// Launches a product by `launch`, which waits for it, and adds its count to the choice.
+/// Launches a product by `launch`, which waits for it, and adds its count to the choice. `counts`: as for [`uncounted`].
 ///
 /// # Errors
 /// Those of `launch`, and of products that were launched before.
@@ -75,7 +75,7 @@ pub(super) fn counted(
 mod tests {
     use crate::{Compute, Device, Gemm, Matrix};
 
-    /// The lower word is full, and counts on in the other.
+    /// The low word overflows into the high word.
     #[test]
     fn more_than_a_word_counts() {
         let device = Device::cpu();

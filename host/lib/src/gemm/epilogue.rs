@@ -1,34 +1,34 @@
-//! The end of a product: bias and activation.
+//! The epilogue of a product: bias and activation.
 
 use std::fmt;
 
 use crate::buffer::BufferView;
 
-/// What becomes of an element of C at the end.
+/// A function that is applied to each element of C at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activation {
-    /// It stays.
+    /// `x`.
     #[default]
     Identity,
-    /// `max(x, 0)`; NaN stays NaN.
+    /// `max(x, 0)`. NaN stays NaN.
     Relu,
     /// `x (1 + erf(x / sqrt(2))) / 2`.
     Gelu,
 }
 
-/// What is added to C, before the activation.
+/// A vector that is added to C before the activation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Bias<'a, T> {
-    /// Element i to all of row i: m elements.
+    /// `m` elements. Element i is added to all of row i.
     PerRow(BufferView<'a, T>),
-    /// Element j to all of column j: n elements.
+    /// `n` elements. Element j is added to all of column j.
     PerCol(BufferView<'a, T>),
 }
 
 impl<'a, T> Bias<'a, T> {
-    /// What is added.
+    /// The vector.
     pub(super) fn elements(self) -> BufferView<'a, T> {
         let (Bias::PerRow(elements) | Bias::PerCol(elements)) = self;
         elements

@@ -1,4 +1,4 @@
-//! Matrices that are split into slices once, for any number of products.
+//! Matrices that are split into slices once, for many products.
 
 use gpu::{
     kernels::emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
@@ -9,11 +9,11 @@ use simt::F16;
 use super::{Compute, planes::Planes};
 use crate::{error::Result, matrix::MatrixView, stream::Stream};
 
-/// A matrix, and the slices that products of [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`] make of it: weights that many
-/// products share are cut once.
+/// A matrix with its slices for emulated fp32 ([`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]). Weights that many products share are
+/// split once.
 ///
-/// It takes six bytes an element of the device's memory, of f16 four, beside the matrix. [`Gemm::prepared`](super::Gemm::prepared) names it
-/// to a product; a transpose of its view lies the same, and has the same slices; of a part of it there are none.
+/// The slices take six bytes of device memory for each element, or four in f16. [`Gemm::prepared`](super::Gemm::prepared) names the matrix
+/// to a product. The slices serve the matrix and its transpose, but no part of it.
 ///
 /// ```
 /// use gpu_gemm::{Compute, Device, Gemm, Matrix, PreparedMatrix};
@@ -44,7 +44,7 @@ pub(super) enum Prepared {
 }
 
 impl Prepared {
-    /// Slices of bf16.
+    /// The slices of bf16.
     pub(super) fn bf16(&self) -> Option<&Planes> {
         match self {
             Prepared::Bf16(planes) => Some(planes),
@@ -52,7 +52,7 @@ impl Prepared {
         }
     }
 
-    /// Rows of the matrix, and contiguous elements of each, for a kernel that multiplies such slices.
+    /// The number of rows, and of contiguous elements of each, if these are slices for that scheme.
     pub(super) fn rows(&self, scheme: Scheme) -> Option<(usize, usize)> {
         match (self, scheme) {
             (Prepared::Bf16(planes), Scheme::Bf16x6) => Some(planes.rows),
@@ -61,7 +61,7 @@ impl Prepared {
         }
     }
 
-    /// Scaled slices of f16.
+    /// The scaled slices of f16.
     pub(super) fn f16(&self) -> Option<&Planes<F16>> {
         match self {
             Prepared::F16(planes) => Some(planes),
@@ -71,7 +71,7 @@ impl Prepared {
 }
 
 impl<'a> PreparedMatrix<'a, f32> {
-    /// Cuts a matrix for products of [`Compute::Fp32Bf16x6`]: as [`for_compute`](Self::for_compute).
+    /// As [`for_compute`](Self::for_compute), for [`Compute::Fp32Bf16x6`].
     ///
     /// # Errors
     /// As [`for_compute`](Self::for_compute).
@@ -79,14 +79,14 @@ impl<'a> PreparedMatrix<'a, f32> {
         Self::for_compute(stream, matrix, Compute::Fp32Bf16x6)
     }
 
-    /// Cuts a matrix whose rows, or whose columns, have their elements side by side, as products of that kind cut it; others
-    /// take the matrix itself. Products on other streams wait for it.
+    /// Splits a matrix into the slices of that arithmetic, on a stream. Products on other streams wait for it. Products with another
+    /// arithmetic use the matrix itself.
     ///
-    /// On a GPU whose products are not cut, and of a matrix without elements, nothing is done.
+    /// On a GPU without kernels for slices, and for an empty matrix, this does nothing.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for elements that lie side by side neither way, or on another device than
-    /// the stream's; [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
+    /// [`Error::Argument`](crate::Error::Argument) for a matrix that is contiguous neither along rows nor along columns, and for one on
+    /// another device than the stream's; [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
     pub fn for_compute(
         stream: &Stream,
         matrix: MatrixView<'a, f32>,
@@ -109,7 +109,7 @@ impl<'a, T> PreparedMatrix<'a, T> {
         self.matrix
     }
 
-    /// Its slices.
+    /// The slices.
     pub(super) fn slices(&self) -> Option<&Prepared> {
         self.slices.as_ref()
     }

@@ -1,4 +1,4 @@
-//! A product's settings.
+//! `Gemm`: the settings of a product.
 
 use gpu::registry::Entry;
 
@@ -16,8 +16,11 @@ use crate::{
     stream::Stream,
 };
 
-/// A general product, to be run any number of times: of operands of `T`, with C and the bias of `O` ([`Scalar`] says which
-/// types go together).
+/// The product `C = activation(alpha op(A) op(B) + beta C + bias)`, to be run any number of times. A is `m x k`, B is `k x n`, C is
+/// `m x n`.
+///
+/// A and B have elements of `T`; C and the bias have elements of `O`. [`Scalar`] says which types go together. A transpose is
+/// [a view](MatrixView::t) of an operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<'a, T, O = T> {
     pub(super) alpha: f64,
@@ -29,7 +32,7 @@ pub struct Gemm<'a, T, O = T> {
     pub(super) workspace_limit: Option<u64>,
     pub(super) split_k: Option<u32>,
     pub(super) partials: Option<u32>,
-    /// Of these A or B may be one, or both.
+    /// A, or B, or both.
     pub(super) prepared: [Option<&'a PreparedMatrix<'a, T>>; 2],
 }
 
@@ -39,17 +42,16 @@ impl<T: Scalar> Default for Gemm<'_, T> {
     }
 }
 
-// Not for any `O`: from one operand's type the compiler is to know the other's and C's, as where `Matrix::zeros` makes C
-// and nothing says of what.
+// Not for any `O`: so the compiler infers the type of C, of a `Matrix::zeros` for example, from that of A.
 impl<T: Scalar> Gemm<'_, T> {
-    /// `C = A B`, with C of the operands' type.
+    /// `C = A B`. C has the type of A and B.
     pub fn new() -> Self {
         Gemm::of_types()
     }
 }
 
 impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
-    /// `C = A B`, with C of a type that is named: `Gemm::<Bf16, f32>::of_types()`.
+    /// `C = A B`. C has a type of its own: `Gemm::<Bf16, f32>::of_types()`.
     ///
     /// ```
     /// use gpu_gemm::{Bf16, Device, Gemm, Matrix};
@@ -78,33 +80,31 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The factor of A B; it is rounded to the type that sums are kept in, which is the operands', or f32 for bf16 and
-    /// f16. 1 where
-    /// nothing else is said.
+    /// The factor of A B. The default is 1. It is rounded to the type of the sums: that of A and B, or f32 for bf16 and f16.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }
     }
 
-    /// The factor of what C was; it is rounded as alpha is. 0 where nothing else is said.
+    /// The factor of the old C. The default is 0: then C is not read. It is rounded as alpha is.
     #[must_use]
     pub fn beta(self, beta: impl Into<f64>) -> Self {
         Gemm { beta: beta.into(), ..self }
     }
 
-    /// Adds a bias to C.
+    /// Adds a vector to each row or column of C.
     #[must_use]
     pub fn bias(self, bias: Bias<'a, O>) -> Self {
         Gemm { bias: Some(bias), ..self }
     }
 
-    /// What becomes of C's elements at the end.
+    /// Applies a function to each element of C at the end.
     #[must_use]
     pub fn activation(self, activation: Activation) -> Self {
         Gemm { activation, ..self }
     }
 
-    /// How it may be computed: [`Compute::Native`] where nothing else is said.
+    /// Allows another arithmetic. The default is [`Compute::Native`].
     ///
     /// ```
     /// use gpu_gemm::{Compute, Device, Gemm, Matrix};
@@ -122,17 +122,17 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { compute, ..self }
     }
 
-    /// Operands of which slices have been made before: A, B, or with two calls both. A kernel that multiplies slices takes
-    /// these, and others what they would take without.
+    /// Names an operand whose slices were made before: A or B, or with two calls both. Kernels for emulated fp32 use the slices. Others use
+    /// the matrix.
     ///
-    /// A product of which such a matrix is neither A nor B, transposed or not, is refused: it may have been meant to be.
+    /// A product is refused if the matrix, or its transpose, is neither A nor B.
     #[must_use]
     pub fn prepared(self, matrix: &'a PreparedMatrix<'a, T>) -> Self {
         let [first, _] = self.prepared;
         Gemm { prepared: [Some(matrix), first], ..self }
     }
 
-    /// The slices of an operand that have been made before.
+    /// The slices of an operand that were made before.
     pub(super) fn planes_of(&self, elements: &BufferView<T>) -> Option<&'a Prepared> {
         let prepared = self.prepared.into_iter().flatten();
         let mut of_it = prepared.filter(|prepared| {
@@ -142,30 +142,31 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         of_it.find_map(PreparedMatrix::slices)
     }
 
-    /// The kernel to take, in place of the one that [`choose`] takes. It is still checked whether it may.
+    /// Uses the kernel with this name, not the one that [`choose`](super::choose) selects. A product that the kernel cannot compute is
+    /// refused.
     ///
     /// # Errors
-    /// [`Error::Argument`], with the names that there are for these types.
+    /// [`Error::Argument`] for a name that no kernel for these types has. It lists the names.
     pub fn kernel(self, name: &str) -> Result<Self> {
         Ok(Gemm { kernel: Some(scalar::find::<T, O>(name)?), ..self })
     }
 
-    /// The same for a kernel of the [registry](gpu::registry).
+    /// As [`kernel`](Self::kernel), for an entry of the [registry](gpu::registry).
     ///
     /// # Errors
-    /// [`Error::Argument`] for one that is not for these types.
+    /// [`Error::Argument`] for a kernel that is not for these types.
     pub fn entry(self, entry: &'static Entry) -> Result<Self> {
         Ok(Gemm { kernel: Some(scalar::kernel_of::<T, O>(entry)?), ..self })
     }
 
-    /// Bytes of the device's memory that a kernel may take besides the operands: one that needs more may not run.
-    /// [`DEFAULT_WORKSPACE_LIMIT`] where nothing else is said, and [`SLICES_WORKSPACE_LIMIT`] for slices.
+    /// The most bytes of workspace: device memory besides the operands. A kernel that needs more is not used. The default is
+    /// [`DEFAULT_WORKSPACE_LIMIT`], and [`SLICES_WORKSPACE_LIMIT`] for emulated fp32.
     #[must_use]
     pub fn workspace_limit(self, bytes: u64) -> Self {
         Gemm { workspace_limit: Some(bytes), ..self }
     }
 
-    /// Bytes of workspace that its kernel may take.
+    /// The most bytes of workspace.
     pub(super) fn most_workspace(&self) -> u64 {
         let limit = match self.compute.is_emulated() {
             true => SLICES_WORKSPACE_LIMIT,
@@ -174,14 +175,14 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         self.workspace_limit.unwrap_or(limit)
     }
 
-    /// How many blocks split k between them, 1 to 8, of a kernel that can; others may not run then, but with 1. As many as
-    /// an H200 has room for where nothing else is said, on every device.
+    /// The number of blocks of a cluster that split k, 1 to 8. With more than 1 only kernels that can split k are used. The default is the
+    /// number that is fastest on an H200, on every device.
     ///
-    /// Each adds up its own part of every sum, and the parts are added in order: the same bits in every run, but others
-    /// than without.
+    /// Each block computes a part of every sum, and the parts are added in order. The bits are the same in every run, but depend on the
+    /// number of blocks.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number.
+    /// [`Error::Argument`] for a number outside of 1 to 8.
     pub fn split_k(self, blocks: u32) -> Result<Self> {
         match (1..=MOST_SPLITS).contains(&blocks) {
             true => Ok(Gemm { split_k: Some(blocks), ..self }),
@@ -192,13 +193,14 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// Partial products, each of a range of k, that a second launch adds in order: split-K over the grid, 1 to 256. 1 is a product without
-    /// it. Where nothing is said, a small C with a long k is computed so on Hopper; the number depends on the request alone.
+    /// The number of partial products, 1 to 256: split-K over the grid. Each is of a range of k, and a second launch adds them in order. 1
+    /// is a product without split-K. By default Hopper computes a small C with a long k in this way. The number depends on the request
+    /// alone.
     ///
-    /// It takes `4 m n` bytes of workspace for each.
+    /// Each partial product needs `4 m n` bytes of workspace.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number.
+    /// [`Error::Argument`] for a number outside of 1 to 256.
     pub fn partials(self, count: u32) -> Result<Self> {
         match (1..=MOST_PARTIALS).contains(&count) {
             true => Ok(Gemm { partials: Some(count), ..self }),
@@ -209,13 +211,13 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// May its kernel be one of slices? On the CPU device these are taken by name alone.
+    /// Whether its kernel may be one for emulated fp32. On the CPU device these are used by name only.
     pub(super) fn may_be_sliced(&self, stream: &Stream) -> bool {
         let named = |kernel: Kernel| kernel.entry.is_emulated();
         self.compute.is_emulated() && self.kernel.map_or(stream.device().is_cuda(), named)
     }
 
-    /// The request with what this product says of itself.
+    /// The request with this product's settings.
     pub(super) fn request(&self, request: &Request) -> Request {
         let plain = request.plain && self.is_plain();
         let (Gemm { compute, split_k, partials, .. }, workspace_limit) =
@@ -223,7 +225,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Request { plain, compute, workspace_limit, split_k, partials, ..*request }
     }
 
-    /// Is it `A B`, and nothing else?
+    /// Whether it is `A B` alone.
     pub(super) fn is_plain(&self) -> bool {
         self.alpha == 1.0
             && self.beta == 0.0

@@ -1,4 +1,4 @@
-//! What a product does: it selects a kernel, makes a plan, and runs it.
+//! `Gemm`: selection, plan and launch.
 
 use simt::Limits;
 
@@ -16,16 +16,14 @@ use crate::{
 };
 
 impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
-    /// Puts the product on a stream and returns: A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU
-    /// device it has ended then.
+    /// Queues the product on a stream. A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU device the product has ended when
+    /// this returns.
     ///
-    /// Nothing has to wait for it that uses the same matrices: what is launched on the same stream comes after it,
-    /// what is launched on another stream of the device waits, and so does everything that reads or writes them from
-    /// here.
+    /// Later uses of the matrices wait for it: launches on this stream and on others, and methods that read or write the matrices.
     ///
     /// # Errors
-    /// [`Error::Argument`] for what does not fit together, naming the argument, before
-    /// anything is launched; then as [`Stream::launch`].
+    /// [`Error::Argument`] for operands whose sizes, devices or memory do not fit together, and for a kernel that cannot compute the product:
+    /// nothing is launched. [`Error::OutOfMemory`] for the workspace. As [`Stream::launch`].
     pub fn launch(
         &self,
         stream: &Stream,
@@ -36,12 +34,13 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
-    /// As [`Gemm::launch`], and waits until C is there. Emulated fp32 says how many elements were recomputed
-    /// ([`Choice::recomputed`]). For that it waits for the device's other streams, too; other threads that launch emulated fp32 on the
-    /// same stream wait meanwhile.
+    /// As [`Gemm::launch`], and waits for the product.
+    ///
+    /// For emulated fp32 the result has the number of elements that were recomputed ([`Choice::recomputed`]). To count them this waits for
+    /// the device's other streams, too, and other threads that launch emulated fp32 on this stream wait for this call.
     ///
     /// # Errors
-    /// As [`Gemm::launch`], and those of the kernels on this stream.
+    /// As [`Gemm::launch`]; errors of kernels on this stream.
     pub fn run(
         &self,
         stream: &Stream,
@@ -57,9 +56,8 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         })
     }
 
-    /// The product of matrices in this machine's memory, slices or nalgebra's or ndarray's, and waits for it. A, B
-    /// and, where `beta` is not 0, C are copied to the device as they lie, and C back; on the CPU device nothing is
-    /// copied.
+    /// The product of matrices in host memory: slices, or matrices of nalgebra or ndarray. Waits for the product. On a GPU A and B are copied
+    /// to the device, and C back. C is copied to the device, too, if `beta` is not 0. On the CPU device nothing is copied.
     ///
     /// ```
     /// use gpu_gemm::{Device, Gemm, SliceView, SliceViewMut};
@@ -86,8 +84,8 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         counters::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
     }
 
-    /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the
-    /// same scalars, bias and activation. The batches have equal counts.
+    /// Queues a batch of products, as few launches as the device's limits allow. Product i multiplies the i-th matrices of A and B into the
+    /// i-th of C. All have the same scalars, bias and activation. The batches have equal counts.
     ///
     /// # Errors
     /// As [`Gemm::launch`].
@@ -103,11 +101,10 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         })
     }
 
-    /// Puts the products of matrices that lie anywhere on a stream, one launch each. All are checked before the first
-    /// is launched.
+    /// Queues products of separate matrices, one after another. All are checked before the first is launched.
     ///
     /// # Errors
-    /// As [`Gemm::launch`]; [`Error::Argument`] where `inputs` and `outputs` are not as many.
+    /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths.
     pub fn launch_array(
         &self,
         stream: &Stream,
@@ -119,22 +116,22 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         })
     }
 
-    /// The choice that would be made for such operands, without a device. What this product says of its computation and
-    /// its workspace counts, whatever the request does.
+    /// The kernel that this product would use for a request. No device is needed. This product's arithmetic, workspace limit and split of k
+    /// replace the request's.
     ///
     /// # Errors
-    /// [`Error::Argument`] where a kernel was asked for that may not run.
+    /// [`Error::Argument`] if a kernel was named that cannot compute the product.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         let request = self.request(request);
         choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 
-    /// Every kernel for these types, in the order of the registry.
+    /// All kernels for these types, in the order of the registry.
     pub fn candidates(&self, request: &Request, target: &Target) -> Vec<Candidate> {
         select::candidates_of::<T, O>(&self.request(request), target)
     }
 
-    /// The choice that would be made, and the plan that follows from it, on a device with these limits. Batches are dense.
+    /// The kernel that this product would use, and all its launches on a device with these limits. No device is needed. Batches are dense.
     ///
     /// # Errors
     /// As [`Gemm::choose`].

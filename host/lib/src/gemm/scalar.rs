@@ -1,4 +1,4 @@
-//! The types of a product, and the kernels that there are for each.
+//! The types of a product, and their kernels.
 
 use gpu::registry::{Entry, KERNELS, Product, Type};
 use simt::{Bf16, F16};
@@ -12,18 +12,24 @@ use crate::{
 
 /// The type of a product's C and bias: f32, f64, [`Bf16`] or [`F16`].
 pub trait Output: Pod + private::Named {
-    /// As the registry has it.
+    /// The registry's name for the type.
     #[doc(hidden)]
     const ELEMENT: Type;
 }
 
-/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`] or [`F16`],
-/// and C of that or of f32.
+/// The type of A and B, for C and bias of type `O`:
+///
+/// | A and B | C and bias | sums |
+/// |---|---|---|
+/// | f32 | f32 | f32 |
+/// | f64 | f64 | f64 |
+/// | [`Bf16`] | [`Bf16`] or f32 | f32 |
+/// | [`F16`] | [`F16`] or f32 | f32 |
 pub trait Scalar<O: Output = Self>: BoxElement + Output + Send + Sync + private::Sealed<O> {
-    /// Its name: `f32`, `bf16 with C of f32`.
+    /// The name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 
-    /// The kernels for it, in the order of the registry.
+    /// The kernels for these types, in the order of the registry.
     #[doc(hidden)]
     fn kernels() -> impl Iterator<Item = Kernel> {
         let kernels = KERNELS
@@ -35,13 +41,13 @@ pub trait Scalar<O: Output = Self>: BoxElement + Output + Send + Sync + private:
         })
     }
 
-    /// A factor as it is computed with: the nearest number of the type that sums are kept in.
+    /// Rounds a scalar to the type of the sums.
     #[doc(hidden)]
     fn rounded(value: f64) -> f64;
 }
 
 mod private {
-    /// Of both types: else another crate could say that f32 makes a type of its own.
+    /// Sealed for both types: otherwise another crate could combine f32 with a type of its own.
     pub trait Sealed<O> {}
     impl Sealed<f32> for f32 {}
     impl Sealed<f64> for f64 {}
@@ -50,7 +56,7 @@ mod private {
     impl Sealed<super::F16> for super::F16 {}
     impl Sealed<f32> for super::F16 {}
 
-    /// Of one type.
+    /// Sealed for one type.
     pub trait Named {}
 }
 
@@ -79,7 +85,7 @@ outputs! {
     F16 => F16;
 }
 
-/// Types that go together, and the type of their sums.
+/// Implements [`Scalar`] for the types of A and B, of C, and of the sums.
 macro_rules! scalars {
     ($($name:literal: $operand:ty => $c:ty, $sum:ty;)*) => {$(
         impl Scalar<$c> for $operand {
@@ -101,7 +107,7 @@ scalars! {
     "f16 with C of f32": F16 => f32, f32;
 }
 
-/// That kernel, if it is for these types.
+/// The kernel of an entry, if it is for these types.
 pub(super) fn kernel_of<T: Scalar<O>, O: Output>(entry: &'static Entry) -> Result<Kernel> {
     match &entry.product {
         Some(product)

@@ -1,29 +1,29 @@
-//! Where a product is to run.
+//! The device that a kernel is selected for.
 
 use crate::device::Device;
 
-/// Where a product is to run, as far as the choice depends on it.
+/// The properties of a device by which a kernel is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Target {
-    /// A GPU, or the CPU device?
+    /// Whether it is a GPU.
     pub cuda: bool,
-    /// Compute capability of a GPU (major, minor).
+    /// The compute capability of a GPU (major, minor).
     pub capability: (u32, u32),
-    /// SMs of a GPU, cores of a CPU.
+    /// The number of SMs of a GPU, or of cores of a CPU.
     pub sms: u32,
 }
 
 impl Target {
-    /// An H200, for a plan without a device.
+    /// An H200.
     pub const H200: Target = Target { cuda: true, capability: (9, 0), sms: 132 };
 
-    /// A GPU of that compute capability with so many SMs, for a plan without one.
+    /// A GPU with that compute capability and `sms` SMs.
     pub fn gpu(capability: (u32, u32), sms: u32) -> Self {
         Target { cuda: true, capability, sms: sms.max(1) }
     }
 
-    /// The CPU device of a machine with so many cores.
+    /// The CPU device with `cores` cores.
     pub fn cpu(cores: u32) -> Self {
         Target { cuda: false, capability: (0, 0), sms: cores.max(1) }
     }
