@@ -377,7 +377,7 @@ fn another_device() {
                 let bias = Bias::PerRow(operands.bias.view(..4).unwrap());
                 let error = operands.run(Gemm::new().bias(bias), &mut c).unwrap_err();
                 let (here, there) = (here.name(), there.name());
-                let text = format!("{which} = {there}: must lie on the stream's device, {here}");
+                let text = format!("{which} = {there}: must be on the stream's device, {here}");
                 assert_eq!(error.to_string(), text);
                 assert_eq!(testing::counts().launches, before, "{text}");
                 let untouched = c.to_vec().unwrap().iter().all(|x| x.to_bits() == UNTOUCHED);

@@ -1,4 +1,4 @@
-//! Files that are read.
+//! Input files.
 
 use std::{fs::File, io, path::Path};
 
@@ -7,11 +7,11 @@ use crate::{
     new_file::place::kind,
 };
 
-/// Opens a file to read. `argument` is the name under which messages know its path.
+/// Opens a file for reading. `argument`: the name of the argument that gave the path.
 ///
 /// # Errors
-/// [`Error::Argument`] for what cannot be opened, and at once for what is no file: nobody may ever write to a FIFO, and
-/// what comes out of one cannot be read twice.
+/// [`Error::Argument`] for a file that cannot be opened, and for a path that is no regular file. A FIFO might never be written, and cannot
+/// be read twice.
 pub fn open_input(argument: &str, path: &Path) -> Result<File> {
     let refuse = |why: String| Error::argument(argument, path.display(), why);
     let cannot = |error: io::Error| refuse(format!("cannot be read: {error}"));
@@ -26,14 +26,14 @@ pub fn open_input(argument: &str, path: &Path) -> Result<File> {
             false => Err(refuse(format!("is no file but {}", kind(of)))),
         }
     };
-    // To open a device can do something to it; and by the time that it is opened it may be another.
+    // Before opening, because opening can change a device. After it, because the path may be another file by then.
     is_file(std::fs::metadata(path))?;
     let file = open(path).map_err(cannot)?;
     is_file(file.metadata())?;
     Ok(file)
 }
 
-/// Waits for nobody.
+/// Opens a file without waiting.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};

@@ -1,4 +1,4 @@
-//! Memory of this machine, as the CPU device uses it.
+//! Host memory.
 
 mod free;
 
@@ -15,24 +15,23 @@ use crate::{
     testing,
 };
 
-/// The alignment of a buffer's first element: what a CUDA allocation has.
+/// The alignment of a buffer's first element, as of a CUDA allocation.
 const ALIGN: usize = 256;
 
-/// Zeroed bytes at a 256-byte boundary. The system maps pages when they are first touched, so a large
-/// buffer of which little is used takes little memory.
+/// Zeroed bytes, 256-byte aligned. The system maps a page at its first access, so a large buffer takes little memory if only a part of it is
+/// used.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
-    /// The allocation: the bytes, and as many more as alignment may need. `None` for no bytes, and for somebody
-    /// else's.
+    /// The allocation: the bytes, and some more for the alignment. `None` for no bytes, and for foreign memory.
     allocation: Option<(NonNull<u8>, Layout)>,
     /// The first byte.
     start: *mut u8,
     bytes: usize,
 }
 
-// SAFETY: plain memory that this value alone owns, or may use as if it did.
+// SAFETY: plain memory that this value alone owns, or may use in the same way.
 unsafe impl Send for HostMemory {}
-// SAFETY: a shared reference gives out shared access to plain bytes alone.
+// SAFETY: a shared reference gives shared access to plain bytes, and nothing else.
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
@@ -42,8 +41,8 @@ impl HostMemory {
             return Ok(HostMemory { allocation: None, start, bytes });
         }
         let out_of_memory = || Error::out_of_host_memory(bytes as u64);
-        // Sixteen is what the system's allocator gives anyway: with more it would clear the memory
-        // itself, page by page, in place of taking fresh pages, which are zero.
+        // The system's allocator gives an alignment of 16 anyway. For a larger one it would clear the memory page by page, instead of
+        // taking fresh pages, which are zero.
         let layout = bytes
             .checked_add(ALIGN)
             .and_then(|padded| Layout::from_size_align(padded, 16).ok())
@@ -60,11 +59,11 @@ impl HostMemory {
         Ok(HostMemory { allocation: Some((start, layout)), start: aligned, bytes })
     }
 
-    /// Somebody else's memory.
+    /// Memory that somebody else owns.
     ///
     /// # Safety
-    /// 1. So many bytes are there, initialised, for as long as this is.
-    /// 2. Nobody else writes them meanwhile, nor reads them while they are written through this.
+    /// 1. `bytes` bytes at `start` are valid and initialised while this value exists.
+    /// 2. Until then nobody else writes them, and nobody else reads them while this value writes them.
     pub(crate) unsafe fn foreign(start: *mut u8, bytes: usize) -> Self {
         // A slice of no bytes may have any address but null.
         let start = if bytes == 0 { std::ptr::without_provenance_mut(ALIGN) } else { start };
@@ -76,8 +75,8 @@ impl HostMemory {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated and zeroed, or promised to be there, and borrowed with `self`. A kernel on the CPU has ended before its
-        // launch returns, and the launch borrows what it writes mutably.
+        // SAFETY: the bytes were allocated and zeroed, or are promised to be valid, and are borrowed with `self`. A kernel on the CPU has
+        // ended when its launch returns, and the launch borrows mutably what it writes.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.bytes) }
     }
 
@@ -97,15 +96,21 @@ impl Drop for HostMemory {
     }
 }
 
-/// So many values. Everything whose size grows with a problem is allocated by this or by [`reserved`]: a `vec!` ends the process
-/// where there is no memory.
+/// A vector of `len` times `value`. Everything whose size grows with a problem is allocated by this or by [`reserved`]: a `vec!` without
+/// memory would abort the process.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
 pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
     let mut values = reserved(len)?;
     values.resize(len, value);
     Ok(values)
 }
 
-/// Room for so many values.
+/// An empty vector with room for `len` values.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
 pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     may_fail(|| values.try_reserve_exact(len))
@@ -114,17 +119,17 @@ pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
 }
 
 thread_local! {
-    /// Does the caller of the allocator know what to do without the memory?
+    /// Whether the caller of the allocator handles a failure.
     static MAY_FAIL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does this thread allocate what it can do without? For an allocator that ends the process otherwise.
+/// Whether the calling thread handles a failure of the allocation that it makes now. The command's allocator aborts the process otherwise.
 #[doc(hidden)]
 pub fn allocation_may_fail() -> bool {
     MAY_FAIL.get()
 }
 
-/// Allocates what may not be there.
+/// Runs an allocation whose failure is handled.
 fn may_fail<R>(allocate: impl FnOnce() -> R) -> R {
     MAY_FAIL.set(true);
     let outcome = allocate();

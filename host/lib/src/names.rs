@@ -1,4 +1,4 @@
-//! A name that there is not, and those that there are.
+//! Messages about unknown names.
 
 mod hint;
 
@@ -6,10 +6,10 @@ pub use hint::hint;
 
 use gpu::registry::{self, Entry, KERNELS, Program, Variant};
 
-/// How many names a message has room for.
+/// The most names in a message.
 const ROOM: usize = 24;
 
-/// What such a name must be: those that were probably meant first, and of very many those that come first.
+/// The limit of an unknown name: the known names, after those that were probably meant. Of very many names only the first are listed.
 pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
     let (first, more) = known.split_at(known.len().min(ROOM));
     let mut all = first.join(", ");
@@ -22,7 +22,7 @@ pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// As [`must_be_one_of`], of kernels: of one that there is for something else, what it is for.
+/// As [`must_be_one_of`], for kernels. If the name is that of another kernel, the message says what that kernel is for.
 pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
     match what_it_is(name) {
         None => must_be_one_of(name, known),
@@ -30,7 +30,7 @@ pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// What the kernel of that name is for, or what runs the program of that name.
+/// What the kernel with a name is for, or what runs the program with a name. `None` for an unknown name.
 pub fn what_it_is(name: &str) -> Option<String> {
     let by_kernel = registry::find(name);
     let by_program = || {

@@ -1,4 +1,4 @@
-//! Work on all cores, on threads that end with it. A thread that the system does not give is done without.
+//! Work on all cores, by threads that end with it. If the system gives fewer threads, these do all the work.
 
 use std::{
     num::NonZeroUsize,
@@ -10,12 +10,12 @@ use simt::cpu::gives_a_thread;
 
 use crate::error::Result;
 
-/// Cores that this process may use.
+/// The number of cores that this process may use.
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Starts a thread in the scope, if the system gives one.
+/// Starts a thread in the scope. `None` if the system gives no thread.
 pub(crate) fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -23,11 +23,10 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     gives_a_thread().then(|| thread::Builder::new().spawn_scoped(scope, work).ok()).flatten()
 }
 
-/// Does the work for every item, by the caller and as many threads more as there are cores and items. After an error no item is
-/// begun.
+/// Does the work for every item, on at most one thread for each core. The caller is one of them. After an error no more items are begun.
 ///
 /// # Errors
-/// The first that was met.
+/// The first error.
 pub fn for_each<T: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     work: impl Fn(T) -> Result<()> + Sync,

@@ -1,4 +1,4 @@
-//! How far the longest steps are, for whoever shows it.
+//! The progress of long steps, to be shown.
 
 use std::{
     collections::VecDeque,
@@ -11,30 +11,28 @@ use std::{
 static DONE: AtomicU64 = AtomicU64::new(0);
 static TOTAL: AtomicU64 = AtomicU64::new(0);
 
-/// Parts done, and parts in all, of what was begun last: the blocks of a launch on the CPU device, the rows
-/// of a comparison. A rough figure to be shown; where several such things run at once, a meaningless one.
+/// Parts done, and parts in all, of the last step that has begun: blocks of a launch on the CPU device, or rows of a comparison. The figures
+/// are for display. They have no meaning if several steps run at once.
 pub fn progress() -> (u64, u64) {
     (DONE.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed))
 }
 
-/// How far a product of blocks is.
+/// The progress of an out-of-core product.
 struct Work {
     total: f64,
     done: f64,
-    /// The part that runs on the CPU device, whose own progress is [`progress`].
+    /// The part that runs on the CPU device. [`progress`] is its own progress.
     running: f64,
-    /// Parts that a GPU has in its queue, the oldest first.
+    /// Parts in a GPU's queue, the oldest first.
     queued: VecDeque<f64>,
 }
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
 
-/// How many parts a GPU still has before it when the next one has been queued, at most: while one is multiplied the
-/// next one is copied, and their places are taken.
+/// The most parts that a GPU has not finished when another one is queued. It multiplies one and copies the next; both hold their memory.
 const IN_FLIGHT: usize = 2;
 
-/// The share of the product of blocks that is done, from 0 to 1; `None` where there is none. A figure to be shown, as
-/// [`progress`].
+/// The share of an out-of-core product that is done, from 0 to 1. `None` if none runs. The figure is for display, as [`progress`].
 pub fn work() -> Option<f64> {
     let work = lock();
     let Work { total, done, running, .. } = work.as_ref()?;
@@ -49,7 +47,7 @@ fn lock() -> MutexGuard<'static, Option<Work>> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// It ends where this is dropped.
+/// Dropping this ends the progress of an out-of-core product.
 pub(crate) struct WorkEnds;
 
 impl Drop for WorkEnds {
@@ -58,17 +56,17 @@ impl Drop for WorkEnds {
     }
 }
 
-/// A product of blocks begins, whose parts weigh so much together.
+/// Begins the progress of an out-of-core product. `total`: the weight of all its parts.
 #[must_use]
 pub(crate) fn begin_work(total: f64) -> WorkEnds {
     *lock() = Some(Work { total, done: 0.0, running: 0.0, queued: VecDeque::new() });
     WorkEnds
 }
 
-/// A part of it.
+/// A part of an out-of-core product.
 pub(crate) struct Part(f64);
 
-/// One of its parts begins.
+/// Begins a part.
 pub(crate) fn begin_part(weight: f64) -> Part {
     begin(0);
     if let Some(work) = &mut *lock() {
@@ -78,7 +76,7 @@ pub(crate) fn begin_part(weight: f64) -> Part {
 }
 
 impl Part {
-    /// It has ended, or a GPU will come to it.
+    /// The part was launched. `queued`: it is in a GPU's queue. Otherwise it has ended.
     pub(crate) fn launched(self, queued: bool) {
         if let Some(work) = &mut *lock() {
             work.running = 0.0;
@@ -90,14 +88,14 @@ impl Part {
     }
 }
 
-/// Something of so many parts begins; the counter of those that are done.
+/// Begins a step with `total` parts. Returns the counter of parts that are done.
 pub fn begin(total: u64) -> &'static AtomicU64 {
     DONE.store(0, Ordering::Relaxed);
     TOTAL.store(total, Ordering::Relaxed);
     &DONE
 }
 
-/// One more part is done.
+/// Counts a part that is done.
 pub fn one_more() {
     DONE.fetch_add(1, Ordering::Relaxed);
 }

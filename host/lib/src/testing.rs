@@ -1,36 +1,36 @@
-//! For tests: what this thread has launched, allocated and freed, and memory that runs out when they say.
+//! For tests: counts of this thread's launches and allocations, and allocations that fail on request.
 //!
-//! With the feature `testing` alone. Without it the functions that the library calls are empty.
+//! These need the feature `testing`. Without it the functions that the library calls are empty.
 
 #[cfg(feature = "testing")]
 use std::cell::Cell;
 
-/// What a thread has done since it began.
+/// Counts of a thread since it began.
 #[cfg(feature = "testing")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Kernels that were given to a device.
+    /// Launches of kernels.
     pub launches: u64,
-    /// Memories that a device has granted.
+    /// Allocations of device memory.
     pub allocations: u64,
-    /// Memories that were given back.
+    /// Frees of device memory.
     pub frees: u64,
 }
 
 #[cfg(feature = "testing")]
 thread_local! {
     static COUNTS: Cell<Counts> = Cell::default();
-    /// Allocations up to the one that is refused; none is where it is 0.
+    /// The number of the allocation that fails, counted from here. 0: none fails.
     static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What this thread has done.
+/// The counts of this thread.
 #[cfg(feature = "testing")]
 pub fn counts() -> Counts {
     COUNTS.get()
 }
 
-/// The `nth` allocation of this thread from now on, counted from 1, finds no memory, and only that one; 0 is none.
+/// Lets the `nth` allocation of this thread fail, counted from 1 from now on. The others succeed. 0: none fails.
 #[cfg(feature = "testing")]
 pub fn refuse_allocation(nth: u64) {
     REFUSE_IN.set(nth);
@@ -43,13 +43,13 @@ fn note(event: impl FnOnce(&mut Counts)) {
     COUNTS.set(counts);
 }
 
-/// A kernel goes to a device.
+/// Counts a launch.
 pub(crate) fn launched() {
     #[cfg(feature = "testing")]
     note(|counts| counts.launches += 1);
 }
 
-/// Is this allocation to find no memory?
+/// Whether this allocation is to fail.
 pub(crate) fn refuses() -> bool {
     #[cfg(feature = "testing")]
     {
@@ -61,19 +61,19 @@ pub(crate) fn refuses() -> bool {
     false
 }
 
-/// A device has granted memory.
+/// Counts an allocation.
 pub(crate) fn allocated() {
     #[cfg(feature = "testing")]
     note(|counts| counts.allocations += 1);
 }
 
-/// Memory was given back.
+/// Counts a free.
 pub(crate) fn freed() {
     #[cfg(feature = "testing")]
     note(|counts| counts.frees += 1);
 }
 
-/// Is a file system to have no files without a name? Told to a command by its environment.
+/// Whether file systems are to have no files without a name. A test sets a variable of the command's environment for it.
 #[cfg(all(feature = "npy", target_os = "linux"))]
 pub(crate) fn has_no_nameless_files() -> bool {
     #[cfg(feature = "testing")]

@@ -1,34 +1,34 @@
-//! What a plan is made for, and the least memory that one takes.
+//! The input of a block plan, and the least memory that a plan needs.
 
 use std::fmt;
 
 use crate::{error::Error, matrix::Layout, shape::Shape};
 
-/// Depths of blocks that are tried last, the first that fits: k is cut where nothing else fits.
+/// Depths of blocks that are tried last. The first that fits is used.
 pub(super) const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
 
-/// What a plan is made for.
+/// The input of [`BlockPlan::new`](super::BlockPlan::new).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Job {
-    /// m, n, k. With `k = 0` neither A nor B is read.
+    /// m, n and k. With `k = 0` A and B are not read.
     pub shape: Shape,
     /// Bytes of an element on the device.
     pub element_bytes: usize,
-    /// Rows and columns of C that the kernel's block computes: tiles of C are multiples of them.
+    /// Rows and columns of the kernel's tile. Blocks of C are multiples of it.
     pub tile: [usize; 2],
-    /// Which elements of A, B and C lie side by side where they are read and written.
+    /// The layouts in which A and B are read and C is written.
     pub layouts: [Layout; 3],
-    /// Is C read (`beta` is not 0)?
+    /// Whether C is read: `beta` is not 0.
     pub reads_c: bool,
-    /// Bytes of all buffers on the device, at most.
+    /// The most bytes of buffers on the device.
     pub device_limit: u64,
-    /// K-steps in a block, at most; `None` for all of k, where that can be.
+    /// The largest k of a block. `None`: all of k, if that fits.
     pub depth: Option<usize>,
 }
 
 impl Job {
-    /// Row-major matrices, C not read, k in one piece where that can be.
+    /// A job with row-major matrices. C is not read, and k is not split if that fits.
     pub fn new(shape: Shape, element_bytes: usize, tile: [usize; 2], device_limit: u64) -> Self {
         Job {
             shape,
@@ -41,19 +41,19 @@ impl Job {
         }
     }
 
-    /// The [`device_limit`](Job::device_limit) from which on there is a [`BlockPlan`](super::BlockPlan).
+    /// The smallest [`device_limit`](Job::device_limit) for which there is a [`BlockPlan`](super::BlockPlan), in bytes.
     pub fn least_limit(&self) -> u64 {
         u64::try_from(self.least().0).unwrap_or(u64::MAX)
     }
 
-    /// The error for a limit below that.
+    /// The error for a smaller limit.
     pub(super) fn too_small(&self) -> Error {
         let (needed, block) = self.least();
         let limit = format!("must be at least {needed} bytes, for blocks of {}", Blocks(block));
         Error::argument("device_limit", self.device_limit, limit)
     }
 
-    /// Bytes of the smallest blocks, and those: of one tile.
+    /// The bytes of the smallest blocks, and their m, n and k.
     fn least(&self) -> (u128, [usize; 3]) {
         let Job { shape, element_bytes, .. } = *self;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
@@ -61,7 +61,7 @@ impl Job {
         let asked = self.depth.map(|depth| depth.max(1)).filter(|&depth| depth < k);
         let block = [tile[0].min(m), tile[1].min(n), asked.unwrap_or(k.min(LAST_DEPTHS[3]))];
         let of_blocks = (bytes(block, [2, 2, 2], element_bytes), block);
-        // A small product needs less in one piece.
+        // A small product needs less memory in one piece.
         let whole = [m, n, k];
         let of_whole = (bytes(whole, [1, 1, 1], element_bytes), whole);
         if asked.is_some() { of_blocks } else { of_blocks.min(of_whole) }

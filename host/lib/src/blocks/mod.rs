@@ -1,4 +1,4 @@
-//! Products of matrices that need not fit: read, multiplied and written in blocks.
+//! Out-of-core products: matrices that need not fit in memory are read, multiplied and written in blocks.
 //!
 //! ```
 //! use gpu_gemm::{
@@ -6,12 +6,12 @@
 //!     blocks::{BlockPlan, Dense, Job, Product},
 //! };
 //!
-//! // Any source of blocks will do: files (`npy::Reader`), or slices as here.
+//! // A source of blocks: slices here, or files (`npy::Reader`).
 //! let (a, b) = (vec![1f32; 300 * 200], vec![2f32; 200 * 100]);
 //! let a = Dense::new(300, 200, Layout::RowMajor, a.as_slice())?;
 //! let b = Dense::new(200, 100, Layout::ColMajor, b.as_slice())?;
 //!
-//! // Elements of four bytes, tiles of 64 x 64, and 200000 bytes of the 440000 that there are.
+//! // Elements of four bytes, tiles of 64 x 64, and 200000 bytes of device memory. A, B and C have 440000.
 //! let mut job = Job::new(Shape::new(300, 100, 200)?, 4, [64, 64], 200_000);
 //! job.layouts[1] = Layout::ColMajor;
 //! let plan = BlockPlan::new(&job)?;

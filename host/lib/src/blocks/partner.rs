@@ -1,4 +1,4 @@
-//! With whom the thread that launches works: threads that read and write, or itself.
+//! Who reads and writes for the thread that launches: other threads, or that thread itself.
 
 use std::{
     ops::Range,
@@ -19,47 +19,47 @@ use crate::{
     pinned::{Lines, Pinned},
 };
 
-/// An outcome of the caller's thread; `Err(None)` where another one has ended too early, which says why.
+/// A result on the caller's thread. `Err(None)`: another thread has ended too early, and returns the reason.
 pub(super) type Halt<T> = std::result::Result<T, Option<Error>>;
 
-/// Empty chunks out, filled ones in.
+/// Channels to and from a reader: empty chunks out, filled chunks in.
 type Exchange<T> = (Sender<Pinned<T>>, Receiver<Pinned<T>>);
 
-/// The ends of the channels that the caller's thread has.
+/// The caller's ends of all channels.
 pub(super) struct Channels<T> {
     /// To each reader and from it.
     pub(super) chunks: Vec<Exchange<T>>,
-    /// Whose turn it is.
+    /// The reader whose turn it is.
     pub(super) turn: usize,
     pub(super) tile_send: Sender<Tile<T>>,
     pub(super) place_receive: Receiver<Place<T>>,
 }
 
-/// Who reads A, B and C and writes C, for the thread that launches.
+/// Reads A, B and C and writes C, for the thread that launches.
 pub(super) trait Partner<T> {
-    /// A chunk with the next elements: of that operand, in that layout of the result, so many runs of so many elements.
+    /// A chunk with the next elements of an operand. `out`: the layout of the result. `piece`: the outer and the inner range.
     fn filled(
         &mut self,
         operand: Operand,
         out: Layout,
         piece: [Range<usize>; 2],
     ) -> Halt<Pinned<T>>;
-    /// A chunk is on its way to the device; it may be filled again when it is there.
+    /// Takes back a chunk whose copy to the device was queued. It may be filled again after the copy.
     fn used(&mut self, chunk: Pinned<T>);
-    /// Memory for a tile of C.
+    /// A free buffer for a block of C.
     fn place(&mut self) -> Halt<Place<T>>;
-    /// A tile of C is to be written.
+    /// Takes a finished block of C, to be written.
     fn finished(&mut self, tile: Tile<T>) -> Halt<()>;
 }
 
 impl<T> Partner<T> for Channels<T> {
     fn filled(&mut self, _: Operand, _: Layout, _: [Range<usize>; 2]) -> Halt<Pinned<T>> {
-        // The reader goes through the same schedule.
+        // The reader follows the same schedule.
         self.chunks[self.turn].1.recv().map_err(|_| None)
     }
 
     fn used(&mut self, chunk: Pinned<T>) {
-        // Where the reader has read all it has ended.
+        // A reader that has read everything has ended.
         let _ = self.chunks[self.turn].0.send(chunk);
         self.turn = (self.turn + 1) % READERS;
     }
@@ -79,7 +79,7 @@ pub(super) struct Alone<'a, T> {
     pub(super) chunk: Option<Pinned<T>>,
     pub(super) back: [Pinned<T>; 2],
     pub(super) chunk_len: usize,
-    /// Free ones.
+    /// Free buffers for C.
     pub(super) places: Vec<Place<T>>,
     pub(super) out: &'a mut dyn Sink<T>,
 }
@@ -111,7 +111,7 @@ impl<T: Scalar> Partner<T> for Alone<'_, T> {
     }
 }
 
-/// The writer.
+/// The writer: writes finished blocks of C, and gives their buffers back.
 pub(super) fn write<T: Scalar>(
     out: &mut dyn Sink<T>,
     mut back: [Pinned<T>; CHUNKS],
@@ -125,7 +125,7 @@ pub(super) fn write<T: Scalar>(
     Ok(())
 }
 
-/// Copies a tile back chunk by chunk and writes it. `free` takes its place when all of it is copied.
+/// Copies a block from the device, chunk by chunk, and writes it. `free` takes its buffer after the last copy.
 fn write_tile<T: Scalar>(
     out: &mut dyn Sink<T>,
     [full, empty]: &mut [Pinned<T>; CHUNKS],
@@ -152,7 +152,7 @@ fn write_tile<T: Scalar>(
         }
         std::mem::swap(full, empty);
     }
-    // When the last chunk is there, all of the tile is.
+    // After the last chunk all of the block is copied.
     full.as_slice()?;
     free(place);
     if let Some(copied) = copied {
@@ -161,7 +161,7 @@ fn write_tile<T: Scalar>(
     Ok(())
 }
 
-/// Reads so many elements of so many runs.
+/// Fills a chunk with the elements of an outer and an inner range.
 pub(super) fn fill<T: Scalar>(
     source: &dyn Source<T>,
     layout: Layout,

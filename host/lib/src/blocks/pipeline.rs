@@ -1,16 +1,15 @@
-//! The blocks' way: read, multiplied, written, each by threads of its own.
+//! The pipeline of an out-of-core product: threads that read, multiply and write.
 //!
-//! * **The readers** fill chunks of pinned memory with what the schedule names, in turn, and hand them on.
-//! * **The caller's thread** copies them to their place on the device and launches the products. It waits for neither:
-//!   each place has a stream of its own, which waits on the device for the last product there, and a product waits for
-//!   the copies to its places. So the next block is copied while this one is multiplied.
-//! * **The writer** copies finished tiles of C back, chunk by chunk, and writes them.
+//! * **The readers** take turns. Each fills chunks of pinned memory, in the order of the schedule.
+//! * **The caller's thread** queues the copies of chunks to buffers on the device, and the products. It waits for neither. Each buffer has a
+//!   stream of its own. Copies there wait on the device for the last product that uses the buffer, and a product waits for the copies to
+//!   its buffers. So the next block is copied while this one is multiplied.
+//! * **The writer** copies finished blocks of C from the device, chunk by chunk, and writes them.
 //!
-//! Where the system gives no threads, the caller's does it all.
+//! If the system gives no threads, the caller's thread does all of this.
 //!
-//! All hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
-//! the channels, and the others end with that. On the CPU device copies and products have ended when they return, and
-//! everything else is the same.
+//! The number of chunks is fixed, so no thread runs far ahead. A thread that fails or is interrupted drops its ends of the channels, and then
+//! the others end, too. On the CPU device copies and products have ended when the calls return. The rest is the same.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -37,13 +36,12 @@ use crate::{
 };
 
 impl<T: Scalar> Product<'_, T> {
-    /// Computes the product on that device as the plan says, and returns when every block is written. Of slices an element counts as
-    /// [computed again](Choice::recomputed) in each block of k in which it was.
+    /// Computes the product on a device by a plan. Returns when every block is written, with the kernel's choice. `None` if nothing was
+    /// multiplied. In emulated fp32 an element that is recomputed in several blocks of k [counts](Choice::recomputed) for each.
     ///
     /// # Errors
-    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that does not take such
-    /// blocks; [`Error::OutOfMemory`]; [`Error::Interrupted`]; those of sources, sink and device. Some blocks may be
-    /// written then.
+    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that cannot multiply the blocks;
+    /// [`Error::OutOfMemory`]; [`Error::Interrupted`]; errors of sources, sink and device. After an error some blocks may be written.
     pub fn run(
         &self,
         device: &Device,
@@ -60,7 +58,7 @@ impl<T: Scalar> Product<'_, T> {
         }
     }
 
-    /// Carries out the plan with threads that read and write. `None` where the system does not give them; nothing is done then.
+    /// Runs the plan with threads that read and write. `None` if the system does not give them: nothing was done.
     fn on_threads(
         &self,
         device: &Device,
@@ -93,13 +91,13 @@ impl<T: Scalar> Product<'_, T> {
             }
             let write = move || write(out, back, plan.chunk(), &tile_receive, &place_send);
             let (Some(writer), READERS) = (parallel::start(scope, write), readers.len()) else {
-                // The channels' ends are dropped with what could not be started, so the others end.
+                // The ends of the channels are dropped, so the threads that were started end.
                 drop((chunks, tile_send));
                 return Ok(None);
             };
             let channels = Channels { chunks, turn: 0, tile_send, place_receive };
             let computed = stage.compute(channels);
-            // The channels' ends are dropped, so all end.
+            // The caller's ends of the channels are dropped, so all threads end.
             let read = readers.into_iter().map(join).collect::<Vec<_>>();
             let written = join(writer);
             let choice = computed.as_ref().ok().copied().flatten();
@@ -107,7 +105,7 @@ impl<T: Scalar> Product<'_, T> {
                 read.into_iter().map(Result::err).chain([computed.err().flatten(), written.err()]);
             let (interrupts, others): (Vec<_>, Vec<_>) =
                 errors.flatten().partition(|error| matches!(error, Error::Interrupted));
-            // An interrupt is seen by several; whoever has failed otherwise has more to say.
+            // Several threads see an interrupt. Another error says more.
             match others.into_iter().chain(interrupts).next() {
                 Some(error) => Err(error),
                 None => Ok(Some(choice)),
@@ -115,7 +113,7 @@ impl<T: Scalar> Product<'_, T> {
         })
     }
 
-    /// Carries out the plan on the caller's thread, one step after another.
+    /// Runs the plan on the caller's thread, one step after another.
     fn alone(
         &self,
         device: &Device,
@@ -132,11 +130,11 @@ impl<T: Scalar> Product<'_, T> {
             places: places_of_c(device, plan)?,
             out,
         };
-        // No other thread has a reason of its own.
+        // There is no other thread that returns a reason.
         stage.compute(alone).map_err(|error| error.unwrap_or(Error::Interrupted))
     }
 
-    /// A reader: fills each chunk whose turn it is.
+    /// A reader. It fills every [`READERS`]th chunk, from `turn` on.
     fn read(
         &self,
         turn: usize,
@@ -165,12 +163,12 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// What a thread has found out. A panic goes on here.
+/// The result of a thread. Its panic continues here.
 fn join<T>(thread: thread::ScopedJoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What the caller's thread works with.
+/// The state of the caller's thread.
 struct Stage<'a, T> {
     plan: &'a BlockPlan,
     /// Of A, B and C.
@@ -199,7 +197,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
             plan,
             layouts: [product.a.layout(), product.b.layout(), out],
             reads_c: product.reads_c(),
-            // What C is before the first block of k, and before the others.
+            // For the first block of k, and for the others.
             gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
             products: device.stream()?,
             a: places(plan.places()[0], rows * depth)?,
@@ -207,13 +205,13 @@ impl<'a, T: Scalar> Stage<'a, T> {
         })
     }
 
-    /// Copies and launches all steps.
+    /// Queues the copies and the products of all steps.
     fn compute(&mut self, mut partner: impl Partner<T>) -> Halt<Option<Choice>> {
         let (mut choice, mut tile) = (None, None);
         for scheduled in schedule(self.plan, self.reads_c) {
             crate::check_interrupt()?;
             for load in &scheduled.loads {
-                // C's comes last: A and B need not wait for a place for it.
+                // C's buffer comes last: A and B need not wait for it.
                 if load.operand == Operand::C && tile.is_none() {
                     tile = Some(partner.place()?);
                 }
@@ -236,11 +234,11 @@ impl<'a, T: Scalar> Stage<'a, T> {
         {
             choice.recomputed = Some(self.products.recomputed()?);
         }
-        // Errors of the last products are seen by the writer, which waits for them.
+        // The writer waits for the last products, and sees their errors.
         Ok(choice)
     }
 
-    /// Launches a step's product, behind the copies.
+    /// Launches a step's product, after the copies.
     fn launch(&mut self, scheduled: &Scheduled, place: &mut Place<T>) -> Result<Choice> {
         let Scheduled { step, first, .. } = *scheduled;
         let (rows, cols, depth) =
@@ -248,7 +246,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let (m, n, k) = (rows.len(), cols.len(), depth.len());
         let c_strides = strides(self.layouts[2], m, n);
         let c = MatrixViewMut::new(place.buffer.view_mut(..m * n)?, m, n, c_strides)?;
-        // Of operands that are not read there is no place, and no element.
+        // Operands that are not read have no buffer and no elements.
         let none = self.products.device().uninit(0)?;
         let a = self.a.get(scheduled.a).map_or(&none, |place| &place.buffer);
         let b = self.b.get(scheduled.b).map_or(&none, |place| &place.buffer);
@@ -264,7 +262,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         Ok(choice)
     }
 
-    /// Copies a block to its place.
+    /// Queues the copies of a block to its buffer.
     fn load(
         &mut self,
         partner: &mut impl Partner<T>,
@@ -297,7 +295,7 @@ fn strides(layout: Layout, rows: usize, cols: usize) -> [usize; 2] {
     }
 }
 
-/// What a step counts in the progress: its products, or with `k = 0` its elements.
+/// The weight of a step in the progress: `m n k`, or `m n` if k is 0.
 fn weight(m: usize, n: usize, k: usize) -> f64 {
     m as f64 * n as f64 * k.max(1) as f64
 }

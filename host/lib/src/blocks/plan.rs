@@ -1,16 +1,14 @@
-//! How a product is cut into blocks: a pure function of sizes and limits, so that it can be printed without running.
+//! How a product is split into blocks. The plan is a pure function of sizes and limits, so it can be printed without a device.
 //!
-//! C is cut into tiles of `rows x cols`. Where the device holds a whole panel of A (`rows x k`) beside those, all of k
-//! is taken at once: a sum is then the one that it would be in one piece, bit for bit. Either A's panel stays while
-//! panels of B go by, or the other way round, whichever takes less reading; the operand that stays is read once. Short
-//! runs of elements take longer: a panel of rows is one run in a row-major file, and as many as it has columns in a
-//! column-major one.
+//! C is split into blocks of `rows x cols`. If a panel of A (`rows x k`) and a panel of B fit in the device's memory, k is not split. Then
+//! C has the same bits as without blocks. One operand stays: its panel is kept while all panels of the other are loaded, and it is read
+//! once. The plan takes the operand that makes reading cheaper. Short runs of contiguous elements cost more: a panel of rows is one run in a
+//! row-major file, and one run for each column in a column-major file.
 //!
-//! Where not even the smallest tile takes all of k, or where it is asked for, k is cut too: C then is rounded after
-//! each block of k, as it would be with the same blocks in one piece. A and B both go by, for each tile of C.
+//! If no panel fits, or if asked, k is split, too. Then A and B are read again for each block of C, and C is rounded after each block of k.
 //!
-//! What goes by has two places, so that the next block is copied while this one is multiplied; so has C. What stays has
-//! one: it is replaced once for each of its panels, and the device waits for that.
+//! The operand that is loaded again and again has two buffers: the next block is copied while the GPU multiplies with this one. C has two,
+//! too. The operand that stays has one, and the GPU waits while it is replaced.
 
 use std::{fmt, ops::Range};
 
@@ -23,20 +21,20 @@ use crate::{
     shape::Shape,
 };
 
-/// Rows or columns of the panels that go by, at least, where there is room: a product of fewer keeps no device busy.
+/// The least rows or columns of a panel of the operand that does not stay, if there is memory. A smaller product does not keep a GPU busy.
 const PASSING: usize = 256;
-/// What fits is cut all the same from so many bytes on, into so many parts: reading, products and writing overlap then,
+/// A product with that many bytes or more is split into that many parts even if it fits. Then reading, multiplication and writing overlap,
 /// and nothing is read twice.
 const OVERLAPS: (u64, usize) = (64 << 20, 8);
-/// Depths that are tried where k must be cut. With fewer steps the device would be busy with reading C again.
+/// Depths of blocks that are tried if k must be split. With a smaller one the GPU would spend its time on C.
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
-/// Bytes that are read from a file in the time that a read takes whatever it reads.
+/// The fixed cost of a read from a file, in bytes that could be read in that time.
 const RUN: u128 = 4096;
-/// Bytes of what is copied at a time between files and the device, at most.
+/// The most bytes of a chunk, the unit of copies between files and the device.
 const CHUNK_BYTES: usize = 8 << 20;
-/// Threads that read: one alone reads a file from the system's cache more slowly than a GPU takes it.
+/// Threads that read. One thread reads a file from the system's cache more slowly than a GPU multiplies.
 pub(super) const READERS: usize = 4;
-/// Chunks that each of them has, and the writer.
+/// Chunks of each reader, and of the writer.
 pub(super) const CHUNKS: usize = 2;
 
 /// Which operand is read once.
@@ -44,32 +42,32 @@ pub(super) const CHUNKS: usize = 2;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stays {
-    /// A: its panels stay, B's go by for each.
+    /// A. For each panel of A all panels of B are loaded.
     A,
-    /// B: its panels stay, A's go by for each.
+    /// B. For each panel of B all panels of A are loaded.
     B,
-    /// Neither: k is cut.
+    /// Neither: k is split.
     Neither,
 }
 
-/// Why a product is cut so.
+/// The reason for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Why {
-    /// All of it fits.
+    /// A, B and C fit.
     Fits,
-    /// All of it fits, and its parts are on their way at once.
+    /// A, B and C fit. The product is split so that reading, multiplication and writing overlap.
     Overlaps,
-    /// This operand stays because reading takes less so.
+    /// Reading costs least if this operand stays.
     ReadsLess,
-    /// k is cut because it was asked for.
+    /// k is split as asked.
     DepthAsked,
-    /// k is cut because not even one tile of C takes all of it.
+    /// k is split because all of it does not fit, even for one tile of C.
     DepthCut,
 }
 
-/// How a product is cut into blocks. Only [`BlockPlan::new`] makes one, so that its parts fit together.
+/// The blocks of a product, made by [`BlockPlan::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockPlan {
     block: [usize; 3],
@@ -85,23 +83,22 @@ pub struct BlockPlan {
     shape: Shape,
 }
 
-/// A block of the product: which of them along m, n and k.
+/// The position of a block of the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Along m.
+    /// The index along m.
     pub row: usize,
-    /// Along n.
+    /// The index along n.
     pub col: usize,
-    /// Along k.
+    /// The index along k.
     pub depth: usize,
 }
 
 impl BlockPlan {
-    /// The plan whose reading and writing takes least, of those that fit.
+    /// The plan with the cheapest reads and writes that fits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a limit that is too small for a block of one tile, naming what is needed; for elements of
-    /// no bytes.
+    /// [`Error::Argument`] for a limit that is too small for a block of one tile, and for elements of no bytes.
     pub fn new(job: &Job) -> Result<Self> {
         let Job { shape, tile, depth, element_bytes, .. } = *job;
         if element_bytes == 0 {
@@ -137,7 +134,7 @@ impl BlockPlan {
             Some(plan([rows, cols, k], stays, Why::ReadsLess))
         });
         let cost = |plan: &BlockPlan| plan.cost(job);
-        // Of equals the one that replaces what stays less often.
+        // Among equals: the plan that replaces the operand that stays less often.
         let replaced = |plan: &BlockPlan| plan.blocks[usize::from(plan.stays == Stays::B)];
         if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (cost(plan), replaced(plan))) {
             return Ok(best);
@@ -151,7 +148,7 @@ impl BlockPlan {
         best.or_else(last).ok_or_else(|| job.too_small())
     }
 
-    /// The plan with blocks of that size, evened out along m and n.
+    /// The plan with blocks of at most that size, all of nearly the same size along m and n.
     fn cut(job: &Job, [rows, cols, depth]: [usize; 3], stays: Stays, why: Why) -> Self {
         let Job { shape, element_bytes, tile, reads_c, .. } = *job;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
@@ -182,7 +179,7 @@ impl BlockPlan {
         plan
     }
 
-    /// Bytes read and written, and for each run of bytes [`RUN`] more.
+    /// The cost of reads and writes: their bytes, and [`RUN`] for each run.
     fn cost(&self, job: &Job) -> u128 {
         let [rows, cols, depth] = self.block;
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
@@ -191,7 +188,7 @@ impl BlockPlan {
                 Layout::RowMajor => (block.1, size.1),
                 Layout::ColMajor => (block.0, size.0),
             };
-            // Whole runs follow one another.
+            // Whole runs are contiguous.
             if side == whole { size.0 * size.1 } else { side }
         };
         let runs = [
@@ -206,14 +203,14 @@ impl BlockPlan {
         moved.into_iter().zip(runs).map(cost).sum()
     }
 
-    /// Elements of A, B and C that [`loads`](super::schedule) names in all.
+    /// Elements of A, B and C that are read in all.
     fn count_reads(&self, reads_c: bool) -> [u64; 3] {
         let (m, n, k) = (self.shape.m() as u128, self.shape.n() as u128, self.shape.k() as u128);
         let [rows, cols, _] = self.blocks;
         if rows * cols == 0 {
             return [0; 3];
         }
-        // A pass begins with the last two panels of the one before, which are still there.
+        // A pass begins with the last two panels of the pass before, which are still on the device.
         let passing = |passes: usize, panels: usize, size: usize, block: usize| {
             let kept = |pass: usize| {
                 let last = [0, 1].map(|back| match pass % 2 {
@@ -231,22 +228,22 @@ impl BlockPlan {
             Stays::B => [k * passing(cols, rows, self.shape.m(), self.block[0]), k * n],
             Stays::Neither => [m * k * cols as u128, k * n * rows as u128],
         };
-        // Saturating: a product of sizes that no file has.
+        // Saturating: sizes may be larger than those of any file.
         [a, b, if reads_c { m * n } else { 0 }]
             .map(|reads| u64::try_from(reads).unwrap_or(u64::MAX))
     }
 
-    /// The product's sizes.
+    /// The product's shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// m, n, k of a block; those at the ends may be smaller.
+    /// m, n and k of a block. The last ones may be smaller.
     pub fn block(&self) -> [usize; 3] {
         self.block
     }
 
-    /// Blocks along m, n and k; 0 where the product has nothing there.
+    /// The number of blocks along m, n and k. 0 along a size of 0.
     pub fn blocks(&self) -> [usize; 3] {
         self.blocks
     }
@@ -330,7 +327,7 @@ impl BlockPlan {
     }
 }
 
-/// Rows and columns of tiles for all of k, as many as possible of the operand that stays.
+/// Rows and columns of blocks for all of k. The panel of the operand that stays is as large as possible.
 fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
     let Job { shape, element_bytes, device_limit, .. } = *job;
     let sizes = [shape.m(), shape.n()];
@@ -361,7 +358,7 @@ fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
     None
 }
 
-/// Rows and columns of tiles for blocks of that depth: as square as they can be.
+/// Rows and columns of blocks with that depth, as square as possible.
 fn cut_both(job: &Job, tile: [usize; 2], depth: usize) -> Option<[usize; 2]> {
     let Job { shape, element_bytes, device_limit, .. } = *job;
     let sizes = [shape.m(), shape.n()];
@@ -375,13 +372,13 @@ fn cut_both(job: &Job, tile: [usize; 2], depth: usize) -> Option<[usize; 2]> {
     if square == 0 {
         return fits(tile[0], tile[1]).then_some(tile);
     }
-    // Where one side of C ends before the square does, the other may be longer.
+    // If one side of C is shorter than the square, the other side can be longer.
     let rows = most(sizes[0].div_ceil(tile[0]), |tiles| fits(tiles * tile[0], square)) * tile[0];
     let cols = most(sizes[1].div_ceil(tile[1]), |tiles| fits(rows, tiles * tile[1])) * tile[1];
     Some([rows, cols])
 }
 
-/// The largest number up to `limit` for which it holds, which it does for all smaller ones; or 0.
+/// The largest number up to `limit` for which `holds` is true. It must be true for all smaller ones, too. 0 if there is none.
 fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, limit);
     while low < high {
@@ -391,7 +388,7 @@ fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Blocks of `size`, of at most `block` each and all of nearly the same size: a multiple of the tile, or all.
+/// The size of blocks that split `size`: at most `block`, nearly the same for all, and a multiple of `tile` or all of `size`.
 fn even(size: usize, block: usize, tile: usize) -> usize {
     let blocks = blocks_of(size, block).max(1);
     size.div_ceil(blocks).next_multiple_of(tile.max(1)).min(block).min(size)
@@ -406,7 +403,7 @@ fn range(index: usize, block: usize, size: usize) -> Range<usize> {
     start..(start + block).min(size)
 }
 
-/// Blocks of A, B and C at a time: what goes by has the one that is multiplied and the next.
+/// Buffers for blocks of A, B and C. An operand that does not stay has two: one is multiplied while the next one is loaded.
 fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
     let next = |blocks: usize| blocks.min(2);
     let c = next(rows * cols);

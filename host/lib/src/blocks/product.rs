@@ -1,4 +1,4 @@
-//! A product of matrices that come and go in blocks.
+//! The settings of an out-of-core product.
 
 use std::ops::Range;
 
@@ -9,31 +9,31 @@ use crate::{
     matrix::Layout,
 };
 
-/// A product of matrices that come and go in blocks: `C = alpha A B + beta C`. A transposed operand is
+/// The product `C = alpha A B + beta C` of matrices that are read and written in blocks. A transposed operand is
 /// [`Transposed`](super::Transposed).
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Product<'a, T> {
-    /// alpha.
+    /// The factor of A B.
     pub alpha: f64,
-    /// beta; with 0 C is not read.
+    /// The factor of the old C. With 0 it is not read.
     pub beta: f64,
-    /// The kernel, by its name.
+    /// The name of the kernel.
     pub kernel: &'a str,
-    /// A, m x k.
+    /// A: `m x k`.
     pub a: &'a dyn Source<T>,
-    /// B, k x n.
+    /// B: `k x n`.
     pub b: &'a dyn Source<T>,
-    /// C as it was, m x n; needed where `beta` is not 0.
+    /// The old C: `m x n`. It is needed if `beta` is not 0.
     pub c: Option<&'a dyn Source<T>>,
-    /// How it may be computed.
+    /// The arithmetic.
     pub compute: Compute,
-    /// Bytes of the device's memory that the kernel may take besides the plan's.
+    /// The most bytes of workspace, in addition to the plan's buffers.
     pub workspace_limit: u64,
 }
 
 impl<'a, T> Product<'a, T> {
-    /// `C = A B`.
+    /// `C = A B` by the kernel with that name.
     pub fn new(kernel: &'a str, a: &'a dyn Source<T>, b: &'a dyn Source<T>) -> Self {
         let workspace_limit = DEFAULT_WORKSPACE_LIMIT;
         let compute = Compute::default();
@@ -42,7 +42,7 @@ impl<'a, T> Product<'a, T> {
 }
 
 impl<T: Scalar> Product<'_, T> {
-    /// Does C matter as it was?
+    /// Whether the old C is read.
     pub fn reads_c(&self) -> bool {
         self.beta != 0.0
     }
@@ -57,7 +57,7 @@ impl<T: Scalar> Product<'_, T> {
         let sizes =
             [Some((self.a, "a", m, k)), Some((self.b, "b", k, n)), c.map(|c| (c, "c", m, n))];
         for (source, name, rows, cols) in sizes.into_iter().flatten() {
-            // With k = 0 in the plan neither A nor B matters.
+            // With k = 0 A and B are not read.
             if k == 0 && name != "c" {
                 continue;
             }
@@ -69,18 +69,18 @@ impl<T: Scalar> Product<'_, T> {
         Ok(())
     }
 
-    /// Where an operand comes from, and in which layout it is read: C's is that of the result.
+    /// The source of an operand, and the layout in which it is read. C is read in the layout of the result, `out`.
     pub(super) fn source(&self, operand: Operand, out: Layout) -> (&dyn Source<T>, Layout) {
         match operand {
             Operand::A => (self.a, self.a.layout()),
             Operand::B => (self.b, self.b.layout()),
-            // Of a product that reads C there is one, `check` has seen to it.
+            // `check` has ensured that a product that reads C has one.
             Operand::C => (self.c.unwrap_or(self.a), out),
         }
     }
 }
 
-/// Runs and the elements of each, of rows and columns; and back.
+/// The outer and the inner range of a block: runs, and the elements of each. It also converts them back to rows and columns.
 pub(super) fn sides(
     layout: Layout,
     rows: Range<usize>,

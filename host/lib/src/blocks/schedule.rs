@@ -1,10 +1,10 @@
-//! What is copied to the device for each step, and where to: the same for whoever reads it and whoever takes it.
+//! The schedule: the blocks that are copied to the device for each step. Readers and the caller's thread follow the same one.
 
 use std::ops::Range;
 
 use super::plan::{BlockPlan, Stays, Step};
 
-/// One of A and B, or C as it was.
+/// A, B or the old C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
     A,
@@ -12,29 +12,29 @@ pub(super) enum Operand {
     C,
 }
 
-/// A block to be copied to a place on the device.
+/// A block to be copied to a buffer on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) operand: Operand,
-    /// Of A's or B's places; of C's, whichever is free.
+    /// The index of A's or B's buffer. For C any free buffer is used.
     pub(super) place: usize,
     pub(super) rows: Range<usize>,
     pub(super) cols: Range<usize>,
 }
 
-/// A step, the places of its blocks of A and B, and what is copied for it before.
+/// A step, the buffers of its blocks of A and B, and the copies before it.
 #[derive(Clone, Debug)]
 pub(super) struct Scheduled {
     pub(super) step: Step,
     pub(super) a: usize,
     pub(super) b: usize,
-    /// Is it the first of its tile of C, the last?
+    /// Whether it is the first, and the last, of its block of C.
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) loads: Vec<Load>,
 }
 
-/// All steps.
+/// All steps in order.
 pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = Scheduled> + use<> {
     let plan = *plan;
     let mut a = Places::new(plan.places()[0]);
@@ -42,7 +42,7 @@ pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = 
     plan.steps().map(move |step| {
         let (rows, cols, depth) = (plan.rows(step), plan.cols(step), plan.depth(step));
         let mut loads = Vec::new();
-        // Where k is cut, nothing is kept: the next time that a block is needed, others have been there.
+        // If k is split no block is kept: before it is needed again, its buffer is used for others.
         let keeps = plan.stays() != Stays::Neither;
         let first = step.depth == 0;
         let a_place = a.find((step.row, step.depth), keeps, |place| {
@@ -61,9 +61,9 @@ pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = 
     })
 }
 
-/// What is at an operand's places.
+/// The blocks in an operand's buffers.
 struct Places {
-    /// The blocks, and when each was last used.
+    /// The block in each buffer, and the time of its last use.
     blocks: Vec<(Option<(usize, usize)>, u64)>,
     now: u64,
 }
@@ -73,12 +73,12 @@ impl Places {
         Places { blocks: vec![(None, 0); count], now: 0 }
     }
 
-    /// The place of a block. If it is not there yet, it takes the place that was not used for longest, and is loaded.
+    /// The buffer of a block. A block that is in none is loaded into the least recently used one.
     fn find(&mut self, block: (usize, usize), keeps: bool, mut load: impl FnMut(usize)) -> usize {
         self.now += 1;
         let there = self.blocks.iter().position(|&(there, _)| keeps && there == Some(block));
         let oldest = || (0..self.blocks.len()).min_by_key(|&place| self.blocks[place].1);
-        // Of an operand that is not read there are no places.
+        // An operand that is not read has no buffers.
         let Some(place) = there.or_else(oldest) else { return 0 };
         if there.is_none() {
             load(place);
@@ -88,9 +88,8 @@ impl Places {
     }
 }
 
-/// The parts of a block that are copied at a time: whole runs, as many as fit into `chunk` elements, or a part of one
-/// where not even one fits. `outer` and `inner` are its runs and the elements of each. Each with the number of elements
-/// before it.
+/// Splits a block into chunks of at most `chunk` elements: whole runs, or parts of one run. `outer`: the runs. `inner`: the elements of each.
+/// A chunk is an outer range, an inner range, and the number of elements before it.
 pub(super) fn chunks(
     outer: Range<usize>,
     inner: Range<usize>,

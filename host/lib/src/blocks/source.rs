@@ -1,4 +1,4 @@
-//! Where blocks come from, and where they go.
+//! Sources and sinks of blocks.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use crate::{
     matrix::Layout,
 };
 
-/// A matrix of which blocks can be read, from several threads at once.
+/// A matrix whose blocks can be read, by several threads at the same time.
 pub trait Source<T>: Sync {
-    /// Its rows.
+    /// The number of rows.
     fn rows(&self) -> usize;
 
-    /// Its columns.
+    /// The number of columns.
     fn cols(&self) -> usize;
 
-    /// Which elements lie side by side where they come from: blocks in this layout cost least.
+    /// The layout in which reading is cheapest.
     fn layout(&self) -> Layout;
 
-    /// Reads a block, dense and in that layout.
+    /// Reads a block to `values`, dense, in a layout.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block that it does not have and for another number of values;
-    /// [`Error::Interrupted`](crate::Error::Interrupted); those of what it is read from.
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has;
+    /// [`Error::Interrupted`](crate::Error::Interrupted); errors of the source.
     fn read(
         &self,
         rows: Range<usize>,
@@ -33,12 +33,12 @@ pub trait Source<T>: Sync {
     ) -> Result<()>;
 }
 
-/// A matrix whose blocks are written, each once.
+/// A matrix whose blocks can be written, each once.
 pub trait Sink<T>: Send {
-    /// Which elements lie side by side where they go: blocks in this layout cost least.
+    /// The layout in which writing is cheapest.
     fn layout(&self) -> Layout;
 
-    /// Writes a block that is dense and in that layout.
+    /// Writes a block from `values`, dense, in a layout.
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -52,7 +52,7 @@ pub trait Sink<T>: Send {
 }
 
 impl Layout {
-    /// The layout of the transpose, which has the same elements side by side.
+    /// The layout of the transpose: the same memory with rows and columns exchanged.
     #[must_use]
     pub fn transposed(self) -> Layout {
         match self {
@@ -62,7 +62,7 @@ impl Layout {
     }
 }
 
-/// A matrix's transpose: read as the matrix is, without moving an element.
+/// The transpose of a matrix. Reading it moves no element.
 #[derive(Clone, Copy)]
 pub struct Transposed<'a, T>(pub &'a dyn Source<T>);
 
@@ -90,7 +90,7 @@ impl<T> Source<T> for Transposed<'_, T> {
     }
 }
 
-/// A dense matrix in memory: `&[T]` to be read, `&mut [T]` to be written.
+/// A dense matrix in memory. `&[T]` is a [`Source`], `&mut [T]` is a [`Sink`].
 #[derive(Clone, Copy, Debug)]
 pub struct Dense<S> {
     rows: usize,
@@ -100,10 +100,10 @@ pub struct Dense<S> {
 }
 
 impl<S> Dense<S> {
-    /// The `rows x cols` matrix whose elements these are.
+    /// The `rows x cols` matrix with these elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there are not `rows * cols`.
+    /// [`Error::Argument`] if there are not `rows * cols` elements.
     pub fn new<T>(rows: usize, cols: usize, layout: Layout, values: S) -> Result<Self>
     where
         S: AsRef<[T]>,
@@ -116,7 +116,7 @@ impl<S> Dense<S> {
         Ok(Dense { rows, cols, layout, values })
     }
 
-    /// Each element of a block: its place in the block, and in the matrix.
+    /// The runs of a block: the range of each in the block, and its elements in the matrix.
     fn places(
         &self,
         rows: Range<usize>,
@@ -149,7 +149,7 @@ impl<S> Dense<S> {
     }
 }
 
-/// Elements of a run of a block, in a matrix.
+/// The elements of a run in a matrix.
 #[derive(Clone, Copy)]
 struct Places {
     start: usize,

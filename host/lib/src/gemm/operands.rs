@@ -1,4 +1,4 @@
-//! The operands of a product: what must fit together is checked here, and nowhere else.
+//! The operands of a product. Sizes, devices and aliasing are checked here, and only here.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) fn of_product(index: usize, error: Error) -> Error {
     }
 }
 
-/// What the selection of a kernel depends on.
+/// The request of a product, by which its kernel is selected.
 pub(super) fn request<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     operands: &Operands<T, O>,
@@ -61,7 +61,7 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
     }
 }
 
-/// Whether each of its matrices begins at a multiple of sixteen bytes.
+/// Whether each of its matrices is 16-byte aligned.
 fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
     let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
     (batch.elements.address().addr() | step).is_multiple_of(16)
@@ -85,7 +85,7 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
         [("A", a.elements.device()), ("B", b.elements.device()), ("C", c.elements.device())];
     for (name, other) in devices.into_iter().chain(bias_device) {
         if other != device {
-            let limit = format!("must lie on the stream's device, {}", device.name());
+            let limit = format!("must be on the stream's device, {}", device.name());
             return Err(Error::argument(name, other.name(), limit));
         }
     }
@@ -120,7 +120,7 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     Ok(if swaps { operands.swapped() } else { operands })
 }
 
-/// Checks that C shares no element with A, B or the bias. Borrows see to that; foreign memory may overlap.
+/// Checks that C does not overlap A, B or the bias. Borrows ensure it, except for foreign memory.
 pub(super) fn check_apart<T: Pod, O: Pod>(
     a: &Batch<T>,
     b: &Batch<T>,

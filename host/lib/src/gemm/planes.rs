@@ -37,14 +37,14 @@ impl<S: Slice> Planes<S> {
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
         let (device, elements_of) = (stream.device(), matrix.elements());
         if elements_of.device() != device {
-            let limit = format!("must lie on the stream's device, {}", device.name());
+            let limit = format!("must be on the stream's device, {}", device.name());
             return Err(Error::argument("matrix", elements_of.device().name(), limit));
         }
         let (rows, pitch) = match (size, strides) {
             (size, [pitch, 1]) => (size, pitch),
             ((rows, cols), [1, pitch]) => ((cols, rows), pitch),
             _ => {
-                let limit = "must have the elements of a row or of a column side by side";
+                let limit = "must have contiguous rows or columns";
                 return Err(Error::argument("matrix", format!("strides {strides:?}"), limit));
             }
         };

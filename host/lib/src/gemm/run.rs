@@ -84,7 +84,7 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         counters::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
     }
 
-    /// Queues a batch of products, as few launches as the device's limits allow. Product i multiplies the i-th matrices of A and B into the
+    /// Queues a batch of products, in as few launches as the device's limits allow. Product i multiplies the i-th matrices of A and B into the
     /// i-th of C. All have the same scalars, bias and activation. The batches have equal counts.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Products of matrices in this machine's memory.
+//! Products of matrices in host memory.
 
 use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, execute};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     stream::Stream,
 };
 
-/// The error of an operand that is none.
+/// The error of an operand that cannot be converted.
 pub(super) fn of_operand(name: &str, error: Error) -> Error {
     match error {
         Error::Argument { argument, value, limit } => {
@@ -25,7 +25,7 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
     b: SliceView<T>,
     mut c: SliceViewMut<O>,
 ) -> Result<Choice> {
-    // Before anything is copied.
+    // The sizes are checked before anything is copied.
     for (name, value, other, wanted) in [
         ("B.rows", b.rows(), "A.cols", a.cols()),
         ("C.rows", c.rows(), "A.rows", a.rows()),
@@ -39,8 +39,8 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
     if !device.is_cuda() {
         let buffer = |view: &SliceView<T>| {
             let len = extent(view.rows(), view.cols(), view.strides())?;
-            // SAFETY: the view's elements, borrowed until this returns. What lies between them, which may be
-            // somebody else's, is not touched: a kernel keeps to elements, and nobody reads the buffer as a whole.
+            // SAFETY: the elements are the view's, borrowed until this returns. The memory between them may be somebody else's. A kernel
+            // does not access it, and nobody reads the buffer as a whole.
             unsafe { device.foreign(view.start().expose_provenance() as u64, len) }
         };
         let (a_buffer, b_buffer) = (buffer(&a)?, buffer(&b)?);
@@ -50,7 +50,7 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
         let a = MatrixView::new(a_buffer.view(..)?, a.rows(), a.cols(), a.strides())?;
         let b = MatrixView::new(b_buffer.view(..)?, b.rows(), b.cols(), b.strides())?;
         let c = MatrixViewMut::new(c_buffer.view_mut(..)?, c.rows(), c.cols(), c.strides())?;
-        // The borrows say that C is none of what is read, even where rows of one lie between rows of the other.
+        // The borrows ensure that C overlaps neither A nor B, even if their rows alternate in memory.
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
         let choice = execute::batch_of_borrows(gemm, stream, a, b, c)?;
         stream.synchronize()?;

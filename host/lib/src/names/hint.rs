@@ -1,9 +1,9 @@
-//! The names that were probably meant by one that there is not. (`xtask` has this file too.)
+//! The names that an unknown name probably means. (`xtask` uses this file, too.)
 
-/// How many names that begin so are told.
+/// The most names with the same beginning that are listed.
 const MOST_BEGUN: usize = 4;
 
-/// A question for whoever wrote that name: the nearest one, or else those that begin so.
+/// A question to the user: the name that is most similar, or the names with the same beginning. `None` if there is none.
 pub fn hint(name: &str, known: &[&str]) -> Option<String> {
     if let Some(meant) = meant(name, known) {
         return Some(format!("did you mean {meant}?"));
@@ -21,7 +21,7 @@ pub fn hint(name: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// The nearest of them, if no more than a third of the letters are wrong, missing, too many or exchanged.
+/// The most similar name, if at most a third of the letters are wrong, missing, surplus or exchanged.
 fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let most = name.chars().count() / 3;

@@ -1,4 +1,4 @@
-//! The type of a file's elements, as its header spells it.
+//! The element type in a header.
 
 use std::{borrow::Cow, slice};
 
@@ -8,10 +8,9 @@ use super::{
     refusal::{Result, refuse, shown},
 };
 
-/// The type, and do its bytes begin with the most significant one?
+/// The element type, and whether it is big-endian.
 ///
-/// Spellings are those that NumPy takes: a byte order and a code, a code alone, or a name alone. `bf16`: are two raw
-/// bytes a bfloat16?
+/// The spellings are NumPy's: a byte order and a code, a code alone, or a name alone. `bf16`: whether two raw bytes are a bfloat16.
 pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
     let limit = |what: &str| {
         format!("{what}: must be floats of 16, 32 or 64 bits, such as '<f2', '<f4' or '<f8'")
@@ -31,7 +30,7 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
         (_, b"f2" | b"e") | (None, b"float16" | b"half") => Dtype::F2,
         (_, b"f4" | b"f") | (None, b"float32" | b"single") => Dtype::F4,
         (_, b"f8" | b"d") | (None, b"float64" | b"double" | b"float") => Dtype::F8,
-        // NumPy knows the name where `ml_dtypes` is imported.
+        // NumPy knows the name if `ml_dtypes` is imported.
         (None, b"bfloat16") => Dtype::Bf16,
         (_, b"V2") if bf16 => Dtype::Bf16,
         (_, b"V2") => {
@@ -55,7 +54,7 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
             return refuse("descr", shown(descr), limit(what));
         }
     };
-    // Without `<` or `>` it is the order of the machine that reads, with NumPy too.
+    // Without `<` or `>` it is the byte order of the machine that reads, as in NumPy.
     let big_endian = match order {
         Some(b'<') => false,
         Some(b'>') => true,
@@ -64,7 +63,7 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
     Ok((dtype, big_endian))
 }
 
-/// A letter and a number without the number's leading zeros, which NumPy passes over; anything else as it stands.
+/// A code without leading zeros in its number, which NumPy ignores.
 fn without_zeros(kind: &[u8]) -> Cow<'_, [u8]> {
     let Some((letter, number)) = kind.split_first() else { return kind.into() };
     let zeros = number.iter().take_while(|&&byte| byte == b'0').count();

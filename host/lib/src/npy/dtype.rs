@@ -1,4 +1,4 @@
-//! The elements of a file, and the numbers that a product computes with.
+//! Element types of files, and their conversion to f32 and f64.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 
 use crate::buffer::Pod;
 
-/// What a file gives an element: IEEE's binary16, binary32 or binary64, or a bfloat16. What is wider is greater.
+/// The element type of a file: IEEE's binary16, binary32 or binary64, or bfloat16. A wider type is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dtype {
     /// NumPy's `float16`.
     F2,
-    /// The upper half of a `float32`: `bfloat16` of the package `ml_dtypes`, two raw bytes to NumPy.
+    /// `bfloat16` of the package `ml_dtypes`: the upper half of a `float32`. To NumPy it is two raw bytes.
     Bf16,
     /// NumPy's `float32`.
     F4,
@@ -29,7 +29,7 @@ impl Dtype {
         }
     }
 
-    /// NumPy's code of it, without a byte order.
+    /// NumPy's code, without a byte order.
     pub(super) fn code(self) -> &'static str {
         match self {
             Dtype::F2 => "f2",
@@ -40,24 +40,24 @@ impl Dtype {
     }
 }
 
-/// As the command knows it: `f2`, `bf16`, `f4`, `f8`.
+/// The name on the command line: `f2`, `bf16`, `f4`, `f8`.
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(if *self == Dtype::Bf16 { "bf16" } else { self.code() })
     }
 }
 
-/// A number that is computed with, f32 or f64, and what becomes of it in a file.
+/// A type that files are read to and written from: f32 or f64.
 pub trait Element: Pod + Default + Into<f64> {
-    /// The type whose bytes these are.
+    /// The same type in a file.
     const DTYPE: Dtype;
-    /// The nearest number: half-way ones to an even last digit, too large ones to infinity.
+    /// The nearest number. Ties go to even, and numbers that are too large to infinity.
     fn from_f64(value: f64) -> Self;
     /// The same number.
     fn from_f32(value: f32) -> Self;
-    /// The nearest number of 32 bits.
+    /// The nearest f32.
     fn to_f32(self) -> f32;
-    /// The nearest number of 16 bits, rounded once.
+    /// The nearest f16, rounded once.
     fn to_f16(self) -> f16;
     /// The nearest bfloat16, rounded once.
     fn to_bf16(self) -> bf16;
@@ -101,8 +101,8 @@ impl Element for f64 {
     }
 }
 
-/// `value` in 32 bits, on its way to 16. By two roundings to the nearest it could become another number than by one:
-/// so what this one loses is kept in the last of the 32 bits (rounding to odd), where it decides the next one.
+/// `value` as f32, to be rounded to 16 bits next. Two roundings to nearest can differ from one. So this one rounds to odd: an inexact result
+/// has its last bit set, and the next rounding is correct.
 fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if f64::from(nearest) == value || !nearest.is_finite() || nearest == 0.0 {
@@ -116,8 +116,7 @@ fn to_odd(value: f64) -> f32 {
     }
 }
 
-/// The numbers of that type and byte order in `bytes`. None of them is rounded: 64 bits are asked for as
-/// f64 alone.
+/// Converts the bytes of a file to numbers. Nothing is rounded: the caller reads 64-bit elements as f64 only.
 pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], values: &mut [T]) {
     debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
     match dtype {
@@ -159,8 +158,7 @@ pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], v
     }
 }
 
-/// Puts the numbers into `bytes` in that type, little-endian, each rounded to the nearest. How many were
-/// finite and became infinite.
+/// Converts numbers to bytes of a type, little-endian, rounded to nearest. Returns the number of finite values that became infinite.
 pub(super) fn encode<T: Element>(dtype: Dtype, values: &[T], bytes: &mut [u8]) -> u64 {
     debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
     let mut overflows = 0;

@@ -1,8 +1,8 @@
-//! The header of a file: what its bytes are, and where they begin.
+//! The header of a file.
 //!
-//! Read by hand. `npyz` 0.9 and `ndarray-npy` 0.10 do the same with a parser of all of Python's literals: for
-//! a header of twenty opening brackets that one takes half a minute, and twice as long for each more, and
-//! `npyz` panics for a shape whose product overflows. Nor do their errors name the field.
+//! The parser is our own. The crates `npyz` 0.9 and `ndarray-npy` 0.10 parse all of Python's literals. A header of twenty opening brackets
+//! takes them half a minute, and each further one doubles that. `npyz` panics for a shape whose product overflows. Their errors do not name
+//! the field.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -13,40 +13,39 @@ use super::{
 };
 use crate::matrix::Layout;
 
-/// Bytes of text at most. A header of two dimensions has about a hundred; NumPy refuses ten thousand.
+/// The most bytes of text. A header of two dimensions has about a hundred. NumPy refuses ten thousand.
 const MOST_TEXT: u32 = 1 << 16;
-/// What every file begins with.
+/// The beginning of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// NumPy begins its data at a multiple of this.
+/// NumPy aligns the elements to this.
 const ALIGN: usize = 64;
 
-/// What a file says of itself.
+/// The header of a file: type, layout and shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// The type of its elements.
+    /// The element type.
     pub dtype: Dtype,
-    /// Do their bytes begin with the most significant one?
+    /// Whether elements are big-endian.
     pub big_endian: bool,
-    /// Row-major for NumPy's C order, column-major for its Fortran order.
+    /// Row-major: C order. Column-major: Fortran order.
     pub layout: Layout,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns.
+    /// The number of columns.
     pub cols: usize,
-    /// Where in the file the first element begins.
+    /// The first element's offset in the file, in bytes.
     pub offset: u64,
 }
 
 impl Header {
-    /// Bytes of its elements.
+    /// Bytes of all elements.
     pub fn data_bytes(&self) -> u64 {
-        // Read and checked with a header, or below what a shape may have.
+        // This does not overflow: `read` has checked it, and `write` is called for fewer.
         self.rows as u64 * self.cols as u64 * self.dtype.bytes() as u64
     }
 
-    /// Reads the header of a file of that length, which must have as many bytes as the header says at least. How many it has
-    /// beyond.
+    /// Reads the header of a file with `len` bytes, and the number of bytes after the last element. A file that is too short is refused.
     pub(super) fn read(file: &File, len: u64, meaning: Meaning) -> Result<(Self, u64)> {
         let mut start = [0; 12];
         let there = len.min(12) as usize;
@@ -56,7 +55,7 @@ impl Header {
             let value = format!("\"{}\"", magic.escape_ascii());
             return refuse("magic", value, "must be \"\\x93NUMPY\": this is no .npy file");
         }
-        // Of a file that ends here the rest is zeros, and too short for any length.
+        // A file that ends here is refused below: any length is too long for it.
         let (text_start, text_len) = match (start[6], start[7]) {
             _ if there < 8 => (12, 0),
             (1, 0) => (10, u32::from(u16::from_le_bytes([start[8], start[9]]))),
@@ -99,7 +98,7 @@ impl Header {
         let end = (before + text.len() + 1).next_multiple_of(ALIGN);
         text.extend(std::iter::repeat_n(' ', end - before - text.len() - 1));
         text.push('\n');
-        // A shape of two numbers keeps it far below the 65535 bytes of version 1.0.
+        // With two numbers it is far shorter than 65535 bytes, the limit of version 1.0.
         let len = (text.len() as u16).to_le_bytes();
         let bytes = [MAGIC, &[1, 0], &len, text.as_bytes()].concat();
         (Header { offset: end as u64, ..self }, bytes)
@@ -113,7 +112,7 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
     })
 }
 
-/// A header of that text, without the place of its data.
+/// Parses the text of a header. The offset of the elements is not known yet.
 fn parse(text: &[u8], meaning: Meaning) -> Result<Header> {
     let text = &*without_comments(text);
     let (mut descr, mut order, mut shape) = (None, None, None);

@@ -2,7 +2,7 @@
 
 use super::refusal::{Result, refuse, shown};
 
-/// The text with spaces in place of Python's comments.
+/// Replaces Python's comments by spaces.
 pub(super) fn without_comments(text: &[u8]) -> Vec<u8> {
     let (mut text, mut quote, mut escaped, mut comment) = (text.to_vec(), None, false, false);
     for byte in &mut text {
@@ -21,8 +21,7 @@ pub(super) fn without_comments(text: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Keys and values of a Python dictionary: keys without their quotes, values as they stand. One look at each
-/// byte, whatever they are.
+/// The keys and values of a Python dictionary: keys without quotes, values as text. It takes linear time for any text.
 pub(super) fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
     let text = text.trim_ascii();
     let broken = || refuse("header", shown(text), "must be a dictionary of Python's");
@@ -46,8 +45,7 @@ pub(super) fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
     Ok(entries)
 }
 
-/// Where `end` stands outside of quotes and brackets for the first time, or else the text's end; `None` where
-/// quotes or brackets are left open.
+/// The index of the first `end` outside of quotes and brackets, or the length of the text. `None` if a quote or a bracket is not closed.
 fn until(end: u8, text: &[u8]) -> Option<usize> {
     let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
     for (place, &byte) in text.iter().enumerate() {
@@ -66,9 +64,9 @@ fn until(end: u8, text: &[u8]) -> Option<usize> {
     (quote.is_none() && depth == 0).then_some(text.len())
 }
 
-/// A string without its quotes; only of one without escapes.
+/// A string without its quotes. `None` for a string with escapes, and for other text.
 pub(super) fn unquote(text: &[u8]) -> Option<&[u8]> {
-    // Python 2's Unicode, and raw strings: of one without escapes neither says anything.
+    // The prefix of Python 2's Unicode or of a raw string. Without escapes it means nothing.
     let text = match text {
         [b'u' | b'U' | b'r' | b'R', text @ ..] => text,
         text => text,

@@ -1,20 +1,19 @@
-//! What a file's header leaves open.
+//! The meaning of what a header leaves open.
 
-/// What a file is taken for where its header does not say. By default nothing is taken for anything: such a file is
-/// refused.
+/// The meaning of arrays that have more than one. By default such a file is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meaning {
-    /// The matrix that an array of one dimension is.
+    /// The matrix for an array of one dimension.
     pub vector: Option<Vector>,
-    /// Are two raw bytes (`V2`) a bfloat16? So `ml_dtypes` writes it, and NumPy what it read of that.
+    /// Whether two raw bytes (`V2`) are a bfloat16. `ml_dtypes` writes it like this.
     pub bf16: bool,
 }
 
-/// The matrix that an array of one dimension is.
+/// The matrix for an array of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vector {
-    /// One of one row.
+    /// A matrix with one row.
     Row,
-    /// One of one column.
+    /// A matrix with one column.
     Column,
 }

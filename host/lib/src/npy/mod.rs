@@ -1,9 +1,11 @@
-//! Matrices in NumPy's `.npy` files, read and written in blocks.
+//! Matrices in NumPy's `.npy` files. Blocks of them can be read and written.
 //!
-//! The format is NumPy's (`numpy.lib.format`), versions 1.0 to 3.0: a header, then the elements in C or
-//! Fortran order. Taken are arrays of two dimensions with elements of 16, 32 and 64 bits in either byte order, in every
-//! spelling of these that NumPy takes; where [`Meaning`] says what they are, also arrays of one dimension, and
-//! `ml_dtypes`'s bfloat16. Bytes behind the elements are ignored, and counted. Written is version 1.0, little-endian.
+//! The format is NumPy's (`numpy.lib.format`): a header, then the elements in C or Fortran order.
+//!
+//! * [`Reader`] accepts versions 1.0 to 3.0, two dimensions, and floats of 16, 32 or 64 bits in either byte order. It accepts every spelling
+//!   of these types that NumPy accepts. Arrays of one dimension, and the bfloat16 of `ml_dtypes`, need a [`Meaning`]. Bytes after the last
+//!   element are ignored, and counted.
+//! * [`Writer`] writes version 1.0, little-endian.
 //!
 //! ```
 //! use gpu_gemm::{Layout, npy};
@@ -12,7 +14,7 @@
 //! let path = folder.path().join("a.npy");
 //! let mut writer = npy::Writer::create("--out", &path, 2, 3, npy::Dtype::F4, Layout::RowMajor)?;
 //! writer.write(0..2, 0..3, Layout::RowMajor, &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-//! writer.finish()?; // Before this there is no such file.
+//! writer.finish()?; // Now there is a file of that name.
 //!
 //! let reader = npy::Reader::open("--a", &path)?;
 //! let mut column = [0f32; 2];

@@ -1,4 +1,4 @@
-//! A matrix in a file, to be read block by block.
+//! Reading blocks of a matrix in a file.
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt, path::Path};
 
@@ -8,22 +8,22 @@ use crate::{
     matrix::Layout,
 };
 
-/// Bytes read between two looks at whether to stop, and converted at a time: in a processor's cache.
+/// Bytes read and converted at a time. They fit in a core's cache. Between two chunks an interrupt is checked.
 const CHUNK: usize = 256 << 10;
 
-/// A matrix in a file. Its blocks may be read from several threads at once.
+/// A matrix in a file, for reading. Several threads can read blocks at the same time.
 #[derive(Debug)]
 pub struct Reader {
-    /// As its user has named it.
+    /// The path as the user gave it.
     path: Box<Path>,
     file: File,
     header: Header,
-    /// Bytes behind the elements.
+    /// Bytes after the last element.
     surplus: u64,
 }
 
 impl Reader {
-    /// Opens a file that says all of itself, and reads its header.
+    /// Opens a file and reads its header. `argument`: the name of the argument that gave the path.
     ///
     /// # Errors
     /// As [`open_as`](Reader::open_as).
@@ -31,11 +31,11 @@ impl Reader {
         Reader::open_as(argument, path, Meaning::default())
     }
 
-    /// Opens a file and reads its header, taking for `meaning` what that leaves open.
+    /// As [`open`](Reader::open). `meaning`: what arrays of one dimension and raw bytes mean.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a file that cannot be opened, which is `argument`'s value; [`Error::File`] for a
-    /// field of the header that is not what it must be, and for a file that is shorter than it says.
+    /// [`Error::Argument`] for a file that cannot be opened; [`Error::File`] for a wrong field of the header, and for a file that is shorter
+    /// than its header says.
     pub fn open_as(argument: &str, path: &Path, meaning: Meaning) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, path.display(), why);
         let file = crate::open_input(argument, path)?;
@@ -45,32 +45,31 @@ impl Reader {
         Ok(Reader { surplus, ..Reader::of(path, file, header) })
     }
 
-    /// A file that is open, and known to be what its header says.
+    /// A reader of an open file, whose header is known to be true.
     pub(super) fn of(path: &Path, file: File, header: Header) -> Self {
         Reader { path: path.into(), file, header, surplus: 0 }
     }
 
-    /// What the file says of itself.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How many bytes the file has behind the last element. They are ignored, as NumPy does.
+    /// The number of bytes after the last element. They are ignored, as by NumPy.
     pub fn surplus_bytes(&self) -> u64 {
         self.surplus
     }
 
-    /// The file, as its user has named it.
+    /// The path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a block, dense and in that layout, whatever the file's order is. No element is rounded.
+    /// Reads a block to `values`, dense, in a layout, which may differ from the file's. No element is rounded.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block that reaches outside, and for another number of values than it has;
-    /// [`Error::File`] for what cannot be read, and for elements of 64 bits where 32 are asked for;
-    /// [`Error::Interrupted`].
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has; [`Error::File`] for a
+    /// file that cannot be read, and for elements of 64 bits if `T` is f32; [`Error::Interrupted`].
     pub fn read<T: Element>(
         &self,
         rows: Range<usize>,
@@ -95,7 +94,7 @@ impl Reader {
             }
             return Ok(());
         }
-        // Each run of the file is spread over the other layout.
+        // A run of the file is strided in the other layout.
         let run = match layout {
             Layout::RowMajor => rows.len(),
             Layout::ColMajor => cols.len(),
@@ -115,7 +114,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads elements that lie side by side, from that one on.
+    /// Reads contiguous elements, from index `start` on.
     fn read_run<T: Element>(
         &self,
         start: u64,
@@ -143,14 +142,14 @@ impl Reader {
     fn read_bytes(&self, place: u64, bytes: &mut [u8]) -> Result<()> {
         self.file.read_exact_at(bytes, place).map_err(|error| {
             let value = format!("{} bytes from {place} on", bytes.len());
-            // It had them when it was opened.
+            // The file had them when it was opened.
             Error::file(&self.path, "data", value, format!("cannot be read: {error}"))
         })
     }
 }
 
 impl Dtype {
-    /// The type to compute with that holds the elements of all these: f32, or f64 if one of them is.
+    /// The type to compute with, which holds all elements of these types: f64 if one of them is f64, otherwise f32.
     pub fn computed(dtypes: impl IntoIterator<Item = Dtype>) -> Dtype {
         dtypes.into_iter().fold(Dtype::F4, Dtype::max)
     }

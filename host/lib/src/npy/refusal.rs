@@ -1,6 +1,6 @@
 //! Why a header is refused.
 
-/// A field that is not what it must be.
+/// A field with a wrong value.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) field: &'static str,
@@ -18,7 +18,7 @@ pub(super) fn refuse<T>(
     Err(Refusal { field, value: value.to_string(), limit: limit.to_string() })
 }
 
-/// What a file has there, for a message: not too long, and no control characters.
+/// Bytes of a file for a message: shortened, and without control characters.
 pub(super) fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 80;
     let bytes = bytes.trim_ascii();

@@ -1,4 +1,4 @@
-//! A block of a matrix as runs of elements that lie side by side in its file.
+//! A block of a matrix as runs of contiguous elements in its file.
 
 use std::ops::Range;
 
@@ -14,17 +14,17 @@ pub(super) struct Runs {
     pub(super) start: u64,
     /// Elements from the start of one run to the start of the next.
     pub(super) stride: u64,
-    /// How many.
+    /// The number of runs.
     pub(super) count: usize,
-    /// Elements of each.
+    /// Elements of a run.
     pub(super) len: usize,
 }
 
 impl Runs {
-    /// Of that block of a `rows x cols` matrix, whose values are `len`. Runs that follow one another are one.
+    /// The runs of a block of a `rows x cols` matrix. `len`: the number of values that the caller has for it. Runs without gaps are joined.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block that reaches outside, and for another number of values than it has.
+    /// [`Error::Argument`] for a block beyond the matrix, and for another number of values than it has.
     pub(super) fn of(
         layout: Layout,
         [rows, cols]: [usize; 2],
@@ -38,7 +38,7 @@ impl Runs {
                 return Err(Error::argument(name, format!("{range:?}"), limit));
             }
         }
-        // Inside a matrix whose bytes can be counted.
+        // This does not overflow: the block is inside the matrix.
         if len != block_rows.len() * block_cols.len() {
             let limit = format!("must be {} x {}", block_rows.len(), block_cols.len());
             return Err(Error::argument("values.len()", len, limit));
@@ -55,7 +55,7 @@ impl Runs {
         })
     }
 
-    /// The first element of each run, by its index in the file.
+    /// The index in the file of each run's first element.
     pub(super) fn starts(self) -> impl Iterator<Item = u64> {
         (0..self.count as u64).map(move |run| self.start + run * self.stride)
     }

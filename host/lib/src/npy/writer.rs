@@ -1,4 +1,4 @@
-//! A matrix that becomes a file, block by block.
+//! Writing blocks of a matrix to a file.
 
 use std::{ops::Range, os::unix::fs::FileExt, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{
 /// Bytes converted and written at a time.
 const CHUNK: usize = 256 << 10;
 
-/// A file that will be there when all of it is ([`Writer::finish`]); dropped before, it leaves nothing.
+/// A matrix in a new file, for writing. [`Writer::finish`] gives the file its name. Dropped before that, it leaves nothing.
 #[derive(Debug)]
 pub struct Writer {
     file: NewFile,
@@ -21,11 +21,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes sure that the file can be written, and gives it its header and its length. `argument` is the name
-    /// under which messages know its path. An element that nobody writes is zero.
+    /// Makes a file with a header and zeros. `argument`: the name of the argument that gave the path.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a file that cannot be written there; [`Error::Unwritten`] where the system does not write it.
+    /// [`Error::Argument`] for a path that cannot be written, and for more elements than a file can have; [`Error::Unwritten`] if the system
+    /// does not write it.
     pub fn create(
         argument: &str,
         path: &Path,
@@ -50,22 +50,21 @@ impl Writer {
         Ok(Writer { file, header, overflows: 0 })
     }
 
-    /// What the file says of itself.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Finite values that were written as infinities so far, because the file's type has none so large.
+    /// The number of finite values so far that became infinite, because they are too large for the file's type.
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Writes a block whose values are dense and in that layout, whatever the file's order is, each rounded to
-    /// the nearest of the file's type.
+    /// Writes a block from `values`, dense, in a layout, which may differ from the file's. Each is rounded to the nearest of the file's type.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block that reaches outside, and for another number of values than it has;
-    /// [`Error::Unwritten`] for what the system does not write; [`Error::Interrupted`].
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has; [`Error::Unwritten`] if
+    /// the system does not write them; [`Error::Interrupted`].
     pub fn write<T: Element>(
         &mut self,
         rows: Range<usize>,
@@ -85,7 +84,7 @@ impl Writer {
             }
             return Ok(());
         }
-        // Each run of the file is gathered from the other layout.
+        // A run of the file is strided in the other layout.
         let (apart, runs_apart) = match layout {
             Layout::RowMajor => (cols.len(), all_rows),
             Layout::ColMajor => (rows.len(), all_cols),
@@ -103,7 +102,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes elements that lie side by side, from that one on.
+    /// Writes contiguous elements, from index `start` on.
     fn write_run<T: Element>(
         &mut self,
         start: u64,
@@ -130,20 +129,20 @@ impl Writer {
         Ok(())
     }
 
-    /// Reads back what was written, as a [`Reader`](super::Reader) of the file would.
+    /// A [`Reader`](super::Reader) of the file so far.
     ///
     /// # Errors
-    /// [`Error::Unwritten`] where the system does not.
+    /// [`Error::Unwritten`] if the system gives no second handle.
     pub fn reader(&self) -> Result<super::Reader> {
         let file = self.file.file().try_clone();
         let file = file.map_err(|error| self.file.unwritten(&error))?;
         Ok(super::Reader::of(self.file.named(), file, self.header))
     }
 
-    /// Puts the file in its place, where it replaces what is there in one step.
+    /// Gives the file its name. It replaces a file of that name in one step.
     ///
     /// # Errors
-    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] if the system does not; [`Error::Interrupted`].
     pub fn finish(self) -> Result<()> {
         self.file.finish()
     }

@@ -1,14 +1,14 @@
-//! Where everything in a module's text is, found in one pass: texts have tens of megabytes, and hundreds of kernels.
+//! An index of the kernels in a PTX text. One pass makes it: a text may have tens of megabytes and hundreds of kernels.
 
 use std::{collections::HashMap, ops::Range};
 
-/// A module's text, and what is where in it.
+/// A PTX text and the places of its kernels.
 #[derive(Debug)]
 pub(crate) struct Index<'a> {
     text: &'a str,
     /// In the order of the text.
     kernels: Vec<Kernel<'a>>,
-    /// What a kernel says of itself, by its name.
+    /// The declarations of kernels, by name.
     declarations: HashMap<&'a str, &'a str>,
 }
 
@@ -16,11 +16,11 @@ pub(crate) struct Index<'a> {
 #[derive(Debug)]
 struct Kernel<'a> {
     name: &'a str,
-    /// From the line with the name to the one that closes the body.
+    /// From the line with the name to the line that closes the body.
     place: Range<usize>,
 }
 
-/// How a line begins that declares a kernel, and one with what the kernel says of itself.
+/// The beginning of a kernel's first line, and of its declaration.
 const ENTRY: &str = ".visible .entry ";
 const DECLARATION: &str = "// simt.kernel name=";
 
@@ -31,7 +31,7 @@ impl<'a> Index<'a> {
         // The kernel whose body has not ended.
         let mut open = None;
         let mut start = 0;
-        // (Line by line: what looks for a newline is compiled with optimisation in a dev build, too.)
+        // (Line by line, because the search for a newline is optimised in a dev build, too.)
         while let Some(len) = text[start..].find('\n') {
             let (line, end) = (&text[start..start + len], start + len + 1);
             match line.as_bytes() {
@@ -52,14 +52,14 @@ impl<'a> Index<'a> {
         Index { text, kernels, declarations }
     }
 
-    /// What its kernels say of themselves, by name.
+    /// The declarations of its kernels, by name.
     pub(crate) fn declarations(&self) -> HashMap<String, String> {
         let owned = |(name, of): (&&str, &&str)| ((*name).to_owned(), (*of).to_owned());
         self.declarations.iter().map(owned).collect()
     }
 }
 
-/// Notes what a kernel says of itself, if the line does: of two with one name the first counts.
+/// Adds the declaration in a line, if there is one. Of two for one name the first counts.
 fn declares<'a>(line: &'a str, declarations: &mut HashMap<&'a str, &'a str>) {
     let start = line.bytes().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(0);
     let Some(rest) = line[start..].strip_prefix(DECLARATION) else { return };
@@ -70,14 +70,14 @@ fn declares<'a>(line: &'a str, declarations: &mut HashMap<&'a str, &'a str>) {
 }
 
 impl<'a> Index<'a> {
-    /// What stands before, between and after the kernels: one part more than there are kernels.
+    /// The text before, between and after the kernels: one part more than there are kernels.
     pub(super) fn outside(&self) -> impl Iterator<Item = &'a str> {
         let ends = self.kernels.iter().map(|kernel| kernel.place.end);
         let starts = self.kernels.iter().map(|kernel| kernel.place.start).chain([self.text.len()]);
         [0].into_iter().chain(ends).zip(starts).map(|(end, start)| &self.text[end..start])
     }
 
-    /// The kernels, each with its name, and its text from the line with that to the one that closes the body.
+    /// The names and texts of the kernels.
     pub(super) fn kernels(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.kernels.iter().map(|kernel| (kernel.name, &self.text[kernel.place.clone()]))
     }

@@ -1,4 +1,4 @@
-//! The kernels' PTX, as committed, and which of it a device takes.
+//! The PTX of the kernels, as committed.
 
 #[cfg(feature = "cuda")]
 mod index;
@@ -13,45 +13,45 @@ use crate::error::{Error, Result};
 #[cfg(feature = "cuda")]
 pub(crate) use index::Index;
 
-/// The kernels compiled for one kind of device: a file a kernel, which are packed.
+/// The kernels that are compiled for one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Ptx {
-    /// Its folder in `gpu/ptx/`.
+    /// The target, and the folder in `gpu/ptx/`: `sm_80`, `sm_90a`.
     pub target: &'static str,
     files: &'static [File],
 }
 
-/// A file: one kernel, or several that share variables.
+/// A packed file. It has one kernel, or several that share variables.
 #[derive(Debug)]
 struct File {
-    /// Their names, and the lines with which they declare themselves.
+    /// Their names and declarations.
     kernels: &'static [(&'static str, &'static str)],
-    /// Where it is in [`PACKED`].
+    /// Its bytes in [`PACKED`].
     packed: Range<usize>,
-    /// Bytes of its text.
+    /// Bytes of the text.
     len: usize,
 }
 
-/// All files, one behind the other (`build.rs`).
+/// All packed files, written by `build.rs`.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptx.lz4"));
 
-/// What is where in them.
+/// The index of [`PACKED`].
 mod files {
     use super::File;
 
     include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 }
 
-/// For Hopper, with the instructions that only compute capability 9.0 has: the kernels that need it.
+/// The kernels that need instructions of compute capability 9.0, for Hopper.
 pub static SM_90A: Ptx = Ptx { target: "sm_90a", files: files::SM_90A };
 
-/// For Ampere and everything after it.
+/// The kernels for Ampere and later.
 pub static SM_80: Ptx = Ptx { target: "sm_80", files: files::SM_80 };
 
-/// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
+/// Registers and shared memory by ptxas, as `cargo xtask build-ptx` has written them.
 static RESOURCES: &str = include_str!("../../../../gpu/ptx/resources.tsv");
 
-/// What a kernel takes of an SM.
+/// The resources of an SM that a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// 32-bit registers of a thread.
@@ -60,14 +60,13 @@ pub struct Resources {
     pub shared: u32,
 }
 
-/// The release of the ptxas that [`Ptx::resources`] are of: `13.0`. The driver has a compiler of its own,
-/// which may allot other registers.
+/// The release of the ptxas that [`Ptx::resources`] are from: `13.0`. The driver's compiler may use another number of registers.
 pub fn ptxas_release() -> &'static str {
     let header = RESOURCES.lines().next().unwrap_or_default();
     header.rsplit_once("ptxas ").map_or("", |(_, release)| release)
 }
 
-/// What stands in a kernel's text, and what is to stand there; `None` where it has no such constants.
+/// The constants of a kernel, with the values in the text and the new values. `None` if the kernel has no such constants.
 pub(crate) fn values(
     declaration: &Declaration,
     constants: &Constants,
@@ -81,8 +80,8 @@ pub(crate) fn values(
 }
 
 impl Ptx {
-    /// What a kernel takes with these constants, compiled for this target, also of PTX that is for every device; `None` where ptxas
-    /// was not there to say so when the file was made, or where it has no such constants.
+    /// The resources of a kernel with these constants, compiled by ptxas for this target. `None` if they were not recorded, or the kernel
+    /// has no such constants.
     pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -94,7 +93,7 @@ impl Ptx {
         })
     }
 
-    /// The file for a device: the `sm_90a` one runs on 9.0 alone, the `sm_80` one from 8.0 on.
+    /// The kernels for a device: `sm_90a` for compute capability 9.0, `sm_80` for any other from 8.0 on.
     ///
     /// # Errors
     /// [`Error::Architecture`] for a device below 8.0.
@@ -106,7 +105,7 @@ impl Ptx {
         }
     }
 
-    /// Where a device that takes this has a kernel from: this, or, where only that has it, what is for every device.
+    /// The target that a device loads a kernel from: this one, or [`SM_80`] if only that one has the kernel.
     pub fn with(self, kernel: &str) -> Ptx {
         match self.file(kernel).is_none() && SM_80.file(kernel).is_some() {
             true => SM_80,
@@ -114,28 +113,28 @@ impl Ptx {
         }
     }
 
-    /// The PTX version that it is written in (major, minor).
+    /// The PTX version (major, minor).
     pub fn version(&self) -> Option<(u32, u32)> {
         version_of(&self.files.first()?.text())
     }
 
-    /// The oldest CUDA version (major, minor) whose drivers take that PTX, for versions from 7.0 to 9.1.
+    /// The oldest CUDA version (major, minor) whose drivers accept the PTX. Known for PTX 7.0 to 9.1.
     pub fn cuda_needed(&self) -> Option<(u32, u32)> {
         cuda_of(self.version()?)
     }
 
-    /// The line with which a kernel declares itself; `None` where there is no such kernel.
+    /// A kernel's declaration in the PTX. `None` for an unknown kernel.
     pub fn declaration(&self, kernel: &str) -> Option<&'static str> {
         let mut kernels = self.file(kernel)?.kernels.iter();
         kernels.find(|(name, _)| *name == kernel).map(|(_, declaration)| *declaration)
     }
 
-    /// The text of a kernel's file, which is all that the driver needs to load it; `None` where there is no such kernel.
+    /// The text of a kernel's file, to be loaded by the driver. `None` for an unknown kernel.
     pub fn text(&self, kernel: &str) -> Option<String> {
         self.file(kernel).map(File::text)
     }
 
-    /// The file of those that share variables, in `gpu/ptx/`.
+    /// The file in `gpu/ptx/` with the kernels that share variables.
     #[cfg(feature = "cuda")]
     pub(crate) const VARIABLES: &str = "sm_80/variables.ptx";
 
@@ -148,7 +147,7 @@ impl Ptx {
         }
     }
 
-    /// Is a kernel in one file with others, with which it shares variables?
+    /// Whether a kernel shares variables with others, and so a file.
     #[cfg(feature = "cuda")]
     pub(crate) fn shares_variables(&self, kernel: &str) -> bool {
         self.file(kernel).is_some_and(|file| file.kernels.len() > 1)
@@ -173,17 +172,16 @@ impl File {
     }
 }
 
-/// The PTX version (major, minor) that a text is written in.
+/// The PTX version (major, minor) of a text.
 fn version_of(text: &str) -> Option<(u32, u32)> {
     let version = text.lines().find_map(|line| line.strip_prefix(".version "))?;
     let (major, minor) = version.trim().split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The oldest CUDA version whose drivers take a PTX version.
+/// The oldest CUDA version whose drivers accept a PTX version.
 ///
-/// After NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": CUDA brings one with each
-/// release, but 12.6 brought none.
+/// By NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": each release of CUDA but 12.6 has a new version.
 fn cuda_of(version: (u32, u32)) -> Option<(u32, u32)> {
     match version {
         (7, minor @ 0..=8) => Some((11, minor)),

@@ -1,15 +1,15 @@
-//! A kernel's text as it is loaded: out of a file of many, where another crate has them so, and with its constants set.
+//! The text of one kernel: taken from a text with many, and with its constants set.
 
 use simt::{Constants, Declaration};
 
 use super::{Index, values};
 
-/// PTX without the kernels but this: what the driver has to compile for it.
+/// The PTX without all other kernels.
 pub(crate) fn for_kernel(ptx: &Index, kernel: &str) -> String {
     without_dynamic_shared(with_kernels(ptx, |name| name == kernel))
 }
 
-/// A kernel's text with its constants set, and the name that it has there.
+/// A kernel's text with its constants set, and its name in that text.
 pub(crate) fn specialised(
     text: String,
     declaration: &Declaration,
@@ -19,7 +19,7 @@ pub(crate) fn specialised(
     match values(declaration, constants) {
         Some(values) if !values.is_empty() => {
             let text = specialise::specialise(&text, &values);
-            // (A name for each that is loaded, of which a process has few.)
+            // (The name is leaked. A process loads few kernels.)
             let unnamed = || String::leak(specialise::name(kernel, &values));
             let name = constants.variant().unwrap_or_else(|| unnamed());
             (specialise::rename(&text, kernel, name), name)
@@ -28,20 +28,19 @@ pub(crate) fn specialised(
     }
 }
 
-/// PTX without the declaration of dynamic shared memory, where no kernel has any: its alignment would be that of every
-/// kernel's shared memory.
+/// The PTX without the declaration of dynamic shared memory, if no kernel uses it. Its alignment would hold for every kernel's shared memory.
 fn without_dynamic_shared(ptx: String) -> String {
     let declaration = |line: &&str| line.starts_with(".extern .shared ");
     let Some(line) = ptx.lines().find(declaration) else { return ptx };
     let name = line.split_whitespace().last().and_then(|word| word.split('[').next());
-    // There, and elsewhere.
+    // A second match is a use.
     match name.is_some_and(|name| ptx.match_indices(name).nth(1).is_some()) {
         true => ptx,
         false => ptx.replacen(line, "", 1),
     }
 }
 
-/// PTX without the kernels but those that are to stay.
+/// The PTX with those kernels only for which `stays` holds.
 fn with_kernels(ptx: &Index, stays: impl Fn(&str) -> bool) -> String {
     let mut result = String::new();
     for (outside, kernel) in ptx.outside().zip(ptx.kernels().map(Some).chain([None])) {

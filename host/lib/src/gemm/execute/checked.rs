@@ -48,13 +48,13 @@ fn choose(
     Ok((request, kernel, choice_of(kernel, &request, &Target::H200)?))
 }
 
-/// Bytes of workspace of such a product; 0 where the kernel cannot compute it.
+/// Bytes of workspace of a product. 0 if the kernel cannot compute it.
 pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
     choose(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
 /// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent CTAs run as one cluster. C is row-major.
-/// What the workspace holds beside copies of operands is NaN. `options` are those of each launch.
+/// The workspace is NaN, except for copies of operands. `options` are those of each launch.
 ///
 /// # Errors
 /// [`Error::Argument`] for a matrix of another length or on a GPU, and for a kernel that cannot compute the product; those of a launch.

@@ -103,7 +103,8 @@ impl Plan {
     }
 }
 
-/// Columns of B to be packed before the launch, for a kernel that packs the others in the background: as many as make half of its waves.
+/// The number of columns of B that are packed before the launch, for a kernel that packs the others in the background. It is enough for half
+/// of the kernel's waves.
 /// `None` where all of B is packed before, or nothing.
 fn first_columns(multiply: &Multiply, of_b: &OperandLayout, copied: [usize; 2]) -> Option<usize> {
     let Multiply { product, config, params, .. } = multiply;

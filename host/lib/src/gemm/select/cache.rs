@@ -1,7 +1,6 @@
 //! A thread's last choices.
 //!
-//! Programs ask for the same products again and again. Going through all kernels and splits takes the host longer than a small product
-//! takes the GPU: 13 us, where 1024 x 1024 x 1024 in bf16 takes 6.
+//! Programs repeat the same products. A selection takes the host 13 us; a product of 1024 x 1024 x 1024 in bf16 takes the GPU 6 us.
 
 use std::cell::RefCell;
 

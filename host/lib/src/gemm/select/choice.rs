@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{layout::OperandPlan, rules::Ineligible};
 
-/// A kernel, whether it may run, and its cost.
+/// A kernel, whether it can compute a product, and its cost.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Candidate {
@@ -15,12 +15,12 @@ pub struct Candidate {
     pub entry: &'static Entry,
     /// The rule that rejects it.
     pub ineligible: Option<Ineligible>,
-    /// Its predicted time in microseconds. `None` where it was not measured, or where another kernel is always better: then it runs
-    /// only if it is named.
+    /// The predicted time in microseconds. `None` if the kernel was not measured, or another one is always better. Then it is used by name
+    /// only.
     pub predicted_us: Option<f64>,
     /// Bytes of workspace.
     pub workspace_bytes: u64,
-    /// Blocks of a cluster that split k.
+    /// The number of blocks of a cluster that split k.
     pub split_k: u32,
 }
 
@@ -30,19 +30,19 @@ pub struct Candidate {
 pub struct Choice {
     /// The kernel.
     pub entry: &'static Entry,
-    /// Why this one.
+    /// Why it was selected.
     pub reason: Reason,
-    /// Bytes of workspace, at most the request's limit: for packed or transposed copies of operands, or for their slices.
+    /// Bytes of workspace for packed or transposed copies of operands, or for slices. At most the request's limit.
     pub workspace_bytes: u64,
-    /// Blocks of a cluster that split k.
+    /// The number of blocks of a cluster that split k.
     pub split_k: u32,
-    /// Partial products, each of a range of k, that a second launch adds: split-K over the grid. 1 where the kernel writes C itself.
+    /// The number of partial products, each of a range of k, that a second launch adds: split-K over the grid. 1 if the kernel writes C.
     pub partials: u32,
-    /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds, because their error bound was too large. Many of
-    /// them make it slow. `None` for other kernels, and for products that were launched without waiting: there
-    /// [`Stream::recomputed`](crate::Stream::recomputed) gives the stream's total.
+    /// The number of elements of C that a kernel for emulated fp32 has recomputed by fused multiply-adds, because their error bound was too
+    /// large. Many of them make it slow. `None` for other kernels, and for products that were launched without waiting.
+    /// [`Stream::recomputed`](crate::Stream::recomputed) is the stream's total.
     pub recomputed: Option<u64>,
-    /// What is done to its operands before.
+    /// How its operands are prepared.
     pub(in crate::gemm) operands: OperandPlan,
 }
 
@@ -51,17 +51,17 @@ pub struct Choice {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// It was asked for.
+    /// It was named.
     Named,
-    /// It is the only measured one that may run.
+    /// It is the only measured kernel that can compute the product.
     Only,
     /// It has the shortest predicted time.
     Fastest {
-        /// Its predicted time in microseconds.
+        /// The predicted time in microseconds.
         predicted_us: f64,
-        /// The next one.
+        /// The kernel with the second shortest time.
         next: &'static str,
-        /// The next one's predicted time in microseconds.
+        /// That one's predicted time in microseconds.
         next_us: f64,
     },
 }
@@ -81,7 +81,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A predicted time: two digits are more than it is good for.
+/// A predicted time, with two digits: more would not be meaningful.
 fn microseconds(us: f64) -> String {
     match us {
         us if us < 9.95 => format!("{us:.1} us"),

@@ -41,16 +41,25 @@ pub(in crate::gemm) fn candidates_of<T: Scalar<O>, O: Output>(
     T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
 }
 
-/// The kernel for such a product: the one of that name, or the fastest of those that may run.
+/// Selects the kernel for a product: the one with that name, or the one with the shortest predicted time.
+///
+/// ```
+/// use gpu_gemm::{Shape, gemm::{Request, Target, choose}};
+///
+/// let request = Request::dense(Shape::new(1000, 700, 513)?);
+/// let choice = choose::<f32>(&request, &Target::H200, None)?;
+/// println!("{}: {}", choice.entry.name(), choice.reason);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 ///
 /// # Errors
-/// [`Error::Argument`] for a name that there is not, or of a kernel that may not run.
+/// [`Error::Argument`] for an unknown name, and for a kernel that cannot compute the product.
 pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
     let kernel = name.map(scalar::find::<T, T>).transpose()?;
     choose_kernel::<T, T>(request, target, kernel).map(|(_, choice)| choice)
 }
 
-/// [`choose`], for C of another type.
+/// As [`choose`], for any type of C.
 pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
@@ -61,7 +70,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         let limit = format!("there is none for {} that takes such operands", T::NAME);
         Error::argument("kernel", "auto", limit)
     };
-    // What is asked for, or allowed.
+    // Which of both the request allows: one product, or partial products.
     let (whole, in_parts) = match request.partials {
         None => (true, kernel.is_none()),
         Some(count) => (count == 1, count > 1),
@@ -93,10 +102,10 @@ fn refused(kernel: Kernel, why: Ineligible) -> Error {
     Error::argument("kernel", kernel.entry.name(), why.to_string())
 }
 
-/// The choice of that kernel.
+/// The choice of a given kernel.
 ///
 /// # Errors
-/// [`Error::Argument`] for one that may not run.
+/// [`Error::Argument`] if it cannot compute the product.
 pub(in crate::gemm) fn choice_of(
     kernel: Kernel,
     request: &Request,
@@ -121,13 +130,13 @@ fn made(kernel: Kernel, reason: Reason, request: &Request, target: &Target) -> C
     }
 }
 
-/// The fastest kernel that may run.
+/// The kernel with the shortest predicted time.
 fn fastest(
     kernels: impl Iterator<Item = Kernel>,
     request: &Request,
     target: &Target,
 ) -> Option<(Kernel, Reason)> {
-    // One pass without an allocation: every launch goes through here.
+    // One pass without an allocation, because every launch comes here.
     let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
     for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };

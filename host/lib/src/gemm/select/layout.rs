@@ -90,7 +90,7 @@ pub(in crate::gemm) fn operand_plan(
     // A `tn` kernel's form does not change by a swap, so nothing is transposed for it; nor where every layout has its kernel.
     let has_all_layouts = product.has_all_layouts;
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
-        // On tensor cores the copy of A is cheap beside the alternatives.
+        // On tensor cores a copy of A costs less than the alternatives.
         true if product.variant.scheme == Scheme::Tf32 => {
             &[[false; 2], [false, true], [true, false]][..]
         }
@@ -136,7 +136,7 @@ pub(in crate::gemm) fn operand_plan(
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
 }
 
-/// The operand plan of a kernel that may run; nothing for one that may not.
+/// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.
 pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
     match kernel.product.is_particular() {
         true => operand_plan(kernel.product, request).unwrap_or_default(),
@@ -195,7 +195,7 @@ impl OperandLayout {
         count <= 1 || pitch >= self.contiguous.1
     }
 
-    /// The kernel that copies `matrices` such operands, `len` elements of each row, and its launch.
+    /// The kernel that copies `len` elements of each row of `matrices` operands, and its launch.
     ///
     /// # Errors
     /// [`Error::Argument`] for elements of eight bytes, which no kernel copies.
@@ -210,8 +210,7 @@ impl OperandLayout {
             2 => [&pack_rows_u16, &transpose_rows_u16],
             4 => [&pack_rows, &transpose_rows],
             _ => {
-                let limit =
-                    "must lie as the kernel reads it: elements of eight bytes are not copied";
+                let limit = "must have the layout that the kernel reads: elements of eight bytes are not copied";
                 return Err(Error::argument(self.operand, "a matrix", limit));
             }
         };
@@ -232,8 +231,8 @@ impl OperandLayout {
         len.next_multiple_of(if len >= 4 * line { line } else { self.unit })
     }
 
-    /// Elements of workspace for copies of `matrices` such operands, rounded up to whole lines; 0 where none is needed. `aligned`: every
-    /// matrix begins at a multiple of sixteen bytes.
+    /// Elements of workspace for copies of `matrices` operands, rounded up to whole lines. 0 if no copy is needed. `aligned`: every matrix is
+    /// 16-byte aligned.
     pub(in crate::gemm) fn copied(&self, matrices: usize, aligned: bool) -> usize {
         match !self.transposed && (self.ldg || aligned && self.is_even()) {
             true => 0,

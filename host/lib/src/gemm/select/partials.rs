@@ -94,7 +94,7 @@ pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> O
     timed(kernel, request.partials.into_iter(), request, target)
 }
 
-/// The fastest way to compute a product in partial products: as many as the request asks for, or as are predicted to be the fastest.
+/// The fastest partial products. Their number is the request's, or the one with the shortest predicted time.
 pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Partials> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
@@ -118,7 +118,7 @@ pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Opt
 }
 
 impl Partials {
-    /// The choice of these.
+    /// The choice of these partial products.
     pub(super) fn choice(&self, reason: Reason) -> Choice {
         Choice {
             entry: self.kernel.entry,

@@ -1,46 +1,46 @@
-//! What a kernel's selection depends on.
+//! A request: the properties of a product by which its kernel is selected.
 
 use crate::{
     gemm::{Compute, scalar},
     shape::Shape,
 };
 
-/// Bytes of workspace that a product may take unless it says otherwise, 256 MiB: room for copies of two f32 operands of
-/// 5792 x 5792, and little beside the memory of any GPU that runs these kernels.
+/// The default limit of the workspace in bytes: 256 MiB. That is enough for copies of two f32 operands of 5792 x 5792, and a small part of
+/// the memory of any GPU that runs these kernels.
 pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
 
-/// The default for emulated fp32, 4 GiB: the slices of two operands of 18918 x 18918.
+/// The default limit for emulated fp32 in bytes: 4 GiB. That is enough for the slices of two operands of 18918 x 18918.
 pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
 
-/// Blocks of a cluster that every GPU with clusters allows.
+/// The largest cluster that every GPU with clusters allows.
 pub(in crate::gemm) const MOST_SPLITS: u32 = 8;
 
 /// The properties of a product by which its kernel is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// m, n, k.
+    /// m, n and k.
     pub shape: Shape,
-    /// Strides of A, B and C, in elements: between rows, between columns.
+    /// The strides of A, B and C in elements: from one row to the next, and from one column to the next.
     pub strides: [[usize; 2]; 3],
-    /// Products of a batch.
+    /// The number of products of a batch.
     pub batch: usize,
-    /// Whether every A, and every B, begins at a multiple of sixteen bytes.
+    /// Whether every A, and every B, is 16-byte aligned.
     pub aligned: [bool; 2],
-    /// Blocks that split k, for kernels that can. `None`: as many as are fastest on an H200.
+    /// The number of blocks of a cluster that split k. `None`: the number that is fastest on an H200.
     pub split_k: Option<u32>,
-    /// Partial products that split k over the grid. `None`: as many as are predicted to be fastest.
+    /// The number of partial products that split k over the grid. `None`: the number with the shortest predicted time.
     pub partials: Option<u32>,
     /// The arithmetic.
     pub compute: Compute,
     /// Whether it is `A B` alone: `alpha = 1`, `beta = 0`, no bias, no activation.
     pub plain: bool,
-    /// Bytes of workspace that it may take.
+    /// The limit of the workspace in bytes.
     pub workspace_limit: u64,
 }
 
 impl Request {
-    /// `C = A B`, once, of matrices with these strides.
+    /// One product `C = A B` of matrices with these strides.
     pub fn new(shape: Shape, strides: [[usize; 2]; 3]) -> Self {
         Request {
             shape,
@@ -55,7 +55,7 @@ impl Request {
         }
     }
 
-    /// `C = A B` of dense row-major matrices.
+    /// One product `C = A B` of dense row-major matrices.
     pub fn dense(shape: Shape) -> Self {
         let (n, k) = (shape.n(), shape.k());
         Request::new(shape, [[k, 1], [n, 1], [n, 1]])

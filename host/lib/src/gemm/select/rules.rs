@@ -10,13 +10,13 @@ use super::{
 };
 use crate::gemm::{Compute, Target, scalar::Kernel};
 
-/// Why a kernel may not run.
+/// Why a kernel cannot compute a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ineligible {
-    /// It computes `A B` and nothing else.
+    /// It computes only `A B`: no scalars, bias or activation.
     Plain,
-    /// It takes dense row-major matrices.
+    /// It needs dense row-major matrices.
     Dense,
     /// It computes one product a launch.
     Batch,
@@ -33,7 +33,7 @@ pub enum Ineligible {
     TooLong(usize),
     /// It does not split k.
     Split,
-    /// It computes no partial products of such operands.
+    /// It computes no partial products for these types and sizes.
     Partials,
     /// It rounds operands to tf32, which [`Compute::Tf32`] allows.
     Tf32,
@@ -85,7 +85,7 @@ impl fmt::Display for Ineligible {
     }
 }
 
-/// The rule that rejects a kernel for such a product.
+/// The rule that rejects a kernel for a product.
 pub(super) fn ineligible(
     kernel: &Kernel,
     request: &Request,
