@@ -37,7 +37,7 @@ pub(super) const READERS: usize = 4;
 /// Chunks of each reader, and of the writer.
 pub(super) const CHUNKS: usize = 2;
 
-/// Which operand is read once.
+/// The operand that stays on the device, and is read once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -248,60 +248,60 @@ impl BlockPlan {
         self.blocks
     }
 
-    /// Which operand is read once.
+    /// The operand that stays on the device, and is read once.
     pub fn stays(&self) -> Stays {
         self.stays
     }
 
-    /// Why it is cut so.
+    /// The reason for this plan.
     pub fn why(&self) -> Why {
         self.why
     }
 
-    /// Blocks of A, B and C that the device holds at a time.
+    /// The number of buffers on the device for blocks of A, B and C.
     pub fn places(&self) -> [usize; 3] {
         self.places
     }
 
-    /// Bytes of those.
+    /// Bytes of these buffers.
     pub fn device_bytes(&self) -> u64 {
         self.device_bytes
     }
 
-    /// Elements copied at a time.
+    /// Elements of a chunk.
     pub fn chunk(&self) -> usize {
         self.chunk
     }
 
-    /// The same with so many elements copied at a time: for tests, fewer than any plan has.
+    /// The plan with smaller chunks, for tests.
     #[cfg(test)]
     pub(crate) fn with_chunk(self, chunk: usize) -> Self {
         BlockPlan { chunk, ..self }
     }
 
-    /// Bytes on their way between files and the device, page-locked on a GPU.
+    /// Bytes of all chunks in host memory. For a GPU they are page-locked.
     pub fn host_bytes(&self) -> u64 {
         self.host_bytes
     }
 
-    /// Elements read of A, B and C, those that are read several times counted as often.
+    /// The number of elements read of A, B and C. An element that is read twice counts twice.
     pub fn reads(&self) -> [u64; 3] {
         self.reads
     }
 
-    /// Is everything on the device at once, read once, and computed in one piece?
+    /// Whether there is a single block.
     pub fn is_one_piece(&self) -> bool {
         self.blocks.iter().all(|&blocks| blocks <= 1)
     }
 
-    /// The blocks in the order in which they are computed: those of one tile of C one after another, along k.
+    /// The blocks in the order in which they are multiplied. All blocks along k of one block of C follow each other.
     pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let BlockPlan { blocks: [rows, cols, depths], stays, .. } = *self;
         let (outer, inner) = if stays == Stays::B { (cols, rows) } else { (rows, cols) };
-        // With k = 0 there is one step, of no depth, in which C becomes what it becomes.
+        // With k = 0 there is one step for each block of C, which scales it.
         let tiles = (0..outer).flat_map(move |outer| {
             (0..inner).map(move |step| {
-                // Back and forth, so that a pass begins with what the one before it ended with.
+                // Back and forth: a pass begins with the panel with which the one before ended.
                 let inner = if outer % 2 == 0 { step } else { inner - 1 - step };
                 if stays == Stays::B { (inner, outer) } else { (outer, inner) }
             })
@@ -311,17 +311,17 @@ impl BlockPlan {
         })
     }
 
-    /// A block's rows of A and C.
+    /// The rows of A and C of a block.
     pub fn rows(&self, step: Step) -> Range<usize> {
         range(step.row, self.block[0], self.shape.m())
     }
 
-    /// A block's columns of B and C.
+    /// The columns of B and C of a block.
     pub fn cols(&self, step: Step) -> Range<usize> {
         range(step.col, self.block[1], self.shape.n())
     }
 
-    /// A block's columns of A and rows of B.
+    /// The columns of A and rows of B of a block.
     pub fn depth(&self, step: Step) -> Range<usize> {
         range(step.depth, self.block[2], self.shape.k())
     }
@@ -415,7 +415,7 @@ fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
     }
 }
 
-/// A sentence.
+/// A sentence for the plan's output.
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! One device: its primary context and what it can do.
+//! A GPU's context and properties.
 
 use super::driver::{device_count, driver_version};
 use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check, outcome};
@@ -8,9 +8,9 @@ use cust::device::{Device, DeviceAttribute};
 use cust::sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 use std::sync::Arc;
 
-/// A device's primary context, the one that every library in the process shares.
+/// A device's primary context, which all libraries in the process share.
 ///
-/// It is retained while this value lives; two contexts of one device are the same to the driver.
+/// It is retained while this value lives. Two values for one device are the same context.
 #[derive(Debug)]
 pub(crate) struct Context {
     context: cust::context::Context,
@@ -18,50 +18,50 @@ pub(crate) struct Context {
     properties: Properties,
 }
 
-/// What a device is and allows, as the driver reports it. Sizes are in bytes.
+/// The properties of a GPU, as the driver reports them. Sizes are in bytes.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Properties {
-    /// The product's name, `NVIDIA H200`.
+    /// The product's name: `NVIDIA H200`.
     pub name: String,
-    /// The device's identity: `GPU-` and its UUID; empty where the driver does not tell.
+    /// `GPU-` and the UUID. Empty if the driver does not say.
     pub uuid: String,
-    /// Compute capability (major, minor).
+    /// The compute capability (major, minor).
     pub capability: (u32, u32),
     /// The newest CUDA version that the driver supports (major, minor).
     pub driver: (u32, u32),
-    /// SMs.
+    /// The number of SMs.
     pub sms: u32,
-    /// Device memory.
+    /// The device's memory.
     pub memory: u64,
-    /// L2 cache.
+    /// The L2.
     pub l2: u32,
-    /// Shared memory that a block gets without asking, static and dynamic together.
+    /// The most shared memory of a block without an attribute of the kernel, static and dynamic together.
     pub max_shared_static: u32,
-    /// The most shared memory that a kernel can ask for, static and dynamic together.
+    /// The most shared memory of a block, static and dynamic together.
     pub max_shared_optin: u32,
-    /// Shared memory of one SM.
+    /// Shared memory of an SM.
     pub shared_per_multiprocessor: u32,
-    /// 32-bit registers of one SM.
+    /// 32-bit registers of an SM.
     pub registers_per_multiprocessor: u32,
-    /// Threads that one SM holds.
+    /// The most resident threads of an SM.
     pub threads_per_multiprocessor: u32,
-    /// Threads of one block, over all dimensions.
+    /// The most threads of a block.
     pub max_threads_per_block: u32,
-    /// Threads of one block, in each dimension.
+    /// The most threads of a block in each dimension.
     pub max_block_dim: [u32; 3],
-    /// Blocks of one grid, in each dimension.
+    /// The most blocks of a grid in each dimension.
     pub max_grid_dim: [u32; 3],
-    /// Highest SM clock in kHz, where the driver tells.
+    /// The highest SM clock in kHz, if the driver says it.
     pub clock_khz: Option<u32>,
-    /// Highest memory clock in kHz, where the driver tells.
+    /// The highest memory clock in kHz, if the driver says it.
     pub memory_clock_khz: Option<u32>,
-    /// Width of the memory bus in bits, where the driver tells.
+    /// The width of the memory bus in bits, if the driver says it.
     pub memory_bus_bits: Option<u32>,
 }
 
 impl Context {
-    /// Opens the device with that index, in the driver's order.
+    /// Opens the device with an index, in the driver's order.
     ///
     /// # Errors
     /// [`Error::NoDriver`], [`Error::NoDevice`], and [`Error::Driver`] for a device that this process may
@@ -76,17 +76,17 @@ impl Context {
         Ok(Arc::new(Context { context, index, properties }))
     }
 
-    /// What the device is and allows.
+    /// The device's properties.
     pub(crate) fn properties(&self) -> &Properties {
         &self.properties
     }
 
-    /// The device's position in the driver's order.
+    /// The device's index in the driver's order.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// The device for a message: `cuda:0 (NVIDIA H200)`.
+    /// The device's name in messages: `cuda:0 (NVIDIA H200)`.
     pub(crate) fn label(&self) -> String {
         format!("cuda:{} ({})", self.index, self.properties.name)
     }
@@ -101,24 +101,24 @@ impl Context {
     /// Waits for all work on the device, in every stream.
     ///
     /// # Errors
-    /// Also those of kernels launched earlier: a fault is seen here at the earliest.
+    /// Those of kernels, too: a call that waits is the first to see a fault.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.make_current()?;
         self.check(CurrentContext::synchronize())
     }
 
-    /// Makes this the context that the calling thread's next driver calls mean.
+    /// Makes this the context of the calling thread's next driver calls.
     pub(crate) fn make_current(&self) -> Result<()> {
         check(CurrentContext::set_current(&self.context))
     }
 
-    /// The outcome of a call that takes memory of an amount that only the driver knows.
+    /// The result of a call that allocates memory whose size only the driver knows.
     pub(super) fn check<O: Outcome>(&self, result: O) -> Result<O::Value> {
         outcome(result).map_err(|raw| self.error(raw))
     }
 
-    /// The error for `raw`. Where memory ran out for something whose size only the driver knows (a
-    /// module's code, a kernel's stack), it names what is free.
+    /// The error for `raw`. If the driver had not enough memory for something whose size only it knows (a module's code, a kernel's stack), the
+    /// error has the free memory.
     pub(super) fn error(&self, raw: Raw) -> Error {
         let mut error = raw.error();
         if let Error::Driver { code: OUT_OF_MEMORY, text, .. } = &mut error
@@ -129,7 +129,7 @@ impl Context {
         error
     }
 
-    /// The error for the PTX file `module`, which the driver refuses with these words.
+    /// The error for a PTX file that the driver refuses. `log`: the driver's words.
     pub(super) fn refusal(&self, module: &str, log: String) -> Error {
         Error::Ptx { module: module.into(), driver: self.properties.driver, log }
     }
@@ -139,7 +139,7 @@ impl Properties {
     fn of(device: Device) -> Result<Self> {
         use DeviceAttribute as A;
         let attribute = |which| check(device.get_attribute(which)).map(i32::unsigned_abs);
-        // The driver may not know these, or say 0 where it may not tell.
+        // The driver may not know these, or say 0.
         let maybe = |which| attribute(which).ok().filter(|&value| value > 0);
         Ok(Properties {
             name: check(device.name())?,
@@ -185,7 +185,7 @@ fn uuid(device: Device) -> Result<String> {
     Ok(format!("GPU-{}", parts.join("-")))
 }
 
-/// The one attribute here that `cust`'s own list lacks.
+/// An attribute that is missing in `cust`'s list.
 fn max_shared_optin(device: Device) -> Result<u32> {
     let mut bytes = 0;
     // SAFETY: the driver writes one int, and the handle comes from the driver.

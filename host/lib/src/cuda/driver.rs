@@ -1,13 +1,13 @@
-//! The driver as a whole: whether it starts, its version, how many devices it has.
+//! The driver: its start, its version, and its devices.
 
 use super::failure::{self, NO_DEVICE, Raw, check};
 use crate::error::{Error, Result};
 use cust::{CudaApiVersion, CudaFlags};
 
-/// How many CUDA devices this process may use. A driver that runs and finds none is no error: 0.
+/// The number of devices that this process may use. A driver that finds none is no error: 0.
 ///
 /// # Errors
-/// [`Error::NoDriver`] where the driver's library is not there or does not start.
+/// [`Error::NoDriver`] if the driver's library is missing or does not start.
 pub(crate) fn device_count() -> Result<usize> {
     match initialize()? {
         // The driver's number is an `int`.
@@ -23,26 +23,26 @@ pub(crate) fn device_count() -> Result<usize> {
     }
 }
 
-/// More devices than any machine has.
+/// The largest number that is believed.
 const MOST_DEVICES: u32 = 1 << 16;
 
-/// The newest CUDA version that the driver supports (major, minor), which also limits the PTX it takes.
+/// The newest CUDA version that the driver supports (major, minor). It limits the version of PTX.
 ///
 /// # Errors
-/// [`Error::NoDriver`] where the driver's library is not there.
+/// [`Error::NoDriver`] if the driver's library is missing.
 pub(crate) fn driver_version() -> Result<(u32, u32)> {
     failure::library()?;
     let version = check(CudaApiVersion::get())?;
     Ok((version.major().unsigned_abs(), version.minor().unsigned_abs()))
 }
 
-/// What a driver that works has to work with.
+/// The state of a driver that works.
 enum Started {
     Devices,
     NoDevice,
 }
 
-/// Starts the driver; from the second time on this costs nothing.
+/// Starts the driver. After the first call this costs nothing.
 fn initialize() -> Result<Started> {
     failure::library()?;
     match failure::outcome(cust::init(CudaFlags::empty())) {

@@ -1,4 +1,4 @@
-//! Marks in a stream, for timing on the device's own clock.
+//! Events: points in a stream, with times of the device's clock.
 
 use super::failure::check;
 use super::{Context, Stream};
@@ -11,7 +11,7 @@ use cust::sys::{
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// A point in a stream's work. `cust`'s own can only be recorded in `cust`'s own streams.
+/// A point in a stream's work. (`cust`'s events can only be recorded in `cust`'s streams.)
 #[derive(Debug)]
 pub(crate) struct Event {
     raw: CUevent,
@@ -24,7 +24,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that takes the time and was not recorded yet.
+    /// A new event with timing, not recorded yet.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
         context.make_current()?;
         let mut raw = null_mut();
@@ -33,7 +33,7 @@ impl Event {
         Ok(Event { raw, context: context.clone() })
     }
 
-    /// Marks the point after all that is in `stream` now; an earlier mark is forgotten.
+    /// Records the event after all work that is in `stream` now.
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
         self.context.make_current()?;
         // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
@@ -45,15 +45,14 @@ impl Event {
         self.raw
     }
 
-    /// Waits until the device has come to the mark.
+    /// Waits until the event is reached.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.context.make_current()?;
         // SAFETY: the event lives as long as `self`.
         check(unsafe { cuEventSynchronize(self.raw) })
     }
 
-    /// Microseconds on the device between two marks, after waiting for the second. The device's clock
-    /// steps by about half a microsecond.
+    /// Microseconds between two events, by the device's clock, which has a resolution of about half a microsecond. Waits for the second.
     pub(crate) fn elapsed_us(start: &Event, end: &Event) -> Result<f64> {
         end.synchronize()?;
         let mut milliseconds = 0.0;

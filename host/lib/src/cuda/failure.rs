@@ -1,4 +1,4 @@
-//! From the driver's result codes to [`Error`].
+//! The driver's result codes, and their [`Error`]s.
 
 use crate::error::{Error, Result};
 use cust::error::CudaError;
@@ -17,7 +17,7 @@ pub(super) const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
 /// `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
 pub(super) const INVALID_CLUSTER_SIZE: i32 = 912;
 
-/// A failed call, by the number that the driver gave: `cust` knows only those of CUDA 11.4.
+/// A failed call, with the driver's number. (`cust` knows only the codes of CUDA 11.4.)
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     /// The driver's function.
@@ -27,7 +27,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// The failure that this thread's last call has just returned as `code`.
+    /// The failure of this thread's last call, which has returned `code`.
     fn last(code: i32) -> Self {
         match cuda_dyn::take_failure() {
             Some(failure) => Raw { call: failure.function, code: failure.code },
@@ -35,13 +35,13 @@ impl Raw {
         }
     }
 
-    /// The driver's name for it, its number and its description, for use inside a sentence.
+    /// The code's name, number and description, to be used inside a sentence.
     pub(super) fn words(self) -> String {
         let (name, text) = (cuda_dyn::error_name(self.code), cuda_dyn::error_text(self.code));
         format!("{name} ({}): {text}", self.code)
     }
 
-    /// An error for which the caller knows nothing better.
+    /// The error, if the caller has no better one.
     pub(super) fn error(self) -> Error {
         let driver = |advice: &str| Error::Driver {
             call: self.call,
@@ -50,7 +50,7 @@ impl Raw {
             text: format!("{}{advice}", cuda_dyn::error_text(self.code)),
         };
         match self.code {
-            // A function that this driver's library lacks, as cuda-dyn reports it.
+            // cuda-dyn returns this for a function that the driver's library lacks.
             302 => {
                 let library = cuda_dyn::driver().unwrap_or("libcuda.so.1");
                 let needed = match cuda_dyn::since(self.call) {
@@ -64,7 +64,7 @@ impl Raw {
                 Error::NoDriver { reason }
             }
             46 => driver("; another process may hold the device for itself: see nvidia-smi"),
-            // Faults of a kernel, and of the hardware, that end the context.
+            // Faults of a kernel or of the hardware. The context is unusable after them.
             214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 => driver(
                 "; seen now, caused by a kernel launched earlier; \
                  this process cannot use the device any more",
@@ -74,11 +74,11 @@ impl Raw {
     }
 }
 
-/// A result of `cust`, safe or raw: success, or the code that [`cuda_dyn`] kept.
+/// A result of `cust`, safe or raw. A failure's code is that of [`cuda_dyn`].
 pub(super) trait Outcome {
-    /// What there is on success.
+    /// The value of a success.
     type Value;
-    /// The result as `cust` tells it.
+    /// The value, or `cust`'s number of the failure.
     fn number(self) -> std::result::Result<Self::Value, i32>;
 }
 
@@ -96,17 +96,17 @@ impl Outcome for CUresult {
     }
 }
 
-/// The outcome of a call, where some codes mean something to the caller.
+/// The result of a call, for a caller that handles some codes.
 pub(super) fn outcome<O: Outcome>(result: O) -> std::result::Result<O::Value, Raw> {
     result.number().map_err(Raw::last)
 }
 
-/// The outcome of a call, where none does.
+/// The result of a call, for a caller that handles no code.
 pub(super) fn check<O: Outcome>(result: O) -> Result<O::Value> {
     outcome(result).map_err(Raw::error)
 }
 
-/// The driver's library, loaded; else what to do about it.
+/// Loads the driver's library. The error says what to do.
 pub(super) fn library() -> Result<()> {
     cuda_dyn::driver().map(|_| ()).map_err(|why| Error::NoDriver {
         reason: format!(
@@ -115,7 +115,7 @@ pub(super) fn library() -> Result<()> {
     })
 }
 
-/// Why `cuInit` failed, and what helps.
+/// A sentence: why `cuInit` failed, and what to do.
 pub(super) fn startup(raw: Raw) -> String {
     let advice = match raw.code {
         34 => "; the toolkit's stub library was loaded: take its stubs folder off LD_LIBRARY_PATH",

@@ -1,4 +1,4 @@
-//! Kernels, and their launch.
+//! Kernels and their launch.
 
 use super::failure::{
     INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_FOUND, Raw, outcome,
@@ -19,7 +19,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// What a kernel takes of an SM, as compiled. Sizes are in bytes.
+/// The resources of a compiled kernel. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Attributes {
     /// 32-bit registers of a thread.
@@ -37,7 +37,7 @@ pub(crate) struct Function {
     name: &'static str,
     attributes: Attributes,
     dependent: bool,
-    /// Dynamic shared memory that launches are allowed already: to ask the driver again takes longer than a launch.
+    /// The dynamic shared memory that is allowed already. Asking the driver takes longer than a launch.
     allowed: Arc<AtomicU32>,
     module: Module,
 }
@@ -49,10 +49,10 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Module {
-    /// The kernel of that name.
+    /// The kernel with a name.
     ///
     /// # Errors
-    /// [`Error::Ptx`] where the module has none.
+    /// [`Error::Ptx`] if the module has none.
     pub(crate) fn function(&self, name: &'static str) -> Result<Function> {
         let context = self.context();
         let missing = || context.refusal(self.name(), format!("there is no kernel {name} in it"));
@@ -81,7 +81,7 @@ impl Function {
             module.context().check(result)?;
             Ok(value.unsigned_abs())
         };
-        // Asking also makes a driver that loads lazily load the kernel now, not within a measurement.
+        // This also makes a driver that loads lazily load the kernel now, and not during a measurement.
         let attributes = Attributes {
             registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
@@ -91,30 +91,28 @@ impl Function {
         Ok(Function { raw, name, attributes, dependent: false, allowed, module })
     }
 
-    /// The same, launched so that it may begin before the kernel before it in the stream has ended (NVIDIA, *CUDA C++
-    /// Programming Guide*, "Programmatic Dependent Launch and Synchronization"), where the device can do that.
+    /// The kernel, to be launched as a dependent: it may begin before the previous kernel in the stream has ended, if the device can do that
+    /// (NVIDIA, *CUDA C++ Programming Guide*, "Programmatic Dependent Launch and Synchronization").
     ///
-    /// The kernel waits by itself for the end of all before it (`griddepcontrol.wait`, which the builder looks for) before
-    /// it touches global memory. So it ends after them, and so does all that waits for its end: what is queued behind it,
-    /// events, [`super::Uses`], memory that is freed. What is not a kernel before it, as the wait for another stream's
-    /// event, it follows as any launch does.
+    /// Before it accesses global memory the kernel waits for the end of all kernels before it (`griddepcontrol.wait`; the builder checks
+    /// this). So it ends after them, and whatever waits for its end waits for them, too: later work, events, [`super::Uses`], frees.
+    /// Other work before it, such as a wait for another stream's event, it follows as any launch does.
     pub(crate) fn dependent(self) -> Self {
         let dependent = self.module.context().properties().capability >= (9, 0);
         Function { dependent, ..self }
     }
 
-    /// What the kernel takes of an SM, as the driver compiled it.
+    /// The kernel's resources, as the driver compiled it.
     pub(crate) fn resources(&self) -> Resources {
         let Attributes { registers, static_shared, .. } = self.attributes;
         Resources { registers, shared: static_shared }
     }
 
-    /// Allows launches with up to `bytes` of dynamic shared memory. Needed where static and dynamic
-    /// together exceed [`super::Properties::max_shared_static`]; it holds for the kernel, whatever value
-    /// of this type it is launched through.
+    /// Allows launches with up to `bytes` of dynamic shared memory. This is needed if static and dynamic shared memory together exceed
+    /// [`super::Properties::max_shared_static`]. It holds for the kernel in all values of this type.
     ///
     /// # Errors
-    /// [`Error::Launch`] where the device has less.
+    /// [`Error::Launch`] if the device has less.
     pub(crate) fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
         if bytes <= self.allowed.load(Ordering::Relaxed) {
             return Ok(());
@@ -136,8 +134,8 @@ impl Function {
         outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) }).map_err(|raw| {
             if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) }
         })?;
-        // All that an SM has as shared memory, rather than as cache: for a launch of clusters the driver sets
-        // aside no more than one block needs, and then a second finds no place.
+        // Prefer shared memory to L1. For a launch of clusters the driver would set aside the shared memory of one block, and no second
+        // block would fit.
         let which = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: as above.
         outcome(unsafe { cuFuncSetAttribute(self.raw, which, 100) })
@@ -146,19 +144,18 @@ impl Function {
         Ok(())
     }
 
-    /// Queues one launch in `stream` and returns at once. A fault in the kernel is seen by whoever waits
-    /// for it. A cluster of one block stands for none, or for the one that the kernel declares.
+    /// Queues a launch. A call that waits sees a fault of the kernel. A cluster of one block means none, or the cluster that the kernel
+    /// declares.
     ///
     /// # Errors
-    /// [`Error::Launch`] for a grid, a block, a cluster or shared memory that this kernel cannot have here.
+    /// [`Error::Launch`] for a grid, a block, a cluster or shared memory that the kernel or the device does not allow.
     ///
     /// # Safety
-    /// 1. `params` has one pointer for each of the kernel's parameters, in order, to a value of that
-    ///    parameter's size and alignment. The values are copied before this returns.
-    /// 2. Every address among them is of memory on this device that stays allocated until the launch has
-    ///    finished, and what the kernel accesses for these values, this grid and this block lies in it.
-    /// 3. Until then nothing else writes what the kernel reads, nor touches what it writes, unless it is
-    ///    ordered by the same stream.
+    /// 1. `params` has a pointer for each of the kernel's parameters, in order, to a value of the parameter's size and alignment. The values
+    ///    are copied before this returns.
+    /// 2. Every address among them is of memory on this device that stays allocated until the kernel has ended. With these values, this grid
+    ///    and this block the kernel accesses no other memory.
+    /// 3. Until then nothing else writes memory that the kernel reads, or accesses memory that it writes, except in the order of the stream.
     pub(crate) unsafe fn launch(
         &self,
         stream: &Stream,
@@ -168,7 +165,7 @@ impl Function {
         let LaunchConfig { grid, block, dynamic_shared, cluster, .. } = *config;
         let context = self.module.context();
         context.make_current()?;
-        // Room for all of them; as many are given as the launch has.
+        // Room for both attributes. The launch gets `attribute_count` of them.
         let mut attributes = [CUlaunchAttribute::programmatic_stream_serialization(); 2];
         let mut attribute_count = usize::from(self.dependent);
         if cluster != [1; 3] {
@@ -202,7 +199,7 @@ impl Function {
                 attributes: attributes.as_mut_ptr(),
                 attribute_count: attribute_count as u32, // at most 2
             };
-            // SAFETY: as above; the attributes outlive the call, and so many there are.
+            // SAFETY: as above. The attributes outlive the call, and `attribute_count` of them are valid.
             unsafe { cuLaunchKernelEx(&config, self.raw, params.as_mut_ptr(), null_mut()) }
         };
         outcome(result).map_err(|raw| match raw.code {
@@ -213,7 +210,7 @@ impl Function {
         })
     }
 
-    /// The launch that the driver refused, with all that may be the reason.
+    /// A launch that the driver refused, with all possible reasons.
     fn refusal(&self, raw: Raw, config: &LaunchConfig) -> String {
         let Attributes { registers, static_shared, max_threads, .. } = self.attributes;
         let LaunchConfig { grid, block, dynamic_shared, cluster, .. } = config;

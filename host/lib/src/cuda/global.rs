@@ -1,4 +1,4 @@
-//! Variables of a module, by their symbols.
+//! Variables of a module.
 
 use super::failure::{NOT_FOUND, check, outcome};
 use super::{Context, Module};
@@ -16,7 +16,7 @@ pub(crate) struct Global {
 }
 
 impl Module {
-    /// The variable of that name; `None` where the module has none.
+    /// The variable with a name. `None` if the module has none.
     pub(crate) fn global(&self, name: &str) -> Result<Option<Global>> {
         let Ok(text) = CString::new(name) else { return Ok(None) };
         self.context().make_current()?;
@@ -33,12 +33,12 @@ impl Module {
 }
 
 impl Global {
-    /// Its address on the device.
+    /// The device address.
     pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its bytes, as the driver knows them.
+    /// The number of bytes, as the driver reports it.
     pub(crate) fn len(&self) -> usize {
         self.bytes
     }
@@ -47,18 +47,18 @@ impl Global {
         self.module.context()
     }
 
-    /// Copies `source`, which is as long, after all work on the device, and returns when it is done.
+    /// Writes all bytes. Waits for all work on the device. `source` has the variable's length.
     pub(crate) fn write(&self, source: &[u8]) -> Result<()> {
         assert_eq!(source.len(), self.bytes, "the caller compares them");
         self.context().synchronize()?;
-        // SAFETY: the variable lives as long as its module, and has as many bytes.
+        // SAFETY: the variable lives as long as its module, and has `source.len()` bytes.
         self.context().check(unsafe {
             cuMemcpyHtoD_v2(self.address, source.as_ptr().cast(), source.len())
         })?;
         self.context().synchronize()
     }
 
-    /// Copies it to `target`, which is as long, after all work on the device.
+    /// Reads all bytes. Waits for all work on the device. `target` has the variable's length.
     pub(crate) fn read(&self, target: &mut [u8]) -> Result<()> {
         assert_eq!(target.len(), self.bytes, "the caller compares them");
         self.context().synchronize()?;

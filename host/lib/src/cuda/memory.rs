@@ -1,4 +1,4 @@
-//! Device memory, as bytes.
+//! Device memory.
 
 use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Raw, check, outcome};
 use super::{Context, Uses};
@@ -11,16 +11,15 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of the largest access that rows of pitched memory are to be aligned for: the driver takes 4, 8 and 16.
+/// The largest access for which rows of pitched memory are aligned, in bytes. The driver accepts 4, 8 and 16.
 const LARGEST_ELEMENT: c_uint = 16;
 
 /// Bytes on a device, freed on drop.
 ///
-/// Reading and writing are blocking: they wait for all work on the device before, and what they did is
-/// done when they return. They are for preparing operands and fetching results, not for overlapping.
+/// Reading and writing wait for all work on the device, and are complete when they return.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Dropped, which frees it, unless somebody else does.
+    /// Dropping it frees the memory. Foreign memory is not dropped.
     buffer: ManuallyDrop<DeviceBuffer<u8>>,
     foreign: bool,
     uses: Uses,
@@ -28,11 +27,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory with unspecified contents, aligned for every type. No bytes need no driver: the address is
-    /// then null.
+    /// Memory that is not initialised, aligned for every type. For 0 bytes the driver is not called, and the address is null.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] names what was asked for and what is free.
+    /// [`Error::OutOfMemory`].
     pub(crate) fn alloc(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         if bytes > 0 {
             context.make_current()?;
@@ -40,7 +38,7 @@ impl Memory {
         if bytes > 0 && testing::refuses() {
             return Err(out_of_memory(context, bytes));
         }
-        // SAFETY: the contents are only ever taken as bytes, and any byte is one.
+        // SAFETY: the contents are only read as bytes, and all bytes are valid.
         let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) })
             .map_err(|raw| refusal(context, raw, bytes))?;
         if bytes > 0 {
@@ -54,11 +52,11 @@ impl Memory {
         Memory { buffer, foreign: false, uses, context: context.clone() }
     }
 
-    /// Memory that somebody else has allocated in this context, and frees.
+    /// Memory of this context that somebody else owns and frees.
     ///
     /// # Safety
-    /// 1. There are so many bytes as long as this is there and what was launched with it has not ended; nobody else
-    ///    writes them meanwhile, nor reads them while they are written through this.
+    /// 1. `bytes` bytes at `address` are valid until this value is dropped and all work that was launched with it has ended. Until then
+    ///    nobody else writes them, and nobody else reads them while they are written through this value.
     pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
         let start = DevicePointer::from_raw(address);
         // SAFETY: the caller's promise; it is never dropped.
@@ -68,8 +66,8 @@ impl Memory {
         memory
     }
 
-    /// Memory for that many rows, each of so many bytes, with unspecified contents; and the bytes from one row to
-    /// the next, which the driver chooses. Neither is zero.
+    /// Memory for `rows` rows of `row_bytes` bytes, not initialised, and the pitch: the bytes from one row to the next, which the driver
+    /// chooses. Neither argument is 0.
     ///
     /// # Errors
     /// As [`Memory::alloc`].
@@ -91,7 +89,7 @@ impl Memory {
         outcome(result).map_err(|raw| refusal(context, raw, bytes))?;
         testing::allocated();
         let start = DevicePointer::from_raw(address);
-        // SAFETY: so many bytes were allocated in this context, and nobody else frees them.
+        // SAFETY: `pitch * rows` bytes were allocated in this context, and nobody else frees them.
         let buffer = unsafe { DeviceBuffer::from_raw_parts(start, pitch * rows) };
         Ok((Memory::new(buffer, context), pitch))
     }
@@ -101,12 +99,12 @@ impl Memory {
         self.buffer.as_device_ptr().as_raw()
     }
 
-    /// The streams whose work may still be at it.
+    /// The streams whose work may still use it.
     pub(crate) fn uses(&self) -> &Uses {
         &self.uses
     }
 
-    /// Bytes.
+    /// The number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -123,7 +121,7 @@ impl Memory {
             return Ok(());
         }
         self.context.synchronize()?;
-        // To ordinary host memory the driver returns only when all is copied.
+        // A copy to pageable host memory is complete when the call returns.
         check(self.buffer.index(range).copy_to(target))
     }
 
@@ -146,12 +144,12 @@ impl Memory {
         self.context.synchronize()?;
         self.uses.ended();
         operation(self.buffer.index(range))?;
-        // A fill returns before it is done, and so does a copy from ordinary host memory: as soon as the
-        // bytes are in the driver's own. A kernel in another stream would not wait for either.
+        // A fill may return before it is complete. So may a copy from pageable host memory: it returns when the driver has the bytes. A
+        // kernel in another stream would wait for neither.
         self.context.synchronize()
     }
 
-    /// The bytes `offset .. offset + length`; no length stands for one that overflows.
+    /// The bytes `offset .. offset + length`. `length` is `None` if it has overflowed.
     fn range(&self, offset: usize, length: Option<usize>) -> Result<Range<usize>> {
         let end = length.and_then(|length| offset.checked_add(length));
         match end {
@@ -165,9 +163,9 @@ impl Memory {
     }
 }
 
-/// The error for memory that cannot be had.
+/// The error for an allocation that failed.
 fn refusal(context: &Context, raw: Raw, bytes: usize) -> Error {
-    // A size beyond what can be addressed at all is an invalid value to the driver.
+    // For a size that cannot be addressed the driver reports an invalid value.
     let beyond = raw.code == INVALID_VALUE && bytes as u64 > context.properties().memory;
     if raw.code != OUT_OF_MEMORY && !beyond {
         return raw.error();
@@ -187,12 +185,12 @@ impl Drop for Memory {
         if self.foreign {
             return;
         }
-        // Freed in the context that is current. Nobody could act on a failure.
+        // The memory is freed in the current context. A failure cannot be handled here.
         if self.len() > 0 {
             let _ = self.context.make_current();
             testing::freed();
         }
-        // SAFETY: not used after this.
+        // SAFETY: it is not used after this.
         unsafe { ManuallyDrop::drop(&mut self.buffer) };
     }
 }

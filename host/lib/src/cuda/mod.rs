@@ -1,17 +1,15 @@
 //! The private layer over the CUDA driver: contexts, memory, streams, events, modules, functions.
 //!
-//! Everything reaches the driver through `cust`: by its safe types where they fit, by `cust::sys` where
-//! they do not (streams that do not wait for the default stream, the compiler's log, more than 48 KiB of
-//! dynamic shared memory). The driver itself is loaded at run time by `cuda-dyn`, so all this compiles,
-//! links and starts on a machine without one.
+//! The driver is called through `cust`: through its safe types if they fit, otherwise through `cust::sys` (streams that do not wait for the
+//! default stream, the compiler's log, more than 48 KiB of dynamic shared memory). `cuda-dyn` loads the driver at run time, so programs
+//! build, link and start on a machine without one.
 //!
-//! Rules that hold in every file here:
-//! * Each operation first makes its device's context current on the calling thread, so every type can be
-//!   used from any thread and several devices can be mixed.
-//! * Whatever lives on a device keeps its [`Context`] alive. Dropping never fails and never panics: after
-//!   a fault in a kernel the driver refuses to release anything, and the process's end does it.
-//! * Streams do not synchronise with the default stream. What must be finished when a call returns is
-//!   waited for in that call.
+//! Rules in every file here:
+//! * Each operation first makes its device's context current on the calling thread. So every type works on any thread, and several devices
+//!   can be used at once.
+//! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a fault in a kernel the driver frees
+//!   nothing; the end of the process does.
+//! * Streams do not synchronise with the default stream. A call whose effect must be complete when it returns waits for it.
 
 mod context;
 mod driver;

@@ -1,4 +1,4 @@
-//! PTX, compiled by the driver.
+//! Modules: PTX that the driver has compiled.
 
 use super::Context;
 use super::failure::outcome;
@@ -14,7 +14,7 @@ pub(crate) struct Module {
     loaded: Arc<Loaded>,
 }
 
-/// Shared by a module and its functions; unloaded with the last of them.
+/// A loaded module. The module and its functions share it; the last of them unloads it.
 #[derive(Debug)]
 struct Loaded {
     raw: CUmodule,
@@ -28,16 +28,15 @@ unsafe impl Send for Loaded {}
 unsafe impl Sync for Loaded {}
 
 impl Module {
-    /// Compiles `ptx`, called `name` in messages. The driver keeps the result on disk, so a second
-    /// process pays little for it.
+    /// Compiles `ptx`. Messages call it `name`. The driver caches the result on disk, so it is fast in the next process.
     ///
     /// # Errors
-    /// [`Error::Ptx`](crate::error::Error::Ptx) with the compiler's log where the driver does not take it.
+    /// [`Error::Ptx`](crate::error::Error::Ptx), with the compiler's log, if the driver refuses it.
     pub(crate) fn load(context: &Arc<Context>, name: &str, ptx: &str) -> Result<Self> {
         Module::load_at(context, name, ptx, None)
     }
 
-    /// The same, optimised at that level, 0 to 4; at the driver's highest where there is none.
+    /// As [`load`](Self::load), with an optimisation level from 0 to 4. `None`: the highest.
     pub(crate) fn load_at(
         context: &Arc<Context>,
         name: &str,
@@ -55,7 +54,7 @@ impl Module {
             CUjit_option::CU_JIT_INFO_LOG_BUFFER,
             CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
         ];
-        // Numbers stand in the place of the pointers, not behind them.
+        // A number is passed as the pointer itself.
         let size = Log::BYTES as *mut c_void;
         let mut values = vec![errors.start(), size, infos.start(), size];
         if let Some(level) = level {
@@ -63,8 +62,8 @@ impl Module {
             values.push(level as usize as *mut c_void);
         }
         let mut raw = null_mut();
-        // SAFETY: the text ends with NUL. Each of the options has its value: two buffers and their sizes,
-        // which outlive the call, and a number. The driver writes one handle, of the context made current.
+        // SAFETY: the text ends with NUL. Each option has its value: two buffers, which outlive the call, their sizes, and a number. The
+        // driver writes one handle, of the current context.
         let result = unsafe {
             cuModuleLoadDataEx(
                 &mut raw,
@@ -93,7 +92,7 @@ impl Module {
         self.loaded.raw
     }
 
-    /// What messages call it.
+    /// The name in messages.
     pub(super) fn name(&self) -> &str {
         &self.loaded.name
     }
@@ -112,14 +111,13 @@ impl Drop for Loaded {
     }
 }
 
-/// Codes that say something about the PTX, or about this driver's way with PTX.
+/// Whether a code says that the driver refuses the PTX.
 fn refuses_ptx(code: i32) -> bool {
-    // Invalid image, no binary for this GPU, invalid PTX, no compiler, unsupported version, compiler
-    // switched off, invalid source.
+    // Invalid image, no binary for this GPU, invalid PTX, no compiler, unsupported version, compiler switched off, invalid source.
     matches!(code, 200 | 209 | 218 | 221 | 222 | 223 | 300)
 }
 
-/// What helps against a refusal, where it is not the PTX that has to change.
+/// What to do about a refusal that is not the PTX's fault.
 fn advice(code: i32) -> &'static str {
     match code {
         221 => "; libnvidia-ptxjitcompiler.so.1 is part of the driver's installation",
@@ -129,11 +127,11 @@ fn advice(code: i32) -> &'static str {
     }
 }
 
-/// A buffer for what the driver's compiler says.
+/// A buffer for the log of the driver's compiler.
 struct Log(Vec<u8>);
 
 impl Log {
-    /// Enough for the first errors; the driver cuts the rest off.
+    /// Enough for the first errors. The driver cuts off the rest.
     const BYTES: usize = 16 << 10;
 
     fn new() -> Self {

@@ -1,4 +1,4 @@
-//! Memory of the host that the device reaches by itself, and copies that go on while the host does.
+//! Page-locked host memory, and asynchronous copies.
 
 use super::failure::{OUT_OF_MEMORY, check, outcome};
 use super::{Context, Event, Stream};
@@ -10,10 +10,10 @@ use cust::sys::{
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// The pitch that every driver takes for a 2D copy (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` is no smaller anywhere).
+/// A pitch that every driver accepts for a 2D copy (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` is at least this).
 const MAX_PITCH: usize = i32::MAX as usize;
 
-/// Page-locked bytes of the host, freed on drop. Whoever has it makes sure that no copy is on its way then.
+/// Page-locked host memory, freed on drop. The owner ensures that no copy runs then.
 #[derive(Debug)]
 pub(crate) struct PinnedMemory {
     /// Null for no bytes.
@@ -23,11 +23,11 @@ pub(crate) struct PinnedMemory {
 
 // SAFETY: plain memory that this value alone owns; the driver frees it from any thread.
 unsafe impl Send for PinnedMemory {}
-// SAFETY: a shared reference gives out the address alone.
+// SAFETY: a shared reference gives the address, and nothing else.
 unsafe impl Sync for PinnedMemory {}
 
 impl PinnedMemory {
-    /// So many bytes, zeroed.
+    /// `bytes` zeros.
     pub(crate) fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let mut memory = PinnedMemory { start: null_mut(), context: context.clone() };
         if bytes > 0 {
@@ -44,13 +44,13 @@ impl PinnedMemory {
                 _ => context.error(raw),
             })?;
             memory.start = start.cast();
-            // SAFETY: so many bytes have been allocated.
+            // SAFETY: `bytes` bytes were allocated.
             unsafe { memory.start.write_bytes(0, bytes) };
         }
         Ok(memory)
     }
 
-    /// The first byte; null for no bytes.
+    /// The first byte's address. Null for no bytes.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         self.start
     }
@@ -60,20 +60,20 @@ impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if !self.start.is_null() {
             let _ = self.context.make_current();
-            // SAFETY: allocated by this driver, and nobody has it any more.
+            // SAFETY: this driver has allocated it, and nobody uses it any more.
             let _ = unsafe { cuMemFreeHost(self.start.cast()) };
         }
     }
 }
 
-/// Where a copy between host and device goes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     ToDevice,
     ToHost,
 }
 
-/// Rows of bytes: the first one's address, and from each to the next.
+/// Rows of bytes: the address of the first, and the bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pitched {
     pub(crate) start: u64,
@@ -87,11 +87,11 @@ impl Pitched {
 }
 
 impl Stream {
-    /// Queues a copy of `rows` rows of so many bytes and returns at once.
+    /// Queues a copy of `rows` rows of `bytes` bytes.
     ///
     /// # Safety
-    /// 1. Each row is valid, on the host and on this device, until the copy has ended; those on the host are
-    ///    page-locked. Until then nobody else writes what it reads, nor touches what it writes.
+    /// 1. Each row is valid, on the host and on this device, until the copy has ended. The host's rows are page-locked. Until then nobody else
+    ///    writes memory that the copy reads, or accesses memory that it writes.
     /// 2. Each pitch is at least a row.
     pub(crate) unsafe fn copy(
         &self,
@@ -105,7 +105,7 @@ impl Stream {
         }
         self.context().make_current()?;
         if rows == 1 || host.pitch == bytes && device.pitch == bytes {
-            // SAFETY: the caller's; rows without gaps are one.
+            // SAFETY: the caller's. Rows without gaps are one row.
             return unsafe { self.copy_bytes(way, host.start, device.start, bytes * rows) };
         }
         if host.pitch.max(device.pitch) > MAX_PITCH {
@@ -138,11 +138,11 @@ impl Stream {
             WidthInBytes: bytes,
             Height: rows,
         };
-        // SAFETY: the description is read during the call; the memory is the caller's to answer for.
+        // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
         self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
     }
 
-    /// Queues a copy of bytes side by side.
+    /// Queues a copy of contiguous bytes.
     ///
     /// # Safety
     /// As [`Stream::copy`].
@@ -157,11 +157,11 @@ impl Stream {
         self.context().check(result)
     }
 
-    /// Makes the work that is queued from now on wait for what `event` marks.
+    /// Lets what is queued from now on wait for an event.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
         self.context().make_current()?;
-        // SAFETY: both handles live as long as the borrows, and the driver keeps what it needs of an event that
-        // is destroyed before it has come.
+        // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an event that is destroyed before it is
+        // reached.
         check(unsafe { cuStreamWaitEvent(self.raw(), event.raw(), 0) })
     }
 }

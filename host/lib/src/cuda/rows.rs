@@ -1,4 +1,4 @@
-//! Copies of boxes of bytes whose rows lie apart, between a device and the host or on the device.
+//! Copies of boxes of bytes with pitched rows, between a device and the host or on the device.
 
 use super::Context;
 use crate::error::Result;
@@ -15,13 +15,11 @@ fn memory_type(place: Place) -> CUmemorytype {
     }
 }
 
-/// Copies a box of `[bytes, rows, slices]` after all work on the device, and returns when it is done. A box of one
-/// slice is a 2D copy.
+/// Copies a box of `[bytes, rows, slices]`. Waits for all work on the device, and for the copy. A box with one slice is a 2D copy.
 ///
 /// # Safety
-/// 1. Each row of both is valid: on the host for reading or writing in this process, on the device within an
-///    allocation of it.
-/// 2. They do not overlap, and each pitch is at least a row.
+/// 1. Each row is valid on both sides: on the host for this process, on the device inside an allocation.
+/// 2. The two sides do not overlap, and each pitch is at least a row.
 pub(crate) unsafe fn copy_rows(
     context: &Context,
     (from_place, from): (Place, Rows),
@@ -57,7 +55,7 @@ pub(crate) unsafe fn copy_rows(
                 WidthInBytes: bytes,
                 Height: rows,
             };
-            // SAFETY: the description is read during the call; the memory is the caller's to answer for.
+            // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
             unsafe { cuMemcpy2D_v2(&copy) }
         }
         _ => {
@@ -93,6 +91,6 @@ pub(crate) unsafe fn copy_rows(
         }
     };
     context.check(result)?;
-    // A copy to the device, or on it, may return before it is done, and streams do not wait for it.
+    // A copy to the device, or on it, may return before it is complete, and streams do not wait for it.
     context.synchronize()
 }

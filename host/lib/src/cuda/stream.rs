@@ -1,4 +1,4 @@
-//! Queues of work on a device.
+//! Streams.
 
 use super::Context;
 use super::failure::check;
@@ -9,14 +9,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A stream that does not wait for the default stream, nor the default stream for it.
-///
-/// `cust`'s own always does: it drops the flag.
+/// A stream that does not synchronise with the default stream. (`cust`'s streams always do.)
 #[derive(Debug)]
 pub(crate) struct Stream {
     raw: CUstream,
     context: Arc<Context>,
-    /// Set when whoever queues on it has let it go; memory that it has used may still know it.
+    /// Set when nothing can be queued any more. Memory that the stream has used may still hold it.
     closed: AtomicBool,
 }
 
@@ -37,20 +35,20 @@ impl Stream {
         Ok(Stream { raw, context: context.clone(), closed: AtomicBool::new(false) })
     }
 
-    /// Can more be queued on it?
+    /// Whether more work can be queued.
     pub(crate) fn is_open(&self) -> bool {
         !self.closed.load(Ordering::Acquire)
     }
 
-    /// Nothing will be queued on it any more.
+    /// Nothing is queued after this.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Waits for all that was queued here.
+    /// Waits for all work on the stream.
     ///
     /// # Errors
-    /// Also those of kernels launched earlier, in any stream of the device.
+    /// Those of kernels in any stream of the device, too.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.context.make_current()?;
         // SAFETY: the stream lives as long as `self`.

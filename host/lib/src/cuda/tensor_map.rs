@@ -1,4 +1,4 @@
-//! Descriptions of matrices as TMA reads them.
+//! Tensor maps: descriptions of matrices for TMA.
 
 use super::Context;
 use super::failure::{INVALID_VALUE, outcome};
@@ -9,8 +9,8 @@ use cuda_dyn::{
 };
 use simt::device::TensorDescription;
 
-/// What a kernel is given of matrices of that description whose first element is at `address`; `None` where
-/// the driver refuses the description. Zeros take the place of what a box has outside them.
+/// The encoding of a tensor map for matrices whose first element is at `address`. `None` if the driver refuses the description. Elements of a
+/// box outside of the matrices are zero.
 ///
 /// # Errors
 /// [`Error::NoDriver`](crate::error::Error::NoDriver) for a driver older than TMA.
@@ -27,11 +27,10 @@ pub(crate) fn encode(
         128 => CUtensorMapSwizzle::Bytes128,
         _ => return Ok(None),
     };
-    let each = [1; 3]; // no column, row or matrix is left out
+    let each = [1; 3]; // every column, row and matrix
     let mut map = CUtensorMap::default();
     context.make_current()?;
-    // SAFETY: of three dimensions there are three extents of each kind and two strides, and one map is
-    // written. What is at the address is not looked at.
+    // SAFETY: for three dimensions the arrays have three extents and two strides. The driver writes one map. It does not access the address.
     let result = unsafe {
         cuTensorMapEncodeTiled(
             &mut map,
@@ -44,7 +43,7 @@ pub(crate) fn encode(
             each.as_ptr(),
             CUtensorMapInterleave::None,
             swizzle,
-            // Boxes follow one another along the rows: what is read beyond one is wanted soon.
+            // The next box continues the rows, so the bytes beyond this box are used soon.
             CUtensorMapL2promotion::Bytes256,
             CUtensorMapFloatOOBfill::Zeros,
         )

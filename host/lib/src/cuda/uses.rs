@@ -1,41 +1,40 @@
-//! Who has used some memory: so that a stream waits for what other streams do with it.
+//! The streams that use a memory, so that a stream waits for others that use the same memory.
 //!
-//! Work that is queued on one stream runs in order, and costs nothing here: two pointers are compared. Where another
-//! stream has used the memory, that stream's work so far is marked then, and the new one waits for the mark on the
-//! device; no thread of the host does.
+//! Uses on one stream are in order, and cost a comparison of pointers here. If another stream has used the memory, an event is recorded there,
+//! and the new stream waits for it on the device. The host does not wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Event, Stream};
 use crate::error::Result;
 
-/// From so many readers on, those of them are waited for and forgotten on which nothing can be queued any more.
+/// With that many readers, those that are closed are waited for and removed.
 const MANY_READERS: usize = 8;
 
-/// The streams whose work may still be at some memory.
+/// The streams whose work may still use a memory.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(Mutex<Streams>);
 
 #[derive(Debug, Default)]
 struct Streams {
-    /// The last one that writes.
+    /// The last stream that writes.
     writer: Option<Arc<Stream>>,
-    /// Those that read since then.
+    /// The streams that read since then.
     readers: Vec<Arc<Stream>>,
 }
 
 impl Uses {
-    /// What is queued on `stream` from now on reads.
+    /// What is queued on `stream` from now on reads the memory.
     pub(crate) fn read_by(&self, stream: &Arc<Stream>) -> Result<()> {
         let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who has read it since it was written has waited for that.
+        // A reader since the last write has waited for that.
         if streams.readers.iter().any(|reader| Arc::ptr_eq(reader, stream)) {
             return Ok(());
         }
         if let Some(writer) = &streams.writer {
             behind(stream, writer)?;
         }
-        // Of a stream that somebody still has, the read that was announced here may not have been queued yet.
+        // Only closed streams: on an open one the read may not be queued yet.
         while streams.readers.len() >= MANY_READERS
             && let Some(index) = streams.readers.iter().position(|reader| !reader.is_open())
         {
@@ -46,7 +45,7 @@ impl Uses {
         Ok(())
     }
 
-    /// What is queued on `stream` from now on writes.
+    /// What is queued on `stream` from now on writes the memory.
     pub(crate) fn written_by(&self, stream: &Arc<Stream>) -> Result<()> {
         let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Streams { writer, readers } = &mut *streams;
@@ -58,13 +57,13 @@ impl Uses {
         Ok(())
     }
 
-    /// All work of the device has ended, and nobody can queue more on this memory meanwhile.
+    /// All work of the device has ended, and no more is queued meanwhile.
     pub(crate) fn ended(&mut self) {
         *self.0.get_mut().unwrap_or_else(PoisonError::into_inner) = Streams::default();
     }
 }
 
-/// Puts what is queued on `stream` from now on behind all that is queued on `other` so far.
+/// Lets what is queued on `stream` from now on wait for all that is queued on `other` so far.
 fn behind(stream: &Arc<Stream>, other: &Arc<Stream>) -> Result<()> {
     if Arc::ptr_eq(stream, other) {
         return Ok(());

@@ -8,15 +8,15 @@ use std::{
 
 use super::unfinished::{Unfinished, new_name};
 
-/// A file in a folder that is being written. Dropped, it is gone.
+/// An unfinished file in a folder. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: File,
-    /// Where the file system has no files without a name.
+    /// The temporary name, on a file system without nameless files.
     unfinished: Option<Unfinished>,
 }
 
-/// What its owner, its group and others may do. That it runs as its owner does not pass to another owner.
+/// The mode without set-user-ID, set-group-ID and the sticky bit: these do not pass to another owner.
 fn of_a_new_owner(permissions: &Permissions) -> Permissions {
     #[cfg(unix)]
     {
@@ -28,7 +28,7 @@ fn of_a_new_owner(permissions: &Permissions) -> Permissions {
 }
 
 impl Draft {
-    /// A new file in a folder, of those permissions or of those that a new file has.
+    /// A new file in a folder. `None`: with the default permissions.
     pub(super) fn new(folder: &Path, permissions: Option<&Permissions>) -> io::Result<Self> {
         let draft = match nameless(folder)? {
             Some(file) => Draft { file, unfinished: None },
@@ -50,7 +50,7 @@ impl Draft {
         &self.file
     }
 
-    /// Gives it a name in a folder of its file system, where it replaces what is there in one step.
+    /// Gives the file a name on its file system. It replaces a file of that name in one step.
     pub(super) fn place(&self, path: &Path) -> io::Result<()> {
         match &self.unfinished {
             Some(unfinished) => unfinished.rename(path),
@@ -59,8 +59,7 @@ impl Draft {
     }
 }
 
-/// A file without a name, which goes with the process, however that ends. `None` where the file system has none, or where
-/// none could be named later.
+/// A file without a name. It disappears with the process. `None` if the file system has no nameless files, or they cannot be named later.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> io::Result<Option<File>> {
     use rustix::{
@@ -73,7 +72,7 @@ fn nameless(folder: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match open(folder, flags, Mode::from_raw_mode(0o666)) {
         Ok(file) => Ok(Some(File::from(file)).filter(|file| fs::metadata(own_path(file)).is_ok())),
-        // What file systems and kernels say that have none.
+        // The errors of file systems and kernels without nameless files.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -84,11 +83,11 @@ fn nameless(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Names a file that has no name. Two steps where there is another: a link is never put in the place of something.
+/// Names a nameless file. To replace another file takes two steps, because a link never replaces one.
 #[cfg(target_os = "linux")]
 fn name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
-    // A name given to the file's descriptor itself (AT_EMPTY_PATH) is a privilege.
+    // By its path in /proc: to name a descriptor itself (AT_EMPTY_PATH) is a privilege.
     let link = |to: &Path| {
         linkat(CWD, own_path(file), CWD, to, AtFlags::SYMLINK_FOLLOW).map_err(io::Error::from)
     };
@@ -104,13 +103,13 @@ fn name(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// There are none.
+/// This system has no nameless files.
 #[cfg(not(target_os = "linux"))]
 fn name(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The path under which this process finds an open file.
+/// The path of an open file in /proc.
 #[cfg(target_os = "linux")]
 fn own_path(file: &File) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;

@@ -1,11 +1,11 @@
-//! Files that are there when all of them is.
+//! Output files that appear only when they are complete.
 //!
 //! | module | its one idea |
 //! |---|---|
 //! | `place` | what the path of an output names |
 //! | `draft` | a file that has no name yet |
-//! | `unfinished` | names that a process must not leave behind |
-//! | `set` | several files that belong together, in a folder |
+//! | `unfinished` | temporary names that a process must remove |
+//! | `set` | several files of one folder |
 
 mod draft;
 pub(crate) mod place;
@@ -27,32 +27,45 @@ use self::{
 pub use self::{set::NewSet, unfinished::without_unfinished};
 use crate::error::{Error, Result};
 
-/// A file that will be there when all of it is: it is written without a name, and gets its name when it is finished.
-/// Dropped before, or with the process, it leaves nothing behind.
+/// A new file that gets its name when it is complete ([`finish`](Self::finish)). Until then it has no name. If it is dropped, or the process
+/// ends, nothing is left.
 ///
-/// Where the name is another file's, that one is replaced in one step. The new file has its mode; it belongs to
-/// whoever replaces it, has no access control list and no attributes of the old one, and a hard link to the old one
-/// stays with the old contents. A link is followed, also to what is not there.
+/// A file with the same name is replaced in one step. The new file gets its mode. It belongs to the user of this process. Access control
+/// lists and attributes are not copied, and hard links to the old file keep the old contents. A symbolic link is followed, even if its
+/// target does not exist.
 ///
-/// A file system without nameless files (`O_TMPFILE` of Linux) has a file `.host-XXXXXX.tmp` meanwhile, which is left
-/// if the process ends without [`without_unfinished`].
+/// On a file system without nameless files (Linux's `O_TMPFILE`) the file has a name `.host-XXXXXX.tmp` until then. It is left if the process
+/// ends without [`without_unfinished`].
+///
+/// ```
+/// use std::io::Write;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("report.txt");
+/// let new = gpu_gemm::NewFile::create("--out", &path)?;
+/// new.file().write_all(b"all of it").unwrap();
+/// assert!(!path.exists());
+/// new.finish()?;
+/// assert_eq!(std::fs::read(&path).unwrap(), b"all of it");
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct NewFile {
     argument: String,
-    /// As the argument has it.
+    /// The path as the user gave it.
     named: PathBuf,
-    /// The place, past links.
+    /// The path after following links.
     path: PathBuf,
     draft: Draft,
 }
 
 impl NewFile {
-    /// Makes sure that the file can be written before anything is computed. `argument` is the name under which
-    /// messages know its path.
+    /// Makes the file. An output that cannot be written is an error here, before anything is computed. `argument`: the name of the argument
+    /// that gave the path.
     ///
     /// # Errors
-    /// [`Error::Argument`] where it cannot: for what is there and is no file, or not to be written, for a path that
-    /// names no file, and for a folder that takes no new file; [`Error::Unwritten`] where the disk is full.
+    /// [`Error::Argument`] for a path that names no file, for a path to something that is no regular file or is read-only, and for a folder in
+    /// which no file can be made; [`Error::Unwritten`] if the disk is full.
     pub fn create(argument: &str, named: &Path) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of_file(named).map_err(refuse)?;
@@ -77,30 +90,30 @@ impl NewFile {
         Ok(NewFile { argument: argument.to_owned(), named: named.to_owned(), path, draft })
     }
 
-    /// The file as it is so far.
+    /// The file, for writing and reading.
     pub fn file(&self) -> &File {
         self.draft.file()
     }
 
-    /// Its path as it was given.
+    /// The path as the user gave it.
     pub fn named(&self) -> &Path {
         &self.named
     }
 
-    /// Its place, past links: the same for each path that leads there.
+    /// The absolute path after following links. Two paths to one file are equal here.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The error for what the system says when it writes.
+    /// The error for a failed write. `error`: the system's words.
     pub fn unwritten(&self, error: &dyn std::fmt::Display) -> Error {
         unwritten(&self.argument, &self.named, error)
     }
 
-    /// Puts it in its place, where it replaces what is there in one step.
+    /// Gives the file its name. It replaces a file of that name in one step.
     ///
     /// # Errors
-    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] if the system does not write it; [`Error::Interrupted`].
     pub fn finish(self) -> Result<()> {
         self.file().sync_all().map_err(|error| self.unwritten(&error))?;
         crate::check_interrupt()?;
@@ -110,7 +123,7 @@ impl NewFile {
     }
 }
 
-/// A disk that takes no new file is none of the caller's mistakes.
+/// Whether the disk is full: that is no mistake in an argument.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -6,21 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// More links than the system follows.
+/// The most links that are followed. The system follows no more.
 const MOST_LINKS: usize = 40;
 
-/// A place for a file or a folder, past links.
+/// The path of a file or a folder after following links.
 pub(super) struct Place {
-    /// Without links, but for what is not there.
+    /// The path. It has no links, except to what does not exist.
     pub(super) path: PathBuf,
     pub(super) existing: Option<Metadata>,
 }
 
-/// Why a path names no place.
+/// Why a path is refused.
 pub(super) type Refusal = String;
 
 impl Place {
-    /// What a link leads to is replaced or made, not the link.
+    /// The place of a path. Of a symbolic link it is the place of its target.
     pub(super) fn of(named: &Path) -> Result<Self, Refusal> {
         if named == Path::new("-") {
             let why = "is not standard output, to which no files go; ./- is a file of that name";
@@ -32,11 +32,11 @@ impl Place {
                 let path = fs::canonicalize(named).map_err(cannot)?;
                 Ok(Place { path, existing: Some(existing) })
             }
-            // Also of a link that leads to nothing.
+            // This includes a link whose target does not exist.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(Place { path: past_links(named).map_err(cannot)?, existing: None })
             }
-            // Among these: too many links, a file in place of a folder, too long a name.
+            // For example too many links, a file in place of a folder, or a name that is too long.
             Err(error) => Err(cannot(error)),
         }
     }
@@ -67,14 +67,14 @@ impl Place {
     }
 }
 
-/// Follows links to what is not there.
+/// Follows links whose target does not exist.
 fn past_links(named: &Path) -> io::Result<PathBuf> {
     let mut path = named.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = folder_of(&path).join(target),
             Err(_) => {
-                // A name that no file can have is told here.
+                // A name that no file can have is an error here.
                 return match fs::symlink_metadata(&path) {
                     Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
                     _ => Ok(path),
@@ -85,7 +85,7 @@ fn past_links(named: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links, one to the next"))
 }
 
-/// The folder that a path's last name is in.
+/// The folder of a path's last name.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -93,14 +93,14 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Is its last part a name? `x/`, `x/.` and `..` are folders.
+/// Whether the last part of a path is a name. `x/`, `x/.` and `..` are folders.
 fn names_a_file(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let last = bytes.rsplit(|&byte| std::path::is_separator(byte.into())).next();
     !matches!(last, None | Some(b"" | b"." | b".."))
 }
 
-/// What is no file.
+/// The kind of something that is no regular file.
 pub(crate) fn kind(of: FileType) -> &'static str {
     #[cfg(unix)]
     {
@@ -118,7 +118,7 @@ pub(crate) fn kind(of: FileType) -> &'static str {
     if of.is_dir() { "a folder" } else { "something else" }
 }
 
-/// May this user write a file? It is replaced, which its folder alone would allow, but that is not what is expected.
+/// Checks that this user may write a file. Only the folder's permissions would matter for replacing it, but users expect the file's to.
 #[cfg(unix)]
 fn may_write(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};

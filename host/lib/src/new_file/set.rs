@@ -1,4 +1,4 @@
-//! Several files that belong together, in a folder.
+//! Several new files of one folder.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,31 +17,29 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Files of a folder that will be there when all of all of them is. Dropped before, or with the process, they leave
-/// nothing behind, and of the folder nothing either.
+/// New files of one folder, which get their names when all are complete ([`finish`](Self::finish)). If they are dropped, or the process
+/// ends, nothing is left, and no new folder either.
 ///
-/// A folder that has no other files is replaced as a whole, in one step, and keeps its mode. In one that has, that is in
-/// use by this process, or whose file system cannot exchange folders, the files are replaced one right after the
-/// other, when all are written.
+/// A folder without other files is replaced in one step, and keeps its mode. Otherwise all files are written, and then replaced one after
+/// another. This is so for a folder with other files, for one in use by this process, and on a file system that cannot exchange folders.
 #[derive(Debug)]
 pub struct NewSet {
     argument: String,
-    /// As the argument has it.
+    /// The path as the user gave it.
     named: PathBuf,
-    /// The place, past links.
+    /// The path after following links.
     path: PathBuf,
     files: Vec<NewFile>,
-    /// Is the folder there?
+    /// Whether the folder exists.
     exists: bool,
 }
 
 impl NewSet {
-    /// Makes sure that the files can be written before anything is computed. `argument` is the name under which
-    /// messages know the folder, which is made at the end where it is not there, with those that it is in.
+    /// Makes the files. Outputs that cannot be written are an error here, before anything is computed. `argument`: the name of the argument
+    /// that gave the folder. A folder that does not exist is made by [`finish`](Self::finish), with its parents.
     ///
     /// # Errors
-    /// [`Error::Argument`] where they cannot: for what is there and is no folder, for folders that take no new files,
-    /// and as of [`NewFile::create`]; [`Error::Unwritten`] where the disk is full.
+    /// [`Error::Argument`] for a path to something that is no folder, and for a folder in which no file can be made; as [`NewFile::create`].
     pub fn create(argument: &str, named: &Path, names: &[&str]) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of(named).map_err(refuse)?;
@@ -70,11 +68,11 @@ impl NewSet {
         Ok(NewSet { argument, named, path, files, exists })
     }
 
-    /// Writes all files and puts them in their places. One of `names` that has no contents now is removed where it
-    /// was: it belongs to what was there.
+    /// Writes all files and gives them their names. `contents`: name and bytes of each. An old file is removed if its name was announced to
+    /// [`create`](Self::create) and has no contents.
     ///
     /// # Errors
-    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] if the system does not write them; [`Error::Interrupted`].
     pub fn finish(self, contents: &[(&str, Vec<u8>)]) -> Result<()> {
         let NewSet { argument, named, path, files, exists } = self;
         let (mut written, mut stale) = (Vec::new(), Vec::new());
@@ -102,14 +100,14 @@ impl NewSet {
 }
 
 impl NewFile {
-    /// Its name in the folder, also where that is a link to another.
+    /// The name in the folder. It may be a link to another.
     fn name(&self) -> &OsStr {
         self.named.file_name().unwrap_or_default()
     }
 }
 
-/// A file that belongs to what was in a folder, and goes with it. The draft of a new one is gone already: it would count as
-/// another file of the folder, where drafts have names.
+/// An old file of the folder, which is removed. The draft of a new one is removed before: where drafts have names, it would count as another
+/// file of the folder.
 struct Stale {
     name: OsString,
     path: PathBuf,
@@ -121,14 +119,14 @@ impl Stale {
     }
 }
 
-/// Makes the folder, with all of the files.
+/// Makes the folder with all files.
 fn make(path: &Path, files: &[NewFile]) -> io::Result<()> {
     let parent = folder_of(path);
     fs::create_dir_all(parent)?;
     let ((), beside) = new_name(parent, |path| fs::create_dir(path))?;
     let placed = place_all(files, &beside).and_then(|()| fs::rename(&beside, path));
     let outcome = match placed {
-        // Somebody has made it meanwhile.
+        // Another program has made the folder meanwhile.
         Err(_) if path.is_dir() => place_inside(files, &[], Some(&beside)),
         outcome => outcome,
     };
@@ -140,21 +138,21 @@ fn make(path: &Path, files: &[NewFile]) -> io::Result<()> {
     outcome
 }
 
-/// Puts the files in a folder that is there, if possible all in one step.
+/// Puts the files into an existing folder, in one step if possible.
 fn replace(folder: &Path, files: &[NewFile], stale: &[Stale]) -> io::Result<()> {
     let names = || files.iter().map(NewFile::name).chain(stale.iter().map(|file| &*file.name));
     let beside = if is_in_use(folder) { None } else { another_like(folder).ok() };
     let Some(beside) = beside else { return place_inside(files, stale, None) };
-    // Looked at when all that is ours has left it.
+    // The folder is read after our files have left it.
     let exchanged =
         place_all(files, &beside).and_then(|()| match holds_no_others(folder, names().collect()) {
             true => exchange(&beside, folder),
             false => Err(io::ErrorKind::DirectoryNotEmpty.into()),
         });
     match exchanged {
-        // What was there is beside now.
+        // The other folder has the old files now.
         Ok(()) => names().for_each(|name| drop(fs::remove_file(beside.join(name)))),
-        // First of all it is finished: what has a name beside gets another, and cannot go back to none.
+        // The files get their names one by one. Some have a name in the other folder already.
         Err(_) => place_inside(files, stale, Some(&beside))?,
     }
     fs::remove_dir(&beside).map_err(|error| {
@@ -167,7 +165,7 @@ fn place_all(files: &[NewFile], folder: &Path) -> io::Result<()> {
     files.iter().try_for_each(|file| file.draft.place(&folder.join(file.name())))
 }
 
-/// Puts the files in their places one after the other, also those that have been put beside.
+/// Gives the files their names one after another. `beside`: a folder in which some of them have a name already.
 fn place_inside(files: &[NewFile], stale: &[Stale], beside: Option<&Path>) -> io::Result<()> {
     for file in files {
         let placed = beside.map(|beside| beside.join(file.name())).filter(|path| path.exists());
@@ -185,7 +183,7 @@ fn place_inside(files: &[NewFile], stale: &[Stale], beside: Option<&Path>) -> io
     Ok(())
 }
 
-/// Is all that a folder has a file of one of these names?
+/// Whether a folder has only files with these names.
 fn holds_no_others(folder: &Path, names: Vec<&OsStr>) -> bool {
     let is_one = |entry: fs::DirEntry| {
         entry.file_type().is_ok_and(|of| of.is_file()) && names.contains(&&*entry.file_name())
@@ -194,12 +192,13 @@ fn holds_no_others(folder: &Path, names: Vec<&OsStr>) -> bool {
     entries.is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_one)))
 }
 
-/// Is it, or a folder in it, this process's, and so its shell's? That one would be left in a folder that is gone.
+/// Whether the folder, or one in it, is the current folder of this process, and so perhaps of its shell. Replacing it would leave the shell
+/// in a folder that no longer exists.
 fn is_in_use(folder: &Path) -> bool {
     std::env::current_dir().is_ok_and(|current| current.starts_with(folder))
 }
 
-/// An empty folder beside another, of its mode and its owner.
+/// A new empty folder next to another, with its mode and its owner.
 fn another_like(folder: &Path) -> io::Result<PathBuf> {
     let metadata = fs::metadata(folder)?;
     let ((), beside) = new_name(folder_of(folder), |path| fs::create_dir(path))?;
@@ -222,7 +221,7 @@ fn owner(of: &fs::Metadata) -> [u32; 2] {
 #[cfg(not(unix))]
 fn owner(_: &fs::Metadata) {}
 
-/// Gives each of two folders the other's place, in one step.
+/// Exchanges two folders in one step.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

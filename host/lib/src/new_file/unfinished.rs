@@ -1,4 +1,4 @@
-//! Names that a process must not leave behind.
+//! Temporary names that a process must remove.
 
 use std::{
     fs, io,
@@ -6,40 +6,40 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Files that have a name and are not finished: there are some only where a file system has no files without a name.
+/// The temporary names of unfinished files, on file systems without nameless files.
 static NAMES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Held while finished files get their names, which takes several calls.
+/// Locked while finished files get their names, which takes several calls.
 static PLACING: Mutex<()> = Mutex::new(());
 
-/// Nobody leaves a half-changed list: a panic elsewhere changes nothing about it.
+/// Locks a mutex, also after a panic: the data is never half changed.
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held while finished files get their names: [`without_unfinished`] waits for it.
+/// Locks [`PLACING`]. [`without_unfinished`] waits for it.
 pub(super) fn placing() -> MutexGuard<'static, ()> {
     lock(&PLACING)
 }
 
-/// Removes all files of this process that are not finished, and then ends it by `end`. Nothing begins or gets a name
-/// meanwhile. For handlers of signals that end a process at once, in a thread (not in the handler itself: this waits).
+/// Removes all unfinished files of this process, and then calls `end`, which ends the process. No file is begun or named meanwhile. This
+/// is for signals that end a process at once. Call it in a thread, not in a signal handler: it waits.
 pub fn without_unfinished<R>(end: impl FnOnce() -> R) -> R {
     let _placed = placing();
     let mut names = lock(&NAMES);
     for name in names.drain(..) {
-        // Whatever is not removed cannot be helped.
+        // A failure cannot be handled here.
         let _ = fs::remove_file(name);
     }
     end()
 }
 
-/// The name of a file that is not finished. Dropped, it is removed.
+/// The temporary name of an unfinished file. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Makes something under a new name in a folder.
+    /// Makes something with a new temporary name in a folder.
     pub(super) fn new<T>(
         folder: &Path,
         make: impl FnMut(&Path) -> io::Result<T>,
@@ -50,9 +50,9 @@ impl Unfinished {
         Ok((made, Unfinished(path)))
     }
 
-    /// Gives it its name, where it replaces what is there.
+    /// Gives the file its final name. It replaces a file of that name.
     pub(super) fn rename(&self, to: &Path) -> io::Result<()> {
-        // There is nothing under the old name then, when that is removed.
+        // Dropping removes the old name, which is gone by then.
         fs::rename(&self.0, to)
     }
 }
@@ -65,8 +65,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Makes something under a name that nothing in a folder has. It does not depend on the name that the file gets: that one
-/// may be as long as a name can be.
+/// Makes something with an unused name in a folder. The name is short: the final name may have the largest length.
 pub(super) fn new_name<T>(
     folder: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
