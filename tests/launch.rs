@@ -227,7 +227,7 @@ fn a_buffer_elsewhere() {
                 }
                 let error = operands.launch(&RIGHT, [16, 16, 16]).unwrap_err().to_string();
                 let (here, there) = (here.name(), there.name());
-                let what = format!("{which} lies on {there}, the launch is on {here}");
+                let what = format!("{which} is on {there}, the launch is on {here}");
                 assert_eq!(error, format!("kernel tiled16: {what}"));
                 assert_eq!(operands.c().to_bits(), UNTOUCHED);
             }
@@ -452,7 +452,7 @@ fn boxes_that_are_written() {
     }
     let error = BoxesMut::of(matrix.view_mut().t(), SHAPE).unwrap_err().to_string();
     assert!(
-        error.starts_with("matrix.strides() = [1, 64]: boxes are copied of columns"),
+        error.starts_with("matrix.strides() = [1, 64]: the elements of a row must be"),
         "{error}"
     );
     let mut buffer = device.zeros::<f32>(100).unwrap();

@@ -215,7 +215,7 @@ fn a_plan_reads_headers_alone() {
         "C = A B: 300000 x 500000, k 200000   computed in f32\n",
         "\ndevice    cuda:0 (not looked at)\nplanned   for an H200, 132 SMs (--on names another GPU)\n",
         "\nkernel    ",
-        "so reading takes least\n",
+        "so reading costs least\n",
         " of 85899345920 bytes on the device",
         "files     ",
     ] {
@@ -361,7 +361,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         &a,
         &b,
         &["--kernel", "tiled16", "--alpha", "2"],
-        &["--kernel = tiled16: computes A B alone"],
+        &["--kernel = tiled16: computes only A B"],
     );
     refused(
         &a,

@@ -208,11 +208,11 @@ fn memories_that_are_too_short() {
                 BatchMut::new(c.view_mut(..)?, (4, 3), [3, 1], 2, 13).map(|_| ())
             }),
             (
-                "step = 11: two elements of 2 written 4x3 matrices of strides [3, 1] might be one",
+                "step = 11: two elements of 2 written 4x3 matrices of strides [3, 1] might share memory",
                 |_, c| BatchMut::new(c.view_mut(..)?, (4, 3), [3, 1], 2, 11).map(|_| ()),
             ),
             (
-                "step = 0: two elements of 2 written 4x3 matrices of strides [3, 1] might be one",
+                "step = 0: two elements of 2 written 4x3 matrices of strides [3, 1] might share memory",
                 |_, c| BatchMut::new(c.view_mut(..)?, (4, 3), [3, 1], 2, 0).map(|_| ()),
             ),
             ("range = 0..25: the buffer has 24", |_, c| c.view_mut(..25).map(|_| ())),
@@ -297,38 +297,38 @@ fn kernels_that_may_not_run() {
                 "kernel = gemm_f32_64x64x16: is for A and B of f32; it must be one of gemm_f64",
                 |_, _| Gemm::<f64>::new().kernel("gemm_f32_64x64x16").map(|_| ()),
             ),
-            ("kernel = tiled16: computes A B alone", |o, c| {
+            ("kernel = tiled16: computes only A B", |o, c| {
                 o.run(Gemm::new().kernel("tiled16")?.alpha(2.0), c)
             }),
-            ("kernel = tiled16: computes A B alone", |o, c| {
+            ("kernel = tiled16: computes only A B", |o, c| {
                 o.run(Gemm::new().kernel("tiled16")?.beta(1.0), c)
             }),
-            ("kernel = basic: computes A B alone", |o, c| {
+            ("kernel = basic: computes only A B", |o, c| {
                 o.run(Gemm::new().kernel("basic")?.bias(Bias::PerRow(o.bias.view(..4)?)), c)
             }),
-            ("kernel = async_copy: computes A B alone", |o, c| {
+            ("kernel = async_copy: computes only A B", |o, c| {
                 o.run(Gemm::new().kernel("async_copy")?.activation(Activation::Relu), c)
             }),
             ("kernel = tiled16: computes one product a launch", |o, c| {
                 o.batch([2, 2, 2], Gemm::new().kernel("tiled16")?, c)
             }),
-            ("kernel = tiled16: takes dense row-major matrices alone", |o, c| {
+            ("kernel = tiled16: needs dense row-major matrices", |o, c| {
                 let a = o.zeros(5, 4)?;
                 let gemm = Gemm::new().kernel("tiled16")?;
                 gemm.run(&o.stream, a.view().t(), o.b.view(), matrix(c)?).map(|_| ())
             }),
-            ("kernel = tiled16: takes dense row-major matrices alone", |o, c| {
+            ("kernel = tiled16: needs dense row-major matrices", |o, c| {
                 let b = Matrix::with_layout(&o.device, 5, 3, Layout::RowMajor, 4)?;
                 let gemm = Gemm::new().kernel("tiled16")?;
                 gemm.run(&o.stream, o.a.view(), b.view(), matrix(c)?).map(|_| ())
             }),
-            ("kernel = tiled16: takes dense row-major matrices alone", |o, c| {
+            ("kernel = tiled16: needs dense row-major matrices", |o, c| {
                 let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [4, 1])?;
                 let gemm = Gemm::new().kernel("tiled16")?;
                 gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
             }),
             // C with its columns side by side is taken with A and B in each other's place, and these lie wrong then.
-            ("kernel = tiled16: takes dense row-major matrices alone", |o, c| {
+            ("kernel = tiled16: needs dense row-major matrices", |o, c| {
                 let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 4])?;
                 let gemm = Gemm::new().kernel("tiled16")?;
                 gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
@@ -348,7 +348,7 @@ fn somebody_elses_memory() {
     refused(
         "arguments::somebody_elses_memory",
         &[
-            ("address = null: 4 elements", |o, _| foreign::<f32>(o, 0, 4)),
+            ("address = null: must be", |o, _| foreign::<f32>(o, 0, 4)),
             ("address = 0x1002: must be a multiple of 4", |o, _| foreign::<f32>(o, 0x1002, 4)),
             ("address = 0x1004: must be a multiple of 8", |o, _| foreign::<f64>(o, 0x1004, 4)),
             ("len = ", |o, _| foreign::<f32>(o, 0x1000, 1 << 62)),

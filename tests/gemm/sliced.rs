@@ -560,7 +560,7 @@ fn only_where_it_is_asked_for() {
     let name = "wgmma_bf16x6_256x128x64_c2_nn";
     let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
     let expected =
-        format!("kernel = {name}: cuts factors into slices, which compute = fp32-bf16x6 asks for");
+        format!("kernel = {name}: splits A and B into slices, which compute = fp32-bf16x6 allows");
     assert_eq!(refused.unwrap_err().to_string(), expected);
     let chosen = |gemm: Gemm<f64>| gemm.choose(&request, &Target::H200).unwrap().entry.name();
     assert_eq!(chosen(Gemm::new().compute(Compute::Fp32Bf16x6)), chosen(Gemm::new()));

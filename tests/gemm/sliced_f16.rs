@@ -576,7 +576,7 @@ fn only_where_it_is_asked_for() {
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
     let name = "wgmma_f16x3_256x128x64_c2_nn";
     let expected =
-        format!("kernel = {name}: cuts factors into slices, which compute = fp32-f16x3 asks for");
+        format!("kernel = {name}: splits A and B into slices, which compute = fp32-f16x3 allows");
     for compute in [Compute::Native, Compute::Fp32Bf16x6, Compute::Tf32] {
         let gemm = Gemm::<f32>::new().compute(compute).kernel(name).unwrap();
         let refused = gemm.choose(&request, &Target::H200).unwrap_err().to_string();

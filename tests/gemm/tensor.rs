@@ -568,30 +568,30 @@ fn what_is_refused() {
     );
     check(
         of("tma_f32_64x64x64_tn", &request, h200),
-        "kernel = tma_f32_64x64x64_tn: takes A with its elements side by side along m",
+        "kernel = tma_f32_64x64x64_tn: needs A contiguous along m",
     );
     let [by_rows, by_cols] = [[[40, 1], [60, 1], [60, 1]], [[1, 100], [1, 40], [1, 100]]];
     let across = |a: [usize; 2], b: [usize; 2]| Request::new(shape, [a, b, by_rows[2]]);
     check(
         of(nn, &across(by_cols[0], by_rows[1]), h200),
-        "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: needs A contiguous along k",
     );
     // What is contiguous along neither side.
     check(
         of(nn, &across([80, 2], by_rows[1]), h200),
-        "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: needs A contiguous along k",
     );
     check(
         of(nn, &across(by_rows[0], [120, 2]), h200),
-        "kernel = tma_f32_128x128x32_nn: takes B with its elements side by side along n",
+        "kernel = tma_f32_128x128x32_nn: needs B contiguous along n",
     );
     check(
         of(nn, &across(by_cols[0], [120, 2]), h200),
-        "kernel = tma_f32_128x128x32_nn: takes B with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: needs B contiguous along k",
     );
     check(
         of("tma_f32_64x64x64_tn", &across(by_cols[0], by_cols[1]), h200),
-        "kernel = tma_f32_64x64x64_tn: takes B with its elements side by side along n",
+        "kernel = tma_f32_64x64x64_tn: needs B contiguous along n",
     );
     // One operand is transposed: B, the smaller one.
     let both_along_k = across(by_rows[0], by_cols[1]);
@@ -599,7 +599,7 @@ fn what_is_refused() {
     let room = Gemm::new().workspace_limit(4 * 40 * 60 - 1);
     check(
         refusal(room.kernel(nn), &both_along_k, h200),
-        "kernel = tma_f32_128x128x32_nn: needs 9600 bytes of workspace, and may take 9599",
+        "kernel = tma_f32_128x128x32_nn: needs 9600 bytes of workspace, and the limit is 9599",
     );
     // Operands with unaligned rows are copied first, where there is room.
     let odd = Request::dense(Shape::new(100, 61, 41).unwrap());
@@ -607,7 +607,7 @@ fn what_is_refused() {
     let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);
     check(
         refusal(room.kernel(nn), &odd, h200),
-        "kernel = tma_f32_128x128x32_nn: needs 28160 bytes of workspace, and may take 28095",
+        "kernel = tma_f32_128x128x32_nn: needs 28160 bytes of workspace, and the limit is 28095",
     );
     let split = |blocks| Gemm::<f32>::new().split_k(blocks);
     check(refusal(split(0), &request, h200), "split_k = 0: must be 1 to 8");

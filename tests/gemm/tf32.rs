@@ -183,7 +183,7 @@ fn only_where_it_may() {
     for name in ["wgmma_tf32_128x64x32_nn", "mma_tf32_64x64x32"] {
         let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
         let expected =
-            format!("kernel = {name}: rounds factors to tf32, which compute = tf32 allows");
+            format!("kernel = {name}: rounds A and B to tf32, which compute = tf32 allows");
         assert_eq!(refused.unwrap_err().to_string(), expected);
         count += 1;
     }

@@ -160,8 +160,7 @@ fn check_len(len: usize, extents: [usize; 3], strides: [usize; 2]) -> Result<()>
 fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> {
     let (rows, cols, strides) = (matrix.rows(), matrix.cols(), matrix.strides());
     if cols > 1 && strides[1] != 1 {
-        let limit =
-            "boxes are copied of columns side by side, one element apart (a transpose's, perhaps)";
+        let limit = "the elements of a row must be contiguous; perhaps the transpose is meant";
         return Err(Error::argument("matrix.strides()", format!("{strides:?}"), limit));
     }
     Ok(([1, rows, cols], [0, strides[0]]))
@@ -334,7 +333,7 @@ fn encode(
         return Err(Unbound::Refused(format!("{name}: {what}")));
     }
     cuda::encode(context, address, element, description)?.ok_or_else(|| {
-        let what = format!("at {address:#x}, the driver takes no {description:?}");
+        let what = format!("at {address:#x}, the driver refuses {description:?}");
         Unbound::Refused(format!("{name}: {what}"))
     })
 }
@@ -377,7 +376,7 @@ mod tests {
                 boxes.unwrap().bind(&Device::cpu().stream().unwrap(), "map")
             };
         assert_eq!(checked.unwrap().description(), description);
-        // Strides that are not used are such as the driver may want them.
+        // Unused strides get values that the driver accepts.
         let one = bind(Boxes::new(buffer.view(..).unwrap(), [1, 10, 18], [1, 64], SHAPE).unwrap());
         assert_eq!(one.unwrap().description().strides, [256, 2560]);
         let row = bind(Boxes::new(buffer.view(..).unwrap(), [1, 1, 18], [1, 1], SHAPE).unwrap());
@@ -396,10 +395,10 @@ mod tests {
         assert_eq!((description.extents, description.strides), ([18, 8, 1], [256, 2048]));
         let error = Boxes::of(matrix.view().t(), SHAPE).unwrap_err().to_string();
         assert!(
-            error.starts_with("matrix.strides() = [1, 64]: boxes are copied of columns"),
+            error.starts_with("matrix.strides() = [1, 64]: the elements of a row must be"),
             "{error}"
         );
-        // Of one column there is nothing beside.
+        // One column is contiguous in any case.
         Boxes::of(matrix.view().sub(0..1, 0..10).unwrap().t(), SHAPE).unwrap();
     }
 

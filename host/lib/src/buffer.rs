@@ -142,7 +142,7 @@ impl Device {
             return Err(Error::argument(
                 "address",
                 "null",
-                format!("{len} elements must be there"),
+                format!("must be the address of {len} elements"),
             ));
         }
         if !address.is_multiple_of(align_of::<T>() as u64) {

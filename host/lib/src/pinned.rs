@@ -233,8 +233,8 @@ impl Stream {
     ) -> Result<()> {
         for (name, of) in [("pinned memory", &pinned.device), (name, device)] {
             if of != self.device() {
-                let limit = format!("the stream is of {}", self.device().name());
-                return Err(Error::argument(name, format!("of {}", of.name()), limit));
+                let limit = format!("must be on the stream's device, {}", self.device().name());
+                return Err(Error::argument(name, of.name(), limit));
             }
         }
         let Lines { count, len: line, stride } = lines;

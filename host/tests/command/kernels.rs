@@ -41,8 +41,8 @@ fn a_product_runs_with_every_kernel_listed() {
         let is_narrow = kernel["tile"][1] == 16;
         let other = match kernel["layout"].as_str() {
             Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,
-            Some("tn" | "tt") => Some(["takes A with its elements", "m"]),
-            Some("nt") => Some(["takes B with its elements", "k"]),
+            Some("tn" | "tt") => Some(["needs A contiguous along", "m"]),
+            Some("nt") => Some(["needs B contiguous along", "k"]),
             _ => None,
         };
         if let Some([what, side]) = other {

@@ -420,11 +420,13 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Why::Fits => "all of A, B and C fit",
-            Why::Overlaps => "all would fit, but so reading, products and writing overlap",
-            Why::ReadsLess => "so reading takes least",
-            Why::DepthAsked => "k is cut as asked for: C is rounded after each block of it",
+            Why::Overlaps => {
+                "all of A, B and C fit; split so that reading, multiplication and writing overlap"
+            }
+            Why::ReadsLess => "so reading costs least",
+            Why::DepthAsked => "k is split as asked: C is rounded after each block of k",
             Why::DepthCut => {
-                "k is cut because no tile of C takes all of it: C is rounded after each block of it"
+                "k is split because all of it does not fit: C is rounded after each block of k"
             }
         })
     }

@@ -96,7 +96,7 @@ impl Function {
     ///
     /// Before it accesses global memory the kernel waits for the end of all kernels before it (`griddepcontrol.wait`; the builder checks
     /// this). So it ends after them, and whatever waits for its end waits for them, too: later work, events, [`super::Uses`], frees.
-    /// Other work before it, such as a wait for another stream's event, it follows as any launch does.
+    /// It follows other work before it, a wait for another stream's event for example, as any launch does.
     pub(crate) fn dependent(self) -> Self {
         let dependent = self.module.context().properties().capability >= (9, 0);
         Function { dependent, ..self }

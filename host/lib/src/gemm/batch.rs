@@ -58,7 +58,7 @@ fn batch_extent(
     }
     let last = (count - 1).checked_mul(step).and_then(|last| last.checked_add(one));
     last.ok_or_else(|| {
-        let limit = format!("{count} matrices lie further apart than can be addressed");
+        let limit = format!("{count} matrices with this step cannot be addressed");
         Error::argument("step", step, limit)
     })
 }
@@ -138,7 +138,7 @@ impl<'a, T: Pod> BatchMut<'a, T> {
         if !is_distinct([(rows, strides[0]), (cols, strides[1]), (count, step)]) {
             let [one, two] = strides;
             let limit = format!(
-                "two elements of {count} written {rows}x{cols} matrices of strides [{one}, {two}] might be one"
+                "two elements of {count} written {rows}x{cols} matrices of strides [{one}, {two}] might share memory"
             );
             return Err(Error::argument("step", step, limit));
         }

@@ -143,7 +143,7 @@ pub(super) fn check_apart<T: Pod, O: Pod>(
         if apart || batch.is_some_and(|batch| are_blocks(batch, from.start, c, to.start)) {
             continue;
         }
-        let limit = "must not reach into C".to_owned();
+        let limit = "must not overlap C".to_owned();
         return Err(Error::argument(name, format!("at {:#x}", from.start), limit));
     }
     Ok(())

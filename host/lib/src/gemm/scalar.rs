@@ -131,7 +131,7 @@ pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
 /// The first of the general kernels, which take every product.
 pub(super) fn general<T: Scalar<O>, O: Output>() -> Result<Kernel> {
     T::kernels().find(|kernel| kernel.product.is_general()).ok_or_else(|| {
-        let limit = format!("there is none for {} that takes every product", T::NAME);
+        let limit = format!("no kernel for {} computes every product", T::NAME);
         Error::argument("kernel", "auto", limit)
     })
 }

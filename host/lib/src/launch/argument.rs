@@ -54,7 +54,7 @@ pub(crate) fn check_device(wanted: &Device, actual: &Device, name: &str) -> Resu
     if wanted == actual {
         return Ok(());
     }
-    let what = format!("{name} lies on {}, the launch is on {}", actual.name(), wanted.name());
+    let what = format!("{name} is on {}, the launch is on {}", actual.name(), wanted.name());
     Err(Unbound::Refused(what))
 }
 

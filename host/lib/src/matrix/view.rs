@@ -58,7 +58,7 @@ pub(crate) fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<us
         .saturating_mul(between_rows)
         .saturating_add((cols as u128 - 1).saturating_mul(between_cols));
     usize::try_from(last).ok().and_then(|last| last.checked_add(1)).ok_or_else(|| {
-        let limit = format!("{rows}x{cols} elements lie further apart than can be addressed");
+        let limit = format!("{rows}x{cols} elements with these strides cannot be addressed");
         Error::argument("strides", format!("{strides:?}"), limit)
     })
 }
@@ -103,7 +103,8 @@ pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> R
     match is_distinct([(rows, strides[0]), (cols, strides[1])]) {
         true => Ok(()),
         false => {
-            let limit = format!("two elements of a written {rows}x{cols} matrix might be one");
+            let limit =
+                format!("two elements of a written {rows}x{cols} matrix might share memory");
             Err(Error::argument("strides", format!("{strides:?}"), limit))
         }
     }

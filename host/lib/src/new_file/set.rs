@@ -156,7 +156,7 @@ fn replace(folder: &Path, files: &[NewFile], stale: &[Stale]) -> io::Result<()> 
         Err(_) => place_inside(files, stale, Some(&beside))?,
     }
     fs::remove_dir(&beside).map_err(|error| {
-        let why = format!("what else was there is in {} now: {error}", beside.display());
+        let why = format!("the other files are in {} now: {error}", beside.display());
         io::Error::new(error.kind(), why)
     })
 }

@@ -71,7 +71,7 @@ with_driver! {
     fn boxes_that_the_driver_refuses("kernels=1 cuTensorMapEncodeTiled=1") {
         let (error, address) = refuse_boxes();
         assert!(matches!(error, Error::Launch { .. }), "{error}");
-        let expected = format!("kernel takes_boxes: map: at {address:#x}, the driver takes no TensorDescription {{");
+        let expected = format!("kernel takes_boxes: map: at {address:#x}, the driver refuses TensorDescription {{");
         let text = error.to_string();
         assert!(text.starts_with(&expected) && text.contains("extents: [18, 10, 1]"), "{text}");
         assert!(!calls().iter().any(|call| call.starts_with("cuLaunch")));
@@ -96,7 +96,7 @@ with_driver! {
             let boxes = crate::Boxes::new(a.view(..).unwrap(), [1, 10, 18], [0, 64], SHAPE).unwrap();
             let error = launch_boxes(&here.stream().unwrap(), boxes, &mut c).unwrap_err();
             let (here, there) = (here.name(), there.name());
-            let expected = format!("kernel takes_boxes: map lies on {there}, the launch is on {here}");
+            let expected = format!("kernel takes_boxes: map is on {there}, the launch is on {here}");
             assert_eq!(error.to_string(), expected);
         }
     }

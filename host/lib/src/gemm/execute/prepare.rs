@@ -88,6 +88,6 @@ pub(super) unsafe fn reduce<T: Scalar<O>, O: Output>(
         ("c", &mut c),
         ("bias", &mut bias),
     ];
-    // SAFETY: the caller's; there are as many partial products as the plan says.
+    // SAFETY: the caller's. The number of partial products is the plan's.
     unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
 }

@@ -70,7 +70,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Reason::Named => f.write_str("asked for by name"),
-            Reason::Only => f.write_str("the only one that takes such operands"),
+            Reason::Only => f.write_str("the only kernel for these operands"),
             Reason::Fastest { predicted_us, next, next_us } => write!(
                 f,
                 "predicted to take {}, {next} {}",

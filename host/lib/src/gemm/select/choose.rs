@@ -67,7 +67,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
 ) -> Result<(Kernel, Choice)> {
     let request = &request.as_launched();
     let none = || {
-        let limit = format!("there is none for {} that takes such operands", T::NAME);
+        let limit = format!("no kernel for {} can compute this product", T::NAME);
         Error::argument("kernel", "auto", limit)
     };
     // Which of both the request allows: one product, or partial products.

@@ -1,12 +1,12 @@
 //! The time model.
 //!
-//! A product has as many blocks as C has tiles, full ones at the edges too. The SM with the most blocks decides: with `q` blocks it takes
-//! `q` times a block's operations over the SM's speed, which it reaches only with several blocks at work. With one it has a share of it,
-//! `alone`. Both were measured for each design, on one H200 and on a CPU core (docs/log/selection.md). Absolute
-//! speeds differ between GPUs; the ranking should not, at sizes that fill the device.
+//! A product has one block for each tile of C, whole tiles at the edges, too. The SM with the most blocks decides: with `q` blocks it needs
+//! `q` times a block's operations over its speed. It reaches that speed only with several blocks at work. One block alone reaches a share of
+//! it, `alone`. Speed and share were measured for each design, on one H200 and on a CPU core (docs/log/selection.md). Absolute speeds differ
+//! between GPUs; the ranking should not, at sizes that fill the device.
 //!
-//! TMA kernels add the sum over a cluster's parts, the bytes that they load and store, and the copies of operands. They were not measured
-//! on the CPU device: there they run only if they are named.
+//! For TMA kernels the time also has the sum over a cluster's parts, the bytes that they load and store, and the copies of operands. They
+//! were not measured on the CPU device, and are used there by name only.
 
 use gpu::{
     kernels::emulated::two_widths::wide_tiles_across,

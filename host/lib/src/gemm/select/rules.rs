@@ -54,32 +54,32 @@ impl fmt::Display for Ineligible {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Ineligible::Plain => {
-                f.write_str("computes A B alone: alpha = 1, beta = 0, no bias, no activation")
+                f.write_str("computes only A B: alpha = 1, beta = 0, no bias, no activation")
             }
-            Ineligible::Dense => f.write_str("takes dense row-major matrices alone"),
+            Ineligible::Dense => f.write_str("needs dense row-major matrices"),
             Ineligible::Batch => f.write_str("computes one product a launch"),
             Ineligible::Arch(arch) => {
                 write!(f, "needs a GPU of compute capability {}.{}", arch / 10, arch % 10)
             }
             Ineligible::Along { operand, side } => {
-                write!(f, "takes {operand} with its elements side by side along {side}")
+                write!(f, "needs {operand} contiguous along {side}")
             }
             Ineligible::TooLong(size) => {
-                write!(f, "takes sizes up to 2^31, and one of A or B is {size}")
+                write!(f, "allows sizes up to 2^31, and one of A or B is {size}")
             }
             Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Partials => f.write_str(
                 "computes no partial products of such operands: one product, C of f32, k above 64",
             ),
-            Ineligible::Tf32 => f.write_str("rounds factors to tf32, which compute = tf32 allows"),
+            Ineligible::Tf32 => f.write_str("rounds A and B to tf32, which compute = tf32 allows"),
             Ineligible::SlicedF16 => {
-                f.write_str("cuts factors into slices, which compute = fp32-f16x3 asks for")
+                f.write_str("splits A and B into slices, which compute = fp32-f16x3 allows")
             }
             Ineligible::Sliced => {
-                f.write_str("cuts factors into slices, which compute = fp32-bf16x6 asks for")
+                f.write_str("splits A and B into slices, which compute = fp32-bf16x6 allows")
             }
             Ineligible::Workspace { needed, limit } => {
-                write!(f, "needs {needed} bytes of workspace, and may take {limit}")
+                write!(f, "needs {needed} bytes of workspace, and the limit is {limit}")
             }
         }
     }

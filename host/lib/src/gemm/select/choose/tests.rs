@@ -31,7 +31,7 @@ fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
     assert_eq!((nn(needed).workspace_bytes, nn(needed).ineligible), (needed, None));
     let refused = nn(needed - 1).ineligible.unwrap();
     assert_eq!(refused, Ineligible::Workspace { needed, limit: needed - 1 });
-    assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and may take 67108863");
+    assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and the limit is 67108863");
     let named = |limit| {
         let request = request([4096, 4096, 4095], limit);
         choose::<f32>(&request, &Target::H200, Some("tma_f32_128x128x32_nn"))
@@ -39,7 +39,7 @@ fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
     assert_eq!(named(needed).unwrap().workspace_bytes, needed);
     let error = named(0).unwrap_err().to_string();
     let expected =
-        "kernel = tma_f32_128x128x32_nn: needs 67108864 bytes of workspace, and may take 0";
+        "kernel = tma_f32_128x128x32_nn: needs 67108864 bytes of workspace, and the limit is 0";
     assert_eq!(error, expected);
     assert_eq!(of("gemm_f32_128x128x8", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
     // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not: whole lines, of
@@ -124,7 +124,7 @@ fn on_an_h200_auto_takes_tensor_copies_where_there_is_enough_to_do() {
         let (elsewhere, _) = auto(shape, &ampere);
         assert_ne!(variant(elsewhere).family, Family::Tma, "{shape:?}: {elsewhere}");
     }
-    // Few rows or columns: a tile that is as thin, and k split between as many as are worth it.
+    // Few rows or columns: a thin tile, and k split between blocks.
     for (shape, kernel) in
         [([16, 4096, 4096], "tma_f32_16x256x32_nn"), ([4096, 16, 4096], "tma_f32_256x16x32_nn")]
     {
@@ -153,7 +153,7 @@ fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
     ] {
         let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
         let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
-        // Exchanged, what lies as `nn` lies as `tt`.
+        // Swapped, `nn` is `tt`.
         let way = if (tile, shape[0]) == ("64x16x64", 16) { "tt" } else { "nn" };
         let wanted = (format!("wgmma_bf16_{tile}_{way}"), split_k);
         assert_eq!((choice.entry.name().to_owned(), choice.split_k), wanted, "{shape:?}");
@@ -207,7 +207,7 @@ fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
     }
 }
 
-/// Of many small products three blocks of few stages are ahead of one with many: on an H100 by 15 and 9 % of these of 64 x 64 x 64.
+/// For many small products three blocks with few stages are faster than one with many: on an H100 by 15 and 9 % for 64 x 64 x 64.
 #[test]
 fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
     for batch in [1024, 4096] {
