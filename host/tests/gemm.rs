@@ -20,9 +20,9 @@ use host::{
     operands,
 };
 
-/// A file that NumPy wrote (`data/npy/make.py`).
+/// A file that NumPy wrote (`lib/tests/data/npy/make.py`).
 fn numpys(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/npy");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lib/tests/data/npy");
     folder.join(name).with_extension("npy").to_str().unwrap().to_owned()
 }
 

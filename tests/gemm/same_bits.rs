@@ -156,8 +156,8 @@ fn from_every_lesson() {
                 let b = Operand::draw((k, n), b, Data::Uniform, 43);
                 let case = Case::plain(a, b, c);
                 let basic = bench.run(&case, Some("basic")).unwrap();
-                // Tensor copies do not take all of these, and the sums of small tiles are put together of parts. And tf32 is
-                // another number.
+                // TMA kernels do not take all of these, and add the sums of small tiles in parts. tf32 gives
+                // other numbers.
                 let kernels = f32::kernels()
                     .filter(|kernel| !kernel.product.is_particular() && !kernel.entry.is_tf32());
                 let names = kernels.map(|kernel| kernel.entry.name());

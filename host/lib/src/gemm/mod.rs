@@ -40,7 +40,7 @@
 //! | `tma_..` | warps or blocks split k ([`Gemm::split_k`]) and add their parts in order |
 //! | any, as [partial products](Gemm::partials) | the partial products are added in order |
 //! | `wgmma_..`, `mma_..` | tensor cores add several products at a time and truncate |
-//! | `wgmma_bf16x6_..`, `wgmma_f16x3_..` | emulated fp32: products of slices; sums are rounded after at most 64 k-steps |
+//! | `wgmma_bf16x6_..`, `wgmma_f16x3_..` | emulated fp32; sums are rounded after at most 64 k-steps |
 //!
 //! The kernels `wgmma_bf16x6_256x192x64_c2_..` and `wgmma_f16x3_256x192x64_c2_..` choose the widths of their tiles by the number of SMs.
 //! So on another device, in a batch or for a part of C, some bits differ, within the same bound.

@@ -20,7 +20,7 @@ use crate::{
 /// `m x n`.
 ///
 /// A and B have elements of `T`; C and the bias have elements of `O`. [`Scalar`] says which types go together. A transpose is
-/// [a view](MatrixView::t) of an operand.
+/// [a view](crate::MatrixView::t) of an operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<'a, T, O = T> {
     pub(super) alpha: f64,
