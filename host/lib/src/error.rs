@@ -10,6 +10,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error. Its message names the argument or the part at fault, its value and the limit.
 ///
 /// [`Error::exit_code`] gives the command's exit code for it.
+///
+/// ```
+/// use gpu_gemm::{Device, Error, Matrix};
+///
+/// let error = Matrix::from_row_major(&Device::cpu(), 2, 2, &[1.0f32]).unwrap_err();
+/// assert_eq!(error.to_string(), "values.len() = 1: must be rows * cols = 4");
+/// assert!(matches!(error, Error::Argument { .. }) && error.exit_code() == 2);
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

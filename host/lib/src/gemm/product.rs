@@ -21,6 +21,22 @@ use crate::{
 ///
 /// A and B have elements of `T`; C and the bias have elements of `O`. [`Scalar`] says which types go together. A transpose is
 /// [a view](crate::MatrixView::t) of an operand.
+///
+/// ```
+/// use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};
+///
+/// let device = Device::best().device;
+/// let a = Matrix::from_row_major(&device, 2, 2, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let mut c = Matrix::from_row_major(&device, 2, 2, &[0.0, 1.0, 2.0, 3.0])?;
+/// let bias = device.upload(&[-10.0, 10.0])?;
+///
+/// // C = relu(A A^T / 2 + C + bias). The bias is added to each row.
+/// let gemm = Gemm::new().alpha(0.5).beta(1.0);
+/// let gemm = gemm.bias(Bias::PerCol(bias.all())).activation(Activation::Relu);
+/// gemm.run(&device.stream()?, a.view(), a.view().t(), c.view_mut())?;
+/// assert_eq!(c.to_row_major()?, [0.0, 16.5, 0.0, 25.5]);
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<'a, T, O = T> {
     pub(super) alpha: f64,

@@ -133,6 +133,22 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
 
     /// The kernel that this product would use, and all its launches on a device with these limits. No device is needed. Batches are dense.
     ///
+    /// ```
+    /// use gpu_gemm::{
+    ///     Gemm, Shape,
+    ///     gemm::{Request, Target},
+    ///     simt::cpu::LIMITS,
+    /// };
+    ///
+    /// let request = Request::dense(Shape::new(1000, 700, 513)?);
+    /// let (choice, plan) = Gemm::<f32>::new().plan(&request, &Target::gpu((8, 0), 108), &LIMITS)?;
+    /// println!("{}: {} bytes of workspace", choice.entry.name(), choice.workspace_bytes);
+    /// for launch in plan.launches() {
+    ///     println!("{}: grid {:?}", launch.kernel, launch.config.grid);
+    /// }
+    /// # Ok::<(), gpu_gemm::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Gemm::choose`].
     pub fn plan(

@@ -1,4 +1,18 @@
-//! A product on the CPU with every access of its kernel checked.
+//! Products on the CPU device with every access of the kernel checked.
+//!
+//! ```
+//! use gpu_gemm::{Device, Shape, gemm::checked, product, simt::check::Options};
+//!
+//! let device = Device::cpu();
+//! let (a, b) = (device.upload(&[1.0f32; 6])?, device.upload(&[2.0f32; 6])?);
+//! let mut c = device.zeros::<f32>(4)?;
+//! let (entry, shape) = (product::find("tiled16")?, Shape::new(2, 2, 3)?);
+//! let operands = [a.all(), b.all()];
+//! let reports = checked::multiply(entry, shape, [false; 2], operands, c.all_mut(), |_| Options::default())?;
+//! assert!(reports.iter().all(|report| report.is_clean()));
+//! assert_eq!(c.to_vec()?, [6.0; 4]);
+//! # Ok::<(), gpu_gemm::Error>(())
+//! ```
 
 use std::cell::RefCell;
 
