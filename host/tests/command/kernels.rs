@@ -32,7 +32,7 @@ fn a_product_runs_with_every_kernel_listed() {
         };
         let compute: &[&str] = match () {
             () if contract.contains("tf32") => &["--compute", "tf32"],
-            () if contract.contains("scaled slices") => &["--compute", "fp32-f16x3"],
+            () if contract.contains("emulated") => &["--compute", "fp32-f16x3"],
             () if contract.contains("slices") => &["--compute", "fp32-bf16x6"],
             () => &[],
         };
