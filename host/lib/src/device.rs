@@ -445,6 +445,13 @@ impl fmt::Display for Device {
 impl PartialEq for Device {
     /// Whether both have the same memory: all handles of the CPU are one device, and a GPU is known by its index.
     fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
+        // Every launch compares the devices of its operands.
+        match (&*self.0, &*other.0) {
+            (Kind::Cpu(_), Kind::Cpu(_)) => true,
+            #[cfg(feature = "cuda")]
+            (Kind::Cuda(a), Kind::Cuda(b)) => a.context.index() == b.context.index(),
+            #[cfg(feature = "cuda")]
+            _ => false,
+        }
     }
 }
