@@ -81,7 +81,7 @@ impl Shape {
     ///
     /// # Errors
     /// [`Error::Argument`] for a length that differs.
-    pub(crate) fn check_lens(self, [a, b, c]: [usize; 3]) -> Result<()> {
+    pub fn check_lens(self, [a, b, c]: [usize; 3]) -> Result<()> {
         for (name, len, rule, needed) in [
             ("a", a, "m * k", self.a_len()),
             ("b", b, "k * n", self.b_len()),

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use super::U;
 #[cfg(feature = "npy")]
 use gpu_gemm::npy::Dtype;
 use gpu_gemm::{Error, Layout, Pod, Result, Shape, blocks::Source, memory};
+
+/// The unit roundoff of f32.
+pub(super) const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;
 
 /// A format of numbers, by what rounding to it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{
     Claim, Comparison, Criterion,
+    comparison::within,
     full::{Block, add_panels, panels, parts},
-    slices, within,
+    slices,
 };
 use gpu_gemm::{Result, Shape, blocks::Source, memory};
 
