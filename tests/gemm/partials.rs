@@ -127,3 +127,29 @@ fn the_number_is_the_same_on_every_gpu() {
         assert_eq!(error, format!("partials = {wrong}: must be 1 to 256"));
     }
 }
+
+/// A request for partial products that nobody can compute, or add, is refused before anything is launched, and the error names it.
+#[test]
+fn what_cannot_be_added_is_refused() {
+    let request = Request::dense(Shape::new(64, 64, 200_000).unwrap());
+    let gemm = || Gemm::<f32>::new().partials(4).unwrap();
+    let refusal =
+        |gemm: Gemm<f32>, target: Target| gemm.choose(&request, &target).unwrap_err().to_string();
+    let limit = "one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute capability 9.0, with 4 m n bytes of \
+                 workspace each, and a kernel with C of f32";
+    // The kernel that adds them is compiled for Hopper.
+    let a100 = || Target::gpu((8, 0), 108);
+    let no_kernel = format!("partials = 4: no kernel computes them for this request: {limit}");
+    assert_eq!(refusal(gemm(), a100()), no_kernel);
+    assert_eq!(refusal(gemm().workspace_limit(0), Target::H200), no_kernel);
+    let lesson = gemm().kernel("tiled16").unwrap();
+    let expected = format!("partials = 4: tiled16 does not compute them for this request: {limit}");
+    assert_eq!(refusal(lesson, Target::H200), expected);
+    let both = gemm().split_k(2).unwrap();
+    let expected = "split_k = 2: must be 1 with partial products, which split k already";
+    assert_eq!(refusal(both, Target::H200), expected);
+    // Without being asked for, they are not used there.
+    let choice = Gemm::<f32>::new().choose(&request, &a100()).unwrap();
+    assert_eq!(choice.partials, 1);
+    assert_eq!(gemm().choose(&request, &Target::cpu(2)).unwrap().partials, 4);
+}

@@ -17,7 +17,7 @@ use crate::{scratch::workspace, skip, skip::is_set};
 
 /// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
 /// profiles.
-const COMMON: [&str; 15] = [
+const COMMON: [&str; 18] = [
     "docs/testing/gemm.md",
     "gpu/Cargo.toml",
     "gpu/simt",
@@ -28,7 +28,10 @@ const COMMON: [&str; 15] = [
     "gpu/src/params.rs",
     "gpu/src/registry",
     "gpu/src/registry.rs",
+    "gpu/specialise",
     "host/Cargo.toml",
+    "host/lib/Cargo.toml",
+    "host/lib/src",
     "host/src",
     "tests/src",
     "Cargo.lock",

@@ -1,7 +1,7 @@
 //! Sums of partial products: the second launch of split-K over the grid.
 //!
-//! Each partial product is a C of f32, of a range of k. They are added in order of k, so every run
-//! gives the same bits, whatever ran first.
+//! Each partial product is a C of f32, of a range of k. They are added in a fixed order, so every
+//! run gives the same bits, whatever ran first.
 //!
 //! * **A block** of eight warps computes 128 neighbours of a row, and goes on with the row a grid
 //!   further down.

@@ -40,8 +40,8 @@ const RETIRED: &[Row] = &[
     ("InWords", "PackedStore", "gpu/src"),
     ("LastColumns", "the background work that packs the tail of B", "gpu/src"),
     ("Shifted", "UnalignedA", "gpu/src"),
-    ("Orientation", "OperandPlan", "host/src"),
-    ("choose_again", "a cached choice", "host/src"),
+    ("Orientation", "OperandPlan", "host"),
+    ("choose_again", "a cached choice", "host"),
 ];
 
 pub(super) fn check(pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal> {

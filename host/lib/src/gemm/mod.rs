@@ -37,8 +37,8 @@
 //! |---|---|
 //! | all | the sign of a zero after an underflow: tiles are padded with zeros, and `-0 + 0` is 0 |
 //! | `rust_cuda_tiled16`, by name only | each product is rounded |
-//! | `tma_..` | warps or blocks split k ([`Gemm::split_k`]) and add their parts in order |
-//! | any, as [partial products](Gemm::partials) | the partial products are added in order |
+//! | `tma_..` | warps or blocks split k ([`Gemm::split_k`]) and add their parts in a fixed order |
+//! | any, as [partial products](Gemm::partials) | the partial products are added in a fixed order |
 //! | `wgmma_..`, `mma_..` | tensor cores add several products at a time and truncate |
 //! | `wgmma_bf16x6_..`, `wgmma_f16x3_..` | emulated fp32; sums are rounded after at most 64 k-steps |
 //!

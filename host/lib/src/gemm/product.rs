@@ -192,7 +192,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// The number of blocks of a cluster that split k, 1 to 8. With more than 1 only kernels that can split k are used. The default is the
-    /// number that is fastest on an H200, on every device.
+    /// number that is fastest on an H200, on every device. With any number, partial products are used only if
+    /// [`partials`](Self::partials) asks for them, and then it must be 1.
     ///
     /// Each block computes a part of every sum, and the parts are added in order. The bits are the same in every run, but depend on the
     /// number of blocks.
@@ -209,9 +210,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The number of partial products, 1 to 256: split-K over the grid. Each is of a range of k, and a second launch adds them in order. 1
-    /// is a product without split-K. By default Hopper computes a small C with a long k in this way. The number depends on the request
-    /// alone.
+    /// The number of partial products, 1 to 256: split-K over the grid. Each is of a range of k, and a second launch adds them in a fixed
+    /// order. 1 is a product without split-K. By default Hopper computes a small C with a long k in this way. The number depends on the
+    /// request and the kernel.
     ///
     /// Each partial product needs `4 m n` bytes of workspace.
     ///

@@ -6,7 +6,7 @@
 //! | [`Pack`] | copies an operand into the workspace, with aligned rows, perhaps transposed |
 //! | [`Split`] | splits A and B into slices, for emulated fp32 |
 //! | [`Multiply`] | the product's kernel, for some rows of C and some products of a batch |
-//! | [`Reduce`] | adds partial products in order, and applies the epilogue: split-K over the grid |
+//! | [`Reduce`] | adds partial products in a fixed order, and applies the epilogue: split-K over the grid |
 
 mod grid;
 mod pack;
@@ -97,7 +97,7 @@ pub(super) enum Step {
     Reduce(Reduce),
 }
 
-/// Adds partial products in order, and applies the epilogue.
+/// Adds partial products in a fixed order, and applies the epilogue.
 #[derive(Debug)]
 pub(super) struct Reduce {
     pub(super) kernel: &'static dyn AnyKernel,

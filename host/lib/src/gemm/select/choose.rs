@@ -75,10 +75,16 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         None => (true, kernel.is_none()),
         Some(count) => (count == 1, count > 1),
     };
+    if let (true, Some(blocks @ 2..)) = (in_parts && !whole, request.split_k) {
+        let limit = "must be 1 with partial products, which split k already";
+        return Err(Error::argument("split_k", blocks, limit));
+    }
     if let Some(kernel) = kernel {
         return match partials::of_kernel(kernel, request, target).filter(|_| in_parts) {
             Some(of) => Ok((kernel, of.choice(Reason::Named))),
-            None if in_parts => Err(refused(kernel, Ineligible::Partials)),
+            None if in_parts => {
+                Err(no_partials(&format!("{} does not compute", kernel.entry.name()), request))
+            }
             None => Ok((kernel, choice_of(kernel, request, target)?)),
         };
     }
@@ -94,8 +100,19 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
             Ok((of.kernel, of.choice(Reason::Fastest { predicted_us, next, next_us: us })))
         }
         (Some((kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
+        (None, None) if !whole => Err(no_partials("no kernel computes", request)),
         (None, None) => Err(none()),
     }
+}
+
+/// The partial products that a request asks for are computed by no kernel, or not by this one.
+fn no_partials(who: &str, request: &Request) -> Error {
+    let limit = format!(
+        "{who} them for this request: {}",
+        "one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute capability 9.0, with 4 m n bytes of \
+         workspace each, and a kernel with C of f32"
+    );
+    Error::argument("partials", request.partials.unwrap_or(1), limit)
 }
 
 fn refused(kernel: Kernel, why: Ineligible) -> Error {
@@ -136,7 +153,7 @@ fn fastest(
     request: &Request,
     target: &Target,
 ) -> Option<(Kernel, Reason)> {
-    // One pass without an allocation, because every launch comes here.
+    // One pass without an allocation: a thread comes here for each request that it does not remember.
     let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
     for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };

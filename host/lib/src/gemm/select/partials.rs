@@ -1,7 +1,8 @@
-//! Split-K over the grid: a product as a batch of partial products, each of a range of k, that a second launch adds in order.
+//! Split-K over the grid: a product as a batch of partial products, each of a range of k, that a second launch adds in a fixed order.
 //!
 //! A small C has few tiles, and a long k makes each of them slow. With a cluster alone, eight blocks share a tile. The number of partial
-//! products depends on the request and the kernel, never on the device: so the bits are the same on every GPU.
+//! products depends on the request and the kernel. So the same kernel gives the same bits on every GPU. Which kernel is fastest, and whether
+//! partial products are, depends on the GPU.
 
 use gpu::registry::{KERNELS, Type};
 
@@ -68,7 +69,9 @@ fn timed(
     request: &Request,
     target: &Target,
 ) -> Option<Partials> {
-    let is_for_it = kernel.product.variant.c == Type::F32 && !kernel.product.is_lesson();
+    let is_for_it = kernel.product.variant.c == Type::F32
+        && !kernel.product.is_lesson()
+        && are_added_on(target);
     let of = |count: u32| {
         let partial = request_of(request, count).filter(|_| is_for_it)?;
         if ineligible(&kernel, &partial, target).is_some() {
@@ -89,6 +92,11 @@ fn timed(
     counts.filter_map(of).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, found)| found)
 }
 
+/// Whether the target has the kernel that adds them: of GPUs only Hopper.
+fn are_added_on(target: &Target) -> bool {
+    !target.cuda || target.capability == (9, 0)
+}
+
 /// The partial products that a request asks for, by that kernel.
 pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> Option<Partials> {
     timed(kernel, request.partials.into_iter(), request, target)
@@ -98,8 +106,7 @@ pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> O
 pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Partials> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
-    // The kernel that adds is compiled for Hopper.
-    let is_for_it = target.cuda && target.capability == (9, 0);
+    let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
     if operands == Type::F64 || !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
         return None;

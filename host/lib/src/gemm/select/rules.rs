@@ -33,8 +33,6 @@ pub enum Ineligible {
     TooLong(usize),
     /// It does not split k.
     Split,
-    /// It computes no partial products for these types and sizes.
-    Partials,
     /// It rounds operands to tf32, which [`Compute::Tf32`] allows.
     Tf32,
     /// It splits operands into bf16 slices, which [`Compute::Fp32Bf16x6`] asks for.
@@ -68,9 +66,6 @@ impl fmt::Display for Ineligible {
                 write!(f, "allows sizes up to 2^31, and one of A or B is {size}")
             }
             Ineligible::Split => f.write_str("does not split k"),
-            Ineligible::Partials => f.write_str(
-                "computes no partial products of such operands: one product, C of f32, k above 64",
-            ),
             Ineligible::Tf32 => f.write_str("rounds A and B to tf32, which compute = tf32 allows"),
             Ineligible::SlicedF16 => {
                 f.write_str("splits A and B into slices, which compute = fp32-f16x3 allows")
