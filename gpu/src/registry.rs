@@ -54,7 +54,7 @@ pub static DESIGNS: &[Design] = &[
             idea: "both tiles lie as they are read: no bank conflicts",
             flop_per_byte: tile_ratio(16, 16),
         }),
-        on_gpu: speed!(61.0, 0.3, 1.5),
+        on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
         ..lesson!(tiled::tiled16, 16 x 16, "16 x 16 tiles in shared memory, two barriers a phase")
     },
     Design {
@@ -62,7 +62,7 @@ pub static DESIGNS: &[Design] = &[
             idea: "a tile of twice the width: each loaded element is used twice as often",
             flop_per_byte: tile_ratio(32, 32),
         }),
-        on_gpu: speed!(67.0, 0.65, 2.0),
+        on_gpu: speed!(67.0, 0.65, 2.0, 1.0, 1.0),
         ..lesson!(tiled::tiled32, 32 x 32, "32 x 32 tiles in shared memory, two barriers a phase")
     },
     Design {
@@ -112,112 +112,111 @@ pub static DESIGNS: &[Design] = &[
             idea: "copies that go on by themselves, two phases ahead, past the registers",
             flop_per_byte: tile_ratio(128, 256),
         }),
-        on_gpu: speed!(322.0, 1.0, 6.0),
+        on_gpu: speed!(322.0, 1.0, 6.0, 1.0, 1.5),
         ..lesson!(async_copy::async_copy, 128 x 256, "128 x 256 tiles by asynchronous copies, three stages")
     },
     Design {
-        on_gpu: speed!(61.0, 0.3, 1.5),
+        on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
         ..lesson!(rust_cuda::rust_cuda_tiled16, 16 x 16, "tiled16 in Rust-CUDA's idiom: raw pointers, `cuda_std`'s vocabulary")
     },
     Design {
-        on_gpu: speed!(61.0, 0.3, 1.5),
+        on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
         ..lesson!(tiled_submatrix::tiled_submatrix, 16 x 16, "tiled16 by a matrix type with a stride, whose sub-matrices are matrices")
     },
-    product! { gemm::gemm_f32_32x32x8; 200.0, 0.22, 3.0; cpu 8.0, 1.0, 20.0 },
-    product! { gemm::gemm_f32_64x64x16; 238.0, 0.65, 4.0; cpu 11.0, 1.0, 40.0 },
-    product! { gemm::gemm_f32_128x128x8; 310.0, 0.87, 6.0; cpu 16.0, 1.0, 40.0 },
-    product! { gemm::gemm_f32_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
-    product! { tma::tma_f32_128x128x32_nn; 410.0, 0.87, 5.0 },
-    product! { tma::tma_f32_128x128x32_tn; 410.0, 0.87, 5.0 },
-    product! { tma::tma_f32_64x64x64_nn; 385.0, 0.87, 5.4; split_k 8 },
-    product! { tma::tma_f32_64x64x64_tn; 385.0, 0.87, 5.4; split_k 8 },
-    product! { tma::tma_f32_72x80x8_nn; 392.0, 1.0, 3.9 },
-    product! { tma::tma_f32_72x80x8_ua4_nn; 389.0, 1.0, 4.2 },
-    product! { tma::tma_f32_16x256x32_nn; 360.0, 0.87, 5.4; split_k 8 },
-    product! { tma::tma_f32_256x16x32_nn; 360.0, 0.87, 5.4; split_k 8 },
-    product! { gemm::gemm_f64_64x64x16; 100.0, 0.3, 3.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_f64_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
-    // Not measured. They are at least this fast.
-    product! { gemm::gemm_half_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_half_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_half_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
-    product! { gemm::gemm_half_f32_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_f32_32x32x8; 160.0, 0.27, 3.0, 0.25, 0.5; cpu 8.0, 1.0, 20.0 },
+    product! { gemm::gemm_f32_64x64x16; 215.0, 0.82, 4.0, 0.5, 1.0; cpu 11.0, 1.0, 40.0 },
+    product! { gemm::gemm_f32_128x128x8; 310.0, 0.87, 5.5, 0.8, 1.3; cpu 16.0, 1.0, 40.0 },
+    product! { gemm::gemm_f32_4x64x1; cpu 1.2, 1.0, 20.0 },
+    product! { tma::tma_f32_128x128x32_nn; 410.0, 0.87, 6.0, 1.2, 6.5 },
+    product! { tma::tma_f32_128x128x32_tn; 410.0, 0.87, 6.0, 1.2, 6.5 },
+    product! { tma::tma_f32_64x64x64_nn; 385.0, 0.87, 4.5, 0.3, 1.6; split_k 8 },
+    product! { tma::tma_f32_64x64x64_tn; 385.0, 0.87, 4.5, 0.3, 1.6; split_k 8 },
+    product! { tma::tma_f32_72x80x8_nn; 392.0, 1.0, 3.9, 1.4, 3.2 },
+    product! { tma::tma_f32_72x80x8_ua4_nn; 389.0, 1.0, 4.5, 1.4, 3.7 },
+    product! { tma::tma_f32_16x256x32_nn; 360.0, 0.87, 4.3, 1.5, 1.9; split_k 8 },
+    product! { tma::tma_f32_256x16x32_nn; 360.0, 0.87, 4.3, 1.8, 1.8; split_k 8 },
+    product! { gemm::gemm_f64_64x64x16; 100.0, 0.3, 3.0, 0.8, 0.8; cpu 6.0, 1.0, 40.0 },
+    product! { gemm::gemm_f64_4x64x1; cpu 1.2, 1.0, 20.0 },
+    // Fitted to random shapes on an H100.
+    product! { gemm::gemm_half_64x64x16; 180.0, 0.37, 4.0, 0.8, 0.8; cpu 6.0, 1.0, 40.0 },
+    product! { gemm::gemm_half_f32_64x64x16; 180.0, 0.37, 4.0, 0.8, 0.8; cpu 6.0, 1.0, 40.0 },
+    product! { gemm::gemm_half_4x64x1; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_half_f32_4x64x1; cpu 1.2, 1.0, 20.0 },
     // Not measured on the GPUs that they are for. Derived from the time that an SM takes to read a
     // stage from shared memory, or to multiply it. (On an H200: 1446 and 2075 at 2048³.)
-    product! { mma::mma_half_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { mma::mma_half_f32_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { mma::mma_half_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
-    product! { mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
+    product! { mma::mma_half_64x64x64; 1500.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },
+    product! { mma::mma_half_f32_64x64x64; 1500.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },
+    product! { mma::mma_half_128x128x32; 2600.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
+    product! { mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
     // Not measured either (on an H200: 868 and 936). Estimated from an A100's published 156 TFLOP/s
     // in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that reading shared
     // memory and rounding take (docs/log/mma.md).
-    product! { mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0; of OtherGpus },
-    product! { mma::mma_tf32_128x128x32; 1050.0, 0.7, 4.5; of OtherGpusAligned },
+    product! { mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },
+    product! { mma::mma_tf32_128x128x32; 1050.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
     // Fitted to 1024³ and 2048³. Larger products are slower, all of them alike, where the power
     // limit slows the card.
-    product! { wgmma::wgmma_half_128x256x64; 6000.0, 1.0, 4.5 },
-    product! { wgmma::wgmma_half_f32_128x256x64; 6000.0, 1.0, 4.5 },
-    product! { wgmma::wgmma_half_256x256x64_c2; 6100.0, 1.0, 4.5 },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2; 6100.0, 1.0, 4.5 },
+    product! { wgmma::wgmma_half_128x256x64; 6000.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_f32_128x256x64; 6000.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_f32_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 3.5 },
     // Fitted to 2304³, 3072³ and 4096³, together with the 256 x 256 tiles.
-    product! { wgmma::wgmma_half_256x192x64_c2; 5900.0, 1.0, 4.5 },
-    product! { wgmma::wgmma_half_f32_256x192x64_c2; 5900.0, 1.0, 4.5 },
-    // The speed of the aligned kernel of the same tile. The fixed time is longer: the host encodes
-    // seven more tensor maps, or fifteen.
-    product! { wgmma::wgmma_half_256x256x64_c2_ua8_nn; 6100.0, 1.0, 9.0 },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua8_nn; 6100.0, 1.0, 9.0 },
-    product! { wgmma::wgmma_half_256x256x64_c2_ua16_nn; 6100.0, 1.0, 10.0 },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua16_nn; 6100.0, 1.0, 10.0 },
-    product! { wgmma::wgmma_half_128x128x64; 5000.0, 1.0, 4.5; split_k 8 },
-    product! { wgmma::wgmma_half_f32_128x128x64; 5000.0, 1.0, 4.5; split_k 8 },
+    product! { wgmma::wgmma_half_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_f32_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 3.5 },
+    // The speed of the aligned kernel of the same tile.
+    product! { wgmma::wgmma_half_256x256x64_c2_ua8_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua8_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_256x256x64_c2_ua16_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua16_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_128x128x64; 5000.0, 1.0, 4.5, 0.8, 2.4; split_k 8 },
+    product! { wgmma::wgmma_half_f32_128x128x64; 5000.0, 1.0, 4.5, 0.8, 2.4; split_k 8 },
     // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
-    product! { wgmma::wgmma_half_64x128x64; 5900.0, 1.0, 4.0; split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x128x64; 5900.0, 1.0, 4.0; split_k 8 },
-    product! { wgmma::wgmma_half_128x64x64; 5500.0, 1.0, 4.0; split_k 8 },
-    product! { wgmma::wgmma_half_f32_128x64x64; 5500.0, 1.0, 4.0; split_k 8 },
-    product! { wgmma::wgmma_half_64x64x64; 2800.0, 0.5, 4.0; split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x64x64; 2800.0, 0.5, 4.0; split_k 8 },
+    product! { wgmma::wgmma_half_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.6; split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.6; split_k 8 },
+    product! { wgmma::wgmma_half_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.7; split_k 8 },
+    product! { wgmma::wgmma_half_f32_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.7; split_k 8 },
+    product! { wgmma::wgmma_half_64x64x64; 2800.0, 0.5, 2.2, 0.45, 1.1; split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x64x64; 2800.0, 0.5, 2.2, 0.45, 1.1; split_k 8 },
     // Fitted to 64 x 4096 x 4096. Pipelines with many stages are for memory-bound products, and
     // were measured on nothing else.
-    product! { wgmma::wgmma_half_64x64x64_s12; 5000.0, 1.0, 2.0; of ShorterSide(17); split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x64x64_s12; 5000.0, 1.0, 2.0; of ShorterSide(17); split_k 8 },
-    // Fitted to 16 x 4096 x 4096, whole and with a split of two. With 16 columns an MMA waits for
+    product! { wgmma::wgmma_half_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
+    // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16 columns an MMA waits for
     // the end of the one before.
-    product! { wgmma::wgmma_half_64x16x64; 840.0, 1.0, 1.3; of Columns(16); split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x16x64; 840.0, 1.0, 1.3; of Columns(16); split_k 8 },
-    // Fitted to 255 x 170 x 151, 511 x 509 x 513 and 1000 x 700 x 513.
-    product! { wgmma::wgmma_half_64x128x64_ldg; 1245.0, 1.0, 3.4 },
-    product! { wgmma::wgmma_half_f32_64x128x64_ldg; 1245.0, 1.0, 3.4 },
-    product! { wgmma::wgmma_half_64x64x64_ldg; 860.0, 1.0, 2.7 },
-    product! { wgmma::wgmma_half_f32_64x64x64_ldg; 860.0, 1.0, 2.7 },
+    product! { wgmma::wgmma_half_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(16); split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(16); split_k 8 },
+    // Fitted to random shapes on an H100: 1440 and 970 at 1958³, 1630 and 990 with few tiles.
+    product! { wgmma::wgmma_half_64x128x64_ldg; 1480.0, 1.0, 2.7, 0.3, 0.3 },
+    product! { wgmma::wgmma_half_f32_64x128x64_ldg; 1480.0, 1.0, 2.7, 0.3, 0.3 },
+    product! { wgmma::wgmma_half_64x64x64_ldg; 970.0, 1.0, 2.2, 0.5, 0.5 },
+    product! { wgmma::wgmma_half_f32_64x64x64_ldg; 970.0, 1.0, 2.2, 0.5, 0.5 },
     // Faster than CTAs without a cluster by 0.2 to 1 %.
-    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_nn; 3120.0, 1.0, 4.5 },
+    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_nn; 3120.0, 1.0, 4.5, 0.8, 3.5 },
     // At 3072³ a wave of these tiles takes 0.777 of the time of a wave of 256 x 256.
-    product! { wgmma_tf32::wgmma_tf32_192x256x32_c2_nn; 3010.0, 1.0, 4.5 },
+    product! { wgmma_tf32::wgmma_tf32_192x256x32_c2_nn; 3010.0, 1.0, 4.5, 0.8, 3.5 },
     // Fitted to 1024³ and 2048³.
-    product! { wgmma_tf32::wgmma_tf32_256x128x32_nn; 3100.0, 1.0, 4.5 },
-    product! { wgmma_tf32::wgmma_tf32_128x128x32_nn; 2700.0, 1.0, 4.5 },
-    product! { wgmma_tf32::wgmma_tf32_128x64x32_nn; 1950.0, 1.0, 4.0 },
-    // The speed of the aligned kernel of the same tile. The host encodes seven more tensor maps.
-    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_ua8_nn; 3120.0, 1.0, 9.0 },
-    product! { wgmma_tf32::wgmma_tf32_128x64x32_ua8_nn; 1950.0, 1.0, 8.5 },
+    product! { wgmma_tf32::wgmma_tf32_256x128x32_nn; 3100.0, 1.0, 4.5, 0.8, 2.8 },
+    product! { wgmma_tf32::wgmma_tf32_128x128x32_nn; 2700.0, 1.0, 3.5, 0.8, 2.3 },
+    product! { wgmma_tf32::wgmma_tf32_128x64x32_nn; 1950.0, 1.0, 3.5, 0.6, 1.9 },
+    // The speed of the aligned kernel of the same tile.
+    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_ua8_nn; 3120.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma_tf32::wgmma_tf32_128x64x32_ua8_nn; 1950.0, 1.0, 3.5, 0.6, 1.9 },
     // The rate that 80 bytes a nanosecond allow. An SM draws as much from L2 for tiles of 128 x 64.
     // 512³ and 16 x 4096 x 4096 take as long as this predicts.
-    product! { wgmma_tf32::wgmma_tf32_32x32x32_nn; 640.0, 1.0, 4.0; split_k 8 },
-    product! { wgmma_tf32::wgmma_tf32_64x32x32_nn; 850.0, 1.0, 4.0; split_k 8 },
+    product! { wgmma_tf32::wgmma_tf32_32x32x32_nn; 640.0, 1.0, 4.0, 1.0, 1.5; split_k 8 },
+    product! { wgmma_tf32::wgmma_tf32_64x32x32_nn; 850.0, 1.0, 4.5, 1.2, 1.9; split_k 8 },
     // 256 x 128 was fitted to 1024³, 2048³ and 4096³. In sustained mode 256 x 192 is faster by 1, 3
     // and 0.4 % at 4096³, 8192³ and 16384³.
-    product! { emulated::wgmma_bf16x6_256x192x64_c2; 1040.0, 1.0, 5.0; or 128 },
-    product! { emulated::wgmma_bf16x6_256x128x64_c2; 1020.0, 1.0, 4.5 },
-    product! { emulated::wgmma_bf16x6_64x128x64; 780.0, 1.0, 4.0 },
+    product! { emulated::wgmma_bf16x6_256x192x64_c2; 1040.0, 1.0, 5.0, 0.8, 0.8; or 128 },
+    product! { emulated::wgmma_bf16x6_256x128x64_c2; 1020.0, 1.0, 4.5, 0.8, 0.8 },
+    product! { emulated::wgmma_bf16x6_64x128x64; 780.0, 1.0, 4.0, 0.8, 0.8 },
     // Measured in one burst each: 256 x 192 at 8192³, 256 x 128 at 4096³ and 8192³. The value of 64
     // x 128 is a guess. In sustained mode the wider tiles are faster by 4 to 7 %; in short bursts
     // at 4096³ they are slower by 2 %.
-    product! { emulated::wgmma_f16x3_256x192x64_c2; 1930.0, 1.0, 5.0; or 128 },
-    product! { emulated::wgmma_f16x3_256x128x64_c2; 1900.0, 1.0, 4.5 },
-    product! { emulated::wgmma_f16x3_64x128x64; 1450.0, 1.0, 4.0 },
+    product! { emulated::wgmma_f16x3_256x192x64_c2; 1930.0, 1.0, 5.0, 0.8, 0.8; or 128 },
+    product! { emulated::wgmma_f16x3_256x128x64_c2; 1900.0, 1.0, 4.5, 0.8, 0.8 },
+    product! { emulated::wgmma_f16x3_64x128x64; 1450.0, 1.0, 4.0, 0.8, 0.8 },
     Design {
-        on_gpu: speed!(61.0, 0.3, 1.5),
+        on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
         ..program!(
             lessons::padded::padded16,
             Example("padding"),

@@ -1,13 +1,23 @@
 //! Macros for the rows of the registry.
 
 /// A measured speed: GFLOP/s of an SM or a core, the fraction that a single block reaches, the
-/// fixed time in microseconds, and the products that it holds for, if not all.
+/// fixed time, the times of a further full and partial tile in microseconds (0 on the CPU), and the
+/// products that it holds for, if not all.
 macro_rules! speed {
-    ($gflops:expr, $alone:expr, $fixed_us:expr) => {
-        speed!($gflops, $alone, $fixed_us, All)
+    ($gflops:expr, $alone:expr, $fixed_us:expr $(, $full_us:expr, $partial_us:expr)?) => {
+        speed!($gflops, $alone, $fixed_us $(, $full_us, $partial_us)?, All)
     };
-    ($gflops:expr, $alone:expr, $fixed_us:expr, $of:ident $(($of_number:expr))?) => {
-        Some(Speed { gflops: $gflops, alone: $alone, fixed_us: $fixed_us, of: Products::$of $(($of_number))? })
+    ($gflops:expr, $alone:expr, $fixed_us:expr, All) => {
+        speed!($gflops, $alone, $fixed_us, 0.0, 0.0, All)
+    };
+    ($gflops:expr, $alone:expr, $fixed_us:expr, $full_us:expr, $partial_us:expr, $of:ident $(($of_number:expr))?) => {
+        Some(Speed {
+            gflops: $gflops,
+            alone: $alone,
+            fixed_us: $fixed_us,
+            tile_us: [$full_us, $partial_us],
+            of: Products::$of $(($of_number))?,
+        })
     };
 }
 
@@ -25,17 +35,29 @@ macro_rules! lesson {
     };
 }
 
-/// A product's kernel: its name, its speed on a GPU, its speed on the CPU, the largest number of
-/// CTAs that split k, and the width of narrow tiles.
+/// A product's kernel: its name, its speed on a GPU, unless another kernel is always faster, its
+/// speed on the CPU, the largest number of CTAs that split k, and the width of narrow tiles.
 macro_rules! product {
+    ($module:ident::$name:ident; cpu $($on_cpu:expr),+) => {
+        product!(@design $module::$name, None, product!(@speed $($on_cpu),+), 1, None)
+    };
     ($module:ident::$name:ident; $($speed:expr),+ $(; of $of:ident $(($number:expr))?)? $(; cpu $($on_cpu:expr),+)? $(; split_k $splits:literal)? $(; or $narrow:literal)?) => {
+        product!(
+            @design $module::$name,
+            speed!($($speed),+ $(, $of $(($number))?)?),
+            product!(@speed $($($on_cpu),+)?),
+            product!(@or 1 $($splits)?),
+            product!(@some $($narrow)?)
+        )
+    };
+    (@design $module:ident::$name:ident, $on_gpu:expr, $on_cpu:expr, $most_splits:expr, $narrow:expr) => {
         Design {
             kernel: &crate::kernels::$module::$name,
             checked: Some(&crate::checked::kernels::$module::$name),
-            of: Of::Product { most_splits: product!(@or 1 $($splits)?), narrow: product!(@some $($narrow)?) },
+            of: Of::Product { most_splits: $most_splits, narrow: $narrow },
             rung: None,
-            on_gpu: speed!($($speed),+ $(, $of $(($number))?)?),
-            on_cpu: product!(@speed $($($on_cpu),+)?),
+            on_gpu: $on_gpu,
+            on_cpu: $on_cpu,
         }
     };
     (@or $else:literal) => { $else };

@@ -9,7 +9,7 @@ use gpu::registry::{KERNELS, Type};
 use super::{
     Choice, Reason, Request,
     layout::{OperandPlan, operands},
-    predict::{partials_us, predict},
+    predict::{reduce_times, times},
     rules::ineligible,
 };
 use crate::gemm::{Target, scalar::Kernel};
@@ -62,6 +62,18 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
     })
 }
 
+/// The time of the partial products of a request in microseconds. If the last range of k is shorter, it has a launch of its own.
+fn us_of(kernel: &Kernel, request: &Request, partial: &Request, target: &Target) -> Option<f64> {
+    let (k, range) = (request.shape.k(), partial.shape.k());
+    let (whole, rest) = (k / range, k % range);
+    let mut all = times(kernel, &Request { batch: whole, ..*partial }, target)?;
+    if rest > 0 {
+        let last = Request { shape: partial.shape.with_k(rest as u32), batch: 1, ..*partial };
+        all = all.and(times(kernel, &last, target)?);
+    }
+    Some(all.and(reduce_times(partial.batch, request.shape.c_len())).us())
+}
+
 /// The best partial products by that kernel, and their time on an H200.
 fn timed(
     kernel: Kernel,
@@ -77,10 +89,7 @@ fn timed(
         if ineligible(&kernel, &partial, target).is_some() {
             return None;
         }
-        let us = |target| {
-            let us = predict(&kernel, &partial, target).unwrap_or(f64::INFINITY);
-            us + partials_us(partial.batch, request.shape.c_len())
-        };
+        let us = |target| us_of(&kernel, request, &partial, target).unwrap_or(f64::INFINITY);
         let bytes = request.workspace_limit - partial.workspace_limit;
         let operands = operands(&kernel, &partial);
         let (count, workspace_bytes) = (partial.batch as u32, bytes + operands.workspace_bytes());

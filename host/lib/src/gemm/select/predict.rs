@@ -32,13 +32,9 @@ fn sent_parts_us(n: usize) -> f64 {
 /// does not multiply. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
 
-/// Microseconds of a persistent block's every further tile that overlap nothing: until the tile's first MMA has come out. Measured for
-/// 8192 x 8192 x 64.
-const NEXT_TILE_US: f64 = 0.8;
-
-/// Microseconds for a byte that a persistent kernel loads or stores. This and the next two were fitted to products with 16, 64 and 128
-/// rows or columns.
-const STREAMED_BYTE_US: f64 = 1e-6 / 4.2;
+/// Microseconds for a byte that a kernel loads or stores. Its rate is the memory's of an H200. Kernels that differ in nothing but the
+/// bytes' overlap are compared at the same rate, so an H100's would give the same order.
+const BYTE_US: f64 = 1e-6 / 4.2;
 
 /// How many times its share of the bandwidth an SM can load, where others are idle.
 const MORE_THAN_SHARE: f64 = 3.5;
@@ -46,19 +42,28 @@ const MORE_THAN_SHARE: f64 = 3.5;
 /// Fraction of the shorter phase (loads or MMA) that does not overlap the longer.
 const APART: f64 = 0.25;
 
-/// Microseconds for a byte that another kernel loads or stores.
-const BYTE_US: f64 = 1e-6 / 3.2;
+/// Microseconds of the host: for a call, for each launch of it, and for each tensor map that it encodes. Measured on an H100, for products
+/// that take the GPU less (docs/log/selection.md, "Random shapes").
+const CALL_US: f64 = 1.3;
+const LAUNCH_US: f64 = 5.5;
+const MAP_US: f64 = 0.6;
 
-/// Microseconds of a launch that copies an operand, and of each of its bytes.
-const COPY_US: f64 = 5.0;
-const COPY_BYTE_US: f64 = 1e-6;
+/// Fraction of the shorter time, the host's or the GPU's, that does not overlap the longer. It decides between kernels that wait for the
+/// host equally long.
+const HOST_APART: f64 = 0.1;
 
-/// Microseconds of the launch that adds partial products, and of each of their bytes.
-const PARTIALS_US: f64 = 4.0;
-const PARTIAL_BYTE_US: f64 = 1e-6 / 2.0;
+/// Microseconds of the GPU for a launch that copies an operand, and for each byte of the copy, of 32-bit and of 16-bit elements.
+const COPY_US: f64 = 2.5;
+const COPY_BYTE_US: f64 = 0.8e-6;
+const COPY_HALF_BYTE_US: f64 = 0.95e-6;
+
+/// Microseconds of the GPU for the launch that adds partial products, and for each of their bytes.
+const REDUCE_US: f64 = 3.5;
+const REDUCE_BYTE_US: f64 = 1e-6;
 
 /// For TMA kernels that were not measured: the best split of k hardly depends on it.
-const UNMEASURED: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, of: Products::All };
+const UNMEASURED: Speed =
+    Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, tile_us: [0.8; 2], of: Products::All };
 
 /// Microseconds for `blocks` blocks of `flop` operations on one SM.
 fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
@@ -71,8 +76,34 @@ fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
     if target.cuda { entry.on_gpu } else { entry.on_cpu }
 }
 
+/// The time of some launches, in microseconds: of the host, which launches them, and of the GPU, which runs them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    host_us: f64,
+    gpu_us: f64,
+}
+
+impl Times {
+    /// Both, one after the other.
+    pub(super) fn and(self, next: Times) -> Times {
+        Times { host_us: self.host_us + next.host_us, gpu_us: self.gpu_us + next.gpu_us }
+    }
+
+    /// The time of one of many such products, launched without waiting.
+    pub(super) fn us(self) -> f64 {
+        let call_us = if self.host_us > 0.0 { CALL_US } else { 0.0 };
+        let host_us = call_us + self.host_us;
+        host_us.max(self.gpu_us) + HOST_APART * host_us.min(self.gpu_us)
+    }
+}
+
 /// The predicted time of a kernel in microseconds. `None` where it was not measured, or where another kernel is always better.
 pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
+    times(kernel, request, target).map(Times::us)
+}
+
+/// The same, of the host and of the GPU.
+pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Option<Times> {
     let speed = speed(kernel.entry, target)?;
     match speed.of {
         // Hopper has faster tensor cores.
@@ -83,7 +114,7 @@ pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Op
         _ => {}
     }
     if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
-        return Some(0.0);
+        return Some(Times::default());
     }
     let product = kernel.product;
     if product.is_particular() {
@@ -115,12 +146,28 @@ pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Op
     let n = shape.n().next_multiple_of(4);
     let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
     let most_blocks = (blocks / f64::from(target.sms)).ceil();
-    Some(speed.fixed_us + multiply_us(&speed, flop, most_blocks))
+    let multiplied = multiply_us(&speed, flop, most_blocks)
+        + next_tiles_us(&speed, product, request, most_blocks);
+    let host_us = if target.cuda { LAUNCH_US } else { 0.0 };
+    Some(Times { host_us, gpu_us: speed.fixed_us + multiplied })
 }
 
-/// Microseconds in which `count` partial products of a C of `len` elements are added.
-pub(super) fn partials_us(count: usize, len: usize) -> f64 {
-    PARTIALS_US + (count * len) as f64 * 4.0 * PARTIAL_BYTE_US
+/// Microseconds for the tiles of an SM after its first one, beside their operations: `tiles` is the number of all. A tile that extends
+/// beyond the columns of C takes longer, the more of its rows it stores.
+fn next_tiles_us(speed: &Speed, product: &Product, given: &Request, tiles: f64) -> f64 {
+    let ([rows, cols], (m, n)) = (product.tile(), (given.shape.m(), given.shape.n()));
+    let [full, partial] = speed.tile_us;
+    let share = match n.is_multiple_of(cols as usize) {
+        true => 0.0,
+        false => (m as f64 / f64::from(rows)).min(1.0) / n.div_ceil(cols as usize) as f64,
+    };
+    (tiles - 1.0).max(0.0) * (full + share * (partial - full))
+}
+
+/// The launch that adds `count` partial products of a C of `len` elements.
+pub(super) fn reduce_times(count: usize, len: usize) -> Times {
+    let gpu_us = REDUCE_US + (count * len) as f64 * 4.0 * REDUCE_BYTE_US;
+    Times { host_us: LAUNCH_US, gpu_us }
 }
 
 /// Whether the rows or columns of A and B begin at multiples of sixteen bytes.
@@ -155,7 +202,7 @@ fn tma_us(
     request: &Request,
     target: &Target,
     speed: &Speed,
-) -> (u32, f64) {
+) -> (u32, Times) {
     let given = operands.apply(request);
     let of = |blocks, target| product_us(product, operands, &given, target, speed, blocks);
     let blocks = match request.split_k {
@@ -169,12 +216,25 @@ fn tma_us(
         }
     };
     let bytes = operands.workspace_bytes();
-    let copies = match product.variant.scheme {
+    let copies = f64::from(operands.copies());
+    let copies_us = match product.variant.scheme {
         Scheme::F16x3 => split::split_us::<F16>(bytes),
         Scheme::Bf16x6 => split::split_us::<Bf16>(bytes),
-        _ => f64::from(operands.copies()) * COPY_US + bytes as f64 * COPY_BYTE_US,
+        _ => {
+            let is_half = product.variant.operands.bytes() == 2;
+            let byte_us = if is_half { COPY_HALF_BYTE_US } else { COPY_BYTE_US };
+            copies * COPY_US + bytes as f64 * byte_us
+        }
     };
-    (blocks, of(blocks, target) + copies)
+    let maps = match product.variant.access {
+        Access::Ldg => 0,
+        access => access.classes() + 1,
+    };
+    let host_us = match target.cuda {
+        true => (1.0 + copies) * LAUNCH_US + maps as f64 * MAP_US,
+        false => 0.0,
+    };
+    (blocks, Times { host_us, gpu_us: of(blocks, target) + copies_us })
 }
 
 /// The time of a TMA kernel in microseconds, without copies.
@@ -199,10 +259,12 @@ fn product_us(
     let steps = (steps * product.steps()) as f64;
     let flop = 2.0 * f64::from(rows) * f64::from(cols) * steps;
     let each = tiles * f64::from(split_k) / f64::from(target.sms);
+    // Blocks that an SM runs one at a time drift apart later.
+    let many = if product.persistent || speed.alone < 1.0 { 4.0 } else { 8.0 };
     let most_blocks = match (split_k, two_widths(product, given, target)) {
         (_, Some((_, end))) => f64::from(end) / 3.0,
         // In many waves the last blocks do not begin together, and few are left over.
-        (1, None) if each > 4.0 => each + 0.3,
+        (1, None) if each > many => each + 0.3,
         (1 | 2, None) => each.ceil(),
         // A cluster runs within one GPC, where a few SMs are left over: of 32 clusters of four some wait for a second wave.
         _ if each <= 0.93 => 1.0,
@@ -220,13 +282,13 @@ fn product_us(
     let overlapped = |multiplied: f64, loaded: f64, apart: f64| {
         multiplied.max(loaded) + apart * multiplied.min(loaded)
     };
+    let next = next_tiles_us(speed, product, given, most_blocks);
     let (parts, time) = match product.persistent {
-        false => (PARTS_US, overlapped(multiplied, bytes * BYTE_US, 0.0)),
+        false => (PARTS_US, overlapped(multiplied + next, bytes * BYTE_US, 0.0)),
         true => {
             let staged = most_blocks * f64::from(rows * cols) * ELEMENT_US / f64::from(split_k);
             let busy = (MORE_THAN_SHARE * each).min(1.0);
-            let streamed = bytes * STREAMED_BYTE_US / busy;
-            let next = (most_blocks - 1.0).max(0.0) * NEXT_TILE_US * speed.alone;
+            let streamed = bytes * BYTE_US / busy;
             (sent_parts_us(shape.n()), overlapped(multiplied + staged + next, streamed, APART))
         }
     };

@@ -141,7 +141,6 @@ fn on_an_h200_auto_takes_tensor_copies_where_there_is_enough_to_do() {
 #[test]
 fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
     for (shape, tile, split_k) in [
-        ([512, 512, 512], "64x128x64", 1),
         ([1024, 1024, 1024], "64x128x64", 1),
         ([2048, 2048, 2048], "256x256x64_c2", 1),
         ([4096, 4096, 4096], "256x256x64_c2", 1),
@@ -215,6 +214,65 @@ fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
         let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
         assert_eq!(choice.entry.name(), "wgmma_bf16_64x64x64_nn", "{batch}");
     }
+}
+
+/// The fastest of all kernels and splits measured, on an H100 (docs/log/selection.md, "Random shapes"), with its time and that of the
+/// kernel that was taken before, in microseconds.
+#[test]
+fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
+    let of = |ty: &str, batch, shape| {
+        let compute = if ty == "tf32" { Compute::Tf32 } else { Compute::Native };
+        let request = Request { batch, compute, ..request(shape, DEFAULT_WORKSPACE_LIMIT) };
+        let choice = match ty {
+            "bf16" => choose::<Bf16>(&request, &Target::H200, None),
+            _ => choose::<f32>(&request, &Target::H200, None),
+        };
+        let Choice { entry, split_k, partials, .. } = choice.unwrap();
+        (entry.name(), split_k, partials)
+    };
+    for (ty, batch, shape, wanted) in [
+        // Tall: 25.4, 49.2 (79.5 before), 16.2 with unaligned rows.
+        ("f32", 1, [237688, 8, 24], ("tma_f32_256x16x32_nn", 1, 1)),
+        ("f32", 1, [188298, 40, 24], ("tma_f32_256x16x32_nn", 1, 1)),
+        ("f32", 1, [107691, 5, 17], ("gemm_f32_32x32x8", 1, 1)),
+        // 16.9 (28.5 in 13 partial products), 26.2 (94.2 in 8), 25.0 (31.8 in 4).
+        ("f32", 1, [10, 1264, 3232], ("tma_f32_16x256x32_nn", 8, 1)),
+        ("f32", 1, [807, 2, 2761], ("tma_f32_256x16x32_nn", 8, 1)),
+        ("f32", 1, [30, 3073, 1025], ("tma_f32_16x256x32_nn", 4, 1)),
+        // 79.9; a launch takes 856.
+        ("f32", 1, [90, 8, 297048], ("tma_f32_256x16x32_nn", 1, 245)),
+        // 8.8, and 12.9 with tensor maps.
+        ("f32", 348, [32, 80, 32], ("gemm_f32_32x32x8", 1, 1)),
+        // 22.0 (32.6), 72.9 (107.7 in two partial products).
+        ("tf32", 1, [23, 3223, 1091], ("wgmma_tf32_32x32x32_nn", 1, 1)),
+        ("tf32", 1, [286, 3073, 3073], ("wgmma_tf32_128x128x32_nn", 1, 1)),
+        // 34.5 (142.7), 20.0 (53.4), 27.4 (35.4), 7.5 (9.3).
+        ("bf16", 1, [237688, 8, 24], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        ("bf16", 1, [107691, 5, 17], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        ("bf16", 1, [188298, 40, 24], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        ("bf16", 1, [8398, 8, 440], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        // 12.9 (26.2 in 4 partial products), 10.3 (18.6 in 4), 12.3 (19.3 in 2).
+        ("bf16", 1, [23, 3223, 1091], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        ("bf16", 1, [810, 42, 793], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        ("bf16", 1, [30, 3073, 1025], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+        // 27.3; a launch takes 30.6.
+        ("bf16", 1, [1412, 6, 7323], ("wgmma_bf16_f32_64x64x64_ldg_nn", 1, 15)),
+        // 10.0 (11.5): the host is done sooner without tensor maps.
+        ("bf16", 1, [280, 280, 280], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
+    ] {
+        assert_eq!(of(ty, batch, shape), wanted, "{ty} {batch} of {shape:?}");
+    }
+}
+
+/// A shorter last range of k has a launch of its own, which takes the host and the GPU more time.
+#[test]
+fn a_shorter_last_range_is_counted() {
+    let us = |k| {
+        let request = Request { partials: Some(8), ..request([64, 64, k], 1 << 20) };
+        let kernel = scalar::find::<f32, f32>("gemm_f32_32x32x8").unwrap();
+        partials::of_kernel(kernel, &request, &Target::H200).unwrap().us
+    };
+    assert!(us(8 * 1024 - 1) > us(8 * 1024) + 5.0, "{} {}", us(8 * 1024 - 1), us(8 * 1024));
 }
 
 #[test]
