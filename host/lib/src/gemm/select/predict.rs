@@ -32,8 +32,7 @@ fn sent_parts_us(n: usize) -> f64 {
 /// does not multiply. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
 
-/// Microseconds for a byte that a kernel loads or stores. Its rate is the memory's of an H200. Kernels that differ in nothing but the
-/// bytes' overlap are compared at the same rate, so an H100's would give the same order.
+/// Microseconds for a byte that a kernel loads or stores, at the rate of an H200's memory.
 const BYTE_US: f64 = 1e-6 / 4.2;
 
 /// How many times its share of the bandwidth an SM can load, where others are idle.
