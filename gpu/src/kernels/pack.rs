@@ -28,8 +28,10 @@ const EACH: usize = 4;
 
 /// Rows that a block copies at a time.
 pub const PACK_ROWS: usize = WARPS;
+/// Bytes of a row that a warp copies by one instruction. A shorter row leaves lanes idle.
+pub const WARP_BYTES: usize = 32 * 16;
 /// Bytes of a row that a block copies.
-pub const PACK_BYTES: usize = EACH * 32 * 16;
+pub const PACK_BYTES: usize = EACH * WARP_BYTES;
 
 /// Elements from one row to the next, and from one matrix to the next.
 type Strides = (u64, u64);

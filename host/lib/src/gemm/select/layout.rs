@@ -20,7 +20,8 @@
 
 use gpu::{
     kernels::pack::{
-        PACK_BYTES, PACK_ROWS, pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_u16, transpose_rows,
+        transpose_rows_u16,
     },
     registry::{Access, Product, Scheme},
 };
@@ -242,6 +243,19 @@ impl OperandLayout {
                     (elements.saturating_mul(self.padded_pitch()), LINE / 16 * self.unit);
                 elements.checked_next_multiple_of(line).unwrap_or(usize::MAX)
             }
+        }
+    }
+}
+
+/// Bytes of a copy as its time counts them: of a packed row whole [`WARP_BYTES`].
+pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool) -> f64 {
+    let bytes = 16 / layout.unit;
+    match layout.copied(matrices, aligned) {
+        0 => 0.0,
+        elements if layout.transposed => elements as f64 * bytes as f64,
+        _ => {
+            let row = layout.contiguous.1.saturating_mul(bytes).div_ceil(WARP_BYTES);
+            matrices as f64 * layout.strided.0 as f64 * (row * WARP_BYTES) as f64
         }
     }
 }

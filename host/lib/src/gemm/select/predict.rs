@@ -16,7 +16,7 @@ use simt::{Bf16, F16};
 
 use super::{
     Request,
-    layout::{OperandPlan, layouts_of, operands, unit},
+    layout::{OperandPlan, layouts_of, operands, timed_bytes, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split};
 
@@ -32,8 +32,7 @@ fn sent_parts_us(n: usize) -> f64 {
 /// does not multiply. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
 
-/// Microseconds for a byte that a kernel loads or stores. Its rate is the memory's of an H200. Kernels that differ in nothing but the
-/// bytes' overlap are compared at the same rate, so an H100's would give the same order.
+/// Microseconds for a byte that a kernel loads or stores, at the rate of an H200's memory.
 const BYTE_US: f64 = 1e-6 / 4.2;
 
 /// How many times its share of the bandwidth an SM can load, where others are idle.
@@ -52,10 +51,11 @@ const MAP_US: f64 = 0.6;
 /// host equally long.
 const HOST_APART: f64 = 0.1;
 
-/// Microseconds of the GPU for a launch that copies an operand, and for each byte of the copy, of 32-bit and of 16-bit elements.
+/// Microseconds of the GPU for a launch that copies an operand, and for each byte that it writes, of 32-bit and of
+/// 16-bit elements. Short rows count more ([`timed_bytes`]).
 const COPY_US: f64 = 2.5;
-const COPY_BYTE_US: f64 = 0.8e-6;
-const COPY_HALF_BYTE_US: f64 = 0.95e-6;
+const COPY_BYTE_US: f64 = 0.7e-6;
+const COPY_HALF_BYTE_US: f64 = 0.9e-6;
 
 /// Microseconds of the GPU for the launch that adds partial products, and for each of their bytes.
 const REDUCE_US: f64 = 3.5;
@@ -221,9 +221,12 @@ fn tma_us(
         Scheme::F16x3 => split::split_us::<F16>(bytes),
         Scheme::Bf16x6 => split::split_us::<Bf16>(bytes),
         _ => {
+            let layouts = layouts_of(product, operands, &given);
+            let timed = layouts.iter().zip(given.aligned);
+            let bytes = timed.map(|(layout, aligned)| timed_bytes(layout, given.batch, aligned));
             let is_half = product.variant.operands.bytes() == 2;
             let byte_us = if is_half { COPY_HALF_BYTE_US } else { COPY_BYTE_US };
-            copies * COPY_US + bytes as f64 * byte_us
+            copies * COPY_US + bytes.sum::<f64>() * byte_us
         }
     };
     let maps = match product.variant.access {
