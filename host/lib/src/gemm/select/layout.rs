@@ -93,7 +93,7 @@ pub(in crate::gemm) fn operand_plan(
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
         true if product.variant.scheme == Scheme::Tf32 => {
-            &[[false; 2], [false, true], [true, false]][..]
+            &[[false; 2], [false, true], [true, false], [true; 2]][..]
         }
         true => &[[false; 2], [false, true]],
         false => &[[false; 2]],
@@ -129,12 +129,24 @@ pub(in crate::gemm) fn operand_plan(
             (bytes.saturating_add(all), copies + u32::from(bytes > 0))
         });
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
-        let cost = (bytes, is_wide, given.strides[2][1] != 1);
+        // Without room for its copies a plan is the last resort.
+        let has_room = bytes <= request.workspace_limit;
+        let is_strided = given.strides[2][1] != 1;
+        let stores = if is_strided { strided_c_bytes(product, &given) } else { 0 };
+        let cost = (!has_room, bytes.saturating_add(stores), is_wide, is_strided);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, OperandPlan { bytes, copies, ..plan }));
         }
     }
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
+}
+
+/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. A tf32 kernel stores such
+/// elements one by one, 10 ps each (docs/log/selection.md, "A strided C"). Other kernels hide it behind other blocks' work, or do not swap.
+pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
+    let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
+    let is_slow = product.variant.scheme == Scheme::Tf32 && given.strides[2][1] != 1;
+    if is_slow { elements.saturating_mul(10) } else { 0 }
 }
 
 /// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.

@@ -16,7 +16,7 @@ use simt::{Bf16, F16};
 
 use super::{
     Request,
-    layout::{OperandPlan, layouts_of, operands, timed_bytes, unit},
+    layout::{OperandPlan, layouts_of, operands, strided_c_bytes, timed_bytes, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split};
 
@@ -295,7 +295,8 @@ fn product_us(
             (sent_parts_us(shape.n()), overlapped(multiplied + staged + next, streamed, APART))
         }
     };
-    speed.fixed_us + time + if split_k > 1 { parts } else { 0.0 }
+    let strided = strided_c_bytes(product, given) as f64 * 1e-6;
+    speed.fixed_us + time + strided + if split_k > 1 { parts } else { 0.0 }
 }
 
 /// Microseconds in which a block loads the boxes of one k-step from L2 while all others do. It depends on the alignment of rows. Measured
