@@ -1,4 +1,5 @@
-//! The tile scheduler: which tiles of C a persistent CTA computes, and in which order.
+//! The tile scheduler: which tiles of C a persistent CTA computes, and in which order. The families
+//! `wgmma`, `wgmma_tf32` and `emulated` use it. In the others the block index is the tile.
 //!
 //! * **A CTA** computes tile i, then tile i + number of CTAs, and so on. It goes on from one
 //!   product of a batch to the next as from tile to tile. So its pipeline stays full, and a batch
