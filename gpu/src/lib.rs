@@ -1,7 +1,9 @@
 //! The project's kernels.
 //!
 //! * [`lessons`]: the kernels of the course, one idea a file.
-//! * [`collective`]: what the fast kernels share: tile scheduler, TMA operands, epilogues.
+//! * [`collective`]: what families of fast kernels share. All families have its epilogue. Only
+//!   `wgmma`, `wgmma_tf32` and `emulated` have its tile scheduler and TMA operands: in `gemm`, `mma`
+//!   and `tma` the block index says which tile of C a CTA computes.
 //! * [`kernels`]: the fast kernels, a folder a family: its main loop and its table of kernels.
 //! * [`registry`]: the list of all kernels. Commands, tests and benchmarks find kernels there.
 //! * [`params`]: the parameters of a GEMM kernel besides its matrices.
@@ -15,6 +17,8 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
+// The device library. Cargo.toml names it `cuda_std` so that a file in Rust-CUDA's idiom compiles
+// unchanged (`lessons::rust_cuda`); all other files call it `simt`.
 extern crate cuda_std as simt;
 
 pub mod collective;

@@ -3,7 +3,7 @@
 //!
 //! | module | what it holds the product to |
 //! |---|---|
-//! | `checker` | the reference and the comparison: every kind of wrong result is refused |
+//! | `verification` | the reference and the comparison: every kind of wrong result is refused |
 //! | `cube` | every small size with every pair of scalars and every transposition |
 //! | `shapes` | exact results at sizes chosen for where kernels go wrong |
 //! | `empty` | sizes of 0: what is done to C, and that nothing is launched |
@@ -31,7 +31,6 @@
 mod algebra;
 mod arguments;
 mod batches;
-mod checker;
 mod choice;
 mod cube;
 mod empty;
@@ -52,6 +51,7 @@ mod table;
 mod tensor;
 mod tf32;
 mod threads;
+mod verification;
 mod wide;
 
 /// What the general product is made of, beside what every test depends on. Tests that draw at random are not in it: each run of

@@ -9,7 +9,6 @@ const MODULES: &[(&str, &str)] = &[
     ("algebra", include_str!("algebra.rs")),
     ("arguments", include_str!("arguments.rs")),
     ("batches", include_str!("batches.rs")),
-    ("checker", include_str!("checker.rs")),
     ("choice", include_str!("choice.rs")),
     ("cube", include_str!("cube.rs")),
     ("empty", include_str!("empty.rs")),
@@ -30,6 +29,7 @@ const MODULES: &[(&str, &str)] = &[
     ("tensor", include_str!("tensor.rs")),
     ("tf32", include_str!("tf32.rs")),
     ("threads", include_str!("threads.rs")),
+    ("verification", include_str!("verification.rs")),
     ("wide", include_str!("wide.rs")),
 ];
 

@@ -1,11 +1,11 @@
 //! Background work: idle warps pack the tail of B while the others multiply the columns before it.
 //!
-//! TMA needs 16-byte aligned rows, so an unaligned B is packed first ([`copy_rows`]). A launch
-//! before packs half of the columns. The producer warpgroup has three idle warps, and these pack
-//! the other half, the *tail*. The CTAs take the tiles of the tail last:
+//! TMA needs 16-byte aligned rows, so an unaligned B is packed first ([`copy_rows`]). An earlier
+//! launch packs half of the columns. The producer warpgroup has three idle warps. They pack the
+//! other half, the *tail*. The CTAs compute the tiles of the tail last:
 //!
 //! ```text
-//!   launch before    packs the first half
+//!   earlier launch   packs the first half
 //!   this launch      tiles of the first half  ..............  | tiles of the tail
 //!     idle warps     pack the tail, a few rows at a time      |
 //! ```
@@ -14,12 +14,12 @@
 //! * **A warp** claims four rows at a time from a global counter, and copies them.
 //! * **A lane** copies pieces of sixteen bytes.
 //!
-//! Rows are claimed by running warps only. So no CTA waits for one that has not started. (If each
-//! CTA had fixed rows, a launch could deadlock: while another grid occupies the SMs, some CTAs may
-//! not start until others end.)
+//! Only running warps claim rows. So no CTA waits for a CTA that has not started. (If each CTA had
+//! fixed rows, a launch could deadlock: while another grid occupies the SMs, some CTAs may not start
+//! until others end.)
 //!
-//! A counter tells how many rows are packed ([`Out::release_add`]). A producer warp waits once
-//! until all are. TMA reads through the async proxy, hence the fence.
+//! A counter says how many rows are packed ([`Out::release_add`]). A producer warp waits once, until
+//! all rows are packed. TMA reads through the async proxy, hence the fence.
 
 use super::{copy_rows::copy_rows, device::*};
 use crate::params::MatrixBatch;
@@ -66,8 +66,8 @@ impl Background for NoBackground {
     fn finish(&mut self) {}
 }
 
-/// Rows that a warp claims at once. It reports them when its writes have arrived, and starts no
-/// others before.
+/// Rows that a warp claims at once. The warp reports them when its writes have arrived. Only then
+/// does it start the next rows.
 const ROWS: u32 = 4;
 
 /// Counters of a launch. They are zero before and after it.
@@ -83,8 +83,8 @@ const FINISHED: usize = 2;
 pub struct PackTail<'a, T: Element, const PIECE: usize> {
     /// The tail, from its first element on.
     pub from: &'a In<T>,
-    /// Rows and columns of the tail, and its pitch. The pitch is that of B, whose rows do not
-    /// overlap; it is more than a piece.
+    /// Rows and columns of the tail, and its pitch. The pitch is B's. B's rows do not overlap, and
+    /// the pitch is more than a piece.
     pub matrix: &'a MatrixBatch,
     /// Where the packed rows go.
     pub to: &'a mut Out<T>,
@@ -129,7 +129,7 @@ impl<T: Element, const PIECE: usize> Background for PackTail<'_, T, PIECE> {
             if next >= self.row_groups() {
                 break;
             }
-            // The answer takes as long as a load. It is awaited after the copy.
+            // The counter's answer takes as long as a load. It is awaited after the copy.
             claimed = self.claim();
             let rows = next * ROWS..self.matrix.rows.min((next + 1) * ROWS);
             copy_rows::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), rows);

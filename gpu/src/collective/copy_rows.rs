@@ -1,11 +1,11 @@
 //! Copies of unaligned rows to 16-byte aligned rows.
 //!
-//! * **A warp** copies a *stretch* of a row. Each lane issues all its loads before it waits for
-//!   one. One more load brings the piece after the last.
+//! * **A warp** copies a *stretch* of a row. Each lane issues all its loads before it waits for the
+//!   first. One more load brings the piece after the last.
 //! * **A lane** stores sixteen bytes at a time. In an unaligned row these are in two *pieces* of
-//!   the source: the lane's own, and that of the next lane, which passes it on ([`warp::shuffle`]).
-//!   So every access has sixteen bytes, and every piece is loaded once.
-//! * **At the ends of the source**, where whole pieces may exceed it, a row is copied element by
+//!   the source: the lane's own piece, and the next lane's piece. The next lane passes it on
+//!   ([`warp::shuffle`]). So every access has sixteen bytes, and every piece is loaded once.
+//! * **At the ends of the source** whole pieces may exceed it. There a row is copied element by
 //!   element.
 
 use core::ops::Range;
@@ -16,8 +16,8 @@ use super::{
 };
 use crate::params::MatrixBatch;
 
-/// What a warp copies of a row at a time: `EACH` pieces a lane, of `N` elements. The lanes of a
-/// warp take neighbouring pieces.
+/// The part of a row that a warp copies at a time: `EACH` pieces a lane, of `N` elements each. The
+/// lanes of a warp take neighbouring pieces.
 #[derive(Clone, Copy)]
 struct Stretch<const N: usize, const EACH: usize> {
     /// The start of the row.
@@ -30,7 +30,7 @@ struct Stretch<const N: usize, const EACH: usize> {
     first: usize,
 }
 
-/// What a lane has loaded: its own pieces, and the one after the warp's last.
+/// A lane's loaded pieces: its own, and the piece after the warp's last.
 type Pieces<const EACH: usize> = ([Piece; EACH], Piece);
 
 impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
@@ -45,7 +45,7 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     fn read<T: Element>(&self, from: &In<T>) -> Pieces<EACH> {
         let shift = self.shift(from);
         let (lane, last) = (thread::lane_id() as usize, (shift + self.cols - 1) / N);
-        // Past the row's last piece, that one is loaded again. So no load depends on a condition.
+        // Past the end of the row the last piece is loaded again. So no load depends on a condition.
         let read =
             |number: usize| to_words::<T, N>(from.load128(self.at - shift + number.min(last) * N));
         let own = core::array::from_fn(|i| read(self.first + 32 * i + lane));
@@ -97,8 +97,8 @@ pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
 /// Copies some rows of a matrix to rows that are `to_pitch` elements apart. The pitch of the source
 /// is at least a piece.
 ///
-/// This is for a warp with few others on its SM to hide its latency. So it loads the next stretch
-/// before it stores the one before.
+/// This is for a warp on an SM with few other warps, which do not hide its latency. So the warp
+/// loads the next stretch before it stores the current one.
 #[inline(always)]
 #[track_caller]
 pub fn copy_rows<T: Element, const N: usize>(
@@ -134,7 +134,7 @@ pub fn copy_rows<T: Element, const N: usize>(
     };
     let Some(mut one) = next() else { return };
     let mut pieces = one.read(from);
-    // Two stretches alternate, each in registers of its own: a register with a pending load cannot
+    // Two stretches alternate. Each has registers of its own: a register with a pending load cannot
     // be moved.
     loop {
         let Some(two) = next() else { return one.write(from, to, pieces) };
@@ -156,7 +156,8 @@ fn copy_elements<T: Element>(
     end: usize,
 ) {
     while col < end {
-        // No load depends on whether the element exists. So all are issued before one is awaited.
+        // No load depends on whether the element exists. So all loads are issued before the first is
+        // awaited.
         let read: [T; 4] = core::array::from_fn(|i| from[from_row + (col + 32 * i).min(end - 1)]);
         for i in 0..4 {
             if col + 32 * i < end {

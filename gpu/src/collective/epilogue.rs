@@ -6,8 +6,8 @@ use crate::params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIA
 /// Bytes of a cache line.
 const LINE: usize = 128;
 
-/// The C of one product, and what the epilogue makes of a sum. Everything is computed in the type
-/// of the sums, and rounded to C's type at the end.
+/// The C of one product, and the operations from a sum to an element of C. They are computed in the
+/// type of the sums, and the result is rounded to C's type.
 pub struct Epilogue<'a, T: Stored> {
     problem: &'a GemmParams,
     c: &'a mut Out<T>,
@@ -41,8 +41,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         Epilogue::of_rows(problem, product, (0, 1), c, bias)
     }
 
-    /// The epilogue of selected rows: the `first`, and every `step`th after it. They are numbered
-    /// from 0 on.
+    /// The epilogue of selected rows: row `first`, and every `step`th row after it. The selected
+    /// rows are numbered from 0 on.
     #[inline(always)]
     pub fn of_rows(
         problem: &'a GemmParams,
@@ -67,7 +67,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
     }
 
-    /// Whether four neighbours of a row, from a multiple of four on, are one aligned access.
+    /// Whether four neighbours of a row are one aligned access, if their first column is a multiple
+    /// of four.
     #[inline(always)]
     pub fn is_wide(&self) -> bool {
         self.wide
@@ -98,8 +99,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     /// Stores four sums to (row, col) and its right neighbours. C [`is_scaled`](Self::is_scaled)
-    /// and has [all four](Self::are_four_inside). `WIDE` if C [`is_wide`](Self::is_wide): by 128
-    /// bits.
+    /// and has [all four](Self::are_four_inside). With `WIDE` the store has 128 bits, and C
+    /// [`is_wide`](Self::is_wide).
     #[inline(always)]
     #[track_caller]
     pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {
@@ -115,8 +116,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         }
     }
 
-    /// Whether C is `alpha A B` and the elements of a row are contiguous. Then [`c`](Self::c) may
-    /// be written without the rest of the epilogue, an f32 also by
+    /// Whether C is `alpha A B` and the elements of a row are contiguous. Then code with its own
+    /// stores may write [`c`](Self::c) without the rest of the epilogue. For f32 there is also
     /// [`store_one_if`](Self::store_one_if).
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
@@ -176,7 +177,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     /// Applies the epilogue to the four sums of (row, col) and its right neighbours, and writes
-    /// those that C has. `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
+    /// the elements that are inside C. `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]
     #[track_caller]
     pub fn finish<const SCALED: bool>(

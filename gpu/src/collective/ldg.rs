@@ -9,11 +9,11 @@
 //!   MN-major   a row is 64 rows of A (columns of B) of one k-step        ... 64 rows further down
 //! ```
 //!
-//! * **A warp** loads half a group. It issues its sixteen loads before it waits for one, and stores
-//!   128 bytes of four rows at once.
+//! * **A warp** loads half a group. It issues its sixteen loads before it waits for the first. One
+//!   store writes 128 bytes of four rows.
 //! * **A lane** stores the same sixteen bytes of every eighth row. In an unaligned row these are in
-//!   two pieces of the source. Rows that are eight apart have the same misalignment, and so do
-//!   those of the next stage. So a lane always shifts by the same number of bytes.
+//!   two pieces of the source. Rows that are eight apart have the same misalignment, and the rows of
+//!   the next stage have it too. So a lane always shifts by the same number of bytes.
 //! * **Past the end of k** a stage holds zeros. Rows of A (columns of B) past the end may hold
 //!   anything: their sums are not stored.
 //! * **Nothing is read outside** the operand. Pieces that may exceed its first or last element are
@@ -47,7 +47,7 @@ pub struct Place {
     pub outer: u32,
 }
 
-/// What a lane loads and stores of half a group.
+/// The part of half a group that a lane loads and stores.
 pub struct LdgRows<T: Factor> {
     from: In<T>,
     /// The lane's first element of its first row, in the first stage.
@@ -58,8 +58,8 @@ pub struct LdgRows<T: Factor> {
     pitch: usize,
     /// The number of the first row in its group.
     row: u32,
-    /// Rows from the start of the group, and elements from the lane's first one, that the operand
-    /// has in the first stage.
+    /// The extent of the operand in the first stage: rows from the start of the group, and elements
+    /// from the lane's first element.
     left: (u32, u32),
     /// Rows and elements that each stage has fewer than the one before.
     fewer: (u32, u32),
@@ -115,8 +115,8 @@ impl<T: Factor> LdgRows<T> {
         self.first + stage as usize * (rows as usize * self.pitch + cols as usize)
     }
 
-    /// For a stage: rows from the start of the group in which the lane has elements; how many of
-    /// these it may load by sixteen bytes; and the elements of each.
+    /// For a stage: the rows, from the start of the group, in which the lane has elements; the
+    /// number of these rows that it may load by sixteen bytes; and the elements of each row.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn left(&self, stage: u32) -> (u32, u32, u32) {
         let rows = self.left.0.saturating_sub(stage * self.fewer.0);

@@ -4,12 +4,12 @@
 //! elements are staged that many elements further on. So a chunk that is read from shared memory is
 //! aligned in C.
 //!
-//! * **16-bit elements** are staged in pairs. If a row's misalignment is odd, it is staged one
-//!   element too early, and its chunks are shifted by half a word when they are read, each with the
-//!   word before it.
+//! * **16-bit elements** are staged in pairs. A row with an odd misalignment is staged one element
+//!   too early. When its chunks are read, each is shifted by half a word. The missing half is from
+//!   the word before the chunk.
 //! * **A row's words past the end of a part** are carried to the start of the next part.
-//! * **The elements before the first multiple** of a row, and after the last, are stored one by
-//!   one, once a tile.
+//! * **The elements before the first multiple of sixteen bytes** of a row, and after the last, are
+//!   stored one by one, once a tile.
 //!
 //! ```text
 //!   C, bf16          . . . . . 0 1 2 | 3 4 5 6 7 8 9 10 | ..      a row with misalignment 5
@@ -18,8 +18,8 @@
 //!   words, part 1    124 125  126 127  128 129 ..                     122 123 is carried, too
 //! ```
 //!
-//! Staged rows are a multiple of 32 banks and four apart. Words of two elements have no bank
-//! conflicts. Words of f32 are staged one at a time, with two-way conflicts.
+//! From one staged row to the next there is a multiple of 32 banks, and four more. Words of two
+//! elements have no bank conflicts. Words of f32 are staged one at a time, with two-way conflicts.
 
 use super::{
     accumulators::ROWS,
@@ -117,7 +117,8 @@ fn carry<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: u
     warp::sync_warp(warp::ALL);
 }
 
-/// The word before another. Before the first word of a part, it is the last one of the part before.
+/// The word before another. Before the first word of a part, it is the last word of the part
+/// before.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
     match (word, part) {
@@ -154,7 +155,7 @@ fn store_vectors<
     let most = width.saturating_sub(piece as u32);
     let between = epilogue.between_rows();
     let start = epilogue.place(first) + row_of_lane * between;
-    // A lane beyond the staged words reads the second chunk. That is staged in full, whatever the
+    // A lane beyond the staged words reads the second chunk, which is staged in full whatever the
     // misalignment.
     let is_put = chunk < const { staged_words::<C, WORDS, N>() / FOUR };
     let word = if is_put { chunk * FOUR } else { FOUR };
@@ -193,7 +194,7 @@ fn store_vectors<
     }
 }
 
-/// Stores what precedes a row's first multiple of sixteen bytes, or follows its last.
+/// Stores the elements before a row's first multiple of sixteen bytes, or those after its last.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
@@ -221,7 +222,7 @@ fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PIT
             false => (misalignment, end.min(piece as u32)),
         };
         let at = if is_last { least } else { 0 } + number as u32;
-        // If a row has no whole sixteen bytes, it is stored as what precedes them.
+        // A row without whole sixteen bytes is stored with the elements before them.
         let is_head = part == 0 && misalignment > 0;
         let is_this = if is_last { !is_head || least > 0 } else { is_head };
         let valid = is_this && at >= least && at < most;

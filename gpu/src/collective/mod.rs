@@ -13,6 +13,10 @@
 //!   copy_rows            copies of unaligned rows to aligned ones
 //!   real, stored         the types that products are computed in, and stored in
 //! ```
+//!
+//! Not every family has every part. The tile scheduler serves the persistent CTAs of `wgmma`,
+//! `wgmma_tf32` and `emulated`. A CTA of `gemm`, `mma` or `tma` computes one tile: the tile of its
+//! block index.
 
 // Arrays of a thread are indexed together, as on a slide.
 #![allow(clippy::needless_range_loop)]

@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Each warpgroup has a named barrier. The other warpgroup arrives at it and does not wait (PTX
-//! ISA, "bar.arrive"). CUTLASS calls this an ordered sequence barrier. With three split products
-//! between two promotions, it raises the time that the tensor cores are busy from 74 to 88 % on an
-//! H200.
+//! ISA, "bar.arrive"). CUTLASS calls this an ordered sequence barrier. On an H200, with three split
+//! products between two promotions, the tensor cores are busy for 88 % of the time. Without it they
+//! are busy for 74 %.
 
 use super::device::*;
 

@@ -39,8 +39,8 @@ pub trait PackedStore: Stored<Real = f32> {
         Self::stage(staged, at, two);
     }
 
-    /// Four words; if `is_half`, those that start half a word earlier. Their first half is that of
-    /// the word `before`.
+    /// The four `words`, or with `is_half` the four words that start half a word earlier. The first
+    /// half word of these is from the word `before`.
     fn shifted(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
 
     /// Stores the elements of four words if `valid`: sixteen bytes at a multiple of sixteen.

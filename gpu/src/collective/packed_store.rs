@@ -2,9 +2,9 @@
 //! memory, and stored by sixteen bytes a lane.
 //!
 //! * **A warpgroup** has 64 rows; its warps do not wait for each other.
-//! * **A warp** stages its 16 rows, 256 bytes of each at a time: 64 words of 32 bits, which are 64
-//!   columns of f32 or 128 of bf16 and f16. If shared memory is scarce, it stages 128 bytes at a
-//!   time.
+//! * **A warp** stages its 16 rows, 256 bytes of each at a time: 64 words of 32 bits. These are 64
+//!   columns of f32, or 128 columns of bf16 or f16. If shared memory is scarce, it stages 128 bytes
+//!   at a time.
 //! * **A lane** rounds two neighbours before it stages them. With 16-bit elements this halves the
 //!   space and the accesses. Sixteen lanes (or eight) then store a row.
 //!
@@ -18,7 +18,7 @@
 //!   reading          8 lanes, four words each: eight chunks of a row
 //! ```
 //!
-//! A C with misaligned rows takes another way: [`misaligned_store`](super::misaligned_store).
+//! For a C with misaligned rows: [`misaligned_store`](super::misaligned_store).
 
 use super::{
     accumulators::ROWS,

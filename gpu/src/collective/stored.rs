@@ -7,8 +7,8 @@
 //!   Bf16, F16  f32            through registers, which widens it      rounded to the nearest, 8-byte accesses if aligned
 //! ```
 //!
-//! An asynchronous copy moves at least four bytes and cannot convert. Elements of two bytes might
-//! start between its addresses.
+//! An asynchronous copy moves at least four bytes, from a multiple of four, and cannot convert. An
+//! element of two bytes may start between two multiples of four.
 
 use super::{device::*, real::Real, vector::FOUR};
 

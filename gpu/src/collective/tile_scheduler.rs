@@ -1,16 +1,17 @@
-//! The tile scheduler: which tiles of C a persistent CTA computes, and in which order.
+//! The tile scheduler: which tiles of C a persistent CTA computes, and in which order. The families
+//! `wgmma`, `wgmma_tf32` and `emulated` use it. In the others the block index is the tile.
 //!
-//! * **A CTA** computes tile i, then tile i + number of CTAs, and so on. It goes on from one
-//!   product of a batch to the next as from tile to tile. So its pipeline stays full, and a batch
-//!   of small products fills the GPU.
-//! * **A grid** has one CTA an SM, or fewer if that changes nothing: 4096 x 4096 is four waves of
-//!   128.
+//! * **A CTA** computes tile i, then tile i + number of CTAs, and so on. The tiles of a batch are
+//!   numbered from product to product. So the CTA's pipeline stays full, and a batch of small
+//!   products fills the GPU.
+//! * **A grid** has one CTA an SM, or fewer CTAs if they need no more waves: 4096 x 4096 has four
+//!   waves of 128 tiles.
 //! * **A cluster** whose CTAs share a tile counts as one CTA. Its CTAs have tiles one below the
 //!   other. (In tf32 kernels, whose tiles are side by side, the caller adds the column.)
 //!
-//! At any time the CTAs compute neighbouring tiles. These should share their operands in L2. So
-//! tiles are numbered in *raster groups* of about 2048 rows of C: down a column of the group, then
-//! down the next column. The tiles of 132 CTAs are then close to a square.
+//! Tiles that are computed at the same time should share operands in L2. So tiles are numbered in
+//! *raster groups* of about 2048 rows of C: down a column of the group, then down the next column.
+//! The tiles of 132 CTAs are then close to a square.
 //!
 //! ```text
 //!   group 0   0  4  8 12 ..      (here a group is four tiles high)
@@ -50,9 +51,9 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> TileScheduler<RO
         TileScheduler { next, rank, down, across, tiles: down * across * problem.products }
     }
 
-    /// Goes on to the tail: the next `columns` columns. The CTA has computed all its tiles before,
-    /// of one product, whose columns were whole tiles. Numbers continue, so CTAs stay evenly
-    /// loaded. Returns the first column of the tail.
+    /// Advances to the tail: the next `columns` columns. The CTA has computed all its tiles of the
+    /// columns before. There is one product, and the columns before are whole tiles. Numbers
+    /// continue, so CTAs stay evenly loaded. Returns the first column of the tail.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn advance_to_tail(&mut self, columns: u32) -> u32 {
         let first = self.across * COLS as u32;

@@ -25,8 +25,8 @@ use crate::params::GemmParams;
 /// Bytes of a box's row: the widest span of the swizzle.
 pub const SPAN: usize = 128;
 
-/// Bytes of a row of an MN-major box of 16 columns: the narrowest span. In a box of 128 bytes three
-/// quarters would be zeros, which take space in the pipeline.
+/// Bytes of a row of an MN-major box of 16 columns: the narrowest span. With rows of 128 bytes,
+/// three quarters of the box would be zeros, which take space in the pipeline.
 pub const NARROW_SPAN: usize = 32;
 
 /// The span of an MN-major operand of 16-bit elements, of which a tile has `tile` rows (columns of
@@ -56,8 +56,8 @@ pub trait TmaOperand {
     /// matrix.
     const CLASSES: usize = 1;
 
-    /// The shift of a class: k-steps that its copies start before the first one. All rows of a
-    /// class have the same.
+    /// The shift of a class: its copies start this many k-steps before the first. All rows of a
+    /// class have the same shift.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(_: &GemmParams, _class: u32) -> u32 {
         0
@@ -83,8 +83,8 @@ pub trait TmaOperand {
     /// Prefetches the tensor map, so that the first copy does not wait for it.
     fn prefetch(&self);
 
-    /// Issues the copies of a stage to element `at` and those after it, for each of the `BLOCKS`
-    /// CTAs of the cluster. `outer` is the first row of A (column of B) of its class, `p` the first
+    /// Issues the copies of a stage to each of the `BLOCKS` CTAs of the cluster, to the elements
+    /// from `at` on. `outer` is the first row of A (column of B) of its class, `p` the first
     /// k-step.
     fn load<const BLOCKS: usize>(
         &self,
@@ -139,9 +139,9 @@ pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, co
 /// [`Tma`] of 16-bit elements.
 pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
-/// [`WholeBoxes`], with half boxes: half the k-steps if MN-major, else half the rows (columns of
-/// B). So tiles of several widths have the same tensor map, and each of two CTAs can copy one and a
-/// half boxes.
+/// Like [`WholeBoxes`], but with half boxes: half the k-steps of an MN-major operand, half the rows
+/// (columns of B) of a K-major operand. So tiles of several widths have the same tensor map, and
+/// each of two CTAs can copy one and a half boxes.
 pub struct HalfBoxes<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
 
 impl<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize>

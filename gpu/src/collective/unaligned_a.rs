@@ -1,9 +1,9 @@
 //! A K-major A of unaligned rows, by TMA. TMA takes 16-byte aligned rows only.
 //!
-//! With 16-bit elements, the rows r, r + 8, r + 16, ... have the same misalignment: 0 to 7 elements
-//! after a multiple of sixteen bytes. They form an *alignment class*. Its tensor map starts at the
-//! multiple before, and has one row for every eighth row of A. The misalignment is the *shift* of
-//! the class:
+//! With 16-bit elements, the rows r, r + 8, r + 16, ... have the same misalignment: they start 0 to
+//! 7 elements after a multiple of sixteen bytes. They form an *alignment class*. Its tensor map
+//! starts at that multiple, and has one row for every eighth row of A. The misalignment is the
+//! *shift* of the class:
 //!
 //! ```text
 //!   class 0   rows 0, 8, 16, ...   k:           0  1  2  3  4  5  6  7 | ...      shift 0
@@ -11,17 +11,17 @@
 //!   class 2   rows 2, 10, ...      k:     *  *  0  1  2  3  4  5 | 6  7 ...       shift 2
 //! ```
 //!
-//! All rows of a tile are of one class. Its stages start `shift` k-steps early. So do those of
-//! B, where TMA fills in zeros before step 0. `*` is the end of the row before. It may be infinite,
-//! so B's zeros do not suffice: the first stage of a tile is cleared in shared memory.
+//! All rows of a tile are of one class. The stages of A and of B start `shift` k-steps early. In B,
+//! TMA fills in zeros before step 0. In A, `*` is the end of the row before. It may be infinite, and
+//! infinity times B's zero is NaN. So `*` is cleared in shared memory, in the first stage of a tile.
 //!
 //! TMA is faster with 32-byte aligned rows, which are whole sectors: with tf32, 4096 x 4096 x 4100
 //! takes a third longer than with k = 4104. Eight classes of 32-bit elements are 32-byte aligned.
-//! With 16-bit elements that takes sixteen classes; a kernel of sixteen is for matrices with whole
-//! tiles of each.
+//! 16-bit elements need sixteen classes for that. Each class has tiles of its own, and rows of its
+//! last tile may be unused. So sixteen classes are for matrices of many rows.
 //!
 //! The kernels on CUDA cores ([`tma`](super::super::kernels::tma)) use classes too. Their tiles
-//! have rows of all classes, and a thread has rows of one.
+//! have rows of all classes, and all rows of a thread are of one class.
 
 use core::marker::PhantomData;
 
@@ -138,8 +138,8 @@ fn clear_piece<T: Factor + Default, const PIECE: usize>(
 ) {
     // The swizzle permutes a row's pieces by the row's number.
     let place = at + (number ^ (row % 8)) * PIECE;
-    // Compared with numbers that the compiler knows. Otherwise it keeps those of all elements in
-    // registers.
+    // Each `i` is a constant of the unrolled loop. If the k-steps `number * PIECE + i` were compared
+    // with `shift`, the compiler would keep all of them in registers.
     let before = shift.saturating_sub((number * PIECE) as u32);
     let mut piece: [T; PIECE] = tiles.load128(place);
     for i in 0..PIECE {

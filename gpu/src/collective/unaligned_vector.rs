@@ -1,13 +1,13 @@
 //! Sixteen unaligned bytes from two aligned pieces.
 //!
-//! An access has at most sixteen bytes, at a multiple of sixteen: a *piece*. In unaligned rows, a
-//! copied piece is made of two loaded ones.
+//! An access has at most sixteen bytes, at a multiple of sixteen: a *piece*. In unaligned rows, two
+//! loaded pieces make one stored piece.
 
 /// Sixteen bytes.
 pub type Piece = [u32; 4];
 
-/// Sixteen bytes of two consecutive pieces, from byte `bytes` on: a multiple of the element size,
-/// below sixteen.
+/// Sixteen bytes of two consecutive pieces, from byte `bytes` on. `bytes` is a multiple of the
+/// element size, below sixteen.
 ///
 /// Registers cannot be indexed by a computed number. So all words shift by two or not, by one or
 /// not, and by half a word or not.

@@ -1,4 +1,4 @@
-//! Sizes that follow from the instruction `wgmma` and from the swizzle, for operands of 16 bits.
+//! Sizes that follow from the instruction `wgmma` and from the swizzle, for 16-bit elements.
 
 /// Rows of A of a `wgmma` instruction, and so of a warpgroup.
 pub const WGMMA_M: usize = 64;

@@ -1,19 +1,21 @@
-//! Asynchronous copies: tiles go from global to shared memory by themselves, two phases ahead.
+//! Asynchronous copies from global to shared memory, two phases ahead of their use.
 //!
 //! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, as in
-//!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two on their way.
-//! * **A thread** computes 8 x 16 elements of C. It begins its copies and goes on; no element of A or B passes
-//!   through its registers on the way to shared memory.
+//!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two in flight.
+//! * **A thread** computes 8 x 16 elements of C. It begins its copies and does not wait for them. The elements
+//!   do not pass through its registers on the way to shared memory.
 //!
 //! ```text
-//!   phase         0     1     2     3
-//!   multiply      0     1     2     3       a barrier before each: the tile has come, and nobody reads the
-//!   on their way  1 2   2 3   3 4   4 5     buffer any more that is filled next
+//!   phase        0     1     2     3
+//!   multiply     0     1     2     3       a barrier before each: the phase's tiles are complete, and no thread
+//!   in flight    1 2   2 3   3 4   4 5     reads the buffer that is filled next
 //! ```
 //!
-//! Copies of sixteen bytes bring B's tile, where n is a multiple of four, and of four bytes A's, whose elements go
-//! to different columns of the tile, and both at the edges. So any size is one kernel. The ratio is 42.7 FLOP a
-//! byte, as before.
+//! * **B's tile**: 16-byte copies if B and its rows are 16-byte aligned, otherwise 4-byte copies.
+//! * **A's tile**: 4-byte copies, because its elements go to different columns.
+//! * **Elements outside A and B** become zeros. So one kernel takes every size.
+//!
+//! The ratio is 42.7 FLOP a byte, as before.
 
 use super::{
     device::*,
@@ -24,23 +26,30 @@ use super::{
 /// Buffers.
 const STAGES: usize = 3;
 
-/// What a thread copies in every phase: elements of a column of A's tile, and of rows of B's.
+/// The elements that a thread copies in a phase: `ROWS * DEPTH / THREADS` elements of a column of A's tile, and two
+/// groups of four elements, in rows of B's tile.
 struct Copies {
-    /// Its first element of A in this phase, and how far apart they are.
+    /// The index of this phase's first element of A.
     from_a: usize,
+    /// From one element of A to the next.
     step_a: usize,
-    /// Their places in a tile, `ROWS * DEPTH / THREADS` of them, 32 words apart; whether A has these rows.
+    /// The place of the first element in A's tile. The next elements are 32 words apart.
     to_a: usize,
+    /// Whether A has the row of each element.
     rows_inside: [bool; ROWS * DEPTH / THREADS],
-    /// The k-step that they belong to.
+    /// The k-step of the elements of A.
     p_a: u32,
-    /// The same for its two groups of four elements of B, which are four rows apart.
+    /// The index of this phase's first element of B.
     from_b: usize,
+    /// From one group of B to the next, four rows further down.
     step_b: usize,
+    /// The place of the first group in B's tile.
     to_b: usize,
+    /// Whether B has the column of each element of a group.
     cols_inside: [bool; 4],
+    /// The k-step of the first group of B.
     p_b: u32,
-    /// Are four elements of B one copy?
+    /// Whether a group of B is one 16-byte copy.
     wide: bool,
 }
 
@@ -52,7 +61,7 @@ impl Copies {
         (first_row, first_col): (usize, usize),
     ) -> Self {
         let t = thread::thread_idx_x() as usize;
-        // Eight neighbouring threads copy a row of A's tile, each to another column.
+        // Eight neighbouring threads copy a row of A's tile. Each stores to another column.
         let (p_a, row) = (t % DEPTH, t / DEPTH);
         let (p_b, col) = (t / 64, t % 64 * 4);
         Copies {
@@ -70,7 +79,8 @@ impl Copies {
         }
     }
 
-    /// Begins the copies of a phase to a buffer, and goes on to the next phase. Zeros fill what lies outside.
+    /// Begins the copies of a phase to a buffer, and advances to the next phase. Elements outside A and B become
+    /// zeros.
     #[inline(always)]
     #[track_caller]
     fn begin(
@@ -130,14 +140,14 @@ pub fn async_copy(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let (mut buffer, mut free) = (0, STAGES - 1);
     let phases = k.div_ceil(DEPTH as u32);
     for phase in 0..phases {
-        // Of this thread's copies the next phase's may be on their way, and all of this one's have come; after
-        // the barrier, everybody's have, and the buffer of the phase before has been read.
+        // This thread's copies for this phase are done; those for the next may be in flight. After the barrier
+        // all threads' copies are done, and the buffer of the previous phase is free.
         copies::wait_group::<{ STAGES as u32 - 2 }>();
         thread::sync_threads();
         if phases - phase > STAGES as u32 - 1 {
             copies_ahead.begin(k, (&a, &b), &mut tiles_a, &mut tiles_b, free);
         } else {
-            // Nothing is left to copy, and an empty group keeps the count.
+            // Nothing is left to copy. An empty group keeps the number of groups in flight right.
             copies::commit_group();
         }
         for p in 0..DEPTH {

@@ -4,8 +4,8 @@
 //! * **A thread** computes one element: row `row` of A times column `col` of B.
 //!
 //! Each multiply-add (2 FLOP) reads two floats (8 bytes) from global memory: 1/4 FLOP a byte. Every row
-//! of A is read n times and every column of B m times; the next lesson, [`tiled`](super::tiled), reads
-//! them into shared memory instead.
+//! of A is read n times, and every column of B m times. [`tiled`](super::tiled) reads them into shared
+//! memory first.
 
 use super::device::*;
 
@@ -17,7 +17,7 @@ pub const BLOCK: usize = 16;
 pub fn basic(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);
 
-    // Neighbouring threads of a warp differ in x. They take neighbouring columns, so that a warp reads
+    // Neighbouring threads of a warp differ in x. They take neighbouring columns. So a warp reads
     // neighbouring elements of B and writes neighbouring elements of C.
     let row = (thread::block_idx_y() * thread::block_dim_y() + thread::thread_idx_y()) as usize;
     let col = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;

@@ -1,29 +1,29 @@
 //! Image blur: every pixel becomes the mean of the (2 radius + 1) x (2 radius + 1) box around it.
 //!
-//! An image is a row-major matrix of bytes: a row is `width` pixels of `channels` bytes each, one after
-//! another. Channels do not mix, so the byte to the left of a byte, in this sense, stands `channels` bytes before
-//! it, and one kernel serves gray, gray with alpha, RGB and RGBA.
+//! An image is a row-major matrix of bytes. A row has `width` pixels of `channels` bytes each. Channels do not
+//! mix, so the left neighbour of a byte is `channels` bytes before it. One kernel serves gray, gray with alpha,
+//! RGB and RGBA.
 //!
 //! * **A block** computes 32 rows of 32 bytes.
-//! * **A thread** computes one byte. Neighbouring lanes of a warp take neighbouring bytes, so their loads
-//!   are neighbours too, whatever the number of channels.
+//! * **A thread** computes one byte. Neighbouring lanes of a warp take neighbouring bytes. So they load
+//!   neighbouring bytes, whatever the number of channels.
 //!
 //! # The edge
-//! The box sticks out over the edge of the image there. The mean is that of the pixels that exist: the sum is
-//! divided by their number. It is rounded to the nearest whole number, half up, in integers, so that every
-//! device and the reference give the same bytes.
+//! At the edge of the image a part of the box is outside. The mean is that of the pixels inside: their sum over
+//! their number. It is computed in integers and rounded to the nearest whole number, half up. So every device
+//! and the reference give the same bytes.
 //!
 //! # Shared memory
-//! Every byte is read by the (2 radius + 1)² threads whose boxes it lies in. [`blur`] has them all go to global
-//! memory. In [`blur_shared`] a block first copies what its boxes cover to shared memory: its tile, and around
-//! it a *halo* of `radius` rows and `radius` pixels.
+//! Every byte is in the boxes of (2 radius + 1)² threads. In [`blur`] each of these threads reads it from global
+//! memory. In [`blur_shared`] a block first copies all bytes of its boxes to shared memory: its tile, and a
+//! *halo* of `radius` rows and `radius` pixels around the tile.
 
 use super::device::*;
 
 /// Rows and columns of bytes that a block computes.
 pub const TILE: u32 = 32;
 
-/// The largest radius of [`blur`]: a sum of (2 radius + 1)² bytes, and half their number for rounding, fits
+/// The largest radius of [`blur`]. The sum of (2 radius + 1)² bytes, plus half their number for rounding, fits
 /// in 32 bits.
 pub const MAX_RADIUS: u32 = 2047;
 
@@ -32,8 +32,8 @@ const _: () = {
     assert!(count * 255 + count / 2 <= u32::MAX as u64, "a box of white pixels overflows its sum");
 };
 
-/// The largest radius of [`blur_shared`]: a tile with the halo of four channels takes 27 KiB, so that an
-/// SM is limited by its threads and not by its shared memory.
+/// The largest radius of [`blur_shared`]. A tile with the halo of four channels takes 27 KiB. So an SM's threads
+/// limit its number of blocks, and its shared memory does not.
 pub const MAX_RADIUS_SHARED: u32 = 32;
 
 /// The most bytes that a row has: indices up to a tile and a halo beyond it stay below 2^32.
@@ -54,16 +54,17 @@ fn mean(sum: u32, count: u32) -> u8 {
     ((sum + count / 2) / count) as u8
 }
 
-/// The indices within `radius` steps of `step` around `index`, from 0 to below `end`: the first, and how many.
+/// The indices within `radius` steps of `step` around `index`, at least 0 and below `end`: the first index, and
+/// their number.
 #[inline(always)]
 fn around(index: u32, radius: u32, step: u32, end: u32) -> (u32, u32) {
-    // As many steps down and up as there are.
+    // The steps down and up that stay in range.
     let below = radius.min(index / step);
     let above = radius.min((end - 1 - index) / step);
     (index - below * step, below + 1 + above)
 }
 
-/// Where a byte of the image lies: in 64 bits, since an image may have more than 2^32.
+/// The index of a byte of the image. It has 64 bits, since an image may have more than 2^32 bytes.
 #[inline(always)]
 fn at(row: u32, col: u32, cols: u32) -> usize {
     row as usize * cols as usize + col as usize
@@ -122,19 +123,19 @@ pub fn blur_shared(
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
     let (tile_row, tile_col) = (thread::block_idx_y() * TILE, thread::block_idx_x() * TILE);
 
-    // What the boxes of the tile's bytes cover, as far as it lies inside the image.
+    // The bytes of the boxes of the tile that are inside the image.
     let halo = radius * channels;
     let (first_row, first_col) = (tile_row.saturating_sub(radius), tile_col.saturating_sub(halo));
     let (end_row, end_col) = (rows.min(tile_row + TILE + radius), cols.min(tile_col + TILE + halo));
 
-    // That is more than a block has threads: each copies every TILE-th byte of every TILE-th row.
+    // They are more than a block's threads: each thread copies every TILE-th byte of every TILE-th row.
     for row in (first_row + ty..end_row).step_by(TILE as usize) {
         for col in (first_col + tx..end_col).step_by(TILE as usize) {
             let place = ((row - first_row) as usize, (col - first_col) as usize);
             tile[place] = input[at(row, col, cols)];
         }
     }
-    // All of it is there before anyone reads it.
+    // No thread reads the copy before it is complete.
     thread::sync_threads();
 
     let (row, col) = (tile_row + ty, tile_col + tx);

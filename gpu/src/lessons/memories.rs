@@ -1,4 +1,4 @@
-//! The memories of a GPU, a kernel for each: who sees a variable, and how long it lives.
+//! The memories of a GPU, with a kernel for each: the scope and the lifetime of a variable.
 //!
 //! | variable | memory | scope | lifetime | kernel |
 //! |---|---|---|---|---|
@@ -8,7 +8,7 @@
 //! | `global_pointer! { .. }` | global | grid | program | [`pointed_negation`] |
 //! | `constant! { .. }` | constant | grid, which only reads it | program | [`constant_polynomial`] |
 //!
-//! The counters count the same thing, a step of every thread, and end at different numbers.
+//! Each counter counts steps of threads. They end at different numbers.
 
 use super::device::*;
 
@@ -28,7 +28,7 @@ global_pointer! {
 }
 
 constant! {
-    /// Those of the polynomial, the constant term first.
+    /// The polynomial's coefficients, the constant term first.
     pub static COEFFICIENTS: [f32; COEFFICIENTS_LEN];
 }
 
@@ -39,8 +39,8 @@ fn number() -> usize {
         + thread::thread_idx_x() as usize
 }
 
-/// A variable in a register: every thread has its own, which begins with the thread. All count to `steps`, however
-/// many threads there are.
+/// A variable in a register: every thread has its own, which lives as long as the thread. Each counts to `steps`,
+/// whatever the number of threads.
 #[kernel(block = (BLOCK), shared = 0, len(counts = n))]
 pub fn register_counter(n: u32, steps: u32, mut counts: Out<u32>) {
     let mut count = 0;
@@ -52,8 +52,8 @@ pub fn register_counter(n: u32, steps: u32, mut counts: Out<u32>) {
     }
 }
 
-/// A variable in shared memory: a block's threads count together, and every block counts from zero. Before it is
-/// written it holds what an earlier block left there, or anything.
+/// A variable in shared memory: a block's threads count together, and every block counts from zero. Before the
+/// first write the variable may hold anything, for example a value of an earlier block.
 #[kernel(block = (BLOCK), shared = size_of::<u32>(), barriers = 2, len(counts = blocks))]
 pub fn shared_counter(blocks: u32, mut counts: Out<u32>) {
     let mut count = shared![u32; 1];
@@ -69,8 +69,8 @@ pub fn shared_counter(blocks: u32, mut counts: Out<u32>) {
     }
 }
 
-/// A variable in global memory: all threads of all blocks count together, and the next launch goes on where this
-/// one ends. Of `numbers`, what the count was before each thread, no two are the same.
+/// A variable in global memory: all threads of all blocks count together, and the next launch continues the count.
+/// A thread stores the count before its own step to `numbers`. So no two of `numbers` are equal.
 #[kernel(block = (BLOCK), shared = 0, len(numbers = n))]
 pub fn global_counter(n: u32, mut numbers: Out<u32>) {
     if number() < n as usize {
@@ -78,7 +78,7 @@ pub fn global_counter(n: u32, mut numbers: Out<u32>) {
     }
 }
 
-/// A pointer in global memory: the buffer is no parameter, and is found all the same.
+/// A pointer in global memory: the kernel finds the buffer without a parameter.
 #[kernel(block = (BLOCK), shared = 0)]
 pub fn pointed_negation(n: u32) {
     if number() < n as usize {
@@ -88,8 +88,8 @@ pub fn pointed_negation(n: u32) {
     }
 }
 
-/// Variables in constant memory: every thread reads the same coefficients, in the same order, which is what this
-/// memory is fast at. `y = c0 + c1 x + c2 x^2 ...`, by Horner's rule.
+/// Variables in constant memory, which is fast if all threads of a warp read the same address. Here every thread
+/// reads the same coefficients in the same order. `y = c0 + c1 x + c2 x^2 ...`, by Horner's rule.
 #[kernel(block = (BLOCK), shared = 0, len(x = n, y = n))]
 pub fn constant_polynomial(n: u32, x: In<f32>, mut y: Out<f32>) {
     if number() < n as usize {

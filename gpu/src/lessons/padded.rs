@@ -1,15 +1,15 @@
 //! The tiled kernel without boundary checks: every tile is whole.
 //!
 //! * **A block** computes a 16 x 16 tile of C, in phases, as [`tiled`](super::tiled) does.
-//! * **A thread** computes one element of it, and loads one element of A and one of B a phase.
+//! * **A thread** computes one element of the tile. In each phase it loads one element of A and one element of B.
 //!
-//! m, n and k must be multiples of 16. Matrices of other sizes are padded with zeros, which add nothing to a
-//! sum, before they come here, and C is cut out of its padding afterwards: that takes memory, time to copy, and
-//! work on elements that nobody asked for. The host measures both ways (`host::padding`).
+//! m, n and k must be multiples of 16. The host pads other matrices with zeros, which add nothing to a sum, and
+//! removes the padding of C afterwards. That takes memory, time to copy, and work on elements that nobody asked
+//! for. The host measures both ways (`host::padding`).
 
 use super::device::*;
 
-/// What the sizes must be multiples of.
+/// The sizes must be multiples of this.
 pub const TILE: usize = 16;
 
 /// C (m x n) = A (m x k) B (k x n), all three sizes multiples of 16.
@@ -20,7 +20,7 @@ pub const TILE: usize = 16;
     len(a = m * k, b = k * n, c = m * n),
 )]
 pub fn padded16(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    // The grid has as many rows of threads as C.
+    // The grid has a row of threads for each row of C, and no more.
     let _ = m;
     let (n, k) = (n as usize, k as usize);
     let mut tile_a = shared![f32; TILE, TILE];

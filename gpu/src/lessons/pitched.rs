@@ -1,8 +1,8 @@
-//! Pitched memory: rows that begin `pitch` bytes apart, more than they have, because the device wants each to
-//! begin at an address that it can load quickly.
+//! Pitched memory: rows begin `pitch` bytes apart, which may be more than the bytes of a row. So each row begins
+//! at an address that the device loads quickly.
 //!
-//! The pitch counts bytes, as CUDA's does: element (row, col) stands `row * pitch` bytes and `col` elements
-//! after the first one. The bytes between a row's end and the next row belong to nobody.
+//! The pitch counts bytes, as CUDA's does: element (row, col) is `row * pitch` bytes and `col` elements after the
+//! first element. The bytes between a row's end and the next row are not used.
 
 use super::device::*;
 
@@ -11,10 +11,10 @@ pub const ROWS: usize = 64;
 /// Threads of a block of [`scale_box`], along x and y.
 pub const BOX: [usize; 2] = [32, 4];
 
-/// The sum of each row of a `height x width` array: a thread walks along one row.
+/// The sum of each row of a `height x width` array.
 ///
 /// * **A block** sums up 64 rows.
-/// * **A thread** sums up one, from left to right, so that the sum is the same everywhere.
+/// * **A thread** sums up one row, from left to right. So the sum is the same on every device.
 #[kernel(
     block = (ROWS),
     shared = 0,
@@ -34,7 +34,7 @@ pub fn row_sums(width: u32, height: u32, pitch: u64, data: In<f32>, mut sums: Ou
 
 /// Every element of a `depth x height x width` array times `factor`, in place.
 ///
-/// `slice_pitch` is the bytes from one slice to the next: the pitch times the rows of a slice.
+/// `slice_pitch` is the number of bytes from one slice to the next: the pitch times the rows of a slice.
 ///
 /// * **A block** scales a 32 x 4 patch of one slice. A warp takes neighbours in a row.
 /// * **A thread** scales one element.

@@ -1,13 +1,13 @@
-//! Two buffers: the next tile of A is on its way while this one is used.
+//! Two buffers: the next tile of A is loaded while this phase's tile is used.
 //!
 //! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 k-steps, as in
-//!   [`unrolled`](super::unrolled). It holds two tiles of A, this phase's and the next one's.
-//! * **A thread** computes a column of 16 elements of C. It reads its part of the next tile into registers,
-//!   multiplies, and only then stores what has come in the meantime into the other buffer.
+//!   [`unrolled`](super::unrolled). It holds two tiles of A: this phase's, and the next phase's.
+//! * **A thread** computes a column of 16 elements of C. It begins to read its part of the next tile into
+//!   registers. It multiplies. Then it stores the part into the other buffer.
 //!
-//! The ratio is the same, 6.4 FLOP a byte; what changes is who waits. A read of global memory takes hundreds of
-//! cycles, and now a phase's arithmetic stands between the read and the first use of what it brings. And one
-//! barrier a phase is enough: nobody reads the buffer that is being filled.
+//! The ratio is the same, 6.4 FLOP a byte, but threads wait less. A read of global memory takes hundreds of
+//! cycles. Now the arithmetic of a phase is between the read and the first use of the elements. And one
+//! barrier a phase is enough: no thread reads the buffer that is being filled.
 
 use super::{
     device::*,
@@ -46,7 +46,7 @@ pub fn prefetched(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let mut buffer = 0;
     for phase in 0..k.div_ceil(DEPTH) {
         for i in 0..LOADS {
-            // Past the last tile there is nothing to read, and zeros come.
+            // Past the last tile, elements are zeros.
             let (row, p) = place(i);
             let next_p = (phase + 1) * DEPTH + p;
             next[i] = element_or_zero(&a, (m, k), (first_row + row, next_p));
@@ -62,7 +62,7 @@ pub fn prefetched(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
             let (row, p) = place(i);
             tiles_a[(buffer * DEPTH + p, row)] = next[i];
         }
-        // The next tile is complete, and this one has been read.
+        // The next tile is complete, and all threads have read this phase's tile.
         thread::sync_threads();
     }
     for i in 0..ROWS {

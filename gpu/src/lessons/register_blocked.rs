@@ -1,10 +1,10 @@
-//! Register blocking: a thread computes 8 x 8 elements of C, so that what it reads from shared memory is used
-//! eight times.
+//! Register blocking: a thread computes 8 x 8 elements of C. So it uses each element that it reads from
+//! shared memory eight times.
 //!
 //! * **A block** of 16 x 16 threads computes a 128 x 128 tile of C, in phases of 8 k-steps. It holds two
-//!   tiles of A (128 x 8) and of B (8 x 128), this phase's and the next one's.
+//!   tiles of A (128 x 8) and two tiles of B (8 x 128): this phase's, and the next phase's.
 //! * **A thread** computes 64 elements of C: every sixteenth row and column, from its own y and x on. For each
-//!   k-step it reads 8 elements of A's tile and 8 of B's, and makes 64 multiply-adds of them.
+//!   k-step it reads 8 elements of A's tile and 8 elements of B's tile, and does 64 multiply-adds.
 //!
 //! ```text
 //!            tx   tx+16       tx+112                16 elements read, 64 multiply-adds: a quarter of a read
@@ -24,7 +24,7 @@ use super::{device::*, tile::element_or_zero};
 pub const TILE: usize = 128;
 /// K-steps in a phase.
 pub const DEPTH: usize = 8;
-/// Elements of A's tile, and of B's, that a thread loads in a phase.
+/// Elements of each tile that a thread loads in a phase.
 const LOADS: usize = TILE * DEPTH / (16 * 16);
 /// Words from one column of A's tile to the next: 8 threads store into 8 columns, four banks apart.
 pub const PITCH: usize = TILE + 4;
@@ -37,14 +37,14 @@ pub const PITCH: usize = TILE + 4;
 )]
 pub fn register_blocked(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);
-    // A column of A's tile, a row of B's: for one k-step, elements that lie together.
+    // For one k-step, the column of A's tile and the row of B's tile are each contiguous.
     let mut tiles_a = shared![f32; 2 * DEPTH, PITCH];
     let mut tiles_b = shared![f32; 2 * DEPTH, TILE];
 
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    // Where this thread's i-th elements of the tiles lie: row and k-step, k-step and column.
+    // The place of this thread's i-th element of A's tile: row and k-step. Of B's tile: k-step and column.
     let t = ty * 16 + tx;
     let place_a = |i: usize| (t / DEPTH + i * 32, t % DEPTH);
     let place_b = |i: usize| (t / TILE + i * 2, t % TILE);

@@ -4,13 +4,12 @@
 //! and the kernel runs on the GPU and on the CPU. A test also compiles the file, unchanged, against
 //! Rust-CUDA's own `cuda_std` 0.2.2.
 //!
-//! An access through a raw pointer is not bounds-checked on the CPU; [`tiled`](super::tiled) is the same
-//! kernel written so that it is.
+//! The CPU device does not check the bounds of accesses through raw pointers. [`tiled`](super::tiled) is the
+//! same kernel with bounds checks.
 
 use cuda_std::{kernel, shared_array, thread};
 
-/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles in shared memory; to be launched with 16 x 16
-/// threads a block.
+/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles in shared memory. A block has 16 x 16 threads.
 ///
 /// # Safety
 /// 1. `a`, `b` and `c` point to `m * k`, `k * n` and `m * n` elements.

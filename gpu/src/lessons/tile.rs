@@ -1,8 +1,9 @@
-//! What the rungs of the ladder share: elements of matrices that end within a tile.
+//! Shared by the rungs of the ladder: access to elements of matrices that end within a tile.
 
 use super::device::*;
 
-/// Element (row, col) of a row-major `rows x cols` matrix, and zero outside: zeros add nothing to a sum.
+/// Element (row, col) of a row-major `rows x cols` matrix. Outside the matrix it is zero, which adds nothing
+/// to a sum.
 #[inline(always)]
 #[track_caller]
 pub fn element_or_zero(
@@ -13,8 +14,8 @@ pub fn element_or_zero(
     if row < rows && col < cols { matrix[row * cols + col] } else { 0.0 }
 }
 
-/// The elements (row, col) to (row, col + 3), and zero outside. `wide` promises that every row begins at a
-/// multiple of sixteen bytes; then they are one access, where `col` is a multiple of four.
+/// The elements (row, col) to (row, col + 3). Outside the matrix they are zero. `col` is a multiple of four.
+/// `wide` promises that every row begins at a multiple of sixteen bytes. Then the four are one access.
 #[inline(always)]
 #[track_caller]
 pub fn four_or_zero(
@@ -24,14 +25,14 @@ pub fn four_or_zero(
     wide: bool,
 ) -> [f32; 4] {
     if wide {
-        // A row of a multiple of four elements holds all four of them or none.
+        // The length of a row is a multiple of four, so either all four elements are inside or none.
         if row < rows && col < cols { matrix.load128(row * cols + col) } else { [0.0; 4] }
     } else {
         [0, 1, 2, 3].map(|i| element_or_zero(matrix, (rows, cols), (row, col + i)))
     }
 }
 
-/// Writes the elements (row, col) to (row, col + 3), as far as they are inside.
+/// Writes those of the elements (row, col) to (row, col + 3) that are inside the matrix.
 #[inline(always)]
 #[track_caller]
 pub fn store_four(

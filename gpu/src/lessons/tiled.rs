@@ -1,4 +1,5 @@
-//! `C = A B` with tiles in shared memory: what a block reads from global memory, all its threads use.
+//! `C = A B` with tiles in shared memory. All threads of a block use what the block reads from global
+//! memory.
 //!
 //! * **A block** computes a TILE x TILE tile of C, in phases. In each phase it loads one tile of A and
 //!   one tile of B into shared memory, and multiplies them.
@@ -17,14 +18,13 @@
 //! ```
 //!
 //! # Boundary checks
-//! m, n and k need not be multiples of TILE. A tile that sticks out over the edge of its matrix is filled
-//! with zeros there, which add nothing to a sum. A thread whose element of C lies outside still loads,
-//! and still reaches both barriers: the others of its block need what it loads, and a barrier waits for
-//! all of them.
+//! m, n and k need not be multiples of TILE. Elements of a tile outside the matrix are zeros, which add
+//! nothing to a sum. A thread whose element is outside C still loads, and still reaches both barriers:
+//! the other threads of its block need the elements that it loads, and a barrier waits for all threads.
 
 use super::device::*;
 
-/// What one thread of [`tiled16`] and [`tiled32`] does.
+/// The work of one thread of [`tiled16`] and [`tiled32`].
 #[inline(always)]
 fn tiled<const TILE: usize>(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);
@@ -37,17 +37,17 @@ fn tiled<const TILE: usize>(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut 
 
     let mut sum = 0.0;
     for phase in 0..k.div_ceil(TILE) {
-        // This thread's element of A's tile is in its own row, of B's tile in its own column.
+        // This thread loads an element of its own row of A, and an element of its own column of B.
         let (a_col, b_row) = (phase * TILE + tx, phase * TILE + ty);
         tile_a[(ty, tx)] = if row < m && a_col < k { a[row * k + a_col] } else { 0.0 };
         tile_b[(ty, tx)] = if b_row < k && col < n { b[b_row * n + col] } else { 0.0 };
 
-        // Both tiles are complete before anyone reads them,
+        // No thread reads the tiles before both are complete.
         thread::sync_threads();
         for i in 0..TILE {
             sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
         }
-        // and everyone has read them before the next phase overwrites them.
+        // The next phase overwrites no tile before all threads have read it.
         thread::sync_threads();
     }
     if row < m && col < n {

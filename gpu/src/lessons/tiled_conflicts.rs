@@ -1,14 +1,15 @@
-//! Coalesced reads of B, and a tile of B that lies transposed in shared memory: what bank conflicts cost.
+//! Coalesced reads of B, and a transposed tile of B in shared memory. This shows what bank conflicts cost.
 //!
-//! * **A block** computes a 16 x 16 tile of C, in phases; in each it loads one tile of A and one of B.
+//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and one
+//!   tile of B.
 //! * **A thread** computes one element of C. In each phase it loads one element of each tile.
 //!
-//! Neighbouring threads now read neighbouring elements of B, as in [`tiled`](super::tiled), and the ratio is
-//! that of every 16 x 16 tile: 4 FLOP a byte.
+//! Neighbouring threads now read neighbouring elements of B, as in [`tiled`](super::tiled). The ratio is that
+//! of every 16 x 16 tile: 4 FLOP a byte.
 //!
-//! But B's tile is stored column by column. Shared memory has 32 banks of one word, word i in bank i modulo
-//! 32, and gives each bank's words one after another. Neighbouring threads are here 16 words apart, so that
-//! the 16 columns that a warp reads lie in two banks alone, eight to a bank.
+//! But B's tile is stored column by column. Shared memory has 32 banks of one word: word i is in bank i
+//! modulo 32. A bank serves one word at a time. Neighbouring threads access words that are 16 apart. So the
+//! 16 columns that a warp accesses are in two banks, eight columns in each.
 
 use super::{device::*, tile::element_or_zero};
 
@@ -30,7 +31,7 @@ pub fn tiled_conflicts(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Ou
     let mut sum = 0.0;
     for phase in 0..k.div_ceil(16) {
         tile_a[(ty, tx)] = element_or_zero(&a, (m, k), (row, phase * 16 + tx));
-        // A row of the tile is a column of B: x, which differs within a warp, strides over 16 words.
+        // A row of the tile is a column of B. Threads with neighbouring x are 16 words apart.
         tile_b[(tx, ty)] = element_or_zero(&b, (k, n), (phase * 16 + ty, col));
 
         thread::sync_threads();

@@ -1,14 +1,14 @@
-//! The tiled kernel in terms of matrices: `width`, `height`, `stride` and `elements`, and a sub-matrix of a
-//! matrix is a matrix.
+//! The tiled kernel in terms of matrices. A matrix has `width`, `height`, `stride` and `elements`. A
+//! sub-matrix is a matrix too.
 //!
-//! * **A block** computes one TILE x TILE sub-matrix of C: the sum of products of a sub-matrix of A, from the
-//!   same rows, and one of B, from the same columns.
+//! * **A block** computes one TILE x TILE sub-matrix of C: a sum of products. Each product multiplies a
+//!   sub-matrix of A, from the same rows, by a sub-matrix of B, from the same columns.
 //! * **A thread** computes one element of that sub-matrix, and copies one element of each sub-matrix of A and B
 //!   to shared memory.
 //!
-//! A sub-matrix shares its parent's elements. Its rows lie as far apart as the parent's do, whatever its own
-//! width: that distance is the stride. What is computed, and from where it is loaded, is as in
-//! [`tiled`](super::tiled); the boundary checks have moved into `Matrix::get` and `Matrix::set`.
+//! A sub-matrix shares its parent's elements, and has its parent's stride: the distance from one row to the
+//! next, whatever the sub-matrix's width. The arithmetic and the loads are those of [`tiled`](super::tiled).
+//! The boundary checks are in `Matrix::get` and `Matrix::set`.
 
 use core::ops::{Index, IndexMut};
 
@@ -16,9 +16,9 @@ use super::device::*;
 
 const TILE: usize = 16;
 
-/// A row-major matrix in global memory: element (row, col) stands `row * stride + col` elements after the
-/// first, which is `elements[start]`. (A view has its buffer's own first element, so a sub-matrix has to say
-/// where it begins.)
+/// A row-major matrix in global memory. Its first element is `elements[start]`, and element (row, col) is
+/// `row * stride + col` elements after the first. (A view starts at its buffer's first element, so a
+/// sub-matrix needs `start`.)
 #[derive(Clone, Copy)]
 struct Matrix<View> {
     width: usize,
@@ -36,8 +36,8 @@ impl<View: Copy> Matrix<View> {
         Matrix { width, height, stride: width, start: 0, elements }
     }
 
-    /// The sub-matrix that lies `row` tiles down and `col` tiles to the right. Where the matrix ends within the
-    /// tile, it is so much smaller.
+    /// The sub-matrix `row` tiles down and `col` tiles to the right. It ends where the matrix ends, so it may
+    /// be smaller than a tile.
     #[inline(always)]
     fn sub_matrix(&self, row: usize, col: usize) -> Self {
         let (first_row, first_col) = (row * TILE, col * TILE);
@@ -55,9 +55,9 @@ impl<View: Copy> Matrix<View> {
     }
 }
 
-// `track_caller`: a profile or a finding then points to the line that gets or sets, not to these.
+// `track_caller`: a profile or a finding then names the line that calls `get` or `set`.
 impl<View: Copy + Index<usize, Output = f32>> Matrix<View> {
-    /// Element (row, col); 0 outside of the matrix, which adds nothing to a sum.
+    /// Element (row, col). Outside the matrix it is 0, which adds nothing to a sum.
     #[inline(always)]
     #[track_caller]
     fn get(&self, row: usize, col: usize) -> f32 {
@@ -98,12 +98,12 @@ pub fn tiled_submatrix(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, c: Out<f3
     for phase in 0..a.width.div_ceil(TILE) {
         tile_a[(row, col)] = a.sub_matrix(block_row, phase).get(row, col);
         tile_b[(row, col)] = b.sub_matrix(phase, block_col).get(row, col);
-        // Both sub-matrices are complete before anyone reads them,
+        // No thread reads the sub-matrices before both are complete.
         thread::sync_threads();
         for i in 0..TILE {
             sum = fma(tile_a[(row, i)], tile_b[(i, col)], sum);
         }
-        // and everyone has read them before the next phase overwrites them.
+        // The next phase overwrites no sub-matrix before all threads have read it.
         thread::sync_threads();
     }
     c.sub_matrix(block_row, block_col).set(row, col, sum);

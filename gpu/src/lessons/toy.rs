@@ -1,10 +1,10 @@
-//! The tiled kernel with tiles of 2 x 2: small enough to follow every thread through every phase.
+//! The tiled kernel with tiles of 2 x 2. It is small enough to follow every thread through every phase.
 //!
 //! * **A block** computes a 2 x 2 tile of C with four threads.
-//! * **A thread** computes one element of it, as in [`tiled`](super::tiled), whose code it is.
+//! * **A thread** computes one element of the tile, by the code of [`tiled`](super::tiled).
 //!
-//! No GPU runs it: four threads would leave seven eighths of a warp idle. It is there to be looked at,
-//! on the CPU, where its ratio is 1/2 FLOP a byte: each element loaded is used twice.
+//! Only the CPU device runs it: on a GPU four threads would leave seven eighths of a warp idle. Each loaded
+//! element is used twice, so the ratio is 1/2 FLOP a byte.
 
 use super::{device::*, tiled::tiled_2x2};
 

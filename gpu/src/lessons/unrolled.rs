@@ -4,9 +4,9 @@
 //!   [`outer_product`](super::outer_product).
 //! * **A thread** computes a column of 16 elements of it.
 //!
-//! The ratio is the same, 6.4 FLOP a byte. What goes away is the loop's own arithmetic, a comparison, an
-//! addition and a branch for every 16 multiply-adds; every address within the tile becomes a constant in its
-//! instruction. And the sixteen reads of B no longer wait for each other.
+//! The ratio is the same, 6.4 FLOP a byte. The loop's own arithmetic is gone: a comparison, an addition and a
+//! branch for every 16 multiply-adds. Every address within the tile becomes a constant in its instruction.
+//! And the sixteen reads of B no longer wait for each other.
 
 use super::{
     device::*,
@@ -35,7 +35,7 @@ pub fn unrolled(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>)
             tile_a[(p, row)] = element_or_zero(&a, (m, k), (first_row + row, phase * DEPTH + p));
         }
         thread::sync_threads();
-        // Sixteen times, which the compiler knows, and so it writes the body sixteen times.
+        // The compiler knows the number, 16, and writes the body sixteen times.
         for p in 0..DEPTH {
             let b = element_or_zero(&b, (k, n), (phase * DEPTH + p, col));
             for i in 0..ROWS {

@@ -1,18 +1,18 @@
-//! 128-bit accesses: four elements an instruction, from global memory and from shared.
+//! 128-bit accesses: four elements an instruction, from global memory and from shared memory.
 //!
 //! * **A block** of 256 threads computes a 128 x 128 tile of C, in phases of 8 k-steps, as in
 //!   [`register_blocked`](super::register_blocked).
-//! * **A thread** computes 8 x 8 elements of C, which now come in four groups of 4 x 4: rows 4 ty and 64 + 4 ty,
-//!   columns 4 tx and 64 + 4 tx. So its 16 elements for a k-step are 4 reads of shared memory, and of a tile
-//!   of A or B in global memory its 4 elements are one.
+//! * **A thread** computes 8 x 8 elements of C, now in four groups of 4 x 4. The groups start at rows 4 ty and
+//!   64 + 4 ty, and at columns 4 tx and 64 + 4 tx. For a k-step the thread reads 16 elements from shared memory
+//!   with 4 accesses. For a phase it reads 4 elements of A, and 4 of B, from global memory with one access each.
 //!
-//! For 64 multiply-adds there are 4 other instructions instead of 16. (The groups, not eight columns in a row:
-//! then the threads of a quarter of a warp, which the memory serves together, would lie 8 words apart and meet
-//! in the same banks.)
+//! For 64 multiply-adds there are 4 reads instead of 16. (Why groups, and not eight columns in a row: shared
+//! memory serves the threads of a quarter of a warp together. With eight columns in a row these threads would
+//! be 8 words apart and would access the same banks.)
 //!
-//! Four elements are one access only where their address is a multiple of sixteen bytes: in every row of A if
-//! k is a multiple of four, in every row of B and C if n is. Otherwise the same elements come one by one. The
-//! ratio is still 128/4 = 32 FLOP a byte.
+//! Four elements are one access only if their address is a multiple of sixteen bytes. In every row of A it is
+//! one if k is a multiple of four; in every row of B and C if n is a multiple of four. Otherwise the elements
+//! are accessed one by one. The ratio is still 128/4 = 32 FLOP a byte.
 
 use super::{
     device::*,
@@ -34,7 +34,7 @@ pub fn vectorised(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    // This thread's four elements of A's tile, in a row of A, and of B's, in a row of B.
+    // This thread loads four elements of a row of A, and four elements of a row of B.
     let t = ty * 16 + tx;
     let (load_row, load_p) = (t / 2, t % 2 * 4);
     let (load_p_b, load_col) = (t / 32, t % 32 * 4);
@@ -67,7 +67,7 @@ pub fn vectorised(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
         }
         let buffer = next % 2 * DEPTH;
         for i in 0..4 {
-            // A's tile lies column by column, so its four elements go to four of them.
+            // A's tile is stored column by column, so the four elements go to four columns.
             tiles_a[(buffer + load_p + i, load_row)] = next_a[i];
         }
         tiles_b.store128((buffer + load_p_b) * TILE + load_col, next_b);

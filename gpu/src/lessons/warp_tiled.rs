@@ -2,17 +2,25 @@
 //!
 //! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, with two buffers as
 //!   before.
-//! * **A warp** computes a 64 x 64 tile of that, 2 x 4 of them in all. Its lanes stand 8 x 4.
-//! * **A thread** computes 8 x 16 elements, in groups of 4 x 4: rows 4 y and 32 + 4 y of its warp's tile, columns
-//!   4 x, 16 + 4 x, 32 + 4 x and 48 + 4 x.
+//! * **A warp** computes a 64 x 64 tile of C. A block has 2 x 4 warp tiles. The lanes of a warp form a grid of
+//!   8 x 4.
+//! * **A thread** computes 8 x 16 elements, in groups of 4 x 4. The lane in row y and column x of that grid has
+//!   the groups at rows 4 y and 32 + 4 y of its warp's tile, and at columns 4 x, 16 + 4 x, 32 + 4 x and 48 + 4 x.
 //!
-//! For a k-step a thread reads 24 elements with 6 instructions and makes 128 multiply-adds of them, where
-//! [`vectorised`](super::vectorised) reads 16 with 4 for 64: the multiply-adds' share of the instructions rises
-//! from 94 to 96 %, and the load unit's work for each falls by a quarter. What a warp reads is close together:
-//! 8 groups of A's tile and 4 of B's, each read once by the memory and handed to all lanes that ask for it.
+//! For a k-step a thread reads elements of both tiles with 128-bit loads, and does a multiply-add (FMA) for each
+//! pair:
 //!
-//! The ratio is 128 x 256 / 2 (128 + 256) = 42.7 FLOP a byte. The price is registers: 128 for C alone, so that
-//! only one block fits on an SM.
+//! ```text
+//!   kernel        elements    loads    FMAs    FMAs of all these instructions    loads for 64 FMAs
+//!   vectorised       16         4       64              94 %                            4
+//!   warp_tiled       24         6      128              96 %                            3
+//! ```
+//!
+//! The lanes of a warp read 8 groups of A's tile and 4 groups of B's tile. Shared memory reads each group once,
+//! and sends it to all lanes that ask for it.
+//!
+//! The ratio is 128 x 256 / 2 (128 + 256) = 42.7 FLOP a byte. The price is registers: the elements of C alone
+//! take 128. So only one block fits on an SM.
 
 use super::{
     device::*,
@@ -38,8 +46,8 @@ pub fn first_element(t: usize) -> (usize, usize) {
     (warp / 4 * WARP + lane / 4 * 4, warp % 4 * WARP + lane % 4 * 4)
 }
 
-/// Adds the products of one k-step to a thread's 8 x 16 elements. `a` and `b` are where its elements of A's
-/// column and of B's row begin.
+/// Adds the products of one k-step to a thread's 8 x 16 elements. The thread's first element of A's tile has
+/// index `a`, its first element of B's tile has index `b`.
 #[inline(always)]
 #[track_caller]
 pub fn multiply_add<const A: usize, const B: usize>(
@@ -63,7 +71,7 @@ pub fn multiply_add<const A: usize, const B: usize>(
     }
 }
 
-/// Writes a thread's 8 x 16 elements, the first of which is element `first` of C.
+/// Writes a thread's 8 x 16 elements. The first of them is element (`first_row`, `first_col`) of C.
 #[inline(always)]
 #[track_caller]
 pub fn store(
@@ -98,7 +106,7 @@ pub fn warp_tiled(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let first_row = thread::block_idx_y() as usize * ROWS;
     let first_col = thread::block_idx_x() as usize * COLS;
     let (row, col) = first_element(t);
-    // This thread's four elements of A's tile, in a row of A, and its two times four of B's, in rows of B.
+    // This thread loads four elements of a row of A, and its two groups of four elements of B.
     let (load_row, load_p) = (t / 2, t % 2 * 4);
     let (load_p_b, load_col) = (t / 64, t % 64 * 4);
     let wide_a = k % 4 == 0 && a.is_aligned128();

@@ -1,7 +1,7 @@
 //! How fast kernels are, and which products that holds for.
 
-/// How fast a kernel is, and how much work it needs for that (docs/log/selection.md, "The choice of
-/// a kernel").
+/// How fast a kernel is, and how much work it needs for that (docs/log/selection.md, "The model's
+/// numbers").
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     /// GFLOP/s of one SM of an H200, or of one CPU core.

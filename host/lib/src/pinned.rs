@@ -160,7 +160,7 @@ impl<T> Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // A copy that may still run must not write memory that is somebody else's by now. So the memory is never freed then.
+        // If the wait fails, a copy may still run. Then the memory is leaked: the copy could write to it after it is reused.
         if self.wait().is_ok() {
             // SAFETY: it is not used after this.
             unsafe { ManuallyDrop::drop(&mut self.storage) };
@@ -285,8 +285,8 @@ impl Stream {
             // The event is made before the copy: after that only recording it can fail.
             let event = cuda::Event::new(stream.context())?;
             // SAFETY: the caller's promises. `pinned` is not accessed or freed before the event is reached. The driver frees the buffer's
-            // memory after all work that was queued before. Any bytes are values, so another stream can make the elements wrong, but not
-            // unsound.
+            // memory after all work that was queued before. Every bit pattern is a valid `T`. So a race with another stream on the device
+            // gives wrong values, never invalid ones.
             let queued = unsafe { stream.copy(way, host, device, [bytes, count]) };
             match queued.and_then(|()| event.record(stream)) {
                 Ok(()) => pinned.last = Last::Until(Event::of_cuda(event)),

@@ -52,6 +52,7 @@ mod compute;
 mod counters;
 mod epilogue;
 pub(crate) mod execute;
+mod host_slices;
 mod operands;
 mod plan;
 mod planes;
@@ -60,7 +61,6 @@ mod product;
 mod run;
 mod scalar;
 mod select;
-mod slices;
 mod split;
 mod target;
 

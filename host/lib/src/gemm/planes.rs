@@ -1,4 +1,5 @@
-//! The slices of a matrix in buffers of their own, and the launch that splits.
+//! Launches the kernel that splits: for a product, into the workspace ([`launch`]), or for one matrix, into buffers of its own
+//! ([`Planes`]). [`split`](super::split) has the sizes and the grid.
 
 use gpu::params::MatrixBatch;
 use simt::{AnyKernel, Bf16, LaunchConfig};

@@ -4,10 +4,9 @@ use simt::Limits;
 
 use super::{
     Batch, BatchMut, Bias, Candidate, Choice, Gemm, Output, Plan, Request, Scalar, Target,
-    counters, execute,
+    counters, execute, host_slices,
     plan::Task,
     select::{self, choose_kernel},
-    slices,
 };
 use crate::{
     error::{Error, Result},
@@ -78,10 +77,12 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         B: TryInto<SliceView<'s, T>, Error: Into<Error>>,
         C: TryInto<SliceViewMut<'s, O>, Error: Into<Error>>,
     {
-        let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
-        let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
-        let c = c.try_into().map_err(|error| slices::of_operand("C", error.into()))?;
-        counters::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
+        let a = a.try_into().map_err(|error| host_slices::of_operand("A", error.into()))?;
+        let b = b.try_into().map_err(|error| host_slices::of_operand("B", error.into()))?;
+        let c = c.try_into().map_err(|error| host_slices::of_operand("C", error.into()))?;
+        counters::counted(stream, self.may_be_sliced(stream), || {
+            host_slices::run(self, stream, a, b, c)
+        })
     }
 
     /// Queues a batch of products, in as few launches as the device's limits allow. Product i multiplies the i-th matrices of A and B into the

@@ -1,5 +1,6 @@
-//! Slices of emulated fp32: how many elements they have, and the launch that makes them. A kernel
-//! ([`split_bf16x3`](gpu::kernels::emulated::split_bf16x3)) splits A and B, and the next one multiplies the slices.
+//! Slices of emulated fp32 in numbers: elements of workspace, the predicted time of the kernel that splits, and its grid. A kernel
+//! ([`split_bf16x3`](gpu::kernels::emulated::split_bf16x3), [`split_f16x2`](gpu::kernels::emulated::split_f16x2)) splits A and B. The
+//! next kernel multiplies the slices. This module launches nothing: [`planes`](super::planes) does.
 
 use gpu::kernels::emulated::{planes::plane_pitch, scales, split_bf16x3, value_range};
 use simt::{Bf16, F16, LaunchConfig};
@@ -10,7 +11,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Microseconds of the launch that splits, and of a byte that it reads or writes. Measured for 4096 x 4096 and more.
+/// Microseconds of the launch that splits, and of each byte that it reads or writes. Measured for 4096 x 4096 and more.
 const SPLIT_US: f64 = 4.0;
 const BYTE_US: f64 = 1e-6 / 4.0;
 
@@ -73,7 +74,7 @@ pub(super) fn split_us<S: Slice>(bytes: u64) -> f64 {
     SPLIT_US + bytes as f64 * (1.0 + 2.0 / S::SLICES as f64) * BYTE_US
 }
 
-/// The launch that splits `patches` patches of A and of B.
+/// The grid of the kernel that splits: a block for each patch of A and of B.
 ///
 /// # Errors
 /// [`Error::Argument`] for more patches than a grid has blocks.

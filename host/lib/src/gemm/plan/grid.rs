@@ -34,7 +34,8 @@ pub(super) fn panels(
 ) -> impl Iterator<Item = Panel> {
     let (tile, block) = (product.tile().map(|size| size as usize), product.block);
     let declared = entry.declaration().dynamic_shared.unwrap_or(0);
-    let is_tma = product.is_particular();
+    // TMA and `ldg` kernels: they are for compute capability 9.0 alone.
+    let is_particular = product.is_particular();
     let (cluster, narrow) = (product.sharing(), product.narrow.map(|cols| cols as usize));
     let most_rows = match cluster {
         Some(_) => shape.m(),
@@ -82,7 +83,7 @@ pub(super) fn panels(
                 (None, _) => [across, down, products],
             };
             let grid = [across as u32, down as u32, layers as u32 * split_k];
-            let dynamic_shared = match is_tma {
+            let dynamic_shared = match is_particular {
                 true => dynamic_shared(declared, grid, sms),
                 false => declared,
             };
@@ -93,8 +94,8 @@ pub(super) fn panels(
     })
 }
 
-/// Dynamic shared memory of a launch. Where every block has an SM to itself it takes more than half of the SM's, so that no SM gets two:
-/// neither of this launch, nor one of the next, which begins early and would slow it down.
+/// Dynamic shared memory of a launch on compute capability 9.0. If the grid has at most one block an SM, a block takes more than half of
+/// the SM's shared memory. Then no SM gets a second block of this launch, and none of the next launch, which begins early.
 fn dynamic_shared(declared: u32, grid: [u32; 3], sms: u32) -> u32 {
     /// Of 228 KiB on compute capability 9.0.
     const MORE_THAN_HALF: u32 = 116 << 10;

@@ -1,7 +1,7 @@
-//! How the operands of a request reach a TMA kernel: swapped, transposed, packed, or as they are.
+//! How A and B are brought into the layout that a TMA kernel or an `ldg` kernel reads: swapped, transposed, packed, or as they are.
 //!
-//! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). Other operands are brought into one of these forms by an
-//! [`OperandPlan`]: `C = A B` is also `C^T = B^T A^T` (A and B are swapped), and an operand can be copied into its transpose.
+//! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). An [`OperandPlan`] brings other operands into one of these
+//! forms: `C = A B` is also `C^T = B^T A^T` (A and B are swapped), and an operand can be copied into its transpose.
 //!
 //! | A is contiguous along | B is contiguous along | | kernels |
 //! |---|---|---|---|
@@ -10,13 +10,13 @@
 //! | k | k | B is transposed, or A and B are swapped and A is transposed: whichever is smaller | `nn` |
 //! | m | n | as it is, or swapped: so that C is contiguous along the kernel's columns | `tn` |
 //!
-//! An `nn` kernel with alignment classes (`ua4`, `ua8`) needs no copy of an A whose rows are not 16-byte aligned, if its first element
-//! is. So does `ua16`, which loads whole sectors, but loads sixteen times as many rows as a tile has.
+//! An `nn` kernel with alignment classes (`ua4`, `ua8`, `ua16`) reads an A with unaligned rows without a copy. Only the first element
+//! must be 16-byte aligned. In `ua8` and `ua16` kernels a tile has rows of one class, so an A with few rows leaves most of each tile
+//! unused. With 16-bit elements `ua16` always loads whole sectors; `ua8` may load halves.
 //!
-//! Kernels for tf32 are all `nn`; a `tn` request is brought into that form by transposing A or B. Tensor cores read bf16 and f16 either
-//! way, so there are four kernels, `nn`, `nt`, `tn` and `tt`. Each takes operands of its own layout, or packed copies of them with
-//! 16-byte aligned rows; the `ldg` kernels take any alignment. Kernels with 64 x 16 tiles serve few rows, too: swapped, these are
-//! columns, and `nn` is `tt`.
+//! Kernels for tf32 are all `nn`: for a `tn` request A or B is transposed. Tensor cores read bf16 and f16 in either layout, so there are
+//! four kernels, `nn`, `nt`, `tn` and `tt`. Each reads operands of its own layout, or packed copies of them with 16-byte aligned rows. The
+//! `ldg` kernels read rows of any alignment. 64 x 16 tiles are for few columns. For few rows, A and B are swapped; `nn` then becomes `tt`.
 
 use gpu::{
     kernels::pack::{
@@ -36,11 +36,11 @@ use crate::{
 /// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
 const MOST: usize = 1 << 31;
 
-/// Bytes of an L2 cache line, and of a row of a TMA box. A row that begins within a line takes two of them: a product of
-/// 4095 x 4093 x 4097 is a third slower.
+/// Bytes of an L2 cache line, and of a row of a TMA box. A row that starts inside a line touches two lines. This makes
+/// 4095 x 4093 x 4097 a third slower.
 const LINE: usize = 128;
 
-/// Elements in sixteen bytes: TMA needs rows and matrices to begin at multiples of that.
+/// Elements in sixteen bytes: TMA needs rows and matrices that begin at multiples of sixteen bytes.
 pub(in crate::gemm) fn unit(product: &Product) -> usize {
     16 / product.variant.operands.bytes()
 }
@@ -74,21 +74,23 @@ impl OperandPlan {
     }
 }
 
-/// Whether a kernel's tile is narrower than its k-step: it is for few columns, or few rows, swapped.
+/// Whether a kernel's tile has fewer columns than a stage has k-steps. It is for few columns. For few rows, A and B are swapped.
 pub(super) fn is_narrow(product: &Product) -> bool {
     product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
 }
 
-/// The operand plan with the fewest bytes to copy. Among equals it prefers few columns for a narrow tile, and a C that is contiguous
-/// along the kernel's columns, which takes 16-byte stores.
+/// The operand plan with the fewest bytes to copy. Among equal plans it prefers few columns for a narrow tile. Then it prefers a C that
+/// is contiguous along the kernel's columns, which allows 16-byte stores.
 ///
 /// # Errors
-/// The operand that is contiguous along no side that the kernel can use, and the side that it needs: `A` or `B`, `k`, `m` or `n`.
+/// The operand that is contiguous along none of the sides that the kernel can use (`A` or `B`), and the side that it needs (`k`, `m`
+/// or `n`).
 pub(in crate::gemm) fn operand_plan(
     product: &Product,
     request: &Request,
 ) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
-    // A `tn` kernel's form does not change by a swap, so nothing is transposed for it; nor where every layout has its kernel.
+    // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the other layouts. Nothing is transposed if
+    // each layout has its own kernel.
     let has_all_layouts = product.has_all_layouts;
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
@@ -182,8 +184,8 @@ impl OperandLayout {
         (self.strided.0, self.contiguous.1)
     }
 
-    /// Whether it is contiguous where the kernel needs it. A side of one element is no obstacle. Operands that threads load must not
-    /// overlap: a load of sixteen bytes could reach beyond the operand's end.
+    /// Whether it is contiguous along the side that the kernel reads. A side of one element counts as contiguous. Rows that threads load
+    /// must not overlap: a load of sixteen bytes could exceed the operand's end.
     fn is_contiguous(&self) -> bool {
         let ((_, len, stride), (count, pitch)) = (self.contiguous, self.strided);
         if self.ldg && !self.are_apart() {
@@ -195,7 +197,7 @@ impl OperandLayout {
         }
     }
 
-    /// Whether TMA can read the rows, given an aligned first one. (NVIDIA's documentation does not allow overlapping rows.)
+    /// Whether TMA can read the rows, if the first row is aligned. (NVIDIA's documentation does not allow overlapping rows.)
     fn is_even(&self) -> bool {
         let (count, pitch) = self.strided;
         let is_even = count <= 1 || self.has_classes || pitch.is_multiple_of(self.unit);
@@ -232,7 +234,7 @@ impl OperandLayout {
             true => (transpose, len, count, 32, 32),
             false => (pack, count, len, PACK_ROWS, PACK_BYTES / bytes),
         };
-        // A block goes on with rows a grid further down.
+        // After its rows, a block continues with the rows a grid further down.
         let limit = limits.grid[1] as usize;
         let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
         Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))

@@ -210,14 +210,16 @@ fn an_empty_result_is_not_verified() {
 fn operands_of_another_length_are_named() {
     let shape = shape(2, 3, 4);
     let full: [Vec<f32>; 3] = [vec![1.0; 8], vec![1.0; 12], vec![1.0; 6]];
-    for (which, name) in ["a", "b", "c"].into_iter().enumerate() {
+    let names = [("a", "m * k"), ("b", "k * n"), ("c", "m * n")];
+    for (which, (name, product)) in names.into_iter().enumerate() {
         for longer in [false, true] {
             let mut operands = full.clone();
             let len = if longer { full[which].len() + 1 } else { full[which].len() - 1 };
             operands[which].resize(len, 1.0);
             let [a, b, c] = &operands;
             let error = compare(shape, a, b, c, Criterion::Exact).unwrap_err().to_string();
-            let expected = format!("{name}.len() = {len}: must be {}", full[which].len());
+            let wanted = full[which].len();
+            let expected = format!("{name}.len() = {len}: must be {product} = {wanted} for ");
             assert!(error.starts_with(&expected), "{error}");
         }
     }

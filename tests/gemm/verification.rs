@@ -35,7 +35,7 @@ fn accepted<T: Number>() -> usize {
 
 #[test]
 fn a_closed_form_is_accepted() {
-    counted("checker::a_closed_form_is_accepted", accepted::<f32>() + accepted::<f64>());
+    counted("verification::a_closed_form_is_accepted", accepted::<f32>() + accepted::<f64>());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_result_that_is_wrong_as_a_whole() {
             assert!(want.check(c).is_err(), "{name}");
         }
     }
-    counted("checker::a_result_that_is_wrong_as_a_whole", wrong.len());
+    counted("verification::a_result_that_is_wrong_as_a_whole", wrong.len());
 }
 
 /// Everything that a case can have.
@@ -95,7 +95,7 @@ fn one_wrong_element_anywhere() {
             refused += 1;
         }
     }
-    counted("checker::one_wrong_element_anywhere", refused);
+    counted("verification::one_wrong_element_anywhere", refused);
 }
 
 /// What must be NaN or infinite may be nothing else.
@@ -115,7 +115,7 @@ fn another_class_of_number() {
             refused += usize::from(!same);
         }
     }
-    counted("checker::another_class_of_number", refused);
+    counted("verification::another_class_of_number", refused);
 }
 
 /// A single bit in padding, in a band, in what is only read.
@@ -137,7 +137,7 @@ fn a_changed_bit_around_a_matrix() {
         assert_eq!(operand.written(&after).is_ok(), inside, "element {at}");
         refused += 1 + usize::from(!inside);
     }
-    counted("checker::a_changed_bit_around_a_matrix", refused);
+    counted("verification::a_changed_bit_around_a_matrix", refused);
 }
 
 /// A dropped product passes the bound at this k; the exact criterion and the comparison of bits find it.
@@ -155,5 +155,5 @@ fn a_dropped_product() {
         passed += usize::from(bounded.check(&lacking).is_ok());
     }
     assert!(passed > 0, "the bound has become tight enough to see this");
-    counted("checker::a_dropped_product", count);
+    counted("verification::a_dropped_product", count);
 }
