@@ -1,5 +1,5 @@
-//! The list of all kernels. A new kernel is a new file, a row here, and the file's name in
-//! `registry/sources.rs`.
+//! The list of all kernels. A new kernel is a line of its family's table and a row here
+//! (docs/design/architecture.md, "Adding a kernel").
 //!
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read this
 //! list. The name of a product's kernel says what it is (`registry/variant.rs`).
