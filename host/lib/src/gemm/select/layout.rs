@@ -23,7 +23,7 @@ use gpu::{
         PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_u16, transpose_rows,
         transpose_rows_u16,
     },
-    registry::{Access, Product, Scheme},
+    registry::{Access, Product, Scheme, Type},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
@@ -133,9 +133,8 @@ pub(in crate::gemm) fn operand_plan(
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
         // Without room for its copies a plan is the last resort.
         let has_room = bytes <= request.workspace_limit;
-        let is_strided = given.strides[2][1] != 1;
-        let stores = if is_strided { strided_c_bytes(product, &given) } else { 0 };
-        let cost = (!has_room, bytes.saturating_add(stores), is_wide, is_strided);
+        let stores = strided_c_bytes(product, &given);
+        let cost = (!has_room, bytes.saturating_add(stores), is_wide, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, OperandPlan { bytes, copies, ..plan }));
         }
@@ -143,12 +142,17 @@ pub(in crate::gemm) fn operand_plan(
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
 }
 
-/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. A tf32 kernel stores such
-/// elements one by one, 10 ps each (docs/log/selection.md, "A strided C"). Other kernels hide it behind other blocks' work, or do not swap.
+/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. Such elements are stored one
+/// by one, which takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those
+/// for few columns swap, and have few elements.
 pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
     let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
-    let is_slow = product.variant.scheme == Scheme::Tf32 && given.strides[2][1] != 1;
-    if is_slow { elements.saturating_mul(10) } else { 0 }
+    let each = match product.variant.scheme {
+        _ if given.strides[2][1] == 1 || product.variant.operands != Type::F32 => 0,
+        Scheme::Tf32 => 10,
+        _ => 5,
+    };
+    elements.saturating_mul(each)
 }
 
 /// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.

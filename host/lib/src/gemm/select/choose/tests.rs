@@ -83,7 +83,8 @@ fn operands_are_put_before_a_kernel_as_it_reads_them() {
     assert_eq!(nn(false, false, false), Some((false, false, 0)));
     // B, 12 x 32, is smaller than A, 20 x 32.
     assert_eq!(nn(true, false, true), Some((false, true, 4 * 12 * 32)));
-    assert_eq!(nn(true, false, false), Some((true, true, 4 * 12 * 32)));
+    // With a C of columns a copy of A, which is larger, leaves C contiguous.
+    assert_eq!(nn(true, false, false), Some((false, true, 4 * 20 * 32)));
     assert_eq!((nn(false, true, true), nn(false, true, false)), (None, None));
     assert_eq!(tn(false, true, true), Some((false, false, 0)));
     assert_eq!(tn(false, true, false), Some((false, false, 0)));
