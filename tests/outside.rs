@@ -89,7 +89,7 @@ fn builds_and_multiplies(cuda: bool) {
     let has = |name: &str| lock.contains(&format!("name = \"{name}\"\n"));
     assert!(has("gpu-gemm") && has("cust") == cuda, "{lock}");
     for of_the_command in
-        ["host", "clap", "indicatif", "libloading", "matrixmultiply", "plotters", "rand"]
+        ["host", "clap", "indicatif", "matrixmultiply", "nvml-wrapper", "plotters", "rand"]
     {
         assert!(!has(of_the_command), "{of_the_command}");
     }
