@@ -197,12 +197,8 @@ fn every_way_to_lie() {
                         let step = one.extent(size) + 1;
                         count_of.map_or(one, |of| one.batch(of, step))
                     };
-                    let a = Operand::draw((m, k), lies((m, k), way.0), data, 71);
-                    let b = Operand::draw((k, n), lies((k, n), way.1), data, 72);
-                    let c = Place::padded((m, n), order, 2);
-                    let c = count_of.map_or(c, |of| c.batch(of, c.extent((m, n)) + 1));
-                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 73);
-                    let case = case.biased(side, data, 74).activated(Activation::Relu);
+                    let places = [lies((m, k), way.0), lies((k, n), way.1)];
+                    let case = full_case([m, n, k], places, (order, count_of), (side, beta), data);
                     let want = Want::exact(&case);
                     let takers = takers(way).into_iter().map(|(number, _)| number);
                     for number in turns.among(&takers.collect::<Vec<_>>()) {

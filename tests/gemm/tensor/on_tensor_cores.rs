@@ -15,6 +15,23 @@ use tests::{
 pub(crate) const WAYS: [(bool, bool); 4] =
     [(true, true), (true, false), (false, true), (false, false)];
 
+/// A product with the whole epilogue, of operands at these places: C's rows are padded, and its matrices, where there are several, are an
+/// element apart.
+pub(crate) fn full_case<T: Number>(
+    [m, n, k]: [usize; 3],
+    [a, b]: [Place; 2],
+    (order, count): (Order, Option<usize>),
+    (side, beta): (Side, f64),
+    data: Data,
+) -> Case<T> {
+    let a = Operand::draw((m, k), a, data, 71);
+    let b = Operand::draw((k, n), b, data, 72);
+    let c = Place::padded((m, n), order, 2);
+    let c = count.map_or(c, |of| c.batch(of, c.extent((m, n)) + 1));
+    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 73);
+    case.biased(side, data, 74).activated(Activation::Relu)
+}
+
 /// The same of two-byte elements on tensor cores: of the four kernels with the same tiles exactly one takes each way, and
 /// gives C whatever way that lies. (Of tiles of 64 x 16 also the one that takes it exchanged, if that is another.) By default one of
 /// those that take a case runs it, k whole or split: which of these in the first case, `whole` says.
@@ -42,12 +59,8 @@ pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
                         let step = one.extent(size).next_multiple_of(8);
                         count_of.map_or(one, |of| one.batch(of, step))
                     };
-                    let a = Operand::draw((m, k), lies((m, k), way.0), data, 71);
-                    let b = Operand::draw((k, n), lies((k, n), way.1), data, 72);
-                    let c = Place::padded((m, n), order, 2);
-                    let c = count_of.map_or(c, |of| c.batch(of, c.extent((m, n)) + 1));
-                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 73);
-                    let case = case.biased(side, data, 74).activated(Activation::Relu);
+                    let places = [lies((m, k), way.0), lies((k, n), way.1)];
+                    let case = full_case([m, n, k], places, (order, count_of), (side, beta), data);
                     let want = Want::exact(&case);
                     let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
                     let strides = [&case.a, &case.b, &case.c].map(|of| of.place.strides);
