@@ -23,4 +23,5 @@ pub mod timing;
 pub mod verify;
 
 pub use gpu_gemm::*;
+pub use occupancy;
 pub use roof::Roof;

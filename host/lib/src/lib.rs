@@ -141,7 +141,7 @@ pub use shape::Shape;
 pub use simt::{Bf16, F16};
 pub use stream::{Event, Stream};
 pub use symbol::{PointerSymbol, Symbol};
-pub use {gpu, occupancy, simt};
+pub use {gpu, simt};
 
 /// Set by [`interrupt`]. Launches on the CPU device look at it.
 #[doc(hidden)]

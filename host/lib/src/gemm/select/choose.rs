@@ -89,17 +89,15 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         };
     }
     let of_whole = whole.then(|| fastest(T::kernels(), request, target)).flatten();
-    let us = of_whole.map_or(f64::INFINITY, |(kernel, _)| {
-        predict(&kernel, request, target).unwrap_or(f64::INFINITY)
-    });
+    let us = of_whole.map_or(f64::INFINITY, |(us, ..)| us);
     let of_parts = in_parts.then(|| partials::fastest(T::ELEMENT, request, target)).flatten();
     match (of_whole, of_parts.filter(|of| of.us < us || !whole)) {
         (None, Some(of)) => Ok((of.kernel, of.choice(Reason::Only))),
-        (Some((next, _)), Some(of)) => {
+        (Some((_, next, _)), Some(of)) => {
             let (predicted_us, next) = (of.us, next.entry.name());
             Ok((of.kernel, of.choice(Reason::Fastest { predicted_us, next, next_us: us })))
         }
-        (Some((kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
+        (Some((_, kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
         (None, None) if !whole => Err(no_partials("no kernel computes", request)),
         (None, None) => Err(none()),
     }
@@ -108,9 +106,8 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
 /// The partial products that a request asks for are computed by no kernel, or not by this one.
 fn no_partials(who: &str, request: &Request) -> Error {
     let limit = format!(
-        "{who} them for this request: {}",
-        "one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute capability 9.0, with 4 m n bytes of \
-         workspace each, and a kernel with C of f32"
+        "{who} them for this request: one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute \
+         capability 9.0, with 4 m n bytes of workspace each, and a kernel with C of f32"
     );
     Error::argument("partials", request.partials.unwrap_or(1), limit)
 }
@@ -147,12 +144,12 @@ fn made(kernel: Kernel, reason: Reason, request: &Request, target: &Target) -> C
     }
 }
 
-/// The kernel with the shortest predicted time.
+/// The kernel with the shortest predicted time, after that time in microseconds.
 fn fastest(
     kernels: impl Iterator<Item = Kernel>,
     request: &Request,
     target: &Target,
-) -> Option<(Kernel, Reason)> {
+) -> Option<(f64, Kernel, Reason)> {
     // One pass without an allocation: a thread comes here for each request that it does not remember.
     let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
     for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
@@ -172,7 +169,7 @@ fn fastest(
         next: next.entry.name(),
         next_us,
     });
-    Some((kernel, reason))
+    Some((predicted_us, kernel, reason))
 }
 
 #[cfg(test)]

@@ -61,10 +61,6 @@ const COPY_HALF_BYTE_US: f64 = 0.9e-6;
 const REDUCE_US: f64 = 3.5;
 const REDUCE_BYTE_US: f64 = 1e-6;
 
-/// For TMA kernels that were not measured: the best split of k hardly depends on it.
-const UNMEASURED: Speed =
-    Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, tile_us: [0.8; 2], of: Products::All };
-
 /// Microseconds for `blocks` blocks of `flop` operations on one SM.
 fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
     let share = (speed.alone * blocks).min(1.0);
@@ -187,11 +183,12 @@ pub(super) fn split_k(
     request: &Request,
     target: &Target,
 ) -> u32 {
-    if !kernel.product.is_particular() {
-        return 1;
+    match kernel.entry.on_gpu {
+        Some(speed) if kernel.product.is_particular() => {
+            tma_us(kernel.product, operands, request, target, &speed).0
+        }
+        _ => 1,
     }
-    let speed = kernel.entry.on_gpu.unwrap_or(UNMEASURED);
-    tma_us(kernel.product, operands, request, target, &speed).0
 }
 
 /// Blocks that split k, and the product's time on the target in microseconds. The split is the request's, or the fastest on an H200: so
