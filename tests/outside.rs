@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use tests::{
@@ -40,11 +41,10 @@ fn main() -> Result<()> {
 }
 "#;
 
-/// The crate's manifest: with the CUDA device and the patch line that it needs, or without both.
+/// The crate's manifest: with the CUDA device, or without. There is no patch line and no profile.
 fn manifest(cuda: bool) -> String {
-    let root = workspace();
-    let library = root.join("host/lib");
-    let mut text = format!(
+    let library = workspace().join("host/lib");
+    format!(
         r#"
 [package]
 name = "outside"
@@ -56,12 +56,7 @@ edition = "2024"
 [dependencies]
 gpu-gemm = {{ path = {library:?}, default-features = {cuda} }}
 "#
-    );
-    if cuda {
-        let helper = root.join("host/cuda-dyn/find_cuda_helper");
-        text += &format!("\n[patch.crates-io]\nfind_cuda_helper = {{ path = {helper:?} }}\n");
-    }
-    text
+    )
 }
 
 /// Stable Rust by rustup. `None`, counted, where there is none: then the cargo at hand is used.
@@ -87,12 +82,30 @@ fn builds_and_multiplies(cuda: bool) {
     // Of the command and its laboratory it compiles nothing.
     let lock = fs::read_to_string(folder.join(name).join("Cargo.lock")).unwrap();
     let has = |name: &str| lock.contains(&format!("name = \"{name}\"\n"));
-    assert!(has("gpu-gemm") && has("cust") == cuda, "{lock}");
-    for of_the_command in
-        ["host", "clap", "indicatif", "matrixmultiply", "nvml-wrapper", "plotters", "rand"]
-    {
-        assert!(!has(of_the_command), "{of_the_command}");
+    assert!(has("gpu-gemm") && has("cuda-dyn") == cuda, "{lock}");
+    let of_cust = ["cust", "cust_raw", "find_cuda_helper"];
+    let of_the_command =
+        ["host", "clap", "indicatif", "matrixmultiply", "nvml-wrapper", "plotters", "rand"];
+    for other in of_cust.iter().chain(&of_the_command) {
+        assert!(!has(other), "{other}");
     }
+    defines_no_symbol_of_the_driver(&target.join("debug/outside"));
+}
+
+/// A program that links NVIDIA's library itself must find that one's functions, not ours.
+fn defines_no_symbol_of_the_driver(program: &Path) {
+    let Ok(listed) = Command::new("nm").arg(program).output() else {
+        return skip("no nm: the program's symbols were not looked at", "CI");
+    };
+    let symbols = String::from_utf8(listed.stdout).unwrap();
+    let names = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect::<Vec<_>>();
+    assert!(names.contains(&"main"), "{} symbols", names.len());
+    let is_the_drivers = |name: &&str| {
+        name.strip_prefix("cu")
+            .is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_uppercase()))
+    };
+    let of_the_driver = names.iter().filter(|name| is_the_drivers(name)).collect::<Vec<_>>();
+    assert!(of_the_driver.is_empty(), "{of_the_driver:?}");
 }
 
 #[test]

@@ -119,7 +119,9 @@ impl Ci<'_> {
                     let mut command = stable(root)?;
                     succeed(command.args(["check", "-p", "gpu-gemm", "-p", "host"]))
                 })?;
-                self.cargo("test --workspace --test outside --test rust_cuda")
+                self.cargo("test --workspace --test outside --test rust_cuda")?;
+                // The rest of CI calls the driver through `cust`: here the library does by itself.
+                self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
             SANITIZERS => self.sanitizers(),
             _ => self.cargo("run --quiet --package mutants -- --sample 1"),

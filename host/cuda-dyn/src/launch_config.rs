@@ -1,6 +1,6 @@
 //! What `cuLaunchKernelEx` is told of a launch.
 
-use cust_raw::CUstream;
+use crate::types::CUstream;
 use std::ffi::c_uint;
 use std::mem::offset_of;
 

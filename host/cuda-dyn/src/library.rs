@@ -1,18 +1,15 @@
-//! The driver's library, and where its functions are.
+//! The driver's library, and tables of its functions.
 
-use cust_raw::CUresult;
 use libloading::Library;
 use std::error::Error;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The code of every function while the driver's library is not there.
-pub(crate) const NO_LIBRARY: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED as c_int;
-/// The code of a function that the library does not have.
-pub(crate) const NO_SYMBOL: c_int = CUresult::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND as c_int;
+/// `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED`: the code of every function while the driver's library is not there.
+pub(crate) const NO_LIBRARY: c_int = 303;
+/// `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND`: the code of a function that the library does not have.
+pub(crate) const NO_SYMBOL: c_int = 302;
 
 /// Where the library may be, the usual place first.
 const NAMES: [&str; 3] = [
@@ -52,55 +49,53 @@ fn library() -> &'static Result<(Library, &'static str), String> {
     })
 }
 
-/// One function of the driver: looked up once.
-pub(crate) struct Function {
-    name: &'static str,
-    address: AtomicPtr<c_void>,
+/// The address of the driver's function of that name, not null; or [`NO_LIBRARY`] or [`NO_SYMBOL`].
+pub(crate) fn address(name: &str) -> Result<*mut c_void, c_int> {
+    let (library, _) = library().as_ref().map_err(|_| NO_LIBRARY)?;
+    // SAFETY: as a pointer the symbol is only an address. Who calls it gives it its type.
+    let found = unsafe { library.get::<*mut c_void>(name) };
+    found.map(|found| *found).ok().filter(|address| !address.is_null()).ok_or(NO_SYMBOL)
 }
 
-impl Function {
-    /// A function that was not looked up yet.
-    pub(crate) const fn new(name: &'static str) -> Self {
-        Function { name, address: AtomicPtr::new(null_mut()) }
-    }
-
-    /// Its address, not null; or [`NO_LIBRARY`] or [`NO_SYMBOL`].
-    pub(crate) fn address(&self) -> Result<*mut c_void, c_int> {
-        // Acquire, for what the loading thread wrote into the library's data before the address.
-        let known = self.address.load(Ordering::Acquire);
-        if known.is_null() { self.look_up() } else { Ok(known) }
-    }
-
-    #[cold]
-    fn look_up(&self) -> Result<*mut c_void, c_int> {
-        let (library, _) = library().as_ref().map_err(|_| NO_LIBRARY)?;
-        // SAFETY: as a pointer the symbol is only an address. Who calls it gives it its type.
-        let found = unsafe { library.get::<*mut c_void>(self.name) };
-        let address = *found.map_err(|_| NO_SYMBOL)?;
-        if address.is_null() {
-            return Err(NO_SYMBOL);
-        }
-        self.address.store(address, Ordering::Release);
-        Ok(address)
-    }
-}
-
-/// Calls the driver's function of that name, with arguments of these types.
+/// Defines a struct with a pointer to each function, and its `get`. The first call looks all of them up. A function that
+/// is not there is one that returns [`NO_LIBRARY`] or [`NO_SYMBOL`].
 ///
-/// Unsafe, for whoever uses it: the function has these arguments and an int for its result, and what it asks of them
-/// holds.
-macro_rules! call {
-    ($name:ident($($argument:ident: $type:ty),*)) => {{
-        type Driver = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
-        static FUNCTION: $crate::library::Function =
-            $crate::library::Function::new(stringify!($name));
-        let code = match FUNCTION.address() {
-            Ok(address) => {
-                std::mem::transmute::<*mut std::ffi::c_void, Driver>(address)($($argument),*)
+/// Unsafe, for whoever uses it: the driver's functions of these names have these arguments and an int for their result.
+macro_rules! table {
+    ($(#[$attribute:meta])* struct $Table:ident {
+        $(fn $name:ident($($argument:ident: $type:ty),*);)*
+    }) => {
+        $(#[$attribute])*
+        pub(crate) struct $Table {
+            $(pub(crate) $name: unsafe extern "C" fn($($type),*) -> std::ffi::c_int,)*
+        }
+
+        impl $Table {
+            /// The functions of the driver's library.
+            pub(crate) fn get() -> &'static Self {
+                static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
+                TABLE.get_or_init(|| $Table {
+                    $($name: {
+                        extern "C" fn no_library($(_: $type),*) -> std::ffi::c_int {
+                            $crate::library::NO_LIBRARY
+                        }
+                        extern "C" fn no_symbol($(_: $type),*) -> std::ffi::c_int {
+                            $crate::library::NO_SYMBOL
+                        }
+                        type Driver = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
+                        match $crate::library::address(stringify!($name)) {
+                            // SAFETY: the driver's function of that name has these arguments and an int for
+                            // its result; whoever uses the macro says so.
+                            Ok(address) => unsafe {
+                                std::mem::transmute::<*mut std::ffi::c_void, Driver>(address)
+                            },
+                            Err($crate::library::NO_SYMBOL) => no_symbol,
+                            Err(_) => no_library,
+                        }
+                    },)*
+                })
             }
-            Err(code) => code,
-        };
-        $crate::codes::result(stringify!($name), code)
-    }};
+        }
+    };
 }
-pub(crate) use call;
+pub(crate) use table;

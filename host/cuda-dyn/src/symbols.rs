@@ -3,23 +3,32 @@
 #![allow(non_snake_case, reason = "the linker knows the driver's functions by these names")]
 
 use crate::codes::description;
-use crate::library::call;
+use crate::library::table;
+use crate::results::result;
 use cust_raw::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
 /// Defines each function as a call of the driver's, and compares its type with `cust_raw`'s.
 macro_rules! forward {
-    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            // SAFETY: the driver's function of that name has these arguments (cust_raw's bindings say so,
-            // see below) and an int for its result. What it asks of the arguments is passed on to the
-            // caller, by being `unsafe`.
-            unsafe { call!($name($($argument: $type),*)) }
+    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {
+        table! {
+            /// The driver's functions that `cust` calls, with the types of `cust_raw`'s bindings: see below.
+            struct Symbols {
+                $(fn $name($($argument: $type),*);)*
+            }
         }
 
-        const _: unsafe extern "C" fn($($type),*) -> CUresult = cust_raw::$name;
-    )*};
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
+                // SAFETY: what the function asks of the arguments is passed on to the caller, by being `unsafe`.
+                let code = unsafe { (Symbols::get().$name)($($argument),*) };
+                result(stringify!($name), code)
+            }
+
+            const _: unsafe extern "C" fn($($type),*) -> CUresult = cust_raw::$name;
+        )*
+    };
 }
 
 /// Not passed on as it is: `cust` panics while it prints an error for which this function fails, so here

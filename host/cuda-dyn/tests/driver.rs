@@ -17,7 +17,7 @@ fn context() -> cust::context::Context {
 }
 
 /// Encodes two matrices of 100 rows and 60 columns, 64 floats apart, in boxes of 8 x 16, from that address on.
-fn encode(address: usize) -> (CUresult, CUtensorMap) {
+fn encode(address: usize) -> (Result<(), Failure>, CUtensorMap) {
     let mut map = CUtensorMap::default();
     let (extents, strides) = ([60, 100, 2], [256, 25600]);
     let (box_extents, element_strides) = ([16, 8, 1], [1; 3]);
@@ -42,7 +42,7 @@ fn encode(address: usize) -> (CUresult, CUtensorMap) {
 }
 
 /// Launches the driver's kernel `fill` in six blocks, with these attributes.
-fn launch(attributes: &mut [CUlaunchAttribute]) -> CUresult {
+fn launch(attributes: &mut [CUlaunchAttribute]) -> Result<(), Failure> {
     let module = cust::module::Module::from_ptx("", &[]).unwrap();
     // cust's own stream drops the flag that it shall not wait for the default stream.
     let mut stream = std::ptr::null_mut();
@@ -56,15 +56,15 @@ fn launch(attributes: &mut [CUlaunchAttribute]) -> CUresult {
         grid: [6, 1, 1],
         block: [1, 1, 1],
         dynamic_shared: 0,
-        stream,
+        stream: stream.cast(),
         attributes: attributes.as_mut_ptr(),
         attribute_count: attributes.len() as u32,
     };
-    let function = module.get_function("fill").unwrap().to_raw();
+    let function = module.get_function("fill").unwrap().to_raw().cast();
     // SAFETY: so many attributes; the parameters are the kernel's, which ends before this returns.
     let result =
         unsafe { cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut()) };
-    assert_eq!(words, [if result == CUresult::CUDA_SUCCESS { 7 } else { 0 }; 6]);
+    assert_eq!(words, [if result.is_ok() { 7 } else { 0 }; 6]);
     result
 }
 
@@ -122,12 +122,11 @@ with_driver! {
     fn a_tensor_map_is_encoded("") {
         let _context = context();
         let (result, map) = encode(0x1000);
-        assert_eq!(result, CUresult::CUDA_SUCCESS);
+        assert_eq!(result, Ok(()));
         // The tests' driver makes of a description the description.
         assert_eq!(map.opaque, [0x1000, 60, 100, 2, 256, 25600, 16, 8, 1, 7, 2, 2, 0, 0, 0, 0]);
-        assert_eq!(encode(0x1008).0, CUresult::CUDA_ERROR_INVALID_VALUE);
         let failure = Failure { function: "cuTensorMapEncodeTiled", code: 1 };
-        assert_eq!(take_failure(), Some(failure));
+        assert_eq!(encode(0x1008).0, Err(failure));
     }
 
     fn a_launch_has_attributes("") {
@@ -135,24 +134,43 @@ with_driver! {
         calls();
         let cluster = |blocks| CUlaunchAttribute::cluster([blocks, 1, 1]);
         let dependent = CUlaunchAttribute::programmatic_stream_serialization();
-        assert_eq!(launch(&mut [cluster(2)]), CUresult::CUDA_SUCCESS);
+        assert_eq!(launch(&mut [cluster(2)]), Ok(()));
         assert!(calls().contains(&"cluster [2, 1, 1]".to_owned()));
-        assert_eq!(launch(&mut [dependent, cluster(3)]), CUresult::CUDA_SUCCESS);
+        assert_eq!(launch(&mut [dependent, cluster(3)]), Ok(()));
         let calls = calls();
         for attribute in ["dependent", "cluster [3, 1, 1]"] {
             assert!(calls.contains(&attribute.to_owned()), "{calls:?}");
         }
-        assert_eq!(launch(&mut [cluster(4)]), CUresult::CUDA_ERROR_INVALID_VALUE);
-        assert_eq!(take_failure(), Some(Failure { function: "cuLaunchKernelEx", code: 1 }));
+        let failure = Failure { function: "cuLaunchKernelEx", code: 1 };
+        assert_eq!(launch(&mut [cluster(4)]), Err(failure));
     }
 
-    fn later_functions_without_a_library("no driver") {
-        assert_eq!(encode(0x1000).0 as i32, 303);
+    fn functions_of_this_crate_without_a_library("no driver") {
         let failure = Failure { function: "cuTensorMapEncodeTiled", code: 303 };
-        assert_eq!(take_failure(), Some(failure));
+        assert_eq!(encode(0x1000).0, Err(failure));
+        // SAFETY: it takes any flags.
+        let result = unsafe { cuda_dyn::cuInit(0) };
+        assert_eq!(result, Err(Failure { function: "cuInit", code: 303 }));
         assert_eq!(since("cuTensorMapEncodeTiled"), Some((12, 0)));
         assert_eq!(since("cuLaunchKernelEx"), Some((11, 8)));
         assert_eq!(since("cuLaunchKernel"), None);
+    }
+
+    fn functions_of_this_crate_reach_the_library("devices=3 cuInit=46") {
+        let mut count = 0;
+        // SAFETY: it takes any flags, and one number is written.
+        let results = unsafe { [cuda_dyn::cuInit(0), cuda_dyn::cuDeviceGetCount(&mut count)] };
+        assert_eq!(results, [Err(Failure { function: "cuInit", code: 46 }), Ok(())]);
+        assert_eq!((count, calls()), (3, ["cuInit", "cuDeviceGetCount"].map(String::from).to_vec()));
+        // What goes through `cust` is noted apart.
+        assert_eq!(take_failure(), None);
+    }
+
+    fn a_function_of_this_crate_that_the_library_lacks("") {
+        let mut uuid = cuda_dyn::CUuuid { bytes: [0; 16] };
+        // SAFETY: one UUID may be written.
+        let result = unsafe { cuda_dyn::cuDeviceGetUuid(&mut uuid, 0) };
+        assert_eq!(result, Err(Failure { function: "cuDeviceGetUuid", code: 302 }));
     }
 
     fn each_thread_has_its_own_failure("cuInit=803") {

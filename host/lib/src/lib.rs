@@ -53,17 +53,15 @@
 //! ```
 //!
 //! **Streams and threads.** Work on one [`Stream`] runs in order. Where two streams use one matrix, and one of them writes it,
-//! the later work waits on the device for the earlier. Devices, streams, matrices, views and products are `Send` and `Sync`. A
-//! program can use several devices at once; each has its own matrices.
+//! the later work waits on the device for the earlier. Every type of this crate is `Send` and `Sync`. A program can use several
+//! devices at once; each has its own matrices. On a GPU the library works in the device's primary context, and leaves the
+//! thread's current context as it was.
 //!
 //! **Memory.** An allocation that fails is [`Error::OutOfMemory`], with the bytes needed and the bytes free. Some kernels copy
 //! or convert an operand first. The copies are the workspace ([`gemm::Choice::workspace_bytes`]), and
 //! [`Gemm::workspace_limit`] limits it. The module [`blocks`] multiplies matrices that do not fit in the device's memory.
 //!
 //! **Errors** name the argument, its value and the limit. Arguments are checked before anything is launched or changed.
-//!
-//! **The manifest.** Where no CUDA toolkit is installed, a crate outside of this workspace needs a line in its `Cargo.toml`:
-//! docs/guide/gemm.md, "The manifest".
 //!
 //! # How it works
 //! A [`Matrix`] is a [`Buffer`] with a shape, on a [`Device`]. [`Gemm`] checks the operands, [selects](gemm::choose) a kernel
@@ -75,6 +73,7 @@
 //! | feature | |
 //! |---|---|
 //! | `cuda` | The CUDA device; on by default. Neither the build nor the program needs a CUDA toolkit. Without a driver [`Device::cuda`] returns an error. |
+//! | `cust` | The driver through the crate `cust`. Its build needs a CUDA toolkit. |
 //! | `npy` | Matrices in NumPy's files. |
 //! | `nalgebra`, `ndarray` | Matrices of these crates as operands, without a copy. |
 

@@ -10,7 +10,7 @@
 #![allow(non_snake_case)]
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
@@ -29,7 +29,13 @@ static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const FIRST_KERNEL: usize = 0x10_0000;
 
 thread_local! {
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    /// The contexts of this thread. The last is the current one.
+    static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This thread's current context, or 0.
+fn current() -> usize {
+    CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0))
 }
 
 /// What `FAKE_CUDA` says about `key`.
@@ -60,7 +66,7 @@ macro_rules! driver {
             }
             $(
                 let _: &str = stringify!($context);
-                if CURRENT.get() == 0 {
+                if current() == 0 {
                     return 201;
                 }
             )?
@@ -110,8 +116,24 @@ driver! {
         0
     }
     fn cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
+    fn cuCtxGetCurrent(context: *mut Handle) {
+        *context = current() as Handle;
+        0
+    }
     fn cuCtxSetCurrent(context: Handle) {
-        CURRENT.set(context as usize);
+        CONTEXTS.with_borrow_mut(|contexts| {
+            contexts.pop();
+            contexts.extend((!context.is_null()).then_some(context as usize));
+        });
+        0
+    }
+    fn cuCtxPushCurrent_v2(context: Handle) {
+        assert!(!context.is_null());
+        CONTEXTS.with_borrow_mut(|contexts| contexts.push(context as usize));
+        0
+    }
+    @context fn cuCtxPopCurrent_v2(context: *mut Handle) {
+        *context = CONTEXTS.with_borrow_mut(|contexts| contexts.pop()).unwrap() as Handle;
         0
     }
     @context fn cuCtxSynchronize() { catch_up() }

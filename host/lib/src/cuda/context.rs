@@ -1,11 +1,16 @@
 //! A GPU's context and properties.
 
+use super::binding::{
+    self, CUdevice, CUdevice_attribute as Attribute, CUuuid, PrimaryContext, cuCtxGetCurrent,
+    cuCtxPopCurrent_v2, cuCtxPushCurrent_v2, cuCtxSetCurrent, cuDeviceGet, cuDeviceGetAttribute,
+    cuDeviceGetName, cuDeviceGetUuid, cuDeviceTotalMem_v2,
+};
 use super::driver::{device_count, driver_version};
-use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check, outcome};
+use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check};
 use crate::error::{Error, Result};
-use cust::context::CurrentContext;
-use cust::device::{Device, DeviceAttribute};
-use cust::sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+use std::ffi::{CStr, c_char};
+use std::marker::PhantomData;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// A device's primary context, which all libraries in the process share.
@@ -13,7 +18,7 @@ use std::sync::Arc;
 /// It is retained while this value lives. Two values for one device are the same context.
 #[derive(Debug)]
 pub(crate) struct Context {
-    context: cust::context::Context,
+    context: PrimaryContext,
     index: usize,
     properties: Properties,
 }
@@ -70,9 +75,11 @@ impl Context {
         let count = device_count()?;
         let ordinal = u32::try_from(index).ok().filter(|_| index < count);
         let ordinal = ordinal.ok_or(Error::NoDevice { index, count })?;
-        let device = check(Device::get_device(ordinal))?;
+        let mut device = 0;
+        // SAFETY: one handle is written.
+        check(unsafe { cuDeviceGet(&mut device, ordinal as i32) })?;
         let properties = Properties::of(device)?;
-        let context = check(cust::context::Context::new(device))?;
+        let context = check(PrimaryContext::retain(ordinal, device))?;
         Ok(Arc::new(Context { context, index, properties }))
     }
 
@@ -93,8 +100,8 @@ impl Context {
 
     /// Device memory in bytes: (free, total).
     pub(crate) fn memory_info(&self) -> Result<(u64, u64)> {
-        self.make_current()?;
-        let (free, total) = check(cust::memory::mem_get_info())?;
+        let _current = self.enter()?;
+        let (free, total) = check(binding::mem_get_info())?;
         Ok((free as u64, total as u64))
     }
 
@@ -103,18 +110,32 @@ impl Context {
     /// # Errors
     /// Those of kernels, too: a call that waits is the first to see a fault.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        self.make_current()?;
-        self.check(CurrentContext::synchronize())
+        let _current = self.enter()?;
+        self.check(binding::synchronize())
     }
 
-    /// Makes this the context of the calling thread's next driver calls.
+    /// Makes this the calling thread's current context until the value is dropped.
+    pub(super) fn enter(&self) -> Result<Current> {
+        let mut before = null_mut();
+        // SAFETY: one handle is written.
+        check(unsafe { cuCtxGetCurrent(&mut before) })?;
+        let pushed = before != self.context.raw();
+        if pushed {
+            // SAFETY: the context lives as long as `self`.
+            check(unsafe { cuCtxPushCurrent_v2(self.context.raw()) })?;
+        }
+        Ok(Current { pushed, thread: PhantomData })
+    }
+
+    /// Makes this the calling thread's current context, for the caller's own calls of the driver.
     pub(crate) fn make_current(&self) -> Result<()> {
-        check(CurrentContext::set_current(&self.context))
+        // SAFETY: the context lives as long as `self`. Where it is released later, the driver refuses calls in it.
+        check(unsafe { cuCtxSetCurrent(self.context.raw()) })
     }
 
     /// The result of a call that allocates memory whose size only the driver knows.
     pub(super) fn check<O: Outcome>(&self, result: O) -> Result<O::Value> {
-        outcome(result).map_err(|raw| self.error(raw))
+        result.outcome().map_err(|raw| self.error(raw))
     }
 
     /// The error for `raw`. If the driver had not enough memory for something whose size only it knows (a module's code, a kernel's stack), the
@@ -135,66 +156,103 @@ impl Context {
     }
 }
 
+/// While this value lives, a context is the current one of the thread. The one before comes back when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Current {
+    pushed: bool,
+    /// It stays on its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut own = null_mut();
+            // SAFETY: one handle is written. Values of this type are dropped in reverse order, so the last pushed is this one's.
+            let _ = unsafe { cuCtxPopCurrent_v2(&mut own) };
+        }
+    }
+}
+
 impl Properties {
-    fn of(device: Device) -> Result<Self> {
-        use DeviceAttribute as A;
-        let attribute = |which| check(device.get_attribute(which)).map(i32::unsigned_abs);
+    fn of(device: CUdevice) -> Result<Self> {
+        let attribute = |which| attribute(device, which);
         // The driver may not know these, or say 0.
         let maybe = |which| attribute(which).ok().filter(|&value| value > 0);
         Ok(Properties {
-            name: check(device.name())?,
+            name: name(device)?,
             uuid: uuid(device).unwrap_or_default(),
             capability: (
-                attribute(A::ComputeCapabilityMajor)?,
-                attribute(A::ComputeCapabilityMinor)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             ),
             driver: driver_version()?,
-            sms: attribute(A::MultiprocessorCount)?,
-            memory: check(device.total_memory())? as u64,
-            l2: attribute(A::L2CacheSize)?,
-            max_shared_static: attribute(A::MaxSharedMemoryPerBlock)?,
-            max_shared_optin: max_shared_optin(device)?,
-            shared_per_multiprocessor: attribute(A::MaxSharedMemoryPerMultiprocessor)?,
-            registers_per_multiprocessor: attribute(A::MaxRegistersPerMultiprocessor)?,
-            threads_per_multiprocessor: attribute(A::MaxThreadsPerMultiprocessor)?,
-            max_threads_per_block: attribute(A::MaxThreadsPerBlock)?,
+            sms: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            memory: memory(device)?,
+            l2: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+            max_shared_static: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+            )?,
+            max_shared_optin: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )?,
+            shared_per_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+            )?,
+            registers_per_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+            )?,
+            threads_per_multiprocessor: attribute(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+            )?,
+            max_threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             max_block_dim: [
-                attribute(A::MaxBlockDimX)?,
-                attribute(A::MaxBlockDimY)?,
-                attribute(A::MaxBlockDimZ)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
             ],
             max_grid_dim: [
-                attribute(A::MaxGridDimX)?,
-                attribute(A::MaxGridDimY)?,
-                attribute(A::MaxGridDimZ)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
             ],
-            clock_khz: maybe(A::ClockRate),
-            memory_clock_khz: maybe(A::MemoryClockRate),
-            memory_bus_bits: maybe(A::GlobalMemoryBusWidth),
+            clock_khz: maybe(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            memory_clock_khz: maybe(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+            memory_bus_bits: maybe(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
         })
     }
 }
 
+fn attribute(device: CUdevice, which: Attribute) -> Result<u32> {
+    let mut value = 0;
+    // SAFETY: the driver writes one int, and the handle comes from the driver.
+    check(unsafe { cuDeviceGetAttribute(&mut value, which, device) })?;
+    Ok(value.unsigned_abs())
+}
+
+fn name(device: CUdevice) -> Result<String> {
+    let mut bytes = [0u8; 256];
+    let start = bytes.as_mut_ptr().cast::<c_char>();
+    // SAFETY: the driver writes at most as many bytes, and the handle comes from the driver.
+    check(unsafe { cuDeviceGetName(start, bytes.len() as i32, device) })?;
+    let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
+    Ok(name.to_string_lossy().into())
+}
+
+fn memory(device: CUdevice) -> Result<u64> {
+    let mut bytes = 0;
+    // SAFETY: the driver writes one size, and the handle comes from the driver.
+    check(unsafe { cuDeviceTotalMem_v2(&mut bytes, device) })?;
+    Ok(bytes as u64)
+}
+
 /// `GPU-8c1e4e3a-...`, as NVIDIA's tools write it.
-fn uuid(device: Device) -> Result<String> {
-    let mut uuid = cust::sys::CUuuid { bytes: [0; 16] };
+fn uuid(device: CUdevice) -> Result<String> {
+    let mut uuid = CUuuid { bytes: [0; 16] };
     // SAFETY: the driver writes sixteen bytes, and the handle comes from the driver.
-    check(unsafe { cust::sys::cuDeviceGetUuid(&mut uuid, device.as_raw()) })?;
+    check(unsafe { cuDeviceGetUuid(&mut uuid, device) })?;
     let digits = uuid.bytes.map(|byte| format!("{:02x}", byte as u8)).concat();
     let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
     Ok(format!("GPU-{}", parts.join("-")))
-}
-
-/// An attribute that is missing in `cust`'s list.
-fn max_shared_optin(device: Device) -> Result<u32> {
-    let mut bytes = 0;
-    // SAFETY: the driver writes one int, and the handle comes from the driver.
-    check(unsafe {
-        cust::sys::cuDeviceGetAttribute(
-            &mut bytes,
-            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-            device.as_raw(),
-        )
-    })?;
-    Ok(bytes.unsigned_abs())
 }

@@ -1,8 +1,8 @@
 //! The driver: its start, its version, and its devices.
 
+use super::binding;
 use super::failure::{self, NO_DEVICE, Raw, check};
 use crate::error::{Error, Result};
-use cust::{CudaApiVersion, CudaFlags};
 
 /// The number of devices that this process may use. A driver that finds none is no error: 0.
 ///
@@ -11,10 +11,9 @@ use cust::{CudaApiVersion, CudaFlags};
 pub(crate) fn device_count() -> Result<usize> {
     match initialize()? {
         // The driver's number is an `int`.
-        Started::Devices => match check(cust::device::Device::num_devices())? {
+        Started::Devices => match check(binding::device_count())? {
             count @ 0..=MOST_DEVICES => Ok(count as usize),
             count => {
-                let count = count as i32;
                 let reason = format!("cuDeviceGetCount says that there are {count} devices");
                 Err(Error::NoDriver { reason })
             }
@@ -24,7 +23,7 @@ pub(crate) fn device_count() -> Result<usize> {
 }
 
 /// The largest number that is believed.
-const MOST_DEVICES: u32 = 1 << 16;
+const MOST_DEVICES: i32 = 1 << 16;
 
 /// The newest CUDA version that the driver supports (major, minor). It limits the version of PTX.
 ///
@@ -32,8 +31,7 @@ const MOST_DEVICES: u32 = 1 << 16;
 /// [`Error::NoDriver`] if the driver's library is missing.
 pub(crate) fn driver_version() -> Result<(u32, u32)> {
     failure::library()?;
-    let version = check(CudaApiVersion::get())?;
-    Ok((version.major().unsigned_abs(), version.minor().unsigned_abs()))
+    check(binding::version())
 }
 
 /// The state of a driver that works.
@@ -45,7 +43,7 @@ enum Started {
 /// Starts the driver. After the first call this costs nothing.
 fn initialize() -> Result<Started> {
     failure::library()?;
-    match failure::outcome(cust::init(CudaFlags::empty())) {
+    match binding::init() {
         Ok(()) => Ok(Started::Devices),
         Err(Raw { code: NO_DEVICE, .. }) => Ok(Started::NoDevice),
         Err(raw) => Err(Error::NoDriver { reason: failure::startup(raw) }),

@@ -1,17 +1,16 @@
 //! Events: points in a stream, with times of the device's clock.
 
-use super::failure::check;
-use super::{Context, Stream};
-use crate::error::Result;
-use cust::event::EventFlags;
-use cust::sys::{
+use super::binding::{
     CUevent, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord,
     cuEventSynchronize,
 };
+use super::failure::check;
+use super::{Context, Stream};
+use crate::error::Result;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// A point in a stream's work. (`cust`'s events can only be recorded in `cust`'s streams.)
+/// A point in a stream's work.
 #[derive(Debug)]
 pub(crate) struct Event {
     raw: CUevent,
@@ -26,16 +25,16 @@ unsafe impl Sync for Event {}
 impl Event {
     /// A new event with timing, not recorded yet.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
-        context.make_current()?;
+        let _current = context.enter()?;
         let mut raw = null_mut();
         // SAFETY: the driver writes one handle, of the context that was made current.
-        context.check(unsafe { cuEventCreate(&mut raw, EventFlags::DEFAULT.bits()) })?;
+        context.check(unsafe { cuEventCreate(&mut raw, 0) })?;
         Ok(Event { raw, context: context.clone() })
     }
 
     /// Records the event after all work that is in `stream` now.
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
-        self.context.make_current()?;
+        let _current = self.context.enter()?;
         // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
         check(unsafe { cuEventRecord(self.raw, stream.raw()) })
     }
@@ -47,7 +46,7 @@ impl Event {
 
     /// Waits until the event is reached.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        self.context.make_current()?;
+        let _current = self.context.enter()?;
         // SAFETY: the event lives as long as `self`.
         check(unsafe { cuEventSynchronize(self.raw) })
     }
@@ -55,6 +54,7 @@ impl Event {
     /// Microseconds between two events, by the device's clock, which has a resolution of about half a microsecond. Waits for the second.
     pub(crate) fn elapsed_us(start: &Event, end: &Event) -> Result<f64> {
         end.synchronize()?;
+        let _current = end.context.enter()?;
         let mut milliseconds = 0.0;
         // SAFETY: both events live as long as the borrows, and the driver writes one float.
         check(unsafe { cuEventElapsedTime(&mut milliseconds, start.raw, end.raw) })?;
@@ -64,7 +64,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        let _ = self.context.make_current();
+        let _current = self.context.enter();
         // SAFETY: nothing uses the handle after this.
         let _ = unsafe { cuEventDestroy_v2(self.raw) };
     }

@@ -1,8 +1,8 @@
 //! The driver's result codes, and their [`Error`]s.
 
 use crate::error::{Error, Result};
-use cust::error::CudaError;
-use cust::sys::CUresult;
+#[cfg(feature = "cust")]
+use cust::{error::CudaError, sys::CUresult};
 
 /// `CUDA_ERROR_INVALID_VALUE`.
 pub(super) const INVALID_VALUE: i32 = 1;
@@ -17,7 +17,7 @@ pub(super) const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
 /// `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
 pub(super) const INVALID_CLUSTER_SIZE: i32 = 912;
 
-/// A failed call, with the driver's number. (`cust` knows only the codes of CUDA 11.4.)
+/// A failed call, with the driver's number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     /// The driver's function.
@@ -27,7 +27,8 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// The failure of this thread's last call, which has returned `code`.
+    /// The failure of this thread's last call through `cust`, which has returned `code`. (`cust` knows only the codes of CUDA 11.4.)
+    #[cfg(feature = "cust")]
     fn last(code: i32) -> Self {
         match cuda_dyn::take_failure() {
             Some(failure) => Raw { call: failure.function, code: failure.code },
@@ -74,36 +75,47 @@ impl Raw {
     }
 }
 
-/// A result of `cust`, safe or raw. A failure's code is that of [`cuda_dyn`].
+/// A result of a call, for a caller that handles some codes.
 pub(super) trait Outcome {
     /// The value of a success.
     type Value;
-    /// The value, or `cust`'s number of the failure.
-    fn number(self) -> std::result::Result<Self::Value, i32>;
+    /// The value, or the failure.
+    fn outcome(self) -> std::result::Result<Self::Value, Raw>;
 }
 
+impl Outcome for std::result::Result<(), cuda_dyn::Failure> {
+    type Value = ();
+    fn outcome(self) -> std::result::Result<(), Raw> {
+        self.map_err(|failure| Raw { call: failure.function, code: failure.code })
+    }
+}
+
+impl<T> Outcome for std::result::Result<T, Raw> {
+    type Value = T;
+    fn outcome(self) -> Self {
+        self
+    }
+}
+
+#[cfg(feature = "cust")]
 impl<T> Outcome for std::result::Result<T, CudaError> {
     type Value = T;
-    fn number(self) -> std::result::Result<T, i32> {
-        self.map_err(|error| error as i32)
+    fn outcome(self) -> std::result::Result<T, Raw> {
+        self.map_err(|error| Raw::last(error as i32))
     }
 }
 
+#[cfg(feature = "cust")]
 impl Outcome for CUresult {
     type Value = ();
-    fn number(self) -> std::result::Result<(), i32> {
-        if self == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self as i32) }
+    fn outcome(self) -> std::result::Result<(), Raw> {
+        if self == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Raw::last(self as i32)) }
     }
-}
-
-/// The result of a call, for a caller that handles some codes.
-pub(super) fn outcome<O: Outcome>(result: O) -> std::result::Result<O::Value, Raw> {
-    result.number().map_err(Raw::last)
 }
 
 /// The result of a call, for a caller that handles no code.
 pub(super) fn check<O: Outcome>(result: O) -> Result<O::Value> {
-    outcome(result).map_err(Raw::error)
+    result.outcome().map_err(Raw::error)
 }
 
 /// Loads the driver's library. The error says what to do.

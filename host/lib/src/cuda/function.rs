@@ -1,16 +1,16 @@
 //! Kernels and their launch.
 
+use super::binding::{
+    CUfunction, CUfunction_attribute as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
+    cuLaunchKernel, cuModuleGetFunction,
+};
 use super::failure::{
-    INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_FOUND, Raw, outcome,
+    INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, NOT_FOUND, Outcome, Raw,
 };
 use super::{Module, Stream};
 use crate::error::{Error, Result};
 use crate::ptx::Resources;
 use cuda_dyn::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
-use cust::sys::{
-    CUfunction, CUfunction_attribute_enum as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
-    cuLaunchKernel, cuModuleGetFunction,
-};
 use simt::LaunchConfig;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -57,10 +57,11 @@ impl Module {
         let context = self.context();
         let missing = || context.refusal(self.name(), format!("there is no kernel {name} in it"));
         let text = CString::new(name).map_err(|_| missing())?;
-        context.make_current()?;
+        let _current = context.enter()?;
         let mut raw = null_mut();
         // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is written.
-        outcome(unsafe { cuModuleGetFunction(&mut raw, self.raw(), text.as_ptr()) })
+        unsafe { cuModuleGetFunction(&mut raw, self.raw(), text.as_ptr()) }
+            .outcome()
             .map_err(|raw| if raw.code == NOT_FOUND { missing() } else { context.error(raw) })?;
         // SAFETY: the handle is of this module, which the function keeps.
         unsafe { Function::new(raw, name, self.clone()) }
@@ -73,7 +74,7 @@ impl Function {
     /// # Safety
     /// 1. `raw` is a function of `module`.
     unsafe fn new(raw: CUfunction, name: &'static str, module: Module) -> Result<Self> {
-        module.context().make_current()?;
+        let _current = module.context().enter()?;
         let attribute = |which| -> Result<u32> {
             let mut value = 0;
             // SAFETY: the function lives as long as its module, and one int is written.
@@ -128,17 +129,18 @@ impl Function {
             ),
         };
         let value = i32::try_from(bytes).map_err(|_| too_much())?;
-        context.make_current()?;
+        let _current = context.enter()?;
         let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function lives as long as its module, which `self` keeps.
-        outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) }).map_err(|raw| {
+        unsafe { cuFuncSetAttribute(self.raw, which, value) }.outcome().map_err(|raw| {
             if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) }
         })?;
         // Prefer shared memory to L1. For a launch of clusters the driver would set aside the shared memory of one block, and no second
         // block would fit.
         let which = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: as above.
-        outcome(unsafe { cuFuncSetAttribute(self.raw, which, 100) })
+        unsafe { cuFuncSetAttribute(self.raw, which, 100) }
+            .outcome()
             .map_err(|raw| context.error(raw))?;
         self.allowed.fetch_max(bytes, Ordering::Relaxed);
         Ok(())
@@ -164,7 +166,7 @@ impl Function {
     ) -> Result<()> {
         let LaunchConfig { grid, block, dynamic_shared, cluster, .. } = *config;
         let context = self.module.context();
-        context.make_current()?;
+        let _current = context.enter()?;
         // Room for both attributes. The launch gets `attribute_count` of them.
         let mut attributes = [CUlaunchAttribute::programmatic_stream_serialization(); 2];
         let mut attribute_count = usize::from(self.dependent);
@@ -190,19 +192,21 @@ impl Function {
                     null_mut(),
                 )
             }
+            .outcome()
         } else {
             let config = CUlaunchConfig {
                 grid,
                 block,
                 dynamic_shared,
-                stream: stream.raw(),
+                stream: stream.raw().cast(),
                 attributes: attributes.as_mut_ptr(),
                 attribute_count: attribute_count as u32, // at most 2
             };
             // SAFETY: as above. The attributes outlive the call, and `attribute_count` of them are valid.
-            unsafe { cuLaunchKernelEx(&config, self.raw, params.as_mut_ptr(), null_mut()) }
+            unsafe { cuLaunchKernelEx(&config, self.raw.cast(), params.as_mut_ptr(), null_mut()) }
+                .outcome()
         };
-        outcome(result).map_err(|raw| match raw.code {
+        result.map_err(|raw| match raw.code {
             INVALID_VALUE | LAUNCH_OUT_OF_RESOURCES | INVALID_CLUSTER_SIZE => {
                 Error::Launch { kernel: self.name, what: self.refusal(raw, config) }
             }

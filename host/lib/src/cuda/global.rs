@@ -1,9 +1,9 @@
 //! Variables of a module.
 
-use super::failure::{NOT_FOUND, check, outcome};
+use super::binding::{cuMemcpyDtoH_v2, cuMemcpyHtoD_v2, cuModuleGetGlobal_v2};
+use super::failure::{NOT_FOUND, Outcome, check};
 use super::{Context, Module};
 use crate::error::Result;
-use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoD_v2, cuModuleGetGlobal_v2};
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ impl Module {
     /// The variable with a name. `None` if the module has none.
     pub(crate) fn global(&self, name: &str) -> Result<Option<Global>> {
         let Ok(text) = CString::new(name) else { return Ok(None) };
-        self.context().make_current()?;
+        let _current = self.context().enter()?;
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the module lives as long as `self`, the name ends with NUL, two numbers are written.
         let result =
             unsafe { cuModuleGetGlobal_v2(&mut address, &mut bytes, self.raw(), text.as_ptr()) };
-        match outcome(result) {
+        match result.outcome() {
             Ok(()) => Ok(Some(Global { address, bytes, module: self.clone() })),
             Err(raw) if raw.code == NOT_FOUND => Ok(None),
             Err(raw) => Err(self.context().error(raw)),
@@ -50,6 +50,7 @@ impl Global {
     /// Writes all bytes. Waits for all work on the device. `source` has the variable's length.
     pub(crate) fn write(&self, source: &[u8]) -> Result<()> {
         assert_eq!(source.len(), self.bytes, "the caller compares them");
+        let _current = self.context().enter()?;
         self.context().synchronize()?;
         // SAFETY: the variable lives as long as its module, and has `source.len()` bytes.
         self.context().check(unsafe {
@@ -61,6 +62,7 @@ impl Global {
     /// Reads all bytes. Waits for all work on the device. `target` has the variable's length.
     pub(crate) fn read(&self, target: &mut [u8]) -> Result<()> {
         assert_eq!(target.len(), self.bytes, "the caller compares them");
+        let _current = self.context().enter()?;
         self.context().synchronize()?;
         // SAFETY: as in `write`.
         check(unsafe { cuMemcpyDtoH_v2(target.as_mut_ptr().cast(), self.address, target.len()) })

@@ -1,11 +1,10 @@
 //! Device memory.
 
-use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Raw, check, outcome};
+use super::binding::{DeviceBytes, cuMemAllocPitch_v2};
+use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Outcome, Raw, check};
 use super::{Context, Uses};
 use crate::error::{Error, Result};
 use crate::testing;
-use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
-use cust::sys::cuMemAllocPitch_v2;
 use std::ffi::c_uint;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -20,7 +19,7 @@ const LARGEST_ELEMENT: c_uint = 16;
 #[derive(Debug)]
 pub(crate) struct Memory {
     /// Dropping it frees the memory. Foreign memory is not dropped.
-    buffer: ManuallyDrop<DeviceBuffer<u8>>,
+    buffer: ManuallyDrop<DeviceBytes>,
     foreign: bool,
     uses: Uses,
     context: Arc<Context>,
@@ -32,22 +31,19 @@ impl Memory {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub(crate) fn alloc(context: &Arc<Context>, bytes: usize) -> Result<Self> {
-        if bytes > 0 {
-            context.make_current()?;
-        }
+        let _current = if bytes > 0 { Some(context.enter()?) } else { None };
         if bytes > 0 && testing::refuses() {
             return Err(out_of_memory(context, bytes));
         }
-        // SAFETY: the contents are only read as bytes, and all bytes are valid.
-        let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) })
-            .map_err(|raw| refusal(context, raw, bytes))?;
+        let buffer =
+            DeviceBytes::uninitialized(bytes).map_err(|raw| refusal(context, raw, bytes))?;
         if bytes > 0 {
             testing::allocated();
         }
         Ok(Memory::new(buffer, context))
     }
 
-    fn new(buffer: DeviceBuffer<u8>, context: &Arc<Context>) -> Self {
+    fn new(buffer: DeviceBytes, context: &Arc<Context>) -> Self {
         let (buffer, uses) = (ManuallyDrop::new(buffer), Uses::default());
         Memory { buffer, foreign: false, uses, context: context.clone() }
     }
@@ -58,9 +54,8 @@ impl Memory {
     /// 1. `bytes` bytes at `address` are valid until this value is dropped and all work that was launched with it has ended. Until then
     ///    nobody else writes them, and nobody else reads them while they are written through this value.
     pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
-        let start = DevicePointer::from_raw(address);
         // SAFETY: the caller's promise; it is never dropped.
-        let buffer = unsafe { DeviceBuffer::from_raw_parts(start, bytes) };
+        let buffer = unsafe { DeviceBytes::from_raw_parts(address, bytes) };
         let mut memory = Memory::new(buffer, context);
         memory.foreign = true;
         memory
@@ -76,7 +71,7 @@ impl Memory {
         row_bytes: usize,
         rows: usize,
     ) -> Result<(Self, usize)> {
-        context.make_current()?;
+        let _current = context.enter()?;
         let bytes = row_bytes.saturating_mul(rows);
         if testing::refuses() {
             return Err(out_of_memory(context, bytes));
@@ -86,17 +81,16 @@ impl Memory {
         let result = unsafe {
             cuMemAllocPitch_v2(&mut address, &mut pitch, row_bytes, rows, LARGEST_ELEMENT)
         };
-        outcome(result).map_err(|raw| refusal(context, raw, bytes))?;
+        result.outcome().map_err(|raw| refusal(context, raw, bytes))?;
         testing::allocated();
-        let start = DevicePointer::from_raw(address);
         // SAFETY: `pitch * rows` bytes were allocated in this context, and nobody else frees them.
-        let buffer = unsafe { DeviceBuffer::from_raw_parts(start, pitch * rows) };
+        let buffer = unsafe { DeviceBytes::from_raw_parts(address, pitch * rows) };
         Ok((Memory::new(buffer, context), pitch))
     }
 
     /// The device address, for a kernel's parameter.
     pub(crate) fn address(&self) -> u64 {
-        self.buffer.as_device_ptr().as_raw()
+        self.buffer.address()
     }
 
     /// The streams whose work may still use it.
@@ -111,7 +105,7 @@ impl Memory {
 
     /// Copies `source` to the bytes from `offset` on.
     pub(crate) fn write(&mut self, offset: usize, source: &[u8]) -> Result<()> {
-        self.change(offset, Some(source.len()), |mut target| check(target.copy_from(source)))
+        self.change(offset, Some(source.len()), |buffer, range| buffer.copy_from(range, source))
     }
 
     /// Copies the bytes from `offset` on to `target`.
@@ -120,14 +114,15 @@ impl Memory {
         if range.is_empty() {
             return Ok(());
         }
+        let _current = self.context.enter()?;
         self.context.synchronize()?;
         // A copy to pageable host memory is complete when the call returns.
-        check(self.buffer.index(range).copy_to(target))
+        check(self.buffer.copy_to(range, target))
     }
 
     /// Sets `count` bytes from `offset` on.
     pub(crate) fn fill_u8(&mut self, offset: usize, value: u8, count: usize) -> Result<()> {
-        self.change(offset, Some(count), |mut target| check(target.set_8(value)))
+        self.change(offset, Some(count), |buffer, range| buffer.set(range, value))
     }
 
     /// Changes `length` bytes from `offset` on by an operation in the default stream.
@@ -135,15 +130,16 @@ impl Memory {
         &mut self,
         offset: usize,
         length: Option<usize>,
-        operation: impl FnOnce(DeviceSlice<u8>) -> Result<()>,
+        operation: impl FnOnce(&mut DeviceBytes, Range<usize>) -> std::result::Result<(), Raw>,
     ) -> Result<()> {
         let range = self.range(offset, length)?;
         if range.is_empty() {
             return Ok(());
         }
+        let _current = self.context.enter()?;
         self.context.synchronize()?;
         self.uses.ended();
-        operation(self.buffer.index(range))?;
+        check(operation(&mut self.buffer, range))?;
         // A fill may return before it is complete. So may a copy from pageable host memory: it returns when the driver has the bytes. A
         // kernel in another stream would wait for neither.
         self.context.synchronize()
@@ -186,10 +182,10 @@ impl Drop for Memory {
             return;
         }
         // The memory is freed in the current context. A failure cannot be handled here.
-        if self.len() > 0 {
-            let _ = self.context.make_current();
+        let _current = (self.len() > 0).then(|| {
             testing::freed();
-        }
+            self.context.enter()
+        });
         // SAFETY: it is not used after this.
         unsafe { ManuallyDrop::drop(&mut self.buffer) };
     }

@@ -1,16 +1,16 @@
 //! The private layer over the CUDA driver: contexts, memory, streams, events, modules, functions.
 //!
-//! The driver is called through `cust`: through its safe types if they fit, otherwise through `cust::sys` (streams that do not wait for the
-//! default stream, the compiler's log, more than 48 KiB of dynamic shared memory). `cuda-dyn` loads the driver at run time, so programs
-//! build, link and start on a machine without one.
+//! `cuda-dyn` loads the driver at run time, so programs build, link and start on a machine without one. With the feature `cust` the driver
+//! is called through that crate: [`binding`].
 //!
 //! Rules in every file here:
-//! * Each operation first makes its device's context current on the calling thread. So every type works on any thread, and several devices
-//!   can be used at once.
+//! * Each operation makes its device's primary context current on the calling thread while it lasts ([`Context::enter`]). So every type
+//!   works on any thread, several devices can be used at once, and the thread has the context that it had before.
 //! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a fault in a kernel the driver frees
 //!   nothing; the end of the process does.
 //! * Streams do not synchronise with the default stream. A call whose effect must be complete when it returns waits for it.
 
+mod binding;
 mod context;
 mod driver;
 mod event;

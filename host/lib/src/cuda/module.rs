@@ -1,9 +1,9 @@
 //! Modules: PTX that the driver has compiled.
 
 use super::Context;
-use super::failure::outcome;
+use super::binding::{CUjit_option, CUmodule, cuModuleLoadDataEx, cuModuleUnload};
+use super::failure::Outcome;
 use crate::error::Result;
-use cust::sys::{CUjit_option, CUmodule, cuModuleLoadDataEx, cuModuleUnload};
 use std::ffi::{CStr, CString, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Module {
         let text = CString::new(ptx).map_err(|nul| {
             context.refusal(name, format!("it has a NUL byte at {}", nul.nul_position()))
         })?;
-        context.make_current()?;
+        let _current = context.enter()?;
         let (mut errors, mut infos) = (Log::new(), Log::new());
         let mut options = vec![
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
@@ -73,7 +73,7 @@ impl Module {
                 values.as_mut_ptr(),
             )
         };
-        match outcome(result) {
+        match result.outcome() {
             Ok(()) => {
                 let (name, context) = (name.into(), context.clone());
                 Ok(Module { loaded: Arc::new(Loaded { raw, name, context }) })
@@ -105,7 +105,7 @@ impl Module {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        let _ = self.context.make_current();
+        let _current = self.context.enter();
         // SAFETY: with the module and its functions gone, nothing uses the handle after this.
         let _ = unsafe { cuModuleUnload(self.raw) };
     }

@@ -1,12 +1,12 @@
 //! Page-locked host memory, and asynchronous copies.
 
-use super::failure::{OUT_OF_MEMORY, check, outcome};
-use super::{Context, Event, Stream};
-use crate::error::{Error, Result};
-use cust::sys::{
-    CUDA_MEMCPY2D, CUmemorytype_enum as Kind, cuMemAllocHost_v2, cuMemFreeHost, cuMemcpy2DAsync_v2,
+use super::binding::{
+    CUDA_MEMCPY2D, CUmemorytype as Kind, cuMemAllocHost_v2, cuMemFreeHost, cuMemcpy2DAsync_v2,
     cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuStreamWaitEvent,
 };
+use super::failure::{OUT_OF_MEMORY, Outcome, check};
+use super::{Context, Event, Stream};
+use crate::error::{Error, Result};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ impl PinnedMemory {
     pub(crate) fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
         let mut memory = PinnedMemory { start: null_mut(), context: context.clone() };
         if bytes > 0 {
-            context.make_current()?;
+            let _current = context.enter()?;
             let mut start = null_mut();
             // SAFETY: the driver writes one address.
-            let result = outcome(unsafe { cuMemAllocHost_v2(&mut start, bytes) });
+            let result = unsafe { cuMemAllocHost_v2(&mut start, bytes) }.outcome();
             result.map_err(|raw| match raw.code {
                 OUT_OF_MEMORY => Error::OutOfMemory {
                     device: "this machine, page-locked".to_owned(),
@@ -59,7 +59,7 @@ impl PinnedMemory {
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if !self.start.is_null() {
-            let _ = self.context.make_current();
+            let _current = self.context.enter();
             // SAFETY: this driver has allocated it, and nobody uses it any more.
             let _ = unsafe { cuMemFreeHost(self.start.cast()) };
         }
@@ -103,7 +103,7 @@ impl Stream {
         if bytes == 0 || rows == 0 {
             return Ok(());
         }
-        self.context().make_current()?;
+        let _current = self.context().enter()?;
         if rows == 1 || host.pitch == bytes && device.pitch == bytes {
             // SAFETY: the caller's. Rows without gaps are one row.
             return unsafe { self.copy_bytes(way, host.start, device.start, bytes * rows) };
@@ -159,7 +159,7 @@ impl Stream {
 
     /// Lets what is queued from now on wait for an event.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
-        self.context().make_current()?;
+        let _current = self.context().enter()?;
         // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an event that is destroyed before it is
         // reached.
         check(unsafe { cuStreamWaitEvent(self.raw(), event.raw(), 0) })

@@ -1,17 +1,15 @@
 //! Copies of boxes of bytes with pitched rows, between a device and the host or on the device.
 
 use super::Context;
+use super::binding::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUmemorytype, cuMemcpy2D_v2, cuMemcpy3D_v2};
 use crate::error::Result;
 use crate::rows::{Place, Rows};
-use cust::sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUmemorytype, CUmemorytype_enum, cuMemcpy2D_v2, cuMemcpy3D_v2,
-};
 use std::ptr::null_mut;
 
 fn memory_type(place: Place) -> CUmemorytype {
     match place {
-        Place::Host => CUmemorytype_enum::CU_MEMORYTYPE_HOST,
-        Place::Device => CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+        Place::Host => CUmemorytype::CU_MEMORYTYPE_HOST,
+        Place::Device => CUmemorytype::CU_MEMORYTYPE_DEVICE,
     }
 }
 
@@ -26,6 +24,7 @@ pub(crate) unsafe fn copy_rows(
     (to_place, to): (Place, Rows),
     [bytes, rows, slices]: [usize; 3],
 ) -> Result<()> {
+    let _current = context.enter()?;
     context.synchronize()?;
     let host = |place: Place, rows: Rows| match place {
         Place::Host => rows.start as *mut _,

@@ -1,15 +1,17 @@
 //! Streams.
 
 use super::Context;
+use super::binding::{
+    CU_STREAM_NON_BLOCKING, CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2,
+    cuStreamSynchronize,
+};
 use super::failure::check;
 use crate::error::Result;
-use cust::stream::StreamFlags;
-use cust::sys::{CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A stream that does not synchronise with the default stream. (`cust`'s streams always do.)
+/// A stream that does not synchronise with the default stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     raw: CUstream,
@@ -26,11 +28,10 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// A new stream of normal priority.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
-        context.make_current()?;
+        let _current = context.enter()?;
         let mut raw = null_mut();
         // SAFETY: the driver writes one handle, of the context that was made current.
-        let result =
-            unsafe { cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0) };
+        let result = unsafe { cuStreamCreateWithPriority(&mut raw, CU_STREAM_NON_BLOCKING, 0) };
         context.check(result)?;
         Ok(Stream { raw, context: context.clone(), closed: AtomicBool::new(false) })
     }
@@ -50,7 +51,7 @@ impl Stream {
     /// # Errors
     /// Those of kernels in any stream of the device, too.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        self.context.make_current()?;
+        let _current = self.context.enter()?;
         // SAFETY: the stream lives as long as `self`.
         check(unsafe { cuStreamSynchronize(self.raw) })
     }
@@ -68,7 +69,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = self.context.make_current();
+        let _current = self.context.enter();
         // SAFETY: nothing uses the handle after this. Work still queued is finished first by the driver.
         let _ = unsafe { cuStreamDestroy_v2(self.raw) };
     }

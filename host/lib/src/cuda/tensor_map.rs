@@ -1,7 +1,7 @@
 //! Tensor maps: descriptions of matrices for TMA.
 
 use super::Context;
-use super::failure::{INVALID_VALUE, outcome};
+use super::failure::{INVALID_VALUE, Outcome};
 use crate::error::Result;
 use cuda_dyn::{
     CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
@@ -29,7 +29,7 @@ pub(crate) fn encode(
     };
     let each = [1; 3]; // every column, row and matrix
     let mut map = CUtensorMap::default();
-    context.make_current()?;
+    let _current = context.enter()?;
     // SAFETY: for three dimensions the arrays have three extents and two strides. The driver writes one map. It does not access the address.
     let result = unsafe {
         cuTensorMapEncodeTiled(
@@ -48,7 +48,7 @@ pub(crate) fn encode(
             CUtensorMapFloatOOBfill::Zeros,
         )
     };
-    match outcome(result) {
+    match result.outcome() {
         Ok(()) => Ok(Some(map.opaque)),
         Err(raw) if raw.code == INVALID_VALUE => Ok(None),
         Err(raw) => Err(context.error(raw)),

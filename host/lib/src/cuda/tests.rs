@@ -3,6 +3,7 @@
 
 mod boxes;
 mod count;
+mod current;
 mod device;
 #[path = "../../../cuda-dyn/tests/fake/mod.rs"]
 mod fake;

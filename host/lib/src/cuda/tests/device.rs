@@ -110,7 +110,7 @@ $L3:
 ";
 
 /// Device 0, where there is one.
-fn device() -> Option<Arc<Context>> {
+pub(super) fn device() -> Option<Arc<Context>> {
     match device_count() {
         Ok(count) if count > 0 => Some(Context::open(0).unwrap()),
         _ if std::env::var("REQUIRE_GPU").is_ok_and(|value| value == "1") => {
