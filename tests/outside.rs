@@ -1,5 +1,5 @@
-//! A crate outside the workspace depends on the library, builds on stable Rust with neither toolkit nor device
-//! compiler, and multiplies.
+//! A crate outside the workspace depends on the library as it would be published: it builds from the packed crates,
+//! offline, on the oldest Rust that is supported, with neither toolkit nor device compiler, and multiplies.
 
 use std::{
     fs,
@@ -7,10 +7,27 @@ use std::{
     process::Command,
 };
 
+use serde_json::Value;
 use tests::{
     scratch::{Scratch, rustup, text, workspace},
     skip,
 };
+
+/// What is published.
+const PACKAGES: [&str; 7] = [
+    "cuda-dyn",
+    "gpu-gemm",
+    "gpu-gemm-kernels",
+    "gpu-occupancy",
+    "gpu-simt",
+    "gpu-simt-macros",
+    "ptx-specialise",
+];
+
+/// What crates.io takes at most, in bytes.
+const MOST: u64 = 10 << 20;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const PROGRAM: &str = r#"
 use gpu_gemm::{Device, Gemm, Matrix, Result, product};
@@ -41,9 +58,8 @@ fn main() -> Result<()> {
 }
 "#;
 
-/// The crate's manifest: with the CUDA device, or without. There is no patch line and no profile.
-fn manifest(cuda: bool) -> String {
-    let library = workspace().join("host/lib");
+/// The crate's manifest. There is no patch line and no profile.
+fn manifest(dependency: &str) -> String {
     format!(
         r#"
 [package]
@@ -54,33 +70,124 @@ edition = "2024"
 [workspace]
 
 [dependencies]
-gpu-gemm = {{ path = {library:?}, default-features = {cuda} }}
+gpu-gemm = {{ {dependency} }}
 "#
     )
 }
 
-/// Stable Rust by rustup. `None`, counted, where there is none: then the cargo at hand is used.
-fn stable() -> Option<&'static str> {
-    let version = rustup(&["run", "stable", "cargo", "--version"]).output();
-    if version.is_ok_and(|output| output.status.success()) {
-        return Some("stable");
+/// Where everything here is built.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside")
+}
+
+/// The oldest Rust that is supported, by rustup, or the stable one. `None`, counted, where there is neither: then the
+/// cargo at hand is used.
+fn toolchain() -> Option<String> {
+    let oldest = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
+    for name in [oldest, "stable"] {
+        let version = rustup(&["run", name, "cargo", "--version"]).output();
+        if version.is_ok_and(|output| output.status.success()) {
+            return Some(name.to_owned());
+        }
     }
     skip("no stable Rust by rustup, the cargo at hand was used", "CI");
     None
 }
 
+/// Runs the cargo at hand, which must succeed. What it printed.
+fn cargo(scratch: &Scratch, arguments: &[&str]) -> String {
+    let ran = scratch.cargo(None, &folder().join("target"), arguments);
+    assert!(ran.status.success(), "cargo {arguments:?}: {}", text(&ran));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// The packages of the workspace that are not kept from being published.
+fn publishable(scratch: &Scratch, workspace: &str) -> Vec<String> {
+    let arguments =
+        ["metadata", "--no-deps", "--format-version", "1", "--manifest-path", workspace];
+    let metadata: Value = serde_json::from_str(&cargo(scratch, &arguments)).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let published = packages.filter(|package| package["publish"].is_null());
+    let mut names =
+        published.map(|package| package["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    names.sort();
+    names
+}
+
+/// Packs what is published, and unpacks it into `vendor`, in a folder each, as a source of crates.
+fn pack(scratch: &Scratch, vendor: &Path) {
+    let workspace = workspace().join("Cargo.toml");
+    let workspace = workspace.to_str().unwrap();
+    assert_eq!(publishable(scratch, workspace), PACKAGES);
+    let packed = folder().join("target/package");
+    let _ = fs::remove_dir_all(&packed);
+    let mut arguments = vec!["package", "--quiet", "--offline", "--no-verify", "--allow-dirty"];
+    arguments.extend(["--exclude-lockfile", "--manifest-path", workspace]);
+    arguments.extend(PACKAGES.iter().flat_map(|name| ["--package", name]));
+    cargo(scratch, &arguments);
+
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&packed).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "crate") {
+            files.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    files.sort();
+    let mut expected = PACKAGES.map(|name| format!("{name}-{VERSION}.crate"));
+    expected.sort();
+    assert_eq!(files, expected);
+
+    for (name, file) in PACKAGES.iter().map(|name| (name, format!("{name}-{VERSION}.crate"))) {
+        let path = packed.join(&file);
+        let bytes = fs::metadata(&path).unwrap().len();
+        assert!(bytes <= MOST, "{file}: {bytes} bytes");
+        let unpacked = Command::new("tar").arg("-xzf").arg(&path).arg("-C").arg(vendor).status();
+        assert!(unpacked.unwrap().success(), "tar does not unpack {file}");
+        let folder = vendor.join(format!("{name}-{VERSION}"));
+        for needed in ["LICENSE-MIT", "LICENSE-APACHE", "README.md"] {
+            let text = fs::read_to_string(folder.join(needed)).unwrap_or_default();
+            assert!(text.len() >= 100, "{file} has no {needed}");
+        }
+        fs::write(folder.join(".cargo-checksum.json"), r#"{"files":{}}"#).unwrap();
+    }
+}
+
+/// A source of crates with the packed ones and all that they depend on, in the versions of the workspace.
+fn source() -> PathBuf {
+    let vendor = folder().join("vendor");
+    let _ = fs::remove_dir_all(&vendor);
+    let library = format!("path = {:?}", workspace().join("host/lib"));
+    let files = [("Cargo.toml", &*manifest(&library)), ("src/main.rs", "fn main() {}")];
+    let scratch = Scratch::new(folder().join("by-path"), &files);
+    cargo(&scratch, &["vendor", "--quiet", "--versioned-dirs", vendor.to_str().unwrap()]);
+    pack(&scratch, &vendor);
+    vendor
+}
+
 /// Builds the crate and runs it.
-fn builds_and_multiplies(cuda: bool) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
-    let (name, target): (_, PathBuf) = (if cuda { "cuda" } else { "cpu" }, folder.join("target"));
-    let files = [("Cargo.toml", &*manifest(cuda)), ("src/main.rs", PROGRAM)];
-    let scratch = Scratch::new(folder.join(name), &files);
-    let ran = scratch.cargo(stable(), &target, &["run", "--quiet"]);
+fn builds_and_multiplies(source: &Path, cuda: bool) {
+    let name = if cuda { "cuda" } else { "cpu" };
+    let target = folder().join("target");
+    let dependency = format!("version = \"{VERSION}\", default-features = {cuda}");
+    let config = format!(
+        "[source.crates-io]\nreplace-with = \"packed\"\n[source.packed]\ndirectory = {source:?}\n"
+    );
+    let files = [
+        ("Cargo.toml", &*manifest(&dependency)),
+        ("src/main.rs", PROGRAM),
+        (".cargo/config.toml", &config),
+    ];
+    let scratch = Scratch::new(folder().join(name), &files);
+    // The workspace's lock file has the packed crates by their paths.
+    let lock_file = folder().join(name).join("Cargo.lock");
+    fs::remove_file(&lock_file).unwrap();
+    let ran = scratch.cargo(toolchain().as_deref(), &target, &["run", "--quiet", "--offline"]);
     let text = text(&ran);
     assert!(ran.status.success() && text.contains("right on "), "{text}");
     assert!(cuda || text.contains("right on cpu"), "{text}");
     // Of the command and its laboratory it compiles nothing.
-    let lock = fs::read_to_string(folder.join(name).join("Cargo.lock")).unwrap();
+    let lock = fs::read_to_string(lock_file).unwrap();
     let has = |name: &str| lock.contains(&format!("name = \"{name}\"\n"));
     assert!(has("gpu-gemm") && has("cuda-dyn") == cuda, "{lock}");
     let of_cust = ["cust", "cust_raw", "find_cuda_helper"];
@@ -109,8 +216,9 @@ fn defines_no_symbol_of_the_driver(program: &Path) {
 }
 
 #[test]
-fn a_crate_on_stable_rust() {
+fn a_crate_from_the_packed_crates() {
+    let source = source();
     // One after the other: they share a target folder, and so what they have in common.
-    builds_and_multiplies(true);
-    builds_and_multiplies(false);
+    builds_and_multiplies(&source, true);
+    builds_and_multiplies(&source, false);
 }

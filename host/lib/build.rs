@@ -1,4 +1,4 @@
-//! Packs the kernels' PTX, `gpu/ptx/<target>/<kernel>.ptx`, and writes down what is where: `src/ptx` unpacks one file at a time.
+//! Packs the kernels' PTX, `ptx/<target>/<kernel>.ptx` (in the repository a link to `gpu/ptx`), and writes down what is where: `src/ptx` unpacks one file at a time.
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
@@ -6,7 +6,7 @@ use std::{env, error::Error, fmt::Write, fs, path::Path};
 const DECLARATION: &str = "simt.kernel name=";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new("../../gpu/ptx");
+    let folder = Path::new("ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
     let (mut packed, mut index) = (Vec::new(), String::new());
     for target in ["sm_80", "sm_90a"] {

@@ -17,10 +17,12 @@ impl Scratch {
     pub fn new(folder: PathBuf, files: &[(&str, &str)]) -> Self {
         // What an earlier run left there is of no use.
         let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(folder.join("src")).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
         for (path, text) in files {
-            fs::write(folder.join(path), text).unwrap();
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         Scratch { folder }
     }

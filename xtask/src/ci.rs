@@ -23,7 +23,7 @@ pub const PARTS: [(&str, &str); 7] = [
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
-    ("packaging", "stable Rust, a crate outside the workspace, Rust-CUDA's own crate"),
+    ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
 ];

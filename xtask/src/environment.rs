@@ -166,7 +166,7 @@ mod tests {
         // This one is in a folder of another name.
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/simt/macros");
         let folder = folder.canonicalize().unwrap();
-        assert_eq!(package_name(&folder).unwrap(), "simt-macros");
+        assert_eq!(package_name(&folder).unwrap(), "gpu-simt-macros");
         let error = package_name(&folder.join("src")).unwrap_err().to_string();
         assert!(error.starts_with("no crate in "), "{error}");
     }

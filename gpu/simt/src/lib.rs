@@ -112,3 +112,8 @@ pub use size::Size;
 pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};
+
+/// The package's page, whose programs are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -69,3 +69,8 @@ pub use tensor_map::{
     CUtensorMapL2promotion, CUtensorMapSwizzle,
 };
 pub use types::*;
+
+/// The package's page, whose programs are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

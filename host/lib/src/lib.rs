@@ -166,3 +166,8 @@ pub fn resume() {
 pub fn check_interrupt() -> Result<()> {
     if INTERRUPTED.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
 }
+
+/// The package's page, whose programs are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

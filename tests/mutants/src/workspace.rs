@@ -49,7 +49,7 @@ impl Parts<'_> {
         let left_out = self.write_frame()?;
         let mut broken = BTreeMap::new();
         // Types and borrows first, without code: most of what does not compile is found there.
-        for (subcommand, package) in [("check", "gpu"), ("build", "mutants-driver")] {
+        for (subcommand, package) in [("check", "gpu-gemm-kernels"), ("build", "mutants-driver")] {
             loop {
                 let woven = self.write_kernels(mutants, &broken, &left_out)?;
                 let errors = match self.cargo(subcommand, package)? {

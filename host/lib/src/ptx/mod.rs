@@ -49,7 +49,7 @@ pub static SM_90A: Ptx = Ptx { target: "sm_90a", files: files::SM_90A };
 pub static SM_80: Ptx = Ptx { target: "sm_80", files: files::SM_80 };
 
 /// Registers and shared memory by ptxas, as `cargo xtask build-ptx` has written them.
-static RESOURCES: &str = include_str!("../../../../gpu/ptx/resources.tsv");
+static RESOURCES: &str = include_str!("../../ptx/resources.tsv");
 
 /// The resources of an SM that a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

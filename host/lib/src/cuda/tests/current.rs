@@ -1,7 +1,6 @@
 //! The current context of the caller's thread: whatever is done, it is the one before.
 
 use super::*;
-use fake::on_machine;
 use std::ptr::null_mut;
 
 /// The thread's current context.
@@ -13,7 +12,7 @@ fn current() -> cuda_dyn::CUcontext {
 }
 
 /// Does a little of everything on the device, and looks after each step at the thread's current context.
-fn use_everything(index: usize) {
+pub(super) fn use_everything(index: usize) {
     let before = current();
     let left = || assert_eq!(current(), before);
     let device = crate::Device::cuda(index).unwrap();
@@ -72,18 +71,5 @@ with_driver! {
         assert!(current().is_null());
         assert!(Module::load(&context, "test.ptx", PTX).is_err());
         assert!(current().is_null());
-    }
-}
-
-on_machine! {
-    fn the_current_context_is_left_as_found_on_a_gpu() {
-        if device::device().is_none() {
-            return;
-        }
-        use_everything(0);
-        let device = crate::Device::cuda(0).unwrap();
-        device.make_current().unwrap();
-        use_everything(0);
-        drop(device);
     }
 }

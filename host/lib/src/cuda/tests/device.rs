@@ -110,7 +110,7 @@ $L3:
 ";
 
 /// Device 0, where there is one.
-pub(super) fn device() -> Option<Arc<Context>> {
+fn device() -> Option<Arc<Context>> {
     match device_count() {
         Ok(count) if count > 0 => Some(Context::open(0).unwrap()),
         _ if std::env::var("REQUIRE_GPU").is_ok_and(|value| value == "1") => {
@@ -145,6 +145,17 @@ fn fill(context: &Arc<Context>, address: u64, value: u32, count: u32, shared: u3
 }
 
 on_machine! {
+    fn the_current_context_is_left_as_found() {
+        if device().is_none() {
+            return;
+        }
+        current::use_everything(0);
+        let device = crate::Device::cuda(0).unwrap();
+        device.make_current().unwrap();
+        current::use_everything(0);
+        drop(device);
+    }
+
     fn a_kernel_writes_what_is_read() {
         let Some(context) = device() else { return };
         println!("{:?}, CUDA {:?}", context.properties(), driver_version().unwrap());
