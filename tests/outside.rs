@@ -149,6 +149,11 @@ fn pack(scratch: &Scratch, vendor: &Path) {
             let text = fs::read_to_string(folder.join(needed)).unwrap_or_default();
             assert!(text.len() >= 100, "{file} has no {needed}");
         }
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        for key in ["description", "license", "rust-version", "keywords", "categories", "readme"] {
+            let is_there = manifest.lines().any(|line| line.starts_with(&format!("{key} = ")));
+            assert!(is_there, "{file} has no {key}");
+        }
         fs::write(folder.join(".cargo-checksum.json"), r#"{"files":{}}"#).unwrap();
     }
 }

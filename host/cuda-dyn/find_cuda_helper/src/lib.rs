@@ -6,7 +6,7 @@
 //!
 //! The root `Cargo.toml` puts this crate in place with `[patch.crates-io]`. Cargo reads that table in the
 //! root workspace only: a program outside it that depends on `host` repeats the line, or switches off
-//! `host`'s feature `cuda`.
+//! `host`'s feature `cust`.
 
 /// Called by the build scripts of `cust` and `cust_raw`. Links nothing.
 pub fn include_cuda() {
