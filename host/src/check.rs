@@ -161,7 +161,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked> {
-    enough_memory(bytes(shape))?;
+    Device::cpu().require_memory(bytes(shape))?;
     let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
     let device = Device::cpu();
     let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
@@ -221,15 +221,6 @@ pub fn bytes(shape: Shape) -> u64 {
 
 fn shadow(shape: Shape) -> u64 {
     shadow_bytes(shape.bytes() as usize, size_of::<f32>()) as u64
-}
-
-pub(crate) fn enough_memory(needed: u64) -> Result<()> {
-    let cpu = Device::cpu();
-    let (free, _) = cpu.memory()?;
-    match needed > free {
-        true => Err(Error::OutOfMemory { device: cpu.name(), needed, free }),
-        false => Ok(()),
-    }
 }
 
 /// How [`multiply`] goes about it. An [`Order`] alone is such options, too.
@@ -314,7 +305,7 @@ pub fn multiply(
         }
     }
     let shape = shape_of(entry, a, b, c)?;
-    enough_memory(shadow(shape))?;
+    Device::cpu().require_memory(shadow(shape))?;
     watch(entry, shape, [false; 2], [a, b], c, options)
 }
 
@@ -329,7 +320,8 @@ fn watch<T: Scalar<O>, O: Output>(
 ) -> Result<Watched> {
     let copies = workspace_bytes(entry, shape, by_columns);
     let their_shadow = shadow_bytes(copies as usize, size_of::<T>()) as u64;
-    enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
+    Device::cpu()
+        .require_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
     let launch = |config: &_| options.of_launch(a.device(), config);
     let operands = [a.buffer().all(), b.buffer().all()];
     let mut watched = Watched::default();

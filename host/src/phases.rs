@@ -151,7 +151,7 @@ pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64)
         let limit = format!("the grid has {columns} x {rows} blocks, counted from 0,0");
         return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
     }
-    check::enough_memory(crate::profile::bytes(entry, shape))?;
+    Device::cpu().require_memory(crate::profile::bytes(entry, shape))?;
     let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
     let device = Device::cpu();
     let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;

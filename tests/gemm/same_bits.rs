@@ -159,7 +159,7 @@ fn from_every_lesson() {
                 // TMA kernels do not take all of these, and add the sums of small tiles in parts. tf32 gives
                 // other numbers.
                 let kernels = f32::kernels()
-                    .filter(|kernel| !kernel.product.is_particular() && !kernel.entry.is_tf32());
+                    .filter(|kernel| !kernel.product.is_tma_or_ldg() && !kernel.entry.is_tf32());
                 let names = kernels.map(|kernel| kernel.entry.name());
                 // Rust-CUDA's idiom has no fused multiply-add.
                 for name in names.filter(|name| *name != "rust_cuda_tiled16") {

@@ -205,8 +205,9 @@ impl Product {
         self.variant.access == Access::Strided
     }
 
-    /// Whether the kernel requires certain layouts of its operands.
-    pub fn is_particular(&self) -> bool {
+    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It requires
+    /// certain layouts of its operands.
+    pub fn is_tma_or_ldg(&self) -> bool {
         !self.is_lesson() && !self.is_general()
     }
 

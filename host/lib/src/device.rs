@@ -336,6 +336,18 @@ impl Device {
             Kind::Cuda(gpu) => gpu.context.memory_info(),
         }
     }
+
+    /// Checks that this many bytes are free. They are not reserved.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if fewer are free; those of the driver.
+    pub fn require_memory(&self, needed: u64) -> Result<()> {
+        let (free, _) = self.memory()?;
+        match needed <= free {
+            true => Ok(()),
+            false => Err(Error::OutOfMemory { device: self.name(), needed, free }),
+        }
+    }
 }
 
 #[cfg(feature = "cuda")]

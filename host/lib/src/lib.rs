@@ -126,7 +126,7 @@ pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
 pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
-pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PreparedMatrix};
+pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
 #[cfg(feature = "npy")]
 pub use input::open_input;
 pub use launch::{Argument, Arguments};

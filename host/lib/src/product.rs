@@ -81,16 +81,7 @@ pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>)
             return Err(Error::argument(name, value, limit));
         }
     }
-    for (name, value, other, wanted) in [
-        ("B.rows", b.rows(), "A.cols", a.cols()),
-        ("C.rows", c.rows(), "A.rows", a.rows()),
-        ("C.cols", c.cols(), "B.cols", b.cols()),
-    ] {
-        if value != wanted {
-            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
-        }
-    }
-    Shape::new(a.rows() as u64, b.cols() as u64, a.cols() as u64)
+    Shape::of_matrices([a, b, c].map(|matrix| (matrix.rows(), matrix.cols())))
 }
 
 /// Launches `C = A B` for parts of buffers, each dense and row-major.

@@ -77,6 +77,23 @@ impl Shape {
         self.m() * self.n()
     }
 
+    /// The shape of a product of matrices with these rows and columns.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for sizes that do not fit together; as [`Shape::new`].
+    pub(crate) fn of_matrices([a, b, c]: [(usize, usize); 3]) -> Result<Self> {
+        for (name, value, other, wanted) in [
+            ("B.rows", b.0, "A.cols", a.1),
+            ("C.rows", c.0, "A.rows", a.0),
+            ("C.cols", c.1, "B.cols", b.1),
+        ] {
+            if value != wanted {
+                return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+            }
+        }
+        Shape::new(a.0 as u64, b.1 as u64, a.1 as u64)
+    }
+
     /// Checks that dense matrices A, B and C have these numbers of elements.
     ///
     /// # Errors

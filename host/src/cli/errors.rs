@@ -16,8 +16,8 @@ use super::{
         library,
     },
     list::{json, six_digits},
+    memory::check_bytes,
     note,
-    run::check_bytes,
     steps::Steps,
 };
 

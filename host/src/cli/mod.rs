@@ -16,6 +16,7 @@ mod gemm;
 mod kernels;
 mod ladder;
 mod list;
+mod memory;
 mod note;
 mod plan;
 mod profile;

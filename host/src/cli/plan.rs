@@ -151,9 +151,9 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let PlannedFor { target, name: planned_for, words: of, hint } =
         PlannedFor::of(args.on, args.device)?;
     let request = Request::dense(shape);
-    let (gemm, choice) = args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
+    let gemm = args.kernel.product::<T, O>(args.types.compute())?;
+    let (choice, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
     let Choice { entry, reason, workspace_bytes, split_k, partials, .. } = choice;
-    let (_, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
     let launches = plan.launches().collect::<Vec<_>>();
     let by = |role: Role| launches.iter().filter(move |launch| launch.role == role);
     let (copies, sums) = (by(Role::Prepare), by(Role::Reduce));

@@ -24,8 +24,8 @@ use super::{
     args::{On, Profile as Args},
     findings::FindingLine,
     list::{json, six_digits},
+    memory::check_memory,
     note,
-    run::check_memory,
     steps::Steps,
 };
 

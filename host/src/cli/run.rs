@@ -6,8 +6,8 @@ use std::{
 };
 
 use host::{
-    Bf16, Compute, Device, Error, F16, Gemm, Matrix, Shape, Stream,
-    gemm::{Scalar, Target},
+    Bf16, Compute, Device, Error, F16, Matrix, PlannedGemm, Shape, Stream,
+    gemm::{Request, Scalar},
     gpu::registry::Entry,
     operands,
     verify::Criterion,
@@ -19,6 +19,7 @@ use super::{
     args::{Init, Run, Types, Verify, name_of},
     duration::duration,
     list::{in_six_digits, json},
+    memory::check_memory,
     note,
     steps::Steps,
     types::{Value, as_it_is, rounded, words},
@@ -113,14 +114,15 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let (gemm, choice) =
-        args.kernel.resolve::<T, O>(shape, args.types.compute(), &Target::of(device))?;
+    let gemm = args.kernel.product::<T, O>(args.types.compute())?;
+    let planned = gemm.plan_on(device, &Request::dense(shape))?;
+    let choice = *planned.choice();
     let entry = choice.entry;
     let on_device = shape.bytes_of::<T, O>().saturating_add(choice.workspace_bytes);
     check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let test = Test { stream: device.stream()?, entry, gemm, shape, args, steps };
+    let test = Test { stream: device.stream()?, planned, shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -212,12 +214,10 @@ struct Product {
     verification: Option<Verification>,
 }
 
-/// A kernel and a shape on a device.
+/// A planned product on a device.
 struct Test<'a, T: 'static, O: 'static> {
     stream: Stream,
-    entry: &'a Entry,
-    /// The product by that kernel.
-    gemm: Gemm<'static, T, O>,
+    planned: PlannedGemm<'static, T, O>,
     shape: Shape,
     args: &'a Run,
     steps: Steps,
@@ -271,8 +271,9 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         warmup: u32,
         criterion: Criterion,
     ) -> Result<Product, Error> {
-        let kernel = format!("kernel {}", self.entry.name());
-        let is_sliced = self.entry.is_emulated();
+        let entry = self.planned.choice().entry;
+        let kernel = format!("kernel {}", entry.name());
+        let is_sliced = entry.is_emulated();
         let before = if is_sliced { self.stream.recomputed()? } else { 0 };
         let launches = u64::from(warmup) + u64::from(iters);
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
@@ -313,7 +314,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
             c.buffer_mut().fill_bytes(0xff)?;
             let begin = Instant::now();
             let start = stream.record()?;
-            self.gemm.launch(stream, a.view(), b.view(), c.view_mut())?;
+            self.planned.launch(stream, a.view(), b.view(), c.view_mut())?;
             let time = stream.record()?.since(&start)?;
             first_launch.get_or_insert(begin.elapsed());
             if number >= warmup.into() {
@@ -342,33 +343,6 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     ) -> Result<R, Error> {
         self.steps.step(&format!("{run}: {what}"), work)
     }
-}
-
-/// Refuses a run that does not fit, before it has begun: with that many bytes on the device.
-pub(super) fn check_memory(
-    shape: Shape,
-    on_device: u64,
-    verify: bool,
-    device: &Device,
-) -> Result<(), Error> {
-    // The operands are drawn here first, and verification has B twice in float64.
-    let on_host = shape.bytes() + if verify { 16 * shape.b_len() as u64 } else { 0 };
-    check_bytes(on_host, on_device, device)
-}
-
-/// The same for so many bytes here and on the device.
-pub(super) fn check_bytes(on_host: u64, on_device: u64, device: &Device) -> Result<(), Error> {
-    let (free, _) = device.memory()?;
-    let cpu = Device::cpu();
-    let needed = if device.is_cuda() { on_device } else { on_device.saturating_add(on_host) };
-    if needed > free {
-        return Err(Error::OutOfMemory { device: device.name(), needed, free });
-    }
-    let (free, _) = cpu.memory()?;
-    if on_host > free {
-        return Err(Error::OutOfMemory { device: cpu.name(), needed: on_host, free });
-    }
-    Ok(())
 }
 
 /// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/log/cpu.md).

@@ -59,7 +59,7 @@ pub fn product(
     every: NonZeroU32,
     seed: u64,
 ) -> Result<Profiled> {
-    check::enough_memory(bytes(entry, shape))?;
+    Device::cpu().require_memory(bytes(entry, shape))?;
     let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
     let device = Device::cpu();
     let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;

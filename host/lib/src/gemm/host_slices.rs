@@ -4,6 +4,7 @@ use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, execute};
 use crate::{
     error::{Error, Result},
     matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
+    shape::Shape,
     stream::Stream,
 };
 
@@ -26,15 +27,7 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
     mut c: SliceViewMut<O>,
 ) -> Result<Choice> {
     // The sizes are checked before anything is copied.
-    for (name, value, other, wanted) in [
-        ("B.rows", b.rows(), "A.cols", a.cols()),
-        ("C.rows", c.rows(), "A.rows", a.rows()),
-        ("C.cols", c.cols(), "B.cols", b.cols()),
-    ] {
-        if value != wanted {
-            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
-        }
-    }
+    Shape::of_matrices([(a.rows(), a.cols()), (b.rows(), b.cols()), (c.rows(), c.cols())])?;
     let device = stream.device();
     if !device.is_cuda() {
         let buffer = |view: &SliceView<T>| {

@@ -56,6 +56,7 @@ mod host_slices;
 mod operands;
 mod plan;
 mod planes;
+mod planned;
 mod prepared;
 mod product;
 mod run;
@@ -69,6 +70,7 @@ pub use compute::Compute;
 pub use epilogue::{Activation, Bias};
 pub use execute::checked;
 pub use plan::{Launch, Plan, Role};
+pub use planned::PlannedGemm;
 pub use prepared::PreparedMatrix;
 pub use product::Gemm;
 #[doc(hidden)]

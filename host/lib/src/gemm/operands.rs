@@ -17,18 +17,18 @@ pub(super) struct Operands<'a, T, O> {
     pub(super) a: Batch<'a, T>,
     pub(super) b: Batch<'a, T>,
     pub(super) c: BatchMut<'a, O>,
-    pub(super) bias: Option<Bias<'a, O>>,
+    /// Its elements. The product says to which side of C they are added.
+    pub(super) bias: Option<BufferView<'a, O>>,
+    /// Whether A and B are swapped: C is the transpose of the product's.
+    pub(super) is_swapped: bool,
 }
 
 impl<T: Pod, O: Pod> Operands<'_, T, O> {
     /// `C^T = B^T A^T`.
     pub(super) fn swapped(self) -> Self {
-        let bias = self.bias.map(|bias| match bias {
-            Bias::PerRow(elements) => Bias::PerCol(elements),
-            Bias::PerCol(elements) => Bias::PerRow(elements),
-        });
         let (a, b, c) = (self.b.t(), self.a.t(), self.c.t());
-        Operands { shape: self.shape.transposed(), a, b, c, bias, ..self }
+        let (shape, is_swapped) = (self.shape.transposed(), !self.is_swapped);
+        Operands { shape, a, b, c, is_swapped, ..self }
     }
 }
 
@@ -48,21 +48,13 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
     operands: &Operands<T, O>,
 ) -> Request {
     let Operands { shape, count, a, b, c, .. } = operands;
-    Request {
-        shape: *shape,
-        strides: [a.strides, b.strides, c.strides],
-        batch: *count,
-        aligned: [is_aligned(a), is_aligned(b)],
-        split_k: gemm.split_k,
-        partials: gemm.partials,
-        compute: gemm.compute,
-        plain: gemm.is_plain(),
-        workspace_limit: gemm.most_workspace(),
-    }
+    let request = Request::new(*shape, [a.strides, b.strides, c.strides]);
+    let aligned = [is_aligned(a), is_aligned(b)];
+    gemm.request(&Request { batch: *count, aligned, ..request })
 }
 
 /// Whether each of its matrices is 16-byte aligned.
-fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
+pub(super) fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
     let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
     (batch.elements.address().addr() | step).is_multiple_of(16)
 }
@@ -89,15 +81,10 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
             return Err(Error::argument(name, other.name(), limit));
         }
     }
-    for (name, value, other, wanted) in [
-        ("B.rows", b.size.0, "A.cols", a.size.1),
-        ("C.rows", c.size.0, "A.rows", a.size.0),
-        ("C.cols", c.size.1, "B.cols", b.size.1),
-        ("B.count", b.count, "A.count", a.count),
-        ("C.count", c.count, "A.count", a.count),
-    ] {
-        if value != wanted {
-            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+    let shape = Shape::of_matrices([a.size, b.size, c.size])?;
+    for (name, count) in [("B.count", b.count), ("C.count", c.count)] {
+        if count != a.count {
+            return Err(Error::argument(name, count, format!("must be A.count = {}", a.count)));
         }
     }
     if let Some((elements, side, size)) = bias
@@ -113,10 +100,10 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
             return Err(Error::argument("prepared", value, "must be A or B, or its transpose"));
         }
     }
-    let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
     let count = a.count;
     let swaps = scalar::swaps([a.strides, b.strides, c.strides], c.size);
-    let operands = Operands { shape, count, a, b, c, bias: gemm.bias };
+    let bias = gemm.bias.map(Bias::elements);
+    let operands = Operands { shape, count, a, b, c, bias, is_swapped: false };
     Ok(if swaps { operands.swapped() } else { operands })
 }
 

@@ -3,18 +3,19 @@
 use simt::Limits;
 
 use super::{
-    Batch, BatchMut, Bias, Candidate, Choice, Gemm, Output, Plan, Request, Scalar, Target,
+    Batch, BatchMut, Candidate, Choice, Gemm, Output, Plan, PlannedGemm, Request, Scalar, Target,
     counters, execute, host_slices,
     plan::Task,
     select::{self, choose_kernel},
 };
 use crate::{
+    device::Device,
     error::{Error, Result},
     matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
     stream::Stream,
 };
 
-impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
+impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// Queues the product on a stream. A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU device the product has ended when
     /// this returns.
     ///
@@ -161,16 +162,29 @@ impl<T: Scalar<O>, O: Output> Gemm<'_, T, O> {
         let request = &self.request(request);
         let (kernel, choice) = choose_kernel::<T, O>(request, target, self.kernel)?;
         let launched = request.as_launched();
-        let (shape, is_swapped) = (launched.shape, launched != *request);
-        let bias = match (self.bias, is_swapped) {
-            (Some(Bias::PerRow(elements)), true) => Some(Bias::PerCol(elements)),
-            (Some(Bias::PerCol(elements)), true) => Some(Bias::PerRow(elements)),
-            (bias, _) => bias,
-        };
-        let task = Task::new(self, launched, [shape.a_len(), shape.b_len(), shape.c_len()], bias);
+        let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped());
         let on = (limits, target.sms);
         let split = [choice.split_k, choice.partials];
         let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
         Ok((choice, plan))
+    }
+
+    /// Selects the kernel for a request, and plans the launches on a device. This product's arithmetic, workspace limit and split of k replace
+    /// the request's. Batches are dense, and aligned only if a whole matrix is a multiple of 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Gemm::choose`]. [`Error::Argument`] for a product with [prepared](Gemm::prepared) matrices: a request does not name them.
+    pub fn plan_on(&self, device: &Device, request: &Request) -> Result<PlannedGemm<'a, T, O>> {
+        if self.prepared.iter().any(Option::is_some) {
+            let limit = "must be none of a product that is planned before its launch";
+            return Err(Error::argument("prepared", "a matrix", limit));
+        }
+        let mut request = self.request(request);
+        let steps = request.dense_steps();
+        for (aligned, step) in request.aligned.iter_mut().zip(steps) {
+            *aligned &= request.batch <= 1 || (step * size_of::<T>()).is_multiple_of(16);
+        }
+        let (choice, plan) = self.plan(&request, &Target::of(device), &device.limits())?;
+        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })
     }
 }

@@ -157,7 +157,7 @@ mod tests {
     fn a_kernel_is_known_by_its_name_and_its_type() {
         assert_eq!(find::<f32, f32>("gemm_f32_64x64x16").unwrap().product.tile(), [64, 64]);
         assert!(find::<f32, f32>("tiled16").unwrap().product.is_lesson());
-        assert!(find::<f32, f32>("tma_f32_64x64x64_tn").unwrap().product.is_particular());
+        assert!(find::<f32, f32>("tma_f32_64x64x64_tn").unwrap().product.is_tma_or_ldg());
         let other = "gemm_f32_64x64x16";
         let error = find::<f64, f64>(other).unwrap_err().to_string();
         assert_eq!(

@@ -36,6 +36,15 @@ pub(crate) trait Named {
     }
 }
 
+/// [`Named::half`] of an argument with elements of `T`.
+macro_rules! element {
+    () => {
+        fn half(&self) -> Option<&'static str> {
+            Half::word(TypeId::of::<T>())
+        }
+    };
+}
+
 macro_rules! values {
     ($($ty:ty)*) => {$(
         impl Named for $ty {
@@ -61,9 +70,7 @@ impl<T: Pod> Named for BufferView<'_, T> {
         Ok(Bound::Elements(unsafe { Elements::read(self.address_on(stream)?, self.len()) }))
     }
 
-    fn half(&self) -> Option<&'static str> {
-        Half::word(TypeId::of::<T>())
-    }
+    element!();
 }
 
 impl<T: Pod> Named for Written<'_, T> {
@@ -79,9 +86,7 @@ impl<T: Pod> Named for Written<'_, T> {
         Ok(Bound::Elements(unsafe { Elements::write(self.address_on(stream)?, len) }))
     }
 
-    fn half(&self) -> Option<&'static str> {
-        Half::word(TypeId::of::<T>())
-    }
+    element!();
 }
 
 impl<T: BoxElement> Named for Boxes<'_, T> {
@@ -94,9 +99,7 @@ impl<T: BoxElement> Named for Boxes<'_, T> {
         Ok(Bound::Maps(vec![self.described(stream, name, rounds)?.erased()]))
     }
 
-    fn half(&self) -> Option<&'static str> {
-        Half::word(TypeId::of::<T>())
-    }
+    element!();
 }
 
 impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
@@ -112,9 +115,7 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
         Ok(Bound::Maps(maps.collect::<std::result::Result<_, _>>()?))
     }
 
-    fn half(&self) -> Option<&'static str> {
-        Half::word(TypeId::of::<T>())
-    }
+    element!();
 }
 
 impl Stream {

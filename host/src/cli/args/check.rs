@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Compute, Error, Shape, check,
+    Error, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
@@ -91,9 +91,7 @@ impl KernelOrAll {
             KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
             // Its operands will be of its types, and lie as it reads them.
             KernelOrAll::One(KernelChoice::Named(entry)) => Ok(vec![entry]),
-            KernelOrAll::One(auto) => {
-                Ok(vec![auto.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.1.entry])
-            }
+            KernelOrAll::One(auto) => Ok(vec![auto.on_h200(shape)?]),
         }
     }
 
@@ -122,7 +120,7 @@ impl KernelOrAll {
             );
             return Err(Error::argument("--kernel", name, limit));
         }
-        let entry = kernel.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.1.entry;
+        let entry = kernel.on_h200(shape)?;
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
         }

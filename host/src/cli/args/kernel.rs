@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use clap::builder::{PossibleValue, TypedValueParser};
 use host::{
     Compute, Error, Gemm as GeneralProduct, Shape,
-    gemm::{Choice, Output, Request, Scalar, Target},
+    gemm::{Output, Request, Scalar, Target},
     gpu::registry::{self, Entry, KERNELS, Product, Scheme, Type, Variant},
     names::{must_be_one_of, what_it_is},
 };
@@ -140,18 +140,26 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The product of such types, computed so, and the choice of its kernel there.
-    pub(crate) fn resolve<T: Scalar<O>, O: Output>(
+    /// The product of these types, in this arithmetic, by this kernel.
+    ///
+    /// # Errors
+    /// As [`product_by`].
+    pub(crate) fn product<T: Scalar<O>, O: Output>(
         self,
-        shape: Shape,
         compute: Compute,
-        target: &Target,
-    ) -> host::Result<(GeneralProduct<'static, T, O>, Choice)> {
-        let gemm = match self {
-            KernelChoice::Auto => GeneralProduct::<T, O>::of_types().compute(compute),
-            KernelChoice::Named(entry) => product_by(entry, compute)?,
-        };
-        let choice = gemm.choose(&Request::dense(shape), target)?;
-        Ok((gemm, choice))
+    ) -> host::Result<GeneralProduct<'static, T, O>> {
+        match self {
+            KernelChoice::Auto => Ok(GeneralProduct::<T, O>::of_types().compute(compute)),
+            KernelChoice::Named(entry) => product_by(entry, compute),
+        }
+    }
+
+    /// The kernel for a dense product of f32 on an H200.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a kernel that cannot compute the product.
+    pub(super) fn on_h200(self, shape: Shape) -> host::Result<&'static Entry> {
+        let gemm = self.product::<f32, f32>(Compute::Native)?;
+        Ok(gemm.choose(&Request::dense(shape), &Target::H200)?.entry)
     }
 }

@@ -82,7 +82,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 .map(|candidate| candidate.entry)
                 .filter(|entry| {
                     let is_f32 = |of: &Product| of.variant.operands == Type::F32;
-                    !entry.product.as_ref().is_some_and(|of| of.is_particular() && is_f32(of))
+                    !entry.product.as_ref().is_some_and(|of| of.is_tma_or_ldg() && is_f32(of))
                 })
                 .map(BenchKernel::of)
                 .collect(),

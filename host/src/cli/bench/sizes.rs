@@ -15,8 +15,9 @@ use super::{
 use crate::cli::{
     Failure,
     args::{Bench, Verify, product_by},
+    memory::check_bytes,
     note, open,
-    run::{check_bytes, note_a_long_run},
+    run::note_a_long_run,
     steps::Steps,
     types::Value,
 };

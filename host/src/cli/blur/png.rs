@@ -44,7 +44,8 @@ impl Picture {
         let (color, _) = reader.output_color_type();
         let size = Size::new(info.width, info.height, color.samples() as u32)
             .map_err(|error| refuse(error.to_string()))?;
-        enough_memory(size)?;
+        // A header of a few bytes can promise an image that no machine holds.
+        Device::cpu().require_memory((size.bytes() as u64).saturating_mul(COPIES))?;
         let mut bytes = vec![0; size.bytes()];
         decode(&mut reader, &mut bytes).map_err(broken)?;
         let info = described(reader.info(), color);
@@ -74,17 +75,6 @@ fn described(read: &Info<'static>, color: ColorType) -> Info<'static> {
     info.icc_profile = read.icc_profile.clone();
     info.coding_independent_code_points = read.coding_independent_code_points;
     info
-}
-
-/// A header of a few bytes can promise an image that no machine holds.
-fn enough_memory(size: Size) -> Result<(), Error> {
-    let cpu = Device::cpu();
-    let (free, _) = cpu.memory()?;
-    let needed = (size.bytes() as u64).saturating_mul(COPIES);
-    match needed > free {
-        true => Err(Error::OutOfMemory { device: cpu.name(), needed, free }),
-        false => Ok(()),
-    }
 }
 
 /// A file that will be there when all of it is.

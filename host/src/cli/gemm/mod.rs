@@ -8,7 +8,7 @@ use std::{io::Write, time::Instant};
 
 use host::{
     Device, Error,
-    blocks::{BlockPlan, Product, Source},
+    blocks::{Product, Source},
     gemm::{Scalar, Target},
     npy::{Dtype, Element, Header, Reader, Writer},
     verify::{Claim, Criterion},
@@ -23,6 +23,7 @@ use super::{
     Failure,
     args::{ComputeMode, Gemm, Verify, name_of},
     list::json,
+    memory::check_bytes,
     note,
     plan::{PlannedFor, place},
     steps::Steps,
@@ -146,7 +147,8 @@ where
     let target = Target::of(device);
     let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
     let Planned { choice, blocks, workspace_limit, .. } = &planned;
-    check_memory(blocks, device)?;
+    // The chunks on their way are host memory, whatever the device.
+    check_bytes(blocks.host_bytes(), blocks.device_bytes(), device)?;
     let begin = Instant::now();
     let step = format!("kernel {}", choice.entry.name());
     let how_far = move || report::how_far(begin);
@@ -189,25 +191,6 @@ where
             Err(Failure::Wrong)
         }
     }
-}
-
-/// Chunks on their way are memory of this machine, whatever the device.
-fn check_memory(blocks: &BlockPlan, device: &Device) -> Result<(), Error> {
-    let cpu = Device::cpu();
-    let (free, _) = cpu.memory()?;
-    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes() };
-    let needed = blocks.host_bytes().saturating_add(on_cpu);
-    if needed > free {
-        return Err(Error::OutOfMemory { device: cpu.name(), needed, free });
-    }
-    if device.is_cuda() {
-        let (free, _) = device.memory()?;
-        let needed = blocks.device_bytes();
-        if needed > free {
-            return Err(Error::OutOfMemory { device: device.name(), needed, free });
-        }
-    }
-    Ok(())
 }
 
 /// Compares the new file with the operands, as far as is asked for.

@@ -19,8 +19,9 @@ use super::{
 use crate::cli::{
     Failure,
     args::{Ladder, Verify},
+    memory::check_memory,
     note,
-    run::{check_memory, note_a_long_run},
+    run::note_a_long_run,
     steps::Steps,
     verification::Verification,
 };

@@ -144,7 +144,7 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
 }
 
 fn of_types<T: Number, O: Number>(entry: &'static Entry, product: &'static Product) -> Vec<Trial> {
-    match product.is_particular() {
+    match product.is_tma_or_ldg() {
         true => tensor::trials::<T, O>(entry, product),
         false => general::trials::<T, O>(entry, product),
     }

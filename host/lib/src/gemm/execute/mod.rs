@@ -102,6 +102,19 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
     Ok(choice)
 }
 
+/// [`PlannedGemm::launch_batch`](super::PlannedGemm::launch_batch), of operands for which the plan was made.
+pub(super) fn planned<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    (choice, plan): (&Choice, &Plan),
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<O>,
+) -> Result<()> {
+    check_apart(&a, &b, &c, gemm.bias.map(Bias::elements))?;
+    run(gemm, stream, choice, plan, check(gemm, stream, a, b, c)?)
+}
+
 /// [`Gemm::launch_array`].
 pub(super) fn array<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
@@ -139,8 +152,8 @@ fn plan<T: Scalar<O>, O: Output>(
 ) -> Result<(Choice, Plan)> {
     let (device, request) = (stream.device(), operands::request(gemm, operands));
     let (kernel, choice) = choose_cached::<T, O>(&request, &Target::of(device), gemm.kernel)?;
-    let Operands { a, b, c, bias, .. } = operands;
-    let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *bias);
+    let Operands { a, b, c, is_swapped, .. } = operands;
+    let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *is_swapped);
     let scheme = kernel.product.variant.scheme;
     task.prepared = [a, b].map(|operand| gemm.planes_of(&operand.elements)?.rows(scheme));
     let on = (&device.limits(), device.sms());
@@ -164,7 +177,7 @@ fn run<T: Scalar<O>, O: Output>(
         operands: [a.elements, b.elements],
         prepared: [a.elements, b.elements].map(|of| gemm.planes_of(&of)),
         c: c.elements,
-        bias: bias.map_or(no_bias.view(..), |bias| Ok(bias.elements()))?,
+        bias: bias.map_or(no_bias.view(..), Ok)?,
     };
     // SAFETY:
     // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from the first to the last element of

@@ -217,15 +217,15 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The task of a product. `bias`: C's, as in the request.
+    /// The task of a product. `is_swapped`: the request's A and B are the product's B and A.
     pub(super) fn new<T: Scalar<O>, O: Output>(
         gemm: &Gemm<T, O>,
         request: Request,
         steps: [usize; 3],
-        bias: Option<Bias<O>>,
+        is_swapped: bool,
     ) -> Self {
         let (bias, activation) = (
-            match bias {
+            match gemm.bias {
                 None => NO_BIAS,
                 Some(Bias::PerRow(_)) => ROW_BIAS,
                 Some(Bias::PerCol(_)) => COL_BIAS,
@@ -237,6 +237,7 @@ impl Task {
             },
         );
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
+        let bias = if is_swapped { transposed(bias) } else { bias };
         Task { steps, alpha, beta, bias, activation, ..Task::plain(request) }
     }
 
@@ -264,11 +265,7 @@ impl Task {
     fn swapped(self) -> Self {
         let ([a, b, c], [of_a, of_b]) = (self.steps, self.prepared);
         let [a_start, b_start, c_start] = self.starts;
-        let bias = match self.bias {
-            ROW_BIAS => COL_BIAS,
-            COL_BIAS => ROW_BIAS,
-            none => none,
-        };
+        let bias = transposed(self.bias);
         let request = self.request.swapped();
         let (steps, starts) = ([b, a, c], [b_start, a_start, c_start]);
         Task { request, steps, starts, bias, prepared: [of_b, of_a], ..self }
@@ -302,7 +299,7 @@ impl Plan {
         }
         if k == 0 {
             // Nothing is multiplied. An empty matrix has no tensor map.
-            let kernel = match kernel.product.is_particular() {
+            let kernel = match kernel.product.is_tma_or_ldg() {
                 true => scalar::general::<T, O>()?,
                 false => kernel,
             };
@@ -334,7 +331,7 @@ impl Plan {
         let Request { shape, batch, strides: [a, b, _], .. } = task.request;
         for panel in panels(kernel, shape, batch, split_k, on) {
             let multiply = multiply(kernel, &task, &panel);
-            if !kernel.product.is_particular() {
+            if !kernel.product.is_tma_or_ldg() {
                 self.steps.push(Step::Multiply(Box::new(multiply)));
                 continue;
             }
@@ -403,6 +400,15 @@ impl Multiply {
             Operand::View { start, .. } | Operand::Slices { start, .. } => *start,
             Operand::Maps(maps) => maps.first().map_or(0, |map| map.start),
         })
+    }
+}
+
+/// The bias of C^T.
+fn transposed(bias: u32) -> u32 {
+    match bias {
+        ROW_BIAS => COL_BIAS,
+        COL_BIAS => ROW_BIAS,
+        none => none,
     }
 }
 

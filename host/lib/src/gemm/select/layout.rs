@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
-const MOST: usize = 1 << 31;
+const MOST_TMA_EXTENT: usize = 1 << 31;
 
 /// Bytes of an L2 cache line, and of a row of a TMA box. A row that starts inside a line touches two lines. This makes
 /// 4095 x 4093 x 4097 a third slower.
@@ -157,7 +157,7 @@ pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
 
 /// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.
 pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
-    match kernel.product.is_particular() {
+    match kernel.product.is_tma_or_ldg() {
         true => operand_plan(kernel.product, request).unwrap_or_default(),
         false => OperandPlan::default(),
     }
@@ -323,5 +323,5 @@ pub(super) fn layouts_of(
 /// A size that TMA's coordinates do not reach.
 pub(super) fn too_long(request: &Request) -> Option<usize> {
     let shape = request.shape;
-    [shape.m(), shape.n(), shape.k()].into_iter().find(|&size| size > MOST)
+    [shape.m(), shape.n(), shape.k()].into_iter().find(|&size| size > MOST_TMA_EXTENT)
 }

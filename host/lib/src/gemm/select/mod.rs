@@ -19,7 +19,7 @@ mod rules;
 pub(super) use self::{
     cache::choose_cached,
     choose::{candidates_of, choice_of, choose_kernel},
-    partials::MOST as MOST_PARTIALS,
+    partials::MOST_PARTIALS,
     request::MOST_SPLITS,
 };
 pub use self::{

@@ -15,7 +15,7 @@ use super::{
 use crate::gemm::{Target, scalar::Kernel};
 
 /// Partial products at most. The last may have a shorter range of k.
-pub(in crate::gemm) const MOST: u32 = 256;
+pub(in crate::gemm) const MOST_PARTIALS: u32 = 256;
 
 /// Elements of a C that is not computed so unless it is asked for: its tiles fill a GPU.
 const MOST_LEN: usize = 1 << 22;
@@ -121,7 +121,7 @@ pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Opt
         return None;
     }
     let counts = || {
-        let powers = (1..=MOST.ilog2()).map(|power| 1 << power);
+        let powers = (1..=MOST_PARTIALS.ilog2()).map(|power| 1 << power);
         let tried = powers.filter(|&count| range_of(shape.k(), count as usize) >= LEAST);
         request.partials.into_iter().chain(tried.filter(|_| !is_asked))
     };

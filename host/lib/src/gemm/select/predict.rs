@@ -113,7 +113,7 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
         return Some(Times::default());
     }
     let product = kernel.product;
-    if product.is_particular() {
+    if product.is_tma_or_ldg() {
         let operands = operands(kernel, request);
         let given = operands.apply(request);
         let (m, n) = (given.shape.m(), given.shape.n());
@@ -184,7 +184,7 @@ pub(super) fn split_k(
     target: &Target,
 ) -> u32 {
     match kernel.entry.on_gpu {
-        Some(speed) if kernel.product.is_particular() => {
+        Some(speed) if kernel.product.is_tma_or_ldg() => {
             tma_us(kernel.product, operands, request, target, &speed).0
         }
         _ => 1,

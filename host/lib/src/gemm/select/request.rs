@@ -63,10 +63,17 @@ impl Request {
 
     /// The product as it is launched: `C^T = B^T A^T` where C is column-major.
     pub(in crate::gemm) fn as_launched(&self) -> Request {
-        match scalar::swaps(self.strides, (self.shape.m(), self.shape.n())) {
-            true => self.swapped(),
-            false => *self,
-        }
+        if self.is_swapped() { self.swapped() } else { *self }
+    }
+
+    /// Whether it is launched as `C^T = B^T A^T`.
+    pub(in crate::gemm) fn is_swapped(&self) -> bool {
+        scalar::swaps(self.strides, (self.shape.m(), self.shape.n()))
+    }
+
+    /// Elements from one A, B and C of a dense batch to the next.
+    pub(in crate::gemm) fn dense_steps(&self) -> [usize; 3] {
+        [self.shape.a_len(), self.shape.b_len(), self.shape.c_len()]
     }
 
     /// `C^T = B^T A^T`.

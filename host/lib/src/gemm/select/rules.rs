@@ -102,7 +102,7 @@ pub(super) fn ineligible(
             _ => splits.then_some(Ineligible::Split),
         };
     }
-    let plan = match product.is_particular().then(|| operand_plan(product, request)).transpose() {
+    let plan = match product.is_tma_or_ldg().then(|| operand_plan(product, request)).transpose() {
         Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
         Ok(plan) => plan,
     };

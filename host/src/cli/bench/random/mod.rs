@@ -33,8 +33,8 @@ use super::{
 use crate::cli::{
     Failure,
     args::{Bench, Verify},
+    memory::check_bytes,
     note, open,
-    run::check_bytes,
     steps::Steps,
     types::Value,
 };
