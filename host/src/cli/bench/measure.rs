@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use host::verify::Criterion;
 
 use super::{
-    candidates::{Bencher, Candidate, Work},
-    case::{Case, Set, draw},
+    candidates::Bencher,
+    case::{Case, Set, Views, draw},
     library::Compared,
+    once::{Known, Numbers, us},
     row::{Role, Row, row_of},
-    verdict::{Reference, Verdict},
+    verdict::Reference,
 };
-use crate::cli::{Failure, list::six_digits, types::Value};
+use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
 
 /// What to compare with, sets of operands on the device, and how long the copies of the first took.
 type Prepared<T, O> = (Reference<T, O>, Vec<Set<T, O>>, Duration);
@@ -36,8 +37,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             row.role = candidate.role;
             row.operand_sets = sets.len();
             row.upload_us = us(upload);
-            let set = &mut sets[0];
-            let verdict = self.verdict(name, case, candidate, &mut reference, set, &mut row)?;
+            let (reference, set) = (&mut reference, &mut sets[0]);
+            let mut known = OfSize { bencher: self, case, reference, set };
+            let (verdict, download) = self.verdict(name, case, candidate, &mut known, &mut row)?;
+            row.download_us = us(download);
             verdict.tell(&mut row);
             rows.push(row);
             verdicts.push(verdict);
@@ -63,56 +66,42 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let reference = Reference::new(device, product, real, args.verify, args.seed, seconds)?;
         Ok((reference, sets, upload))
     }
-
-    /// Once, from C full of NaN, on real numbers, and on integers where that can be exact. The first launch is timed.
-    fn verdict(
-        &self,
-        name: &str,
-        case: &Case,
-        candidate: &Candidate<T, O>,
-        reference: &mut Reference<T, O>,
-        set: &mut Set<T, O>,
-        row: &mut Row,
-    ) -> Result<Verdict, Failure> {
-        let (product, verify, seed) = (&case.product, reference.verify, self.args.seed);
-        let [of_real, of_integers] = &mut reference.known;
-        let own = &candidate.name;
-        let how = (self.args.types.compute(), O::FORMAT);
-        let run = |set: &mut Set<T, O>| -> Result<(Duration, Duration, Vec<f32>), Failure> {
-            set.c.fill_bytes(0xff)?;
-            let begin = Instant::now();
-            self.launch(case, candidate, set.views())?;
-            self.stream.synchronize()?;
-            let first_launch = begin.elapsed();
-            let begin = Instant::now();
-            let c = set.c.to_vec()?;
-            Ok((first_launch, begin.elapsed(), O::widened(c)))
-        };
-        let step = format!("{name}: {own} once, on uniform data");
-        let real = self.steps.step(&step, || {
-            let (first_launch, download, c) = run(set)?;
-            row.first_launch_us = us(first_launch);
-            row.download_us = us(download);
-            if let Work::Library(ready) = &candidate.work {
-                row.algorithm = ready.algorithm();
-            }
-            let [a, b] = &reference.real;
-            of_real.compare(product, verify, [a, b], c, how, Criterion::Bound, seed)
-        })?;
-        let step = format!("{name}: {own} once, on integers");
-        // Of a library the error on real numbers is what counts.
-        let integers = reference.integers.as_mut().filter(|_| candidate.role != Role::Baseline);
-        let exact = integers.map(|([a, b], set)| {
-            self.steps.step(&step, || {
-                let (_, _, c) = run(set)?;
-                of_integers.compare(product, verify, [a, b], c, how, Criterion::Exact, seed)
-            })
-        });
-        let exact = exact.transpose()?;
-        Ok(self.judge(case, candidate, verify, (&real, exact.as_deref()), row))
-    }
 }
 
-fn us(time: Duration) -> Option<f64> {
-    Some(six_digits(time.as_secs_f64() * 1e6))
+/// The operands of a named size.
+struct OfSize<'a, T, O> {
+    bencher: &'a Bencher<'a, T, O>,
+    case: &'a Case,
+    reference: &'a mut Reference<T, O>,
+    set: &'a mut Set<T, O>,
+}
+
+impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
+    fn verify(&self) -> Verify {
+        self.reference.verify
+    }
+
+    fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>> {
+        Ok(match numbers {
+            Numbers::Real => Some(self.set.views()),
+            Numbers::Integers => self.reference.integers.as_mut().map(|(_, set)| set.views()),
+        })
+    }
+
+    fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure> {
+        let Reference { real, integers, verify, known: [of_real, of_integers] } = self.reference;
+        let (operands, set, known, criterion) = match (numbers, integers) {
+            (Numbers::Real, _) => (&*real, &*self.set, of_real, Criterion::Bound),
+            (_, Some((operands, set))) => (&*operands, &*set, of_integers, Criterion::Exact),
+            (_, None) => return Ok((Vec::new(), Duration::ZERO)),
+        };
+        let begin = Instant::now();
+        let c = set.c.to_vec()?;
+        let read = begin.elapsed();
+        let ([a, b], args) = (operands, self.bencher.args);
+        let how = (args.types.compute(), O::FORMAT);
+        let (product, c) = (&self.case.product, O::widened(c));
+        let found = known.compare(product, *verify, [a, b], c, how, criterion, args.seed)?;
+        Ok((found, read))
+    }
 }

@@ -9,6 +9,7 @@
 //! | `candidates` | what is verified and timed at a size, and the timing |
 //! | `verdict` | is C right, and how exact? |
 //! | `measure` | one size: every candidate verified, then timed in turn |
+//! | `once` | a candidate launched once, and its C compared |
 //! | `sizes` | sizes that are named, one after another |
 //! | `random` | random shapes |
 //! | `measured` | what a run has measured |
@@ -29,6 +30,7 @@ pub(super) mod library;
 mod machine;
 mod measure;
 mod measured;
+mod once;
 mod plot;
 mod random;
 mod ready;

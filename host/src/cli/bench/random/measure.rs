@@ -6,21 +6,19 @@ use host::{Error, verify::Criterion};
 
 use super::{
     super::{
-        candidates::{Bencher, Candidate, Work},
-        case::{Case, Sets},
+        candidates::Bencher,
+        case::{Case, Sets, Views},
         library::Compared,
+        once::{Known, Numbers},
         row::{Role, Row, row_of},
-        verdict::Verdict,
     },
     pool::{Places, Pool, PoolSets},
     spots::Spots,
 };
-use crate::cli::{
-    Failure, args::Verify, list::six_digits, note, types::Value, verification::Verification,
-};
+use crate::cli::{Failure, args::Verify, note, types::Value, verification::Verification};
 
 /// Some elements of C, with A's and B's of real numbers and of integers.
-struct Known {
+struct KnownSpots {
     spots: Spots,
     real: Vec<[Vec<f32>; 2]>,
     integers: Vec<[Vec<f32>; 2]>,
@@ -53,8 +51,8 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         row.kernel.clone_from(&candidate.name);
         row.role = candidate.role;
         row.operand_sets = pool.of(places).count();
-        let known = known.as_ref();
-        let verdict = verdict(bencher, name, case, &candidate, places, pool, known, &mut row);
+        let mut known = OfShape { bencher, case, places, pool, spots: known.as_ref() };
+        let verdict = bencher.verdict(name, case, &candidate, &mut known, &mut row);
         let verdict = match verdict {
             // A library may have nothing for a shape: the other one is the baseline.
             Err(Failure::Error(Error::Driver { call, code, name: state, .. }, _))
@@ -66,7 +64,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
                 ));
                 continue;
             }
-            verdict => verdict?,
+            verdict => verdict?.0,
         };
         verdict.tell(&mut row);
         rows.push(row);
@@ -82,62 +80,55 @@ fn known<T: Value, O: Value>(
     places: Places,
     pool: &Pool<T, O>,
     seed: u64,
-) -> host::Result<Known> {
+) -> host::Result<KnownSpots> {
     let spots = Spots::of(&case.product, seed);
     let operands = |numbers| spots.operands(&case.product, places, numbers);
     let real = operands(&pool.real)?;
     let integers = pool.integers.as_ref().map_or(Ok(Vec::new()), operands)?;
-    Ok(Known { spots, real, integers })
+    Ok(KnownSpots { spots, real, integers })
 }
 
-/// Once from C full of NaN, on real numbers, and of our own on integers, where it must be exact. The first launch is timed.
-fn verdict<T: Compared<O>, O: Value>(
-    bencher: &Bencher<T, O>,
-    name: &str,
-    case: &Case,
-    candidate: &Candidate<T, O>,
+/// The operands of a random shape.
+struct OfShape<'a, T, O> {
+    bencher: &'a Bencher<'a, T, O>,
+    case: &'a Case,
     places: Places,
-    pool: &mut Pool<T, O>,
-    known: Option<&Known>,
-    row: &mut Row,
-) -> Result<Verdict, Failure> {
-    let (product, own) = (&case.product, &candidate.name);
-    let how = (bencher.args.types.compute(), O::FORMAT);
-    let run = |sets: &mut PoolSets<T, O>| -> Result<(Duration, Vec<Vec<f32>>), Failure> {
-        sets.views(0)?.c.fill_bytes(0xff)?;
-        let begin = Instant::now();
-        bencher.launch(case, candidate, sets.views(0)?)?;
-        bencher.stream.synchronize()?;
-        let first_launch = begin.elapsed();
-        let c = sets.views(0)?.c;
-        let c = known.map_or(Ok(Vec::new()), |known| known.spots.read(product, c.as_view()))?;
-        Ok((first_launch, c))
-    };
-    let compare = |c: &[Vec<f32>], integers: bool| -> Result<Vec<Verification>, Failure> {
-        let Some(Known { spots, real, integers: exact }) = known else { return Ok(Vec::new()) };
-        let (operands, criterion) = match integers {
-            true => (exact, Criterion::Exact),
-            false => (real, Criterion::Bound),
-        };
-        spots.compare(operands, c, product.shape.k(), how, criterion)
-    };
-    let real = bencher.steps.step(&format!("{name}: {own} once, on uniform data"), || {
-        let (first_launch, c) = run(&mut pool.of(places))?;
-        row.first_launch_us = Some(six_digits(first_launch.as_secs_f64() * 1e6));
-        if let Work::Library(ready) = &candidate.work {
-            row.algorithm = ready.algorithm();
+    pool: &'a mut Pool<T, O>,
+    spots: Option<&'a KnownSpots>,
+}
+
+impl<T: Value, O: Value> OfShape<'_, T, O> {
+    fn sets(&mut self, numbers: Numbers) -> Option<PoolSets<'_, T, O>> {
+        match numbers {
+            Numbers::Real => Some(self.pool.of(self.places)),
+            Numbers::Integers => self.pool.integers_of(self.places),
         }
-        compare(&c, false)
-    })?;
-    // Of a library the error on real numbers is what counts.
-    let integers = pool.integers_of(places).filter(|_| candidate.role != Role::Baseline);
-    let exact = integers.map(|mut sets| {
-        bencher.steps.step(&format!("{name}: {own} once, on integers"), || {
-            let (_, c) = run(&mut sets)?;
-            compare(&c, true)
-        })
-    });
-    let exact = exact.transpose()?;
-    let verify = if known.is_some() { Verify::Sample } else { Verify::None };
-    Ok(bencher.judge(case, candidate, verify, (&real, exact.as_deref()), row))
+    }
+}
+
+impl<T: Value, O: Value> Known<T, O> for OfShape<'_, T, O> {
+    fn verify(&self) -> Verify {
+        if self.spots.is_some() { Verify::Sample } else { Verify::None }
+    }
+
+    fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>> {
+        self.sets(numbers).map(|sets| sets.into_views(0)).transpose()
+    }
+
+    fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure> {
+        let (Some(known), product) = (self.spots, self.case.product) else {
+            return Ok((Vec::new(), Duration::ZERO));
+        };
+        let Some(views) = self.views(numbers)? else { return Ok((Vec::new(), Duration::ZERO)) };
+        let begin = Instant::now();
+        let c = known.spots.read(&product, views.c.as_view())?;
+        let read = begin.elapsed();
+        let (operands, criterion) = match numbers {
+            Numbers::Real => (&known.real, Criterion::Bound),
+            Numbers::Integers => (&known.integers, Criterion::Exact),
+        };
+        let how = (self.bencher.args.types.compute(), O::FORMAT);
+        let found = known.spots.compare(operands, &c, product.shape.k(), how, criterion)?;
+        Ok((found, read))
+    }
 }

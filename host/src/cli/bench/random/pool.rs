@@ -151,8 +151,17 @@ impl<T: Value, O: Value> Sets<T, O> for PoolSets<'_, T, O> {
     }
 
     fn views(&mut self, set: usize) -> host::Result<Views<'_, T, O>> {
-        let [a, b] = self.places.operands(set);
-        let c = self.places.c(set);
-        Ok(Views { a: self.operands.view(a)?, b: self.operands.view(b)?, c: self.c.view_mut(c)? })
+        let PoolSets { operands, c, places } = self;
+        PoolSets { operands, c, places: *places }.into_views(set)
+    }
+}
+
+impl<'p, T: Value, O: Value> PoolSets<'p, T, O> {
+    /// As [`Sets::views`].
+    pub(super) fn into_views(self, set: usize) -> host::Result<Views<'p, T, O>> {
+        let PoolSets { operands, c, places } = self;
+        let [a, b] = places.operands(set);
+        let c = c.view_mut(places.c(set))?;
+        Ok(Views { a: operands.view(a)?, b: operands.view(b)?, c })
     }
 }
