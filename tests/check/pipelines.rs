@@ -12,6 +12,9 @@ fn text(place: Option<&Place>) -> &'static str {
         () if place.file.ends_with("kernels/pipelines.rs") => {
             include_str!("../specimens/src/kernels/pipelines.rs")
         }
+        () if place.file.ends_with("kernels/tma.rs") => {
+            include_str!("../specimens/src/kernels/tma.rs")
+        }
         () if place.file.ends_with("kernels/clusters.rs") => {
             include_str!("../specimens/src/kernels/clusters.rs")
         }
@@ -213,7 +216,7 @@ fn bytes_that_do_not_add_up_name_the_copy() {
             finding.kind == Kind::Transaction
                 && finding
                     .detail
-                    .starts_with("the copy begun at tests/specimens/src/kernels/pipelines.rs")
+                    .starts_with("the copy begun at tests/specimens/src/kernels/tma.rs")
                 && finding.detail.contains(&wrong)
         });
     }

@@ -20,6 +20,7 @@
 //! | `arguments` | what is refused, with which words, and that C and the device are left alone |
 //! | `overlap` | C and what is read in one memory |
 //! | `memory` | memory that runs out |
+//! | `recomputed` | elements that emulated fp32 recomputes: which, how many, and that they are right |
 //! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
 //! | `tensor` | products by TMA: operands as they take them, k split over clusters |
 //! | `tf32` | factors that may be rounded to tf32 |
@@ -41,6 +42,7 @@ mod partials;
 mod parts;
 mod places;
 mod random;
+mod recomputed;
 mod same_bits;
 mod scalars;
 mod shapes;

@@ -19,6 +19,7 @@ const MODULES: &[(&str, &str)] = &[
     ("parts", include_str!("parts.rs")),
     ("places", include_str!("places.rs")),
     ("random", include_str!("random.rs")),
+    ("recomputed", include_str!("recomputed.rs")),
     ("same_bits", include_str!("same_bits.rs")),
     ("scalars", include_str!("scalars.rs")),
     ("shapes", include_str!("shapes.rs")),

@@ -64,13 +64,6 @@ const GPU: Budget = Budget {
     advice: "instantiate fewer kernels, or inline less on the CPU",
 };
 
-/// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
-const LONGER: [(&str, u64); 3] = [
-    ("host/cuda-dyn/tests/fake/driver.rs", 753),
-    ("tests/gemm/sliced_f16.rs", 587),
-    ("tests/specimens/src/kernels/pipelines.rs", 620),
-];
-
 impl Budget {
     fn holds(&self, value: u64) -> Result<()> {
         let Budget { what, limit, unit, reason, advice } = self;
@@ -100,29 +93,20 @@ pub fn of_files(root: &Path) -> Result<()> {
     lines(root)
 }
 
-/// No source file is too long, and the list of exceptions is of files as long as it says: so it only shrinks.
+/// No source file is too long.
 fn lines(root: &Path) -> Result<()> {
-    let gone = LONGER.iter().find(|(file, _)| !root.join(file).is_file());
-    ensure!(gone.is_none(), "{gone:?} is no file: take it off the list in xtask/src/budgets.rs");
     let mut longest = 0;
     for (name, text) in rust_files(root, &["*.rs"])? {
         let lines = text.lines().count() as u64;
-        let exception = LONGER.iter().find(|(file, _)| *file == name).map(|&(_, lines)| lines);
-        let allowed = exception.unwrap_or(LINES.limit);
         ensure!(
-            lines <= allowed,
-            "{}: {lines} lines, and {allowed} are allowed ({}): {}",
+            lines <= LINES.limit,
+            "{}: {lines} lines, and {} are allowed ({}): {}",
             shown(&root.join(&name), root),
+            LINES.limit,
             LINES.reason,
             LINES.advice
         );
-        ensure!(
-            exception.is_none_or(|allowed| lines == allowed),
-            "{name} has {lines} lines, fewer than {allowed}: lower that in xtask/src/budgets.rs, or take it off the list"
-        );
-        if exception.is_none() {
-            longest = longest.max(lines);
-        }
+        longest = longest.max(lines);
     }
     LINES.holds(longest)
 }
@@ -151,11 +135,5 @@ mod tests {
         for part in ["501 lines", "500 are allowed", "Look first", "file of its own"] {
             assert!(error.contains(part), "{error}");
         }
-    }
-
-    #[test]
-    fn exceptions_are_in_order_and_longer() {
-        assert!(LONGER.is_sorted_by_key(|(file, _)| *file));
-        assert!(LONGER.iter().all(|&(_, limit)| limit > LINES.limit));
     }
 }

@@ -1,4 +1,5 @@
-//! A stand-in for `libcuda.so.1` that fails on demand; compiled by `mod.rs` next to it, not by Cargo.
+//! A stand-in for `libcuda.so.1` that fails on demand. `mod.rs` compiles it and its modules, not Cargo: this file is the root of a
+//! crate of its own.
 //!
 //! Device memory is host memory, one kernel does one thing, and every function that needs a current
 //! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
@@ -9,18 +10,20 @@
 
 #![allow(non_snake_case)]
 
-use std::alloc::{Layout, alloc, dealloc};
+mod copies;
+mod memory;
+mod products;
+mod settings;
+
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::io::Write;
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::null;
 use std::sync::Mutex;
 
-type Handle = *mut c_void;
-
-const TOTAL: usize = 1 << 30;
-static MEMORY: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
+use self::copies::{Copy2d, Copy3d, Side3d, catch_up, copy_rows, is_awaited, later};
+use self::memory::{TOTAL, allocate, free, free_bytes};
+use self::products::{Problem, multiply, multiply_batch, takes_boxes, types};
+use self::settings::{Handle, called, configured};
 
 /// With `kernels=1` there are kernels of every name; launched, they log their name and do nothing. With
 /// `kernels=2` they multiply matrices besides, as `kernel(m, n, k, a, b, c)`, and those whose names begin with `gemm_`
@@ -36,23 +39,6 @@ thread_local! {
 /// This thread's current context, or 0.
 fn current() -> usize {
     CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0))
-}
-
-/// What `FAKE_CUDA` says about `key`.
-fn configured(key: &str) -> Option<c_int> {
-    let text = std::env::var("FAKE_CUDA").unwrap_or_default();
-    text.split_whitespace().filter_map(|entry| entry.split_once('=')).find_map(|(name, value)| {
-        (name == key).then(|| value.parse().expect("FAKE_CUDA: a number"))
-    })
-}
-
-/// Logs a call; the code it is to return instead of doing its work.
-fn called(name: &str) -> Option<c_int> {
-    if let Some(path) = std::env::var_os("FAKE_CUDA_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        writeln!(log, "{name}").unwrap();
-    }
-    configured(name)
 }
 
 macro_rules! driver {
@@ -138,8 +124,7 @@ driver! {
     }
     @context fn cuCtxSynchronize() { catch_up() }
     @context fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
-        let memory = MEMORY.lock().unwrap();
-        *free = TOTAL - memory.iter().flat_map(|m| m.values()).sum::<usize>();
+        *free = free_bytes();
         *total = TOTAL;
         0
     }
@@ -387,75 +372,6 @@ driver! {
     }
 }
 
-/// Copies that are on their way: with `late=1` they happen when somebody waits or launches, whatever for.
-static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
-
-/// Where a copy begins to read and to write, and the copy.
-type Later = ([usize; 2], Box<dyn FnOnce() + Send>);
-
-fn later(ends: [usize; 2], copy: impl FnOnce() + Send + 'static) -> c_int {
-    match configured("late") {
-        Some(_) => LATER.lock().unwrap().push((ends, Box::new(copy))),
-        None => copy(),
-    }
-    0
-}
-
-/// Is a copy from or to the memory that begins there on its way? Others', of other threads, may be.
-fn is_awaited(address: usize) -> bool {
-    let bytes = MEMORY.lock().unwrap().as_ref().unwrap()[&(address as u64)];
-    let memory = address..address + bytes;
-    LATER.lock().unwrap().iter().any(|(ends, _)| ends.iter().any(|end| memory.contains(end)))
-}
-
-fn catch_up() -> c_int {
-    LATER.lock().unwrap().drain(..).for_each(|(_, copy)| copy());
-    0
-}
-
-unsafe fn free(address: u64) -> c_int {
-    let Some(bytes) = MEMORY.lock().unwrap().as_mut().unwrap().remove(&address) else {
-        return 1;
-    };
-    unsafe { dealloc(address as *mut u8, Layout::from_size_align_unchecked(bytes, 256)) };
-    0
-}
-
-fn allocate(address: &mut u64, bytes: usize) -> c_int {
-    let mut memory = MEMORY.lock().unwrap();
-    let memory = memory.get_or_insert_default();
-    if bytes == 0 || bytes > 1 << 40 {
-        return 1;
-    }
-    if bytes > TOTAL - memory.values().sum::<usize>() {
-        return 2;
-    }
-    *address = unsafe { alloc(Layout::from_size_align_unchecked(bytes, 256)) } as u64;
-    memory.insert(*address, bytes);
-    0
-}
-
-/// Does a kernel of that name take boxes of operands, of which this driver knows nothing?
-fn takes_boxes(name: &str) -> bool {
-    let words = name.split('_').collect::<Vec<_>>();
-    ["tma", "wgmma"].contains(&words[0]) && !words.contains(&"ldg")
-}
-
-/// What a product's kernel of that name multiplies, and its C is of: the words behind its family, as the registry writes it. (This
-/// driver is compiled by itself, and knows no registry.)
-fn types(name: &str) -> Option<[Numbers; 3]> {
-    let of = |word| match word {
-        "f32" | "tf32" => Some(Numbers::F32),
-        "bf16" => Some(Numbers::Bf16),
-        "f16" => Some(Numbers::F16),
-        _ => None,
-    };
-    let mut words = name.split('_');
-    words.next().filter(|family| ["gemm", "mma", "wgmma"].contains(family))?;
-    let operands = of(words.next()?)?;
-    Some([operands, operands, words.next().and_then(of).unwrap_or(operands)])
-}
-
 /// Launches one of [`KERNELS`], or the kernel `fill(u64 address, u32 value, u32 count)`.
 unsafe fn launch(
     function: Handle,
@@ -525,192 +441,6 @@ struct Attribute {
     pad: c_uint,
     cluster: [c_uint; 4],
     rest: [u64; 6],
-}
-
-/// `CUDA_MEMCPY2D`.
-#[repr(C)]
-struct Copy2d {
-    from: Side2d,
-    to: Side2d,
-    bytes: usize,
-    rows: usize,
-}
-
-#[repr(C)]
-struct Side2d {
-    x: usize,
-    y: usize,
-    kind: c_int,
-    host: *mut u8,
-    device: u64,
-    array: Handle,
-    pitch: usize,
-}
-
-impl Side2d {
-    fn start(&self, pitch: usize) -> *mut u8 {
-        start(self.kind, self.host, self.device).wrapping_add(self.y * pitch + self.x)
-    }
-}
-
-/// `CUDA_MEMCPY3D`.
-#[repr(C)]
-struct Copy3d {
-    from: Side3d,
-    to: Side3d,
-    bytes: usize,
-    rows: usize,
-    slices: usize,
-}
-
-#[repr(C)]
-struct Side3d {
-    x: usize,
-    y: usize,
-    z: usize,
-    level: usize,
-    kind: c_int,
-    host: *mut u8,
-    device: u64,
-    array: Handle,
-    reserved: Handle,
-    pitch: usize,
-    height: usize,
-}
-
-impl Side3d {
-    fn start(&self) -> *mut u8 {
-        let row = self.z * self.height + self.y;
-        start(self.kind, self.host, self.device).wrapping_add(row * self.pitch + self.x)
-    }
-}
-
-/// Where rows of a kind of memory are: 1 is the host's, 2 the device's.
-fn start(kind: c_int, host: *mut u8, device: u64) -> *mut u8 {
-    match kind {
-        1 => {
-            assert_eq!(device, 0);
-            host
-        }
-        2 => {
-            assert!(host.is_null());
-            device as *mut u8
-        }
-        other => panic!("memory of type {other}"),
-    }
-}
-
-unsafe fn copy_rows(
-    from: *mut u8,
-    to: *mut u8,
-    pitches: [usize; 2],
-    bytes: usize,
-    rows: usize,
-) -> c_int {
-    if pitches.iter().any(|&pitch| pitch < bytes) {
-        return 1;
-    }
-    for row in 0..rows {
-        unsafe { to.add(row * pitches[1]).copy_from(from.add(row * pitches[0]), bytes) };
-    }
-    0
-}
-
-/// `C = A B`, row-major, from the addresses of m, n, k and of the addresses of A, B and C.
-unsafe fn multiply(params: &[Handle]) {
-    unsafe {
-        let [m, n, k] = [0, 1, 2].map(|i| *params[i].cast::<u32>() as usize);
-        let [a, b, c] = [3, 4, 5].map(|i| *params[i].cast::<*mut f32>());
-        for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-            let products = (0..k).map(|i| *a.add(row * k + i) * *b.add(i * n + col));
-            *c.add(row * n + col) = products.sum();
-        }
-    }
-}
-
-/// What the kernels of the general product are told, as far as it is done here.
-#[repr(C)]
-struct Problem {
-    sizes: [u32; 3],
-    bias: u32,
-    activation: u32,
-    products: u32,
-    wide: u64,
-    alpha: f64,
-    beta: f64,
-    strides: [[u64; 2]; 3],
-    steps: [u64; 3],
-}
-
-/// What elements are.
-#[derive(Clone, Copy)]
-enum Numbers {
-    F32,
-    Bf16,
-    F16,
-}
-
-/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
-fn of_half(bits: u16) -> f32 {
-    let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
-    if bits >> 15 == 1 { -size } else { size }
-}
-
-/// The nearest number of these, of two the even one.
-fn to_half(value: f32) -> u16 {
-    let bits = (value.abs() * 2f32.powi(-112)).to_bits();
-    let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
-    nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
-}
-
-/// The element of that number.
-unsafe fn read(start: *const u8, index: usize, of: Numbers) -> f32 {
-    unsafe {
-        match of {
-            Numbers::Bf16 => f32::from_bits(u32::from(*start.cast::<u16>().add(index)) << 16),
-            Numbers::F16 => of_half(*start.cast::<u16>().add(index)),
-            Numbers::F32 => *start.cast::<f32>().add(index),
-        }
-    }
-}
-
-/// Writes it: of 16 bits the nearest, of two the even one.
-unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32) {
-    let bits = value.to_bits();
-    let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    unsafe {
-        match of {
-            Numbers::Bf16 => *start.cast::<u16>().add(index) = nearest as u16,
-            Numbers::F16 => *start.cast::<u16>().add(index) = to_half(value),
-            Numbers::F32 => *start.cast::<f32>().add(index) = value,
-        }
-    }
-}
-
-/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of these numbers.
-unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
-    unsafe {
-        let problem = &*params[0].cast::<Problem>();
-        let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
-            panic!("more than a product");
-        };
-        let [m, n, k] = problem.sizes.map(|size| size as usize);
-        for index in 0..count {
-            let place = |operand: usize, row: usize, col: usize| {
-                let [between_rows, between_cols] = problem.strides[operand].map(|it| it as usize);
-                let step = problem.steps[operand] as usize;
-                index * step + row * between_rows + col * between_cols
-            };
-            let start = |operand: usize| *params[1 + operand].cast::<*mut u8>();
-            let element = |operand: usize, row: usize, col: usize| {
-                read(start(operand), place(operand, row, col), of[operand])
-            };
-            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let sum = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
-                write(start(2), place(2, row, col), of[2], sum);
-            }
-        }
-    }
 }
 
 /// What the driver says about the codes that the tests use: name and description.

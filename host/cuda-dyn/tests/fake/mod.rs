@@ -9,7 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-const SOURCE: &str = include_str!("driver.rs");
+/// The driver: the root of its crate, and the modules.
+const SOURCES: [(&str, &str); 5] = [
+    ("driver.rs", include_str!("driver.rs")),
+    ("copies.rs", include_str!("copies.rs")),
+    ("memory.rs", include_str!("memory.rs")),
+    ("products.rs", include_str!("products.rs")),
+    ("settings.rs", include_str!("settings.rs")),
+];
 /// Set in the process of its own.
 const CHILD: &str = "FAKE_CUDA_CHILD";
 /// Where the driver logs its calls.
@@ -97,20 +104,23 @@ pub(crate) fn library_folder(spec: &str) -> PathBuf {
 /// The folder with the driver of this source, compiled when it is not there yet.
 fn built() -> PathBuf {
     let mut hash = DefaultHasher::new();
-    SOURCE.hash(&mut hash);
+    SOURCES.hash(&mut hash);
     let directory = folder(&format!("{:016x}", hash.finish()));
     install(&directory, |library| {
-        let source = library.with_extension("rs");
-        std::fs::write(&source, SOURCE).unwrap();
+        let sources = library.with_extension("sources");
+        std::fs::create_dir_all(&sources).unwrap();
+        for (name, source) in SOURCES {
+            std::fs::write(sources.join(name), source).unwrap();
+        }
         let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
             .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fake_cuda"])
             .arg("-Clink-arg=-Wl,-soname,libcuda.so.1")
             .arg("-o")
-            .args([library, &source])
+            .args([library, &sources.join("driver.rs")])
             .status()
             .expect("rustc compiles the driver that the tests load");
         assert!(status.success(), "the tests' driver does not compile");
-        std::fs::remove_file(source).unwrap();
+        std::fs::remove_dir_all(sources).unwrap();
     });
     directory
 }

@@ -18,4 +18,6 @@ pub mod pipelines;
 pub mod races;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod stores;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod tma;
 pub mod warps;

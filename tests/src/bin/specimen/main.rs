@@ -188,7 +188,7 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 12] = [
+    const SOURCES: [&str; 13] = [
         include_str!("../../../specimens/src/kernels/races.rs"),
         include_str!("../../../specimens/src/kernels/memory.rs"),
         include_str!("../../../specimens/src/kernels/barriers.rs"),
@@ -196,6 +196,7 @@ fn about(name: &str) -> String {
         include_str!("../../../specimens/src/kernels/named.rs"),
         include_str!("../../../specimens/src/kernels/copies.rs"),
         include_str!("../../../specimens/src/kernels/pipelines.rs"),
+        include_str!("../../../specimens/src/kernels/tma.rs"),
         include_str!("../../../specimens/src/kernels/clusters.rs"),
         include_str!("../../../specimens/src/kernels/multicast.rs"),
         include_str!("../../../specimens/src/kernels/stores.rs"),

@@ -1,0 +1,121 @@
+//! What kernels of products compute.
+
+use crate::settings::Handle;
+
+/// Does a kernel of that name take boxes of operands, of which this driver knows nothing?
+pub(crate) fn takes_boxes(name: &str) -> bool {
+    let words = name.split('_').collect::<Vec<_>>();
+    ["tma", "wgmma"].contains(&words[0]) && !words.contains(&"ldg")
+}
+
+/// What a product's kernel of that name multiplies, and its C is of: the words behind its family, as the registry writes it. (This
+/// driver is compiled by itself, and knows no registry.)
+pub(crate) fn types(name: &str) -> Option<[Numbers; 3]> {
+    let of = |word| match word {
+        "f32" | "tf32" => Some(Numbers::F32),
+        "bf16" => Some(Numbers::Bf16),
+        "f16" => Some(Numbers::F16),
+        _ => None,
+    };
+    let mut words = name.split('_');
+    words.next().filter(|family| ["gemm", "mma", "wgmma"].contains(family))?;
+    let operands = of(words.next()?)?;
+    Some([operands, operands, words.next().and_then(of).unwrap_or(operands)])
+}
+
+/// `C = A B`, row-major, from the addresses of m, n, k and of the addresses of A, B and C.
+pub(crate) unsafe fn multiply(params: &[Handle]) {
+    unsafe {
+        let [m, n, k] = [0, 1, 2].map(|i| *params[i].cast::<u32>() as usize);
+        let [a, b, c] = [3, 4, 5].map(|i| *params[i].cast::<*mut f32>());
+        for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+            let products = (0..k).map(|i| *a.add(row * k + i) * *b.add(i * n + col));
+            *c.add(row * n + col) = products.sum();
+        }
+    }
+}
+
+/// What the kernels of the general product are told, as far as it is done here.
+#[repr(C)]
+pub(crate) struct Problem {
+    pub(crate) sizes: [u32; 3],
+    pub(crate) bias: u32,
+    pub(crate) activation: u32,
+    pub(crate) products: u32,
+    pub(crate) wide: u64,
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+    pub(crate) strides: [[u64; 2]; 3],
+    pub(crate) steps: [u64; 3],
+}
+
+/// What elements are.
+#[derive(Clone, Copy)]
+pub(crate) enum Numbers {
+    F32,
+    Bf16,
+    F16,
+}
+
+/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
+pub(crate) fn of_half(bits: u16) -> f32 {
+    let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+/// The nearest number of these, of two the even one.
+pub(crate) fn to_half(value: f32) -> u16 {
+    let bits = (value.abs() * 2f32.powi(-112)).to_bits();
+    let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+    nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
+}
+
+/// The element of that number.
+pub(crate) unsafe fn read(start: *const u8, index: usize, of: Numbers) -> f32 {
+    unsafe {
+        match of {
+            Numbers::Bf16 => f32::from_bits(u32::from(*start.cast::<u16>().add(index)) << 16),
+            Numbers::F16 => of_half(*start.cast::<u16>().add(index)),
+            Numbers::F32 => *start.cast::<f32>().add(index),
+        }
+    }
+}
+
+/// Writes it: of 16 bits the nearest, of two the even one.
+pub(crate) unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32) {
+    let bits = value.to_bits();
+    let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    unsafe {
+        match of {
+            Numbers::Bf16 => *start.cast::<u16>().add(index) = nearest as u16,
+            Numbers::F16 => *start.cast::<u16>().add(index) = to_half(value),
+            Numbers::F32 => *start.cast::<f32>().add(index) = value,
+        }
+    }
+}
+
+/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of these numbers.
+pub(crate) unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
+    unsafe {
+        let problem = &*params[0].cast::<Problem>();
+        let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
+            panic!("more than a product");
+        };
+        let [m, n, k] = problem.sizes.map(|size| size as usize);
+        for index in 0..count {
+            let place = |operand: usize, row: usize, col: usize| {
+                let [between_rows, between_cols] = problem.strides[operand].map(|it| it as usize);
+                let step = problem.steps[operand] as usize;
+                index * step + row * between_rows + col * between_cols
+            };
+            let start = |operand: usize| *params[1 + operand].cast::<*mut u8>();
+            let element = |operand: usize, row: usize, col: usize| {
+                read(start(operand), place(operand, row, col), of[operand])
+            };
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let sum = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
+                write(start(2), place(2, row, col), of[2], sum);
+            }
+        }
+    }
+}
