@@ -1,7 +1,8 @@
-//! The command's allocator: the system's, and an end in one line where there is no memory.
+//! The command's allocator: the system's. When memory runs out, the command ends with an error message.
 //!
-//! What grows with a problem is allocated so that its absence is an error ([`host::memory`]). What is left are small things, and
-//! those of other crates; for these the standard library ends a process by an abort.
+//! Allocations that grow with a problem return an error if they fail ([`host::memory`]). This allocator serves the
+//! rest: small allocations, and those of other crates. If one of these fails, the standard library aborts the
+//! process.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -11,7 +12,7 @@ use std::{
 
 pub(crate) struct Allocator;
 
-// SAFETY: every function is the system's allocator's with the caller's arguments, or does not return.
+// SAFETY: every function passes the caller's arguments to the system's allocator, or does not return.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -41,45 +42,45 @@ fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// The C library reserves 64 MiB of address space for the small things of each thread. Where address space is limited, threads share.
+/// The C library reserves 64 MiB of address space for each thread's small allocations. If address space is limited,
+/// threads share them.
 #[cfg(target_env = "gnu")]
 pub(crate) fn share_what_is_limited() {
     if simt::cpu::address_space_is_limited() {
-        // SAFETY: no other thread runs yet. It fails for unknown parameters alone.
+        // SAFETY: no other thread runs yet. The call fails for unknown parameters only.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }
 }
 
-/// The C library and the standard library end a process by an abort where they find no memory for something of their own. From now on
-/// such an end is like those of [`end`].
+/// The C library and the standard library abort if they have no memory for themselves. From now on such a process
+/// ends as with [`end`].
 pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
     let or_go_on = || {
-        // SAFETY: an anonymous mapping at an address of the system's choice, which nobody uses.
+        // SAFETY: an anonymous mapping at an address that the system selects. Nobody uses it.
         let some = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             libc::mmap(ptr::null_mut(), LITTLE, libc::PROT_READ, flags, -1, 0)
         };
         match some == libc::MAP_FAILED {
             true => end(format_args!("fewer than {LITTLE} bytes are left")),
-            // Of other reasons whoever aborts dies.
-            // SAFETY: mapped above, and used by nobody.
+            // The process aborted for another reason, and dies. SAFETY: mapped above, and used by nobody.
             false => drop(unsafe { libc::munmap(some, LITTLE) }),
         }
     };
-    // SAFETY: what is called in the handler allocates nothing, takes no lock, and does not unwind.
+    // SAFETY: the handler allocates nothing, takes no lock, and does not unwind.
     unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, or_go_on) }.map(drop)
 }
 
-/// Bytes without which a process is out of memory: fewer than the C library takes for a thread.
+/// If this many bytes cannot be mapped, the process is out of memory. The C library takes more for a thread.
 const LITTLE: usize = 256 * 1024;
 
-/// Says what is missing, and ends the process with the exit code of [`host::Error::OutOfMemory`]. Nothing is allocated meanwhile, and
-/// nothing is done in order: whatever would be, might need memory.
+/// Reports the missing bytes, and ends the process with the exit code of [`host::Error::OutOfMemory`]. It allocates
+/// nothing and runs no destructors, because these might need memory.
 #[cold]
 fn end(what: fmt::Arguments) -> ! {
     let mut line = Line { text: [0; 96], len: 0 };
     let _ = writeln!(line, "error: out of memory: {what}");
-    // SAFETY: so many bytes of the text are there. `_exit` has no condition.
+    // SAFETY: the text has this many bytes. `_exit` has no condition.
     unsafe {
         libc::write(2, line.text.as_ptr().cast(), line.len);
         libc::_exit(4)

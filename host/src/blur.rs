@@ -1,7 +1,7 @@
-//! Image blur on any device, and what it must give.
+//! Image blur on any device, and its reference.
 //!
-//! Every pixel becomes the mean of the pixels of the (2 radius + 1) x (2 radius + 1) box around it, as far as they
-//! exist; each channel by itself, rounded to the nearest whole number, half up.
+//! Every pixel becomes the mean of the pixels in the (2 radius + 1) x (2 radius + 1) box around it. Pixels outside
+//! the image do not count. Each channel is computed separately, and rounded to the nearest integer, half up.
 //!
 //! ```
 //! use host::{Device, blur};
@@ -38,11 +38,11 @@ pub struct Blur {
     pub kernel: &'static Kernel<Params>,
     /// Its largest radius.
     pub max_radius: u32,
-    /// Where that comes from.
+    /// Why it is the largest.
     reason: &'static str,
 }
 
-/// The kernels that blur; the first is the plain one.
+/// The kernels that blur. The first is the plain one.
 pub static BLURS: [Blur; 2] = [
     Blur {
         kernel: &kernels::blur,
@@ -63,10 +63,10 @@ impl Blur {
     }
 }
 
-/// The kernel of that name.
+/// The kernel with that name.
 ///
 /// # Errors
-/// [`Error::Argument`], with the names that there are.
+/// [`Error::Argument`], with all names.
 pub fn find(name: &str) -> Result<&'static Blur> {
     BLURS.iter().find(|blur| blur.name() == name).ok_or_else(|| {
         let names = BLURS.each_ref().map(Blur::name).join(" or ");
@@ -74,7 +74,7 @@ pub fn find(name: &str) -> Result<&'static Blur> {
     })
 }
 
-/// The size of an image: rows of `width` pixels of `channels` bytes, one row after another.
+/// The size of an image: rows of `width` pixels of `channels` bytes, without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     width: u32,
@@ -83,12 +83,12 @@ pub struct Size {
 }
 
 impl Size {
-    /// Checks the size: an image has pixels, of one to four channels, and is not larger than a launch.
+    /// Checks the size. An image has pixels of one to four channels, and fits into one launch.
     ///
     /// # Errors
-    /// [`Error::Argument`], naming what is outside its limits.
+    /// [`Error::Argument`] for a size outside the limits.
     pub fn new(width: u32, height: u32, channels: u32) -> Result<Self> {
-        // A grid has at most 65535 rows of blocks on every device.
+        // On every device a grid has at most 65535 rows of blocks.
         let most_rows = 65535 * TILE;
         for (name, value, most) in [
             ("channels", channels, MAX_CHANNELS),
@@ -141,11 +141,10 @@ impl fmt::Display for Size {
     }
 }
 
-/// Can that kernel blur an image of that size by that radius?
+/// Checks that a kernel can blur an image of that size by that radius.
 ///
 /// # Errors
-/// [`Error::Argument`] for a radius of 0, one larger than the longer side of the image, and one larger than
-/// the kernel's largest.
+/// [`Error::Argument`] for a radius of 0, one above the longer side of the image, and one above the kernel's limit.
 pub fn check_radius(blur: &Blur, size: Size, radius: u32) -> Result<()> {
     let side = size.width.max(size.height);
     if !(1..=side).contains(&radius) {
@@ -160,10 +159,10 @@ pub fn check_radius(blur: &Blur, size: Size, radius: u32) -> Result<()> {
     Ok(())
 }
 
-/// Blurs an image that lies on the stream's device.
+/// Blurs an image on the stream's device.
 ///
 /// # Errors
-/// As [`check_radius`]; then as [`Stream::launch`], which also compares the buffers' lengths with the size.
+/// As [`check_radius`]; as [`Stream::launch`], which also compares the buffers' lengths with the size.
 pub fn blur(
     stream: &Stream,
     blur: &Blur,
@@ -176,18 +175,18 @@ pub fn blur(
     let Size { width, height, channels } = size;
     let arguments = (width, height, channels, radius, input, output);
     // SAFETY:
-    // 1. The kernels keep inside the image, whose bytes the launch compares with the buffers' lengths, and
-    //    inside their halo up to the largest radius and the most channels, which have been checked.
+    // 1. The kernels keep inside the image: the launch compares its bytes with the buffers' lengths. They keep inside
+    //    their halo up to the largest radius and the most channels, and both have been checked.
     // 2. Each byte of the output is written by the one thread that computes it.
     // 3. The buffers are borrowed, the output mutably.
     unsafe { stream.launch(blur.kernel, &size.config(), arguments) }
 }
 
-/// What a blur must give. Each row takes the sums of the columns above and below it from the row before, and
-/// along it the box moves by a pixel at a time, so the time does not depend on the radius.
+/// The reference of a blur. Each row updates the column sums of the row before, and the box moves along the row by
+/// one pixel at a time. So the time does not depend on the radius.
 ///
 /// # Errors
-/// [`Error::Argument`] where there are not as many bytes as the size says; [`Error::Interrupted`].
+/// [`Error::Argument`] if the number of bytes is not that of the size; [`Error::Interrupted`].
 pub fn reference(size: Size, radius: u32, image: &[u8]) -> Result<Vec<u8>> {
     if image.len() != size.bytes() {
         let limit = format!("must be {}: {size}", size.bytes());
@@ -197,7 +196,7 @@ pub fn reference(size: Size, radius: u32, image: &[u8]) -> Result<Vec<u8>> {
         [size.width, size.height, size.channels, radius].map(|value| value as usize);
     let cols = size.cols();
     let row = |number: usize| &image[number * cols..(number + 1) * cols];
-    // Of each column of bytes, the sum of the rows of the box.
+    // For each column of bytes, the sum over the rows of the box.
     let mut columns = memory::filled(0u64, cols)?;
     (0..radius.min(height)).for_each(|number| add(&mut columns, row(number)));
     let mut blurred = memory::reserved(image.len())?;
@@ -211,7 +210,7 @@ pub fn reference(size: Size, radius: u32, image: &[u8]) -> Result<Vec<u8>> {
             columns.iter_mut().zip(left).for_each(|(sum, &byte)| *sum -= u64::from(byte));
         }
         let rows = (y + radius + 1).min(height) - y.saturating_sub(radius);
-        // Of each channel, the sum of the box.
+        // For each channel, the sum over the box.
         let mut sums = vec![0; channels];
         (0..radius.min(width)).for_each(|x| add_pixel(&mut sums, &columns, x));
         for x in 0..width {

@@ -1,8 +1,8 @@
-//! Is a kernel right, and not by luck? Products on the CPU with every access of every thread watched.
+//! Products on the CPU with every access of every thread checked.
 //!
-//! A kernel with a race or a missing barrier can give the right result a thousand times. Here such a
-//! kernel is found by what it does, not by what comes out: see [`simt::check`], whose findings these are.
-//! What comes out is compared as well, as in every run: a kernel can be free of races and wrong.
+//! A kernel with a race or a missing barrier can give the right result many times. Here such a kernel is found by its
+//! accesses, not by its result: [`simt::check`] reports the findings. The result is compared, too: a kernel without
+//! races can be wrong.
 //!
 //! ```
 //! use host::{Shape, check, product};
@@ -38,10 +38,10 @@ use gpu_gemm::{
     product::shape_of,
 };
 
-/// What A and B hold.
+/// The values in A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// Real numbers from [-1, 1), rounded to the operands' type: C must lie within the bound of a float32 sum.
+    /// Real numbers from [-1, 1), rounded to the operands' type. C must be within the error bound of an f32 sum.
     Uniform,
     /// Integers so small that C must be exact.
     Integers,
@@ -56,29 +56,28 @@ impl fmt::Display for Data {
     }
 }
 
-/// A product whose every access was watched.
+/// A checked product.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Checked {
-    /// What it multiplied.
+    /// Its operands.
     pub data: Data,
     /// The order of blocks, warps and lanes.
     pub order: Order,
-    /// What the kernel did wrong.
+    /// The kernel's errors.
     pub findings: Vec<Finding>,
     /// How C compares with the product in float64.
     pub comparison: Comparison,
 }
 
-/// So many orders to check a kernel in: forward, reverse, and random ones of the seeds from `seed` on.
+/// `count` orders to check a kernel in: forward, reverse, and random ones with the seeds from `seed` on.
 pub fn orders(count: u32, seed: u64) -> Vec<Order> {
     let random = (0..).map(|number| Order::Random(seed.wrapping_add(number)));
     [Order::Forward, Order::Reverse].into_iter().chain(random).take(count as usize).collect()
 }
 
-/// The products that [`kernel`] checks: integers in each order, where a dropped or a wrong product shows
-/// in C, and in the first one real numbers too, where a loss of precision does. Where k is too large for
-/// integers, real numbers in each.
+/// The products that [`kernel`] checks. Integers in each order show a dropped or wrong product in C. Real numbers in
+/// the first order show a loss of precision. If k is too large for integers, all are of real numbers.
 pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
     match operands::exact_magnitude(shape.k()) {
         None => orders.iter().map(|&order| (Data::Uniform, order)).collect(),
@@ -89,7 +88,7 @@ pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
     }
 }
 
-/// Checks a kernel in these orders, on operands drawn from `seed`.
+/// Checks a kernel in these orders. `seed` is that of the operands.
 ///
 /// # Errors
 /// As [`product`].
@@ -103,12 +102,12 @@ pub fn kernel(
     products(shape, orders).into_iter().map(one).collect()
 }
 
-/// Checks a kernel in one order, on operands drawn from `seed`, which are of the type that it takes, and lie as it reads
-/// them: [`multiply`], or the same of bf16 or f16 or of columns, and C compared.
+/// Checks a kernel in one order, with operands of its types and in its layout, and compares C. `seed` is that of the
+/// operands.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
-/// anything is drawn, and [`Error::Interrupted`].
+/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers if k is too
+/// large for an exact sum; [`Error::OutOfMemory`] before anything is drawn; [`Error::Interrupted`].
 pub fn product(
     entry: &'static Entry,
     shape: Shape,
@@ -132,10 +131,10 @@ pub fn product(
     }
 }
 
-/// A shape, and what it is drawn and run by.
+/// A shape, its data, the order, and the seed.
 type Given = (Shape, Data, Order, u64);
 
-/// By a kernel that is no lesson, whose operands lie as it reads them.
+/// For a kernel that is no lesson, with operands in its layout.
 fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
 where
     T: Scalar<O> + Stored<Real = f32>,
@@ -153,8 +152,7 @@ where
     product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
 }
 
-/// The same for operands of `T`, and C of `O`, whose format is `stored` and which is claimed to be that. An operand that lies by
-/// columns is handed on as its transpose.
+/// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed as its transpose.
 fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     (shape, data, order, seed): Given,
     (claimed, stored): (impl Fn(&mut Claim), Format),
@@ -166,7 +164,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     let device = Device::cpu();
     let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
         let elements = values.iter().map(|&value| T::nearest(value)).collect::<Vec<_>>();
-        // What is compared with is the product of what is multiplied.
+        // The reference multiplies the same rounded values.
         values.iter_mut().zip(&elements).for_each(|(value, element)| *value = element.widened());
         if by_columns {
             let places = (0..cols).flat_map(|col| (0..rows).map(move |row| row * cols + col));
@@ -178,7 +176,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     let a_matrix = rounded(&mut a, shape.m(), shape.k(), a_by_columns)?;
     let b_matrix = rounded(&mut b, shape.k(), shape.n(), b_by_columns)?;
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
-    // An element that nobody writes is wrong, too.
+    // An element that is not written is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
     let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
     let c = c.to_row_major()?.into_iter().map(O::widened).collect::<Vec<_>>();
@@ -189,7 +187,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     Ok(Checked { data, order, findings, comparison })
 }
 
-/// A, B, and what C must keep to, whose format is `stored`.
+/// A, B, and the criterion for C, whose format is `stored`.
 pub(crate) fn draw(
     shape: Shape,
     data: Data,
@@ -213,8 +211,8 @@ pub(crate) fn draw(
     }
 }
 
-/// Bytes that [`multiply`] needs, of bf16 and f16 fewer: the matrices, and for each of their elements a shadow that remembers who
-/// came there.
+/// Bytes that [`multiply`] needs for f32: the matrices, and a shadow for each element that remembers its accesses.
+/// bf16 and f16 need fewer.
 pub fn bytes(shape: Shape) -> u64 {
     shape.bytes().saturating_add(shadow(shape))
 }
@@ -223,16 +221,16 @@ fn shadow(shape: Shape) -> u64 {
     shadow_bytes(shape.bytes() as usize, size_of::<f32>()) as u64
 }
 
-/// How [`multiply`] goes about it. An [`Order`] alone is such options, too.
+/// Options of [`multiply`]. An [`Order`] converts to them.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
     /// The order of blocks, warps and lanes.
     pub order: Order,
-    /// Count what one block in so many does to memory.
+    /// Count the memory accesses of one block in this many.
     pub profile: Option<NonZeroU32>,
-    /// Write down all that the block at that column and row does. Of a product that takes several launches
-    /// it is a block of the first.
+    /// Record everything that the block at that column and row does. If the product takes several launches, it is a
+    /// block of the first.
     pub trace: Option<[u32; 2]>,
 }
 
@@ -256,20 +254,20 @@ impl Options {
     }
 }
 
-/// What [`multiply`] has seen.
+/// The report of [`multiply`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Watched {
-    /// What the kernel did wrong.
+    /// The kernel's errors.
     pub findings: Vec<Finding>,
-    /// What was counted, if that was asked for: one profile for each launch.
+    /// The counts, if asked for: one profile for each launch.
     pub profiles: Vec<Profile>,
-    /// What the block did that was to be traced.
+    /// The trace of the block, if asked for.
     pub trace: Option<Trace>,
 }
 
 impl Watched {
-    /// What the next launch did.
+    /// Adds the report of the next launch.
     fn add(&mut self, report: Report) {
         self.findings.extend(report.findings);
         self.profiles.extend(report.profile);
@@ -277,19 +275,19 @@ impl Watched {
     }
 }
 
-/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and says what the kernel did wrong.
-/// What C held before counts as not written.
+/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and reports the kernel's errors. The old
+/// C counts as not written.
 ///
-/// Part of a product's contract is that every element of A and B is read and every one of C written, so what
-/// was left out is a finding as well.
+/// A product must read every element of A and B, and write every element of C. An element that is left out is a
+/// finding, too.
 ///
-/// A product too tall for one launch takes several, and in each blocks and elements are counted from its
-/// own first row.
+/// A product that is too tall for one launch takes several. Each launch counts blocks and elements from its own first
+/// row.
 ///
 /// # Errors
-/// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or lie on a GPU;
-/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. What is wrong with the kernel is no error, even where it
-/// panics: it is a finding.
+/// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or are on a GPU;
+/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. An error of the kernel, even a panic, is a finding and no error
+/// here.
 pub fn multiply(
     entry: &'static Entry,
     a: &Matrix<f32>,
@@ -309,7 +307,7 @@ pub fn multiply(
     watch(entry, shape, [false; 2], [a, b], c, options)
 }
 
-/// The same for operands of any type, dense, on the CPU, that fit together. `by_columns`: the transposes of A, and of B.
+/// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: A, and B, is column-major.
 fn watch<T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
@@ -331,18 +329,18 @@ fn watch<T: Scalar<O>, O: Output>(
     Ok(watched)
 }
 
-/// A finding, and the orders that it was made in.
+/// A finding, and the orders in which it was made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seen {
-    /// As it was made first: how often it was seen, and the examples, are of that product.
+    /// The first one. Its count and examples are those of that product.
     pub finding: Finding,
     /// The orders.
     pub orders: Vec<Order>,
 }
 
-/// What several products of one kernel found, each thing once: of the same kind, in the same memory and the
-/// same source lines.
+/// The findings of several products of one kernel. Findings of the same kind, in the same memory and source lines,
+/// become one.
 pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Vec<Seen> {
     let mut all = Vec::<Seen>::new();
     for (order, finding) in findings {
@@ -357,7 +355,7 @@ pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Ve
             None => all.push(Seen { finding: finding.clone(), orders: vec![order] }),
         }
     }
-    // The same every time: a launch sorts buffers by their addresses.
+    // A launch sorts buffers by their addresses. This order is the same in every run.
     all.sort_by_cached_key(
         |Seen { finding: Finding { kind, memory, place, other_place, .. }, .. }| {
             (*kind, memory.clone(), place.clone(), other_place.clone())
@@ -380,7 +378,7 @@ mod tests {
         let (uniform, integers) = (Data::Uniform, Data::Integers);
         let expected = [(uniform, first), (integers, first), (integers, second)];
         assert_eq!(products(shape(1, 1, 5), &[first, second]), expected);
-        // Of so many integers no sum is sure to be exact.
+        // No sum of this many integers is sure to be exact.
         let expected = [(uniform, first), (uniform, second)];
         assert_eq!(products(shape(1, 1, 1 << 24), &[first, second]), expected);
         assert_eq!(products(shape(1, 1, 5), &[]), []);

@@ -1,15 +1,15 @@
-//! The command and its laboratory: products timed, verified, checked and counted.
+//! The command and its laboratory: products are timed, verified, checked and counted.
 //!
 //! The library is [`gpu_gemm`], which this crate re-exports: `host::Gemm` is its `Gemm`.
 //!
-//! # The house
-//! [`verify::compare`] holds a result against the product in float64. [`check`] holds a kernel against what CUDA demands of one,
-//! without a GPU, and [`profile`] counts what it does to memory. [`timing`] times, and [`baseline`] calls cuBLAS, where it is, to
-//! compare with. [`phases`], [`padding`] and [`blur`] are experiments of the course.
+//! # Modules
+//! [`verify::compare`] compares a result with the product in float64. [`check`] finds races and other errors of a
+//! kernel without a GPU. [`profile`] counts its memory accesses. [`timing`] times. [`baseline`] calls cuBLAS, if it
+//! is there. [`phases`], [`padding`] and [`blur`] are experiments of the course.
 //!
 //! # Features
-//! `cli`, on by default: what the command needs. `cuda`, on by default, and `npy`, `testing`: the library's. `baselines`: other
-//! people's products on the CPU.
+//! `cli`, on by default: the command. `cuda`, on by default, and `npy`, `testing`: as in the library. `baselines`:
+//! products by other crates on the CPU.
 
 pub mod baseline;
 pub mod blur;

@@ -1,4 +1,4 @@
-//! Operands of a run: pseudo-random, the same for the same seed on every machine.
+//! Pseudo-random operands. The same seed gives the same operands on every machine.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -7,14 +7,13 @@ use rand_distr::StandardNormal;
 use crate::verify::Format;
 use gpu_gemm::{Result, Shape, memory};
 
-/// The largest integer below which every integer is an f32: sums of products up to it are exact, in any
-/// order of summation.
+/// All integers up to this one are exact in f32. So sums of products up to it are exact, in any order.
 const EXACT: u64 = 1 << f32::MANTISSA_DIGITS;
 
-/// Values drawn between two looks at whether to stop: a MiB of them.
+/// Values that are drawn between two checks for an interrupt: 1 MiB.
 const CHUNK: usize = 1 << 18;
 
-/// The seed of B in a run whose seed, and A's, is `seed`: with the same seed A and B would begin alike.
+/// The seed of B, if A's is `seed`. With the same seed A and B would start with the same values.
 pub fn seed_of_b(seed: u64) -> u64 {
     !seed
 }
@@ -46,8 +45,8 @@ fn draw(seed: u64, len: usize, mut value: impl FnMut(&mut ChaCha8Rng) -> f32) ->
     Ok(values)
 }
 
-/// Puts a NaN in one of a hundred rows of A and columns of B, in one at least. The rows and columns of C
-/// that they reach are NaN, and no others.
+/// Puts NaN into one of a hundred rows of A and columns of B, at least one each. Their rows and columns of C become
+/// NaN, and no others.
 pub fn sprinkle_nan(seed: u64, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -62,8 +61,8 @@ pub fn sprinkle_nan(seed: u64, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     }
 }
 
-/// The largest `s` up to 8 such that a sum of `k` products of integers up to `s` in magnitude stays
-/// exact in f32: `k s² < 2^24`. `None` where even `s = 1` does not, from `k = 2^24` on.
+/// The largest `s` up to 8 such that a sum of `k` products of integers up to `s` in magnitude is exact in f32: `k s²
+/// < 2^24`. `None` from `k = 2^24` on, where even `s = 1` is too large.
 pub fn exact_magnitude(k: usize) -> Option<u32> {
     (1..=8)
         .rev()
@@ -71,8 +70,8 @@ pub fn exact_magnitude(k: usize) -> Option<u32> {
         .map(|s| s as u32)
 }
 
-/// The same for a C that is rounded to a format of fewer digits: as far as there are such, integers whose sums it holds,
-/// so that not even the rounding hides a product that was dropped; else 1, for which sums are the smallest.
+/// As [`exact_magnitude`], for a C that is rounded to a narrower format. If possible, that format holds the sums, so
+/// that rounding cannot hide a dropped product. Otherwise 1, which gives the smallest sums.
 pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
     let largest = 1.0 / stored.roundoff();
     let held = |s: &u32| k as f64 * f64::from(s * s) <= largest;
@@ -80,8 +79,7 @@ pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
     Some((1..=exact).rev().find(held).unwrap_or(1))
 }
 
-/// `len` integers from -magnitude to magnitude and none of them 0, so that every product counts: a kernel
-/// that drops one gives another sum.
+/// `len` integers from -magnitude to magnitude. None is 0: a kernel that drops a product gives another sum.
 ///
 /// # Errors
 /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
@@ -102,7 +100,7 @@ mod tests {
         assert_eq!(uniform(1, 3), uniform(1, 3));
         assert_ne!(uniform(1, 3), uniform(2, 3));
         assert!(uniform(3, 1000).iter().all(|x| (-1.0..1.0).contains(x)));
-        // Pinned: another generator or another way of drawing would make old reports irreproducible.
+        // Pinned: with another generator or another method, old reports could not be reproduced.
         let long = uniform(1, CHUNK + 2);
         let seen = [long[0], long[CHUNK - 1], long[CHUNK], long[CHUNK + 1]];
         assert_eq!(seen, [0.09875631, 0.17270255, 0.7740419, 0.84806085]);

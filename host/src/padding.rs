@@ -1,8 +1,8 @@
-//! Padding instead of boundary checks, and what that costs.
+//! Padding in place of boundary checks, and its cost.
 //!
-//! A tiled kernel whose every tile is whole needs no boundary checks. For that, A and B are copied into larger
-//! matrices, zeros at their right and lower edges, and C is cut out of a larger one. This module does the same
-//! product both ways, so that the kernel's gain can be held against the bytes and the time that padding takes.
+//! A tiled kernel needs no boundary checks if every tile is whole. For that, A and B are copied into larger matrices,
+//! with zeros at their right and lower edges, and C is cut out of a larger one. This module computes a product both
+//! ways. So the kernel's gain can be compared with the bytes and the time that padding takes.
 //!
 //! ```
 //! use host::{Device, Shape, padding};
@@ -24,37 +24,37 @@ use simt::LaunchConfig;
 
 use gpu_gemm::{Buffer, Error, Result, Shape, Stream, product};
 
-/// A product, and what it took.
+/// A product, and its times.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Measured {
     /// The product, m x n.
     pub c: Vec<f32>,
-    /// Bytes of A, B and C on the device. As many are copied: A and B there, C back.
+    /// Bytes of A, B and C on the device. A and B are copied there, and C back.
     pub bytes: u64,
-    /// Copying A and B into larger matrices. Nothing where none are made.
+    /// Time to copy A and B into larger matrices. Zero without padding.
     pub pad: Duration,
-    /// A and B to the device, into memory that is there already.
+    /// Time to copy A and B to the device, into memory that is already allocated.
     pub upload: Duration,
-    /// The kernel: the median of its launches.
+    /// Median time of a launch.
     pub kernel: Duration,
-    /// C back.
+    /// Time to copy C back.
     pub download: Duration,
-    /// Cutting C out. Nothing where it is as it should be.
+    /// Time to cut C out. Zero without padding.
     pub cut: Duration,
 }
 
 impl Measured {
-    /// Everything, once.
+    /// The total time of one product.
     pub fn total(&self) -> Duration {
         self.pad + self.upload + self.kernel + self.download + self.cut
     }
 }
 
-/// The shape in whole tiles: each size rounded up to a multiple of 16.
+/// The shape rounded up to whole tiles: multiples of 16.
 ///
 /// # Errors
-/// [`Error::Argument`] for a size that has no such multiple below 2^32, or a matrix that cannot be addressed.
+/// [`Error::Argument`] for a size without such a multiple below 2^32, or a matrix that cannot be addressed.
 pub fn padded_shape(shape: Shape) -> Result<Shape> {
     let whole = |size: usize| size.next_multiple_of(TILE) as u64;
     Shape::new(whole(shape.m()), whole(shape.n()), whole(shape.k()))
@@ -63,7 +63,7 @@ pub fn padded_shape(shape: Shape) -> Result<Shape> {
 /// A dense row-major matrix of `rows` x `cols`, with zeros added at its right and lower edges.
 ///
 /// # Errors
-/// [`Error::Argument`] where there are not `rows * cols` values, or where the larger matrix is smaller.
+/// [`Error::Argument`] for another number of values than `rows * cols`, and for a smaller target.
 pub fn pad(
     values: &[f32],
     [rows, cols]: [usize; 2],
@@ -90,7 +90,7 @@ pub fn cut(
     let whole = [padded_rows, padded_cols];
     check_sizes(padded.len(), whole, [rows, cols], whole)?;
     let mut values = Vec::with_capacity(rows * cols);
-    // There are no chunks of no elements.
+    // A chunk has at least one element.
     for row in padded.chunks_exact(padded_cols.max(1)).take(rows) {
         values.extend_from_slice(&row[..cols]);
     }
@@ -126,8 +126,8 @@ fn check_sizes(
 /// `C = A B` in whole tiles, by the kernel without boundary checks.
 ///
 /// # Errors
-/// [`Error::Argument`] for a size that is no multiple of 16; then as [`Stream::launch`], which also compares
-/// the buffers' lengths.
+/// [`Error::Argument`] for a size that is no multiple of 16; as [`Stream::launch`], which also compares the buffers'
+/// lengths.
 pub fn multiply(
     stream: &Stream,
     shape: Shape,
@@ -144,24 +144,23 @@ pub fn multiply(
     if shape.c_len() == 0 {
         return Ok(());
     }
-    // They were u32 before.
+    // A `Shape` has sizes of u32.
     let [m, n, k] = [shape.m(), shape.n(), shape.k()].map(|size| size as u32);
     let tile = TILE as u32;
     let config = LaunchConfig::new([n / tile, m / tile, 1], [tile, tile, 1]);
     // SAFETY:
-    // 1. The sizes are multiples of the tile, so all tiles lie inside A, B and C, whose lengths the launch
-    //    compares with what the kernel declares.
+    // 1. The sizes are multiples of the tile. So all tiles are inside A, B and C, whose lengths the launch compares
+    //    with the declared ones.
     // 2. Each element of C is written by the one thread that computes it.
     // 3. The buffers are borrowed, C mutably.
     unsafe { stream.launch(&padded16, &config, (m, n, k, a, b, c)) }
 }
 
-/// `C = A B` by `tiled16`, whose boundary checks let it take any size. It is launched so many times, at least
-/// once; on a GPU the first launch is not timed.
+/// `C = A B` by `tiled16`, whose boundary checks allow any size. It is launched `launches` times, at least once. On a
+/// GPU the first launch is not timed.
 ///
 /// # Errors
-/// [`Error::Argument`] for values that do not fit the shape; [`Error::OutOfMemory`]; then as
-/// [`Stream::launch`].
+/// [`Error::Argument`] for values that do not fit the shape; [`Error::OutOfMemory`]; as [`Stream::launch`].
 pub fn with_checks(
     stream: &Stream,
     shape: Shape,
@@ -176,7 +175,7 @@ pub fn with_checks(
     })
 }
 
-/// `C = A B` by way of padded matrices, otherwise as [`with_checks`].
+/// `C = A B` with padded matrices, otherwise as [`with_checks`].
 ///
 /// # Errors
 /// As [`with_checks`] and [`padded_shape`].
@@ -212,7 +211,7 @@ fn check_values(shape: Shape, a: &[f32], b: &[f32]) -> Result<()> {
     Ok(())
 }
 
-/// The way that both have in common: copies, launches, the copy back.
+/// Copies, launches, and the copy back.
 fn measure(
     stream: &Stream,
     shape: Shape,
@@ -222,7 +221,7 @@ fn measure(
     multiply: impl Fn(&Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>,
 ) -> Result<Measured> {
     let device = stream.device();
-    // What the system does when memory is touched first is no part of a copy.
+    // The first access to memory takes time that is no part of a copy. So all memory is written before.
     let (mut a_buffer, mut b_buffer) = (device.upload(a)?, device.upload(b)?);
     let mut c_buffer = device.zeros(shape.c_len())?;
     stream.synchronize()?;
@@ -246,7 +245,7 @@ fn measure(
         }
     }
     times.sort_unstable();
-    // Touched, as A and B are.
+    // Written before, as A and B.
     let mut c = vec![f32::NAN; shape.c_len()];
     let begin = Instant::now();
     c_buffer.read(0, &mut c)?;
@@ -272,7 +271,7 @@ mod tests {
         let rows = [[1.0, 2.0, 3.0, 0.0, 0.0], [4.0, 5.0, 6.0, 0.0, 0.0], [0.0; 5]];
         assert_eq!(padded, rows.concat());
         assert_eq!(cut(&padded, [3, 5], [2, 3]).unwrap(), values);
-        // Nothing of something, and nothing at all.
+        // An empty matrix that becomes larger, and one that stays empty.
         assert_eq!(pad(&[], [0, 3], [1, 3]).unwrap(), [0.0; 3]);
         assert_eq!(pad(&[], [2, 0], [2, 1]).unwrap(), [0.0; 2]);
         assert_eq!(pad(&[], [2, 0], [2, 0]).unwrap(), [0.0; 0]);

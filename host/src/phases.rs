@@ -1,7 +1,7 @@
-//! What each thread of one block does, phase by phase: seen by running the kernel, not derived.
+//! What each thread of one block does, phase by phase. The kernel is run and traced.
 //!
-//! A phase begins wherever a thread of the block writes shared memory after a barrier (or for the first time),
-//! and reaches to where the next one begins. A kernel without shared memory has one phase.
+//! A phase starts when a thread of the block writes shared memory for the first time, or for the first time after a
+//! barrier. It ends where the next phase starts. A kernel without shared memory has one phase.
 //!
 //! ```
 //! use host::{Shape, gpu::registry::TOY, phases};
@@ -30,17 +30,17 @@ use gpu_gemm::{Device, Error, Matrix, Result, Shape, product::launches};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Phases {
-    /// What the kernel did wrong, as [`check::multiply`] finds it.
+    /// The kernel's errors, as [`check::multiply`] finds them.
     pub findings: Vec<Finding>,
-    /// The phases, the first one first.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Barriers that the block passed.
     pub barriers: u32,
-    /// Steps of threads that were not looked at because there were too many.
+    /// Steps of threads that are left out because there were too many.
     pub left_out: u64,
 }
 
-/// A phase: what every thread of the block did in it.
+/// A phase, and what every thread of the block did in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Phase {
@@ -48,19 +48,19 @@ pub struct Phase {
     pub threads: Vec<Thread>,
 }
 
-/// What a thread did in a phase, each in its order.
+/// What a thread did in a phase, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Thread {
     /// Its row and column in the block: `threadIdx.y` and `threadIdx.x`.
     pub thread: [u32; 2],
-    /// What it read from global memory to be kept, and what it wrote to shared memory.
+    /// Its reads of global memory that it kept, and its writes of shared memory.
     pub loads: Vec<Load>,
-    /// The products that it added, where each follows the reads of its two factors.
+    /// The products that it added after reading both factors.
     pub adds: Vec<Product>,
-    /// Further multiply-adds: their factors were in registers.
+    /// Other multiply-adds, with factors in registers.
     pub other_adds: usize,
-    /// What it wrote to global memory.
+    /// Its writes of global memory.
     pub stores: Vec<Elements>,
 }
 
@@ -70,33 +70,33 @@ pub struct Thread {
 pub struct Elements {
     /// `A`, `B`, `C`, or the array's name.
     pub memory: String,
-    /// The row of the first; `None` in an array without rows.
+    /// The row of the first. `None` in an array without rows.
     pub row: Option<usize>,
-    /// Its column.
+    /// The column of the first.
     pub col: usize,
-    /// How many, one after another: of a vector, more than one.
+    /// The number of consecutive elements. A vector has more than one.
     pub count: usize,
 }
 
-/// A load, or one half of it.
+/// A load, or half of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Load {
-    /// Where it came from.
+    /// The origin of the value.
     pub from: Origin,
-    /// The elements of shared memory that it went to; `None` where it stayed in a register.
+    /// The elements of shared memory that were written. `None` if the value stayed in a register.
     pub to: Option<Elements>,
 }
 
-/// Where a loaded value came from.
+/// The origin of a loaded value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// Elements of a matrix, read in the same statement.
     Elements(Elements),
-    /// Nowhere: outside the matrix, the statement takes zero.
+    /// Outside the matrix: zero.
     Zero,
-    /// A register, filled before.
+    /// A register that was written before.
     Register,
 }
 
@@ -139,11 +139,11 @@ impl fmt::Display for Product {
     }
 }
 
-/// Runs a product of operands drawn from `seed` on the CPU with every access watched, and tells what the block
-/// at that column and row of the grid does.
+/// Runs a product on the CPU with every access checked, and reports what the block at that column and row of the grid
+/// does. `seed` is that of the operands.
 ///
 /// # Errors
-/// [`Error::Argument`] for a block that the grid does not have; otherwise as [`check::multiply`].
+/// [`Error::Argument`] for a block that the grid does not have; as [`check::multiply`].
 pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
     let [columns, rows, _] = launches.first().map_or([0; 3], |launch| launch.config.grid);
@@ -193,7 +193,7 @@ fn phases(trace: &Trace, shape: Shape) -> Vec<Phase> {
     phases
 }
 
-/// In the order of the block's rows.
+/// The order of the block's rows.
 fn row_and_column(step: &Step) -> [u32; 3] {
     let [x, y, z] = step.thread;
     [z, y, x]
@@ -203,14 +203,14 @@ fn row_and_column(step: &Step) -> [u32; 3] {
 struct Reader<'t> {
     shape: Shape,
     phase: usize,
-    /// Reads of global memory that are not yet known to be for shared memory or for a product.
+    /// Reads of global memory that have not yet been matched to shared memory or to a product.
     pending: Vec<&'t Step>,
     /// Reads since the last multiply-add.
     reads: Vec<&'t Step>,
 }
 
 impl<'t> Reader<'t> {
-    /// The next step is of this phase: what was pending in the one before stays in registers.
+    /// Starts a phase. Pending reads of the phase before stay in registers.
     fn enter(&mut self, phase: usize, rows: &mut [Thread]) {
         if phase != self.phase {
             for step in std::mem::take(&mut self.pending) {
@@ -256,7 +256,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What a step touches, by name, row and column.
+    /// The elements that a step accesses, by name, row and column.
     fn elements(&self, step: &Step) -> Elements {
         let memory = step.memory.as_deref().unwrap_or_default();
         let (memory, columns) = match (memory, &step.declared) {
@@ -274,7 +274,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A shared array has no name but the variable that it is declared as.
+/// The name of a shared array: that of its variable.
 fn array_name(place: &Place) -> String {
     let line = source(&place.file, place.line).unwrap_or_default().trim();
     let name = line.strip_prefix("let ").and_then(|rest| rest.split_once(" = "));
@@ -284,7 +284,7 @@ fn array_name(place: &Place) -> String {
     }
 }
 
-/// Is the value read by the one step written by the other? So it is where both stand in one statement.
+/// Whether one step reads the value that the other writes: both are in one statement.
 fn same_statement(read: &Step, write: &Step) -> bool {
     let (read, write) = (&read.place, &write.place);
     read.file == write.file

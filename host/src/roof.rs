@@ -1,4 +1,4 @@
-//! What a GPU can do at most: the roof of the roofline.
+//! The limits of a GPU: the roof of the roofline.
 
 use gpu_gemm::Device;
 
@@ -6,17 +6,17 @@ use gpu_gemm::Device;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Roof {
-    /// Multiply-adds of float32, two FLOP each, at the highest clock.
+    /// The peak of f32: multiply-adds, two FLOP each, at the highest clock.
     pub fp32_gflops: f64,
-    /// Those of bfloat16 or IEEE's binary16 by tensor cores, with sums of float32, dense.
+    /// The peak of bf16 or f16 on tensor cores, with sums in f32, dense.
     pub half_gflops: Option<f64>,
-    /// What global memory delivers at its highest clock, in 10^9 bytes a second.
+    /// The bandwidth of global memory at its highest clock, in 10^9 bytes per second.
     pub memory_gb_per_s: Option<f64>,
 }
 
 impl Roof {
-    /// The roof of a GPU whose driver tells its clock. The CPU device has none: what fibers do is no measure of
-    /// what the cores could.
+    /// The roof of a GPU whose driver reports its clock. The CPU device has none: the speed of fibers says nothing
+    /// about the cores.
     pub fn of(device: &Device) -> Option<Roof> {
         #[cfg(feature = "cuda")]
         if let Some(properties) = device.cuda_properties() {
@@ -49,15 +49,15 @@ impl Roof {
         })
     }
 
-    /// What a kernel of so many FLOP a byte reaches at most.
+    /// The highest speed of a kernel with this many FLOP per byte.
     pub fn gflops_at(&self, flop_per_byte: f64) -> f64 {
         let memory = self.memory_gb_per_s.map_or(f64::INFINITY, |speed| speed * flop_per_byte);
         memory.min(self.fp32_gflops)
     }
 }
 
-/// Multiply-adds of float32 that an SM begins in each clock: NVIDIA, *CUDA C++ Programming Guide*,
-/// table "Throughput of Native Arithmetic Instructions".
+/// Multiply-adds of f32 that an SM starts in each clock (NVIDIA, *CUDA C++ Programming Guide*, table "Throughput of
+/// Native Arithmetic Instructions").
 #[cfg(any(feature = "cuda", test))]
 fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     match capability {
@@ -67,8 +67,8 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
-/// Multiply-adds of bfloat16, or of IEEE's binary16, that an SM's tensor cores do in each clock: NVIDIA, *A100 Tensor Core GPU
-/// Architecture* and *H100 Tensor Core GPU Architecture*, where peaks are divided by SMs and clocks.
+/// Multiply-adds of bf16 or f16 of an SM's tensor cores in each clock, from the peaks in NVIDIA, *A100 Tensor Core
+/// GPU Architecture* and *H100 Tensor Core GPU Architecture*, divided by SMs and clocks.
 #[cfg(any(feature = "cuda", test))]
 fn half_products(capability: (u32, u32)) -> Option<u32> {
     match capability {
@@ -86,7 +86,7 @@ mod tests {
     fn the_roofs_of_an_a100_and_an_h200() {
         let a100 = Roof::of_clocks((8, 0), 108, 1_410_000, Some((1_215_000, 5120))).unwrap();
         assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
-        // NVIDIA says 312 TFLOPS.
+        // NVIDIA's figure is 312 TFLOPS.
         assert!((a100.half_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
         assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
         let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(Roof::of(&Device::cpu()), None);
     }
 
-    /// 1,500 GFLOPS and 200 GB/s give 50 GFLOPS, 3.3 %, where each FLOP needs four bytes.
+    /// With 1,500 GFLOPS and 200 GB/s, and four bytes for each FLOP, 50 GFLOPS are possible: 3.3 %.
     #[test]
     fn memory_limits_what_uses_each_number_once() {
         let roof = Roof { fp32_gflops: 1500.0, half_gflops: None, memory_gb_per_s: Some(200.0) };

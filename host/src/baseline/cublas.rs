@@ -1,4 +1,4 @@
-//! cuBLAS's products: of float32, and of bfloat16 with sums of float32.
+//! cuBLAS's products: of f32, and of bf16 with sums in f32.
 
 use std::{
     ffi::{c_int, c_longlong, c_void},
@@ -13,7 +13,7 @@ use super::{
 };
 use gpu_gemm::{BufferView, BufferViewMut, Error, Matrix, Result, Stream, gemm::Compute};
 
-/// The library's names, the newest first; the last is that of a toolkit.
+/// The library's file names, the newest first. The last is a toolkit's.
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 
 type Handle = *mut c_void;
@@ -111,18 +111,18 @@ type GemmEx = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// `CUBLAS_COMPUTE_32F`: sums and factors of float32.
+/// `CUBLAS_COMPUTE_32F`: sums and factors in f32.
 const COMPUTE_32F: c_int = 68;
-/// `CUBLAS_COMPUTE_32F_FAST_TF32`: factors of float32 may be rounded to TF32 for tensor cores.
+/// `CUBLAS_COMPUTE_32F_FAST_TF32`: factors of f32 may be rounded to tf32 for tensor cores.
 const COMPUTE_32F_FAST_TF32: c_int = 77;
-/// `CUBLAS_GEMM_DEFAULT`: its own choice of an algorithm.
+/// `CUBLAS_GEMM_DEFAULT`: cuBLAS selects the algorithm.
 const GEMM_DEFAULT: c_int = -1;
 
-/// `CUBLAS_DEFAULT_MATH`: float32 as it is. (`NVIDIA_TF32_OVERRIDE=1` makes TF32 of it.)
+/// `CUBLAS_DEFAULT_MATH`: f32 is not rounded. (`NVIDIA_TF32_OVERRIDE=1` rounds it to tf32.)
 const DEFAULT_MATH: c_int = 0;
 
-/// cuBLAS on a stream, with its default arithmetic: of float32 no tensor cores (unless [`Cublas::compute`] lets it), of
-/// bfloat16 their products, summed up in float32.
+/// cuBLAS on a stream, with its default arithmetic. Products of f32 do not use tensor cores, unless
+/// [`Cublas::compute`] allows it. Products of bf16 do, with sums in f32.
 #[derive(Debug)]
 pub struct Cublas<'a> {
     handle: Handle,
@@ -135,24 +135,24 @@ pub struct Cublas<'a> {
     compute: Compute,
     name: &'static str,
     version: String,
-    /// Keeps the code behind the pointers above; unloaded last.
+    /// The code behind the function pointers above. It is unloaded last.
     _library: Library,
 }
 
 impl<'a> Cublas<'a> {
-    /// Loads the library and makes a handle whose work goes to `stream`.
+    /// Loads the library and makes a handle for a stream.
     ///
     /// # Errors
-    /// [`Error::NoCublas`] where there is no library; [`Error::Argument`] for a stream of the CPU device;
-    /// [`Error::Driver`] where cuBLAS does not start.
+    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU device;
+    /// [`Error::Driver`] if cuBLAS does not start.
     pub fn open(stream: &'a Stream) -> Result<Self> {
         let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cuBLAS runs on a GPU alone";
             return Err(Error::argument("device", stream.device().name(), limit));
         };
         let (library, name) = load(&NAMES)?;
-        // SAFETY: the types are those of the functions in cuBLAS's documentation, the same in each of the
-        // releases named; the pointers are used while `_library` is loaded.
+        // SAFETY: the types are those of cuBLAS's documentation, the same in each release named. The pointers are
+        // used while `_library` is loaded.
         let (create, destroy, set_stream, set_math_mode, get_version) = unsafe {
             (
                 symbol::<Create>(&library, name, "cublasCreate_v2")?,
@@ -173,9 +173,9 @@ impl<'a> Cublas<'a> {
         };
         stream.device().make_current()?;
         let mut handle = null_mut();
-        // SAFETY: one handle is written, of the context that is current.
+        // SAFETY: one handle is written, of the current context.
         check("cublasCreate_v2", unsafe { create(&mut handle) })?;
-        // From here on it is destroyed whatever happens.
+        // From here on the handle is destroyed on every path.
         let mut cublas = Cublas {
             handle,
             stream,
@@ -189,9 +189,9 @@ impl<'a> Cublas<'a> {
             version: String::new(),
             _library: library,
         };
-        // SAFETY: the stream is of the handle's context and outlives it: it is borrowed.
+        // SAFETY: the stream belongs to the handle's context. It is borrowed, so it outlives the handle.
         check("cublasSetStream_v2", unsafe { set_stream(handle, queue) })?;
-        // SAFETY: the handle is there.
+        // SAFETY: the handle exists.
         check("cublasSetMathMode", unsafe { set_math_mode(handle, DEFAULT_MATH) })?;
         let mut number = 0;
         // SAFETY: one number is written.
@@ -200,36 +200,37 @@ impl<'a> Cublas<'a> {
         Ok(cublas)
     }
 
-    /// How it may compute products of float32: [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
+    /// The arithmetic for products of f32. [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
     #[must_use]
     pub fn compute(mut self, compute: Compute) -> Self {
         self.compute = compute;
         self
     }
 
-    /// The name under which the library was found.
+    /// The file name of the library.
     pub fn file_name(&self) -> &'static str {
         self.name
     }
 
-    /// Its version: `13.1.0`.
+    /// The version: `13.1.0`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// `C = A B`, dense and row-major. Returns at once; the stream's next synchronisation waits.
+    /// `C = A B`, dense and row-major. Returns at once. The stream's next synchronisation waits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for matrices that do not fit together, lie on another device, or are larger than
-    /// cuBLAS's 32-bit sizes; [`Error::Driver`] for cuBLAS's own.
+    /// [`Error::Argument`] for matrices that do not fit together, are on another device, or exceed cuBLAS's 32-bit
+    /// sizes; [`Error::Driver`] for cuBLAS's own errors.
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
         let shape = gpu_gemm::product::dense_shape("cuBLAS", a, b, c)?;
         let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
         self.launch(&DenseBatch::one(shape), a, b, c)
     }
 
-    /// Products of dense matrices, by one call: `cublasSgemm`, or of several `cublasSgemmStridedBatched`; of other types
-    /// than f32, and where they may be rounded, `cublasGemmEx`, `cublasGemmStridedBatchedEx`. Returns at once.
+    /// Products of dense matrices, by one call. For f32 it is `cublasSgemm`, or `cublasSgemmStridedBatched` for
+    /// several products. For other types, and if factors may be rounded, it is `cublasGemmEx` or
+    /// `cublasGemmStridedBatchedEx`. Returns at once.
     ///
     /// # Errors
     /// As [`Cublas::multiply`].
@@ -249,9 +250,9 @@ impl<'a> Cublas<'a> {
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
-        // cuBLAS's matrices are column-major. A row-major matrix read so is its transpose, and
-        // C^T = B^T A^T: the operands change places. What lies transposed is transposed once more (`CUBLAS_OP_T` is
-        // 1, `CUBLAS_OP_N` is 0), and its leading dimension is the other.
+        // cuBLAS's matrices are column-major. A row-major matrix that is read so is its transpose, and C^T = B^T A^T.
+        // So A and B are swapped. A transposed operand is transposed once more (`CUBLAS_OP_T` is 1, `CUBLAS_OP_N` is
+        // 0), and has the other leading dimension.
         let [a_transposed, b_transposed] = product.transposed;
         let (of_a, of_b) = (c_int::from(a_transposed), c_int::from(b_transposed));
         let lda = if a_transposed { m } else { k }.max(1);
@@ -263,11 +264,10 @@ impl<'a> Cublas<'a> {
         let of_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
         let is_f32 = of_f32 && self.compute != Compute::Tf32;
         let arithmetic = if of_f32 { COMPUTE_32F_FAST_TF32 } else { COMPUTE_32F };
-        // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), `count` times one right
-        // behind the other, dense, as the leading dimensions say, and of the types that are named, or of f32. They are
-        // borrowed for this call; that work queued on a stream is waited for before a buffer is freed is the driver's rule
-        // for every buffer. The factors, of f32 as the arithmetic wants them, are read at once: they lie in the host's
-        // memory, cuBLAS's default.
+        // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times, contiguous and dense
+        // (`DenseBatch::check`). The leading dimensions and types say so. They are borrowed for this call. A buffer
+        // is freed only after the work that was queued before. The factors are f32, as the arithmetic requires. They
+        // are in host memory, cuBLAS's default, and are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
                 (true, 1) => {

@@ -1,4 +1,4 @@
-//! Loads NVIDIA's libraries, and turns their states into errors.
+//! Loads NVIDIA's libraries, and converts their status codes to errors.
 
 use std::{error::Error as _, ffi::c_int};
 
@@ -7,11 +7,11 @@ use libloading::Library;
 use super::DenseBatch;
 use gpu_gemm::{Error, Result};
 
-/// The first of these libraries that there is, and its name.
+/// The first of these libraries that exists, and its name.
 pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
     let mut reasons = Vec::new();
     for name in names {
-        // SAFETY: loading runs the initialisers of NVIDIA's library, which any program that uses it runs.
+        // SAFETY: loading runs the initialisers of NVIDIA's library, as in every program that uses it.
         match unsafe { Library::new(*name) } {
             Ok(library) => return Ok((library, name)),
             Err(error) => {
@@ -22,7 +22,7 @@ pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
     Err(Error::NoCublas { reason: reasons.join("; ") })
 }
 
-/// A function of a library; it is used while the library is loaded.
+/// A function of a library. It is used while the library is loaded.
 ///
 /// # Safety
 /// 1. `T` is the type of that function.
@@ -68,7 +68,7 @@ pub(super) fn sizes(product: &DenseBatch) -> Result<[c_int; 4]> {
     ])
 }
 
-/// A version as cuBLAS counts: 130100 is 13.1.0; before release 12 there were fewer digits for each.
+/// A version in cuBLAS's notation: 130100 is 13.1.0. Before release 12 each part had fewer digits.
 pub(super) fn version(number: usize) -> String {
     let (major, minor, patch) = match number {
         new if new >= 100_000 => (new / 10_000, new / 100 % 100, new % 100),
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn a_library_without_the_function_is_told() {
-        // The C library is there wherever a test runs.
+        // Every machine that runs the test has the C library.
         let (library, name) = load(&["libc.so.6"]).unwrap();
-        // SAFETY: there is no such function, so its type does not matter.
+        // SAFETY: the function does not exist, so its type does not matter.
         let error = unsafe { symbol::<usize>(&library, name, "cublasCreate_v2") }.unwrap_err();
         assert_eq!(error.to_string(), "no cuBLAS: libc.so.6 has no cublasCreate_v2");
     }

@@ -1,8 +1,8 @@
-//! What a product is held against: NVIDIA's libraries. Nothing else uses them and nothing needs them: they are looked
-//! for when they are asked for, at run time.
+//! NVIDIA's libraries, to compare products with. Nothing needs them. They are looked up at run time, when they are
+//! asked for.
 //!
-//! [`DenseBatch`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike; [`DataType`], of
-//! which elements.
+//! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike. [`DataType`] is the type of its
+//! elements.
 
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -23,9 +23,8 @@ use gpu_gemm::{
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
 };
 
-/// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`]
-/// or [`F16`] with C of that or of f32.
-/// Sums are f32's.
+/// A type of A and B for NVIDIA's libraries: f32, or [`Bf16`] or [`F16`] with C of the same type or f32. Sums are
+/// f32.
 pub trait DataType: Pod {
     /// Its number as a `cudaDataType_t`.
     #[doc(hidden)]
@@ -44,14 +43,14 @@ impl DataType for F16 {
     const CUDA: i32 = 2;
 }
 
-/// `C = A B`, `count` times: each A, B and C is dense and lies right behind the one before.
+/// `C = A B`, `count` times. The matrices are dense, and those of a batch follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DenseBatch {
-    /// The sizes of each.
+    /// The sizes of each product.
     pub shape: Shape,
-    /// Does A, does B lie transposed, which is column by column? C lies row by row.
+    /// Whether A, and B, is column-major. C is row-major.
     pub transposed: [bool; 2],
-    /// How many.
+    /// The number of products.
     pub count: usize,
 }
 
@@ -61,10 +60,10 @@ impl DenseBatch {
         DenseBatch { shape, transposed: [false; 2], count: 1 }
     }
 
-    /// Elements of all As, all Bs, all Cs.
+    /// The numbers of elements of all As, all Bs, and all Cs.
     ///
     /// # Errors
-    /// [`Error::Argument`] where that is more than can be addressed.
+    /// [`Error::Argument`] if they cannot be addressed.
     pub fn lens(&self) -> Result<[usize; 3]> {
         let DenseBatch { shape, count, .. } = *self;
         let mut lens = [shape.a_len(), shape.b_len(), shape.c_len()];
@@ -77,7 +76,7 @@ impl DenseBatch {
         Ok(lens)
     }
 
-    /// Operations of all of them.
+    /// Floating-point operations of all products.
     pub fn flop(&self) -> f64 {
         self.shape.flop() * self.count as f64
     }
@@ -87,14 +86,14 @@ impl DenseBatch {
         self.shape.bytes_of::<T, O>().saturating_mul(self.count as u64)
     }
 
-    /// Elements between rows and between columns, of A, of B and of C.
+    /// The strides of A, B and C: elements between rows, and between columns.
     pub fn strides(&self) -> [[usize; 2]; 3] {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
         let [a, b] = self.transposed;
         [if a { [1, m] } else { [k, 1] }, if b { [1, k] } else { [n, 1] }, [n, 1]]
     }
 
-    /// Puts them on a stream, by one launch of the general product.
+    /// Queues them on a stream, by one launch of `Gemm`.
     ///
     /// # Errors
     /// As [`Gemm::launch_batch`].
@@ -117,7 +116,7 @@ impl DenseBatch {
         )
     }
 
-    /// Refuses operands that lie elsewhere than the stream, or have another length.
+    /// Refuses operands on another device than the stream's, or with another length.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for NVIDIA's libraries"))]
     fn check<T: Pod, O: Pod>(
         &self,

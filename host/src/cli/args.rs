@@ -238,7 +238,7 @@ pub(crate) struct Run {
     pub(crate) json: bool,
 }
 
-/// A GPU that can be planned for without having one.
+/// A GPU to plan for. It need not be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlannedGpu {
     A30,
@@ -248,7 +248,7 @@ pub(crate) enum PlannedGpu {
 }
 
 impl PlannedGpu {
-    /// Its compute capability, and how many SMs it has (NVIDIA's data sheets; of an H100 the SXM's).
+    /// Its compute capability and its number of SMs, from NVIDIA's data sheets. An H100 is the SXM's.
     pub(crate) fn figures(self) -> ((u32, u32), u32) {
         match self {
             PlannedGpu::A30 => ((8, 0), 56),
@@ -269,7 +269,7 @@ impl PlannedGpu {
 }
 
 impl Run {
-    /// The command line that does the same again, on that device.
+    /// The command line that repeats this run on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Run { sizes, kernel, types, seed, .. } = self;
         let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
@@ -297,7 +297,7 @@ pub(crate) enum Init {
     Nan,
 }
 
-/// What of C is compared.
+/// Which elements of C are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
     /// All of it where that takes seconds, otherwise a sample
@@ -310,7 +310,7 @@ pub(crate) enum Verify {
     None,
 }
 
-/// A size as the command line gives it. Whether the product of two fits is checked with all three known.
+/// A size from the command line. The number of a matrix's elements is checked when all three sizes are known.
 fn size(text: &str) -> Result<u64, String> {
     text.parse()
         .ok()
@@ -391,7 +391,7 @@ impl fmt::Display for DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// The device, and if the CPU was taken for want of a GPU, why.
+    /// Opens the device. If `auto` took the CPU because there is no GPU: why.
     pub(crate) fn open(self) -> host::Result<(Device, Option<String>)> {
         match self {
             DeviceChoice::Auto => {

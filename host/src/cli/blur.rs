@@ -1,4 +1,4 @@
-//! `blur`: a picture in, a picture out.
+//! `blur`: an image is read, blurred and written.
 
 mod png;
 
@@ -20,7 +20,7 @@ use super::{
     steps::Steps,
 };
 
-/// What a blur found out; also the object of `--json`.
+/// The result of a blur, also the object of `--json`.
 #[derive(Serialize)]
 struct Report {
     device: String,
@@ -33,7 +33,7 @@ struct Report {
     channels: u32,
     radius: u32,
     iters: u32,
-    /// Median time of the kernel alone, without transfers and files.
+    /// The median time of the kernel, without transfers and files.
     #[serde(serialize_with = "in_six_digits")]
     time_us: f64,
     #[serde(serialize_with = "in_six_digits")]
@@ -43,11 +43,11 @@ struct Report {
     upload_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
-    /// Is every byte the reference's? What is wrong is not written.
+    /// Whether every byte is the reference's. A wrong image is not written.
     verified: bool,
 }
 
-/// Blurs a file. One that cannot be blurred, or not be written, is told before anything is computed.
+/// Blurs a file. Unsuitable files are refused before anything is computed.
 pub(super) fn blur(args: &Blur, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let read = format!("read {}", args.input.display());
     let picture = steps.step(&read, || Picture::read(&args.input))?;
@@ -128,7 +128,7 @@ fn blur_on(
     Err(Failure::Wrong)
 }
 
-/// A blurred image, and what it took.
+/// A blurred image, and its times.
 struct Launched {
     blurred: Vec<u8>,
     upload: Duration,

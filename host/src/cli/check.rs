@@ -1,4 +1,4 @@
-//! `check`: a kernel run with every access watched, and what that found.
+//! `check`: a kernel with every access checked, and the findings.
 
 use std::{io::Write, time::Instant};
 
@@ -23,29 +23,29 @@ use super::{
     verification::{Verification, off},
 };
 
-/// What is said of a kernel; also the object of `--json`.
+/// The report on a kernel, also the object of `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     kernel: &'static str,
     m: usize,
     n: usize,
     k: usize,
-    /// Of A and B, and of C.
+    /// The types of A and B, and of C.
     dtype: &'static str,
     out_dtype: &'static str,
-    /// How A and B lie: `n` row by row, `t` column by column.
+    /// The layouts of A and B: `n` row-major, `t` column-major.
     trans: String,
     seed: u64,
     orders: Vec<String>,
-    /// Was nothing found? `null` where nothing was launched.
+    /// Whether there are no findings. `null` if nothing was launched.
     clean: Option<bool>,
     findings: Vec<FindingLine<'a>>,
-    /// On real numbers, against the product in float64; `null` for NaN.
+    /// On real numbers, against the product in float64. `null` for NaN.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
-    /// Was C equal, on integers and in every order, to the exact product? `null` where that was not tried.
+    /// Whether C was exact on integers, in every order. `null` if not tried.
     exact_on_integers: Option<bool>,
-    /// Is C right, on integers too, and in every order? `null` where nothing was compared.
+    /// Whether C is right in every order, also on integers. `null` if nothing was compared.
     verified: Option<bool>,
     #[serde(serialize_with = "in_six_digits")]
     seconds: f64,
@@ -58,7 +58,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     let (orders, entries) = (args.orders(), args.entries(shape)?);
     if !args.json {
         let [operands, c] = args.types().names();
-        // Of several all are of rows.
+        // With several kernels all operands are row-major.
         let lie = match &entries[..] {
             [entry] => match entry.by_columns() {
                 [false, false] => "row-major",
@@ -83,7 +83,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     if all_well { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// Is this kernel clean, and C right?
+/// Checks a kernel. Returns whether it is clean and C is right.
 fn check_kernel(
     args: &Check,
     steps: Steps,
@@ -131,7 +131,7 @@ fn check_kernel(
     Ok(seen.is_empty() && right)
 }
 
-/// Of the comparisons on such data the one that is furthest off, NaN furthest of all.
+/// Among the comparisons of this data, the one with the largest error. NaN is the largest.
 fn worst(products: &[Checked], data: Data) -> Option<&Comparison> {
     let off = |a: &&Comparison, b: &&Comparison| {
         (a.wrong > 0)
@@ -141,7 +141,7 @@ fn worst(products: &[Checked], data: Data) -> Option<&Comparison> {
     products.iter().filter(|p| p.data == data).map(|p| &p.comparison).max_by(off)
 }
 
-/// Says on standard error in which orders C is wrong, and how to see again what is wrong.
+/// Reports on standard error in which orders C is wrong, and how to reproduce it.
 fn complain(args: &Check, products: &[Checked], entry: &Entry) {
     for data in [Data::Uniform, Data::Integers] {
         let is_wrong = |p: &&Checked| p.data == data && p.comparison.wrong > 0;
@@ -183,7 +183,7 @@ fn print(
             writeln!(out, "FOUND     {} finding{s} in {:.2} s", seen.len(), line.seconds)?;
         }
     }
-    // C may be right for all that was found, and wrong though nothing was.
+    // C may be right in spite of findings, and wrong without any.
     let word = match (right, line.exact_on_integers) {
         (false, _) => "WRONG    ",
         (true, None) => "unsettled",
@@ -207,7 +207,7 @@ fn print(
 mod tests {
     use super::*;
 
-    /// The lines about a kernel that nothing was found in, or something, and whose C is right or wrong.
+    /// The lines about a kernel: whether it has findings, and whether C is right.
     fn lines(clean: bool, right: bool, exact: Option<bool>) -> [String; 2] {
         let (max_abs_err, max_err_over_bound) = (Some(1e-6), Some(0.5));
         let (m, n, k, seed, orders, findings) = (5, 5, 5, 1, vec![], vec![]);

@@ -1,4 +1,4 @@
-//! `doctor`: what this machine has for running kernels, what is wrong with it, and what to do.
+//! `doctor`: the driver, devices and settings of this machine, what is wrong with them, and what to do.
 
 use std::{
     env, fmt,
@@ -17,19 +17,19 @@ use serde::Serialize;
 
 use super::{Failure, args::List, duration::duration, list::json};
 
-/// The product that every device is tried with: sizes that no tile divides.
+/// The product that is tried on every device. No tile divides its sizes.
 const SHAPE: [u64; 3] = [33, 65, 17];
 const KERNEL: &str = "tiled16";
 
-/// Free memory of a device, in bytes, below which something else is probably using it.
+/// With less free memory in bytes, probably another program uses the device.
 const LITTLE: u64 = 512 << 20;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
     Ok,
-    /// It works, slower or on another device than could be.
+    /// It works, but slower or on another device than possible.
     Warn,
     /// Something is broken.
     Fail,
@@ -45,13 +45,13 @@ impl fmt::Display for Status {
     }
 }
 
-/// One thing that was looked at; also the object of `--json`.
+/// A check of one thing, also the object of `--json`.
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
     status: Status,
     found: String,
-    /// What to do about it.
+    /// What to do.
     advice: Option<String>,
 }
 
@@ -73,11 +73,11 @@ impl Line {
     }
 }
 
-/// Looks at the driver, at every device and at this machine, and tells each finding as it is made.
+/// Checks the driver, every device and this machine, and prints each result when it is known.
 ///
 /// # Errors
-/// [`Failure::Wrong`] where a device's product is wrong, [`Failure::Environment`] where anything else is
-/// broken; both have been told.
+/// [`Failure::Wrong`] if a device's product is wrong, [`Failure::Environment`] if anything else is broken. Both have
+/// been printed.
 pub(super) fn doctor(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     let mut report = Report { out, json: list.json, warnings: 0, failures: 0, wrong: false };
     let count = report.driver()?;
@@ -94,13 +94,13 @@ pub(super) fn doctor(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     report.end()
 }
 
-/// Findings on their way out, and what they come to.
+/// Prints the results, and counts them.
 struct Report<'a, W> {
     out: &'a mut W,
     json: bool,
     warnings: usize,
     failures: usize,
-    /// A product was wrong.
+    /// Whether a product was wrong.
     wrong: bool,
 }
 
@@ -118,7 +118,7 @@ impl<W: Write> Report<'_, W> {
         if let Some(advice) = line.advice {
             writeln!(self.out, "{:32}-> {advice}", "")?;
         }
-        // What comes next may take long, or hang: this much is known.
+        // The next check may take long, or hang. So this result is shown now.
         Ok(self.out.flush()?)
     }
 
@@ -134,7 +134,7 @@ impl<W: Write> Report<'_, W> {
         }
     }
 
-    /// The driver's library, its start, its version. How many devices there are.
+    /// Checks the driver's library, its start and its version. Returns the number of devices.
     fn driver(&mut self) -> Result<usize, Failure> {
         match library() {
             Ok(name) => self.tell(Line::ok("driver library", name))?,
@@ -164,11 +164,11 @@ impl<W: Write> Report<'_, W> {
         Ok(count.unwrap_or(0))
     }
 
-    /// Each kind of PTX against the driver's version. One that no device here takes may need a newer one.
+    /// Compares each kind of PTX with the driver's version. PTX that no device here uses may need a newer driver.
     fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
         let Ok(driver) = Device::cuda_version() else { return Ok(()) };
         for ptx in [ptx::SM_80, ptx::SM_90A] {
-            // What is for all is for Hopper, too.
+            // Hopper also runs the PTX for all GPUs.
             let is_taken = devices
                 .iter()
                 .filter_map(|device| device.ptx_file())
@@ -189,7 +189,7 @@ impl<W: Write> Report<'_, W> {
         }
     }
 
-    /// A device, its memory, and a product on it.
+    /// Checks a device, its memory, and a product on it.
     fn device(&mut self, device: &Device) -> Result<(), Failure> {
         let name = device.name();
         let ptx =
@@ -218,7 +218,7 @@ impl<W: Write> Report<'_, W> {
     }
 }
 
-/// The name that the driver's library was loaded by; or why it was not, and what to do for a GPU.
+/// The file name of the driver's library. Or why it could not be loaded, and what to do for a GPU.
 #[cfg(feature = "cuda")]
 fn library() -> Result<&'static str, [&'static str; 2]> {
     let advice =
@@ -234,7 +234,7 @@ fn library() -> Result<&'static str, [&'static str; 2]> {
     ])
 }
 
-/// A version as NVIDIA writes it.
+/// A version in NVIDIA's notation.
 struct Version((u32, u32));
 
 impl fmt::Display for Version {
@@ -244,7 +244,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What helps against an error, as far as its message does not say.
+/// What to do about an error, if its message does not say.
 fn advice(error: &Error) -> &'static str {
     match error {
         Error::NoDriver { .. } | Error::NoDevice { .. } => {
@@ -263,7 +263,7 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// The PTX for a target against the CUDA version of the driver.
+/// Compares the PTX for a target with the driver's CUDA version.
 fn against_driver(ptx: Ptx, driver: (u32, u32), is_taken: bool) -> Line {
     let (name, driver_text) = (format!("PTX for {}", ptx.target), Version(driver));
     let (Some(version), Some(needed)) = (ptx.version(), ptx.cuda_needed()) else {
@@ -301,11 +301,11 @@ fn memory(name: String, memory: host::Result<(u64, u64)>) -> Line {
     }
 }
 
-/// A product that ran.
+/// The result of the product.
 struct Trial {
-    /// The first launch, with the driver's compilation of the kernels.
+    /// The first launch. It includes the driver's compilation of the kernels.
     first_launch: Duration,
-    /// What is wrong with it.
+    /// What is wrong with the product, if anything.
     wrong: Option<String>,
 }
 
@@ -330,7 +330,7 @@ fn try_product(device: &Device) -> host::Result<Trial> {
     for (what, a, b, criterion) in tries {
         let on_device = Operands::upload(device, shape, &a, &b)?;
         let mut c = on_device.c;
-        // NaN: an element that nobody writes is seen.
+        // NaN: an element that is not written shows.
         c.buffer_mut().fill_bytes(0xff)?;
         let begin = Instant::now();
         product::multiply(&stream, entry, &on_device.a, &on_device.b, &mut c)?;
@@ -346,8 +346,8 @@ fn try_product(device: &Device) -> host::Result<Trial> {
     Ok(Trial { first_launch: first_launch.unwrap_or_default(), wrong: None })
 }
 
-/// Where the driver keeps compiled kernels: NVIDIA, *CUDA Programming Guide*, "CUDA Environment
-/// Variables".
+/// The folder in which the driver caches compiled kernels (NVIDIA, *CUDA Programming Guide*, "CUDA Environment
+/// Variables").
 fn jit_cache() -> Line {
     const NAME: &str = "compiled kernels";
     let slow = |why: String, advice: &str| {
@@ -370,7 +370,7 @@ fn jit_cache() -> Line {
     }
 }
 
-/// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
+/// Whether files can be created in a folder. If it does not exist, in the folder that would contain it.
 fn can_write(folder: &Path) -> io::Result<()> {
     let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
     tempfile::tempfile_in(existing).map(drop)

@@ -1,4 +1,4 @@
-//! Times for people.
+//! Times printed for people.
 
 /// A time for people.
 pub(super) fn duration(us: f64) -> String {

@@ -1,4 +1,4 @@
-//! `errors`: how far products of f32 are off, over kinds of numbers and inner sizes, and how far others' are.
+//! `errors`: the errors of products of f32, for kinds of numbers and inner sizes, compared with libraries.
 
 use std::{io::Write, iter};
 
@@ -21,23 +21,23 @@ use super::{
     steps::Steps,
 };
 
-/// Errors of a kind of numbers and an inner size, over all products' elements that were compared.
+/// The errors for a kind of numbers and an inner size, over all compared elements.
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     numbers: String,
     k: usize,
     who: String,
-    /// Relative to the element itself.
+    /// Relative to the element.
     median: f64,
     largest: f64,
     /// `|C - ref| / |ref|` in the Frobenius norm.
     frobenius: f64,
-    /// The largest beside the sum of the terms' absolute values.
+    /// The largest error divided by the sum of the terms' absolute values.
     of_terms: f64,
     elements: usize,
 }
 
-/// Compares errors, and shows them.
+/// Compares errors, and prints them.
 pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let stream = device.stream()?;
@@ -51,7 +51,7 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
     }
     let shapes = inner.iter().map(|&k| Shape::new(outer as u64, outer as u64, k.into()));
     let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
-    // All sizes are looked at before the first one runs. Operands are here twice in float64.
+    // All sizes are checked before the first one runs. Host memory has the operands twice in float64.
     for shape in &shapes {
         let bytes = DenseBatch::one(*shape).bytes_of::<f32, f32>();
         check_bytes(bytes.saturating_mul(5), bytes, &device)?;
@@ -136,7 +136,7 @@ fn show(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
     )
 }
 
-/// A and B row by row.
+/// A and B, row-major.
 fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Error> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let mut drawn = [Vec::new(), Vec::new()];
@@ -145,7 +145,7 @@ fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Erro
             *values = rows(numbers, [m, k], false, seed);
             return Ok(());
         }
-        // Drawn column by column, so that a sum's factors are one row of numbers each.
+        // Drawn column by column: then the factors of a sum are one row of numbers each.
         let columns = rows(numbers, [n, k], true, !seed);
         values.resize(n * k, 0.0);
         for (col, column) in columns.chunks(k).enumerate() {
@@ -158,7 +158,7 @@ fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Erro
     Ok(drawn)
 }
 
-/// So many rows of k numbers.
+/// `outer` rows of k numbers.
 fn rows(numbers: Numbers, [outer, k]: [usize; 2], is_b: bool, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut values = Vec::with_capacity(outer * k);
@@ -187,7 +187,7 @@ fn rows(numbers: Numbers, [outer, k]: [usize; 2], is_b: bool, seed: u64) -> Vec<
     values
 }
 
-/// What should come out, of some rows.
+/// The reference for some rows.
 struct Wanted {
     /// The sums, and the sums of the terms' absolute values.
     sums: Vec<f64>,
@@ -214,7 +214,8 @@ fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Result<Vec<f64>, Err
     let parts = c.chunks_mut((rows_each * n).max(1)).enumerate();
     parallel::for_each(parts, |(part, c)| {
         let (first, rows) = (part * rows_each, c.len() / n);
-        // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part has `rows` of n.
+        // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part has `rows` rows of
+        // n.
         unsafe {
             let a = a.as_ptr().add(first * k);
             let (b, c) = (b.as_ptr(), c.as_mut_ptr());
@@ -225,7 +226,7 @@ fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Result<Vec<f64>, Err
     Ok(c)
 }
 
-/// Errors of products so far.
+/// The errors of all products so far.
 #[derive(Default)]
 struct Found {
     relative: Vec<f64>,
@@ -235,16 +236,16 @@ struct Found {
 }
 
 impl Found {
-    /// Adds those of a product's rows of that number.
+    /// Adds the errors of these rows of a product.
     fn add(&mut self, wanted: &Wanted, rows: &[usize], c: &[f32]) {
         let n = wanted.sums.len() / rows.len().max(1);
         let elements = rows.iter().flat_map(|row| &c[row * n..][..n]);
         for (&c, (sum, size)) in elements.zip(iter::zip(&wanted.sums, &wanted.sizes)) {
             let error = (f64::from(c) - sum).abs();
-            // Of what should be zero and is, none.
+            // Zero that should be zero has no error.
             let over = |size: f64| if error == 0.0 { 0.0 } else { error / size };
             self.relative.push(over(sum.abs()));
-            // NaN is the largest there is.
+            // NaN counts as the largest.
             let of_terms = over(*size);
             if of_terms > self.of_terms || of_terms.is_nan() {
                 self.of_terms = of_terms;
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(wanted.sums, [5.0, 1.0, 7.0, 11.0, 0.0, 0.0]);
         assert_eq!(wanted.sizes, [5.0, 3.0, 17.0, 11.0, 0.0, 0.0]);
         let mut found = Found::default();
-        // Row 1 is not looked at.
+        // Row 1 is not compared.
         found.add(&wanted, &rows, &[5.0, 1.5, f32::NAN, 0.0, 7.0, 11.0, 0.0, 0.0]);
         let line = found.line("some".to_owned(), 2, "who".to_owned());
         assert_eq!((line.median, line.largest, line.elements), (0.0, 0.5, 6));

@@ -1,4 +1,4 @@
-//! `explain`: one kernel in words, its figures, its source with what each line does, its phases.
+//! `explain`: one kernel's idea, its figures, its source with the effect of each line, its phases.
 
 use std::{collections::BTreeMap, io::Write, num::NonZeroU32};
 
@@ -29,7 +29,7 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
         return trace(args, steps, entry, out);
     }
     let counted = steps.step(&format!("{}: counted", entry.name()), || count(entry))?;
-    // No GPU's driver has seen the toy.
+    // No driver has compiled `tiled2`.
     let device = if std::ptr::eq(entry, &*TOY) { Device::cpu() } else { Device::best().device };
     let fit = fit(entry, &device)?;
     let text = registry::text(entry.declaration().file).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
     if counted.clean { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// The rung's place and idea.
+/// The rung's number and idea.
 fn headline(out: &mut impl Write, entry: &Entry) -> Result<(), Failure> {
     writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
     let rungs = registry::ladder().map(|(entry, _)| entry.name()).collect::<Vec<_>>();
@@ -121,7 +121,7 @@ fn figures(
     Ok(())
 }
 
-/// What each line of the kernels' files does for a warp.
+/// What each line of the kernel's files does, for a warp.
 type Margin = BTreeMap<(String, u32), Vec<String>>;
 
 fn margin(entry: &'static Entry) -> host::Result<Margin> {
@@ -146,7 +146,7 @@ fn margin(entry: &'static Entry) -> host::Result<Margin> {
     Ok(margin)
 }
 
-/// What PTX calls it.
+/// Its name in PTX.
 fn short(operation: Operation) -> &'static str {
     match operation {
         Operation::GlobalLoad => "ld.global",
@@ -159,7 +159,7 @@ fn short(operation: Operation) -> &'static str {
     }
 }
 
-/// The file below its opening words, with what each line does beside it.
+/// The file without its module comment, and the effect of each line next to it.
 fn source(out: &mut impl Write, entry: &Entry, text: &str, margin: &Margin) -> Result<(), Failure> {
     writeln!(
         out,
@@ -176,7 +176,7 @@ fn source(out: &mut impl Write, entry: &Entry, text: &str, margin: &Margin) -> R
         let row = format!("{:>width$} {number:>4} | {line}", words(number));
         writeln!(out, "{}", row.trim_end())?;
     }
-    // What it shares with other kernels.
+    // Lines of files that it shares with other kernels.
     for ((file, number), words) in margin.iter().filter(|((file, _), _)| file != own) {
         let line = registry::source(file, *number).unwrap_or_default().trim();
         writeln!(out, "{:>width$} {file}:{number} | {line}", words.join(", "))?;
@@ -231,7 +231,7 @@ fn trace(
     Err(Failure::Wrong)
 }
 
-/// A thread, its loads, the products it adds, its stores.
+/// A thread, its loads, the products that it adds, its stores.
 fn row(thread: &Thread) -> [String; 4] {
     let [row, col] = thread.thread;
     let list = |words: Vec<String>, between: &str| few(words).join(between);
@@ -247,7 +247,7 @@ fn row(thread: &Thread) -> [String; 4] {
     [format!("({row},{col})"), list(loads, ", "), adds, list(stores, ", ")]
 }
 
-/// Of a long list its ends.
+/// The ends of a long list.
 fn few(mut words: Vec<String>) -> Vec<String> {
     const MOST: usize = 4;
     let count = words.len();

@@ -1,18 +1,17 @@
-//! How the command ends when it does not end well.
+//! How the command ends if it fails.
 
 use std::io;
 
-/// How the command ends when it does not end well.
+/// How the command ends if it fails.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// C is wrong, or a kernel: exit 1.
+    /// C or a kernel is wrong: exit code 1.
     Wrong,
-    /// Something that `doctor` has told is broken: exit 3.
+    /// `doctor` has reported that something is broken: exit code 3.
     Environment,
-    /// The library's error, which knows its exit code; and the command that shows it again, if that is
-    /// worth saying.
+    /// An error of the library, which has its exit code. And the command that reproduces it, if that helps.
     Error(host::Error, Option<String>),
-    /// Standard output cannot be written to.
+    /// Standard output cannot be written.
     Output(io::Error),
 }
 

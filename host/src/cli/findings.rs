@@ -1,4 +1,4 @@
-//! Findings, for people and for programs.
+//! Findings, printed for people and as JSON.
 
 use std::io::{self, Write};
 
@@ -9,23 +9,23 @@ use host::{
 };
 use serde::Serialize;
 
-/// A finding as `--json` has it.
+/// A finding in `--json`.
 #[derive(Serialize)]
 pub(super) struct FindingLine<'a> {
     kind: &'static str,
     kernel: &'static str,
     /// The buffer or the shared array.
     memory: Option<&'a str>,
-    /// Of its elements, where they have rows and columns.
+    /// The number of its columns, if it has rows and columns.
     columns: Option<usize>,
     place: Option<PlaceLine<'a>>,
-    /// Of the access that it conflicts with.
+    /// The place of the conflicting access.
     other_place: Option<PlaceLine<'a>>,
     detail: &'a str,
     /// How often it was seen, in the first of the orders.
     count: u64,
     orders: Vec<String>,
-    /// A few of these times.
+    /// Some of these cases.
     examples: Vec<ExampleLine>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct PlaceLine<'a> {
     pub(super) file: &'a str,
     pub(super) line: u32,
     pub(super) column: u32,
-    /// The text of the line, where it is known.
+    /// The text of the line, if known.
     pub(super) source: Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct PlaceLine<'a> {
 struct ExampleLine {
     #[serde(flatten)]
     thread: ThreadLine,
-    /// The element of the buffer or of the shared array, counted row by row.
+    /// The element of the buffer or shared array, counted row by row.
     element: Option<usize>,
     other: Option<ThreadLine>,
 }
@@ -96,7 +96,7 @@ fn source(place: &Place) -> Option<&'static str> {
     registry::source(&place.file, place.line)
 }
 
-/// Findings one below the other, each with its source lines, and in which of `orders` it was made.
+/// Prints findings, each with its source lines, and the orders in which it was made.
 pub(super) fn print(out: &mut impl Write, seen: &[Seen], orders: &[Order]) -> io::Result<()> {
     for Seen { finding, orders: made_in, .. } in seen {
         writeln!(out, "\n{}", finding.with_source(source))?;
@@ -111,7 +111,7 @@ pub(super) fn print(out: &mut impl Write, seen: &[Seen], orders: &[Order]) -> io
     Ok(())
 }
 
-/// The names of a few orders; of many the first and the last.
+/// The names of the orders. Of many, the first and the last.
 pub(super) fn names(orders: &[Order]) -> String {
     let list =
         |orders: &[Order]| orders.iter().map(Order::to_string).collect::<Vec<_>>().join(", ");
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// What a kernel that is wrong is found to do in these orders.
+    /// The findings of a specimen in these orders.
     fn seen(specimen: &str, orders: &[Order]) -> Vec<Seen> {
         let specimen = specimens::list::find(specimen).unwrap();
         let products = orders.iter().map(|&order| {

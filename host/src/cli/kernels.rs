@@ -1,4 +1,4 @@
-//! `kernels`: what there is, by what it computes.
+//! `kernels`: the list of kernels, by what they compute.
 
 use std::io::Write;
 
@@ -15,30 +15,30 @@ use super::{
     list::json,
 };
 
-/// What `--json` says of a kernel.
+/// The JSON object of a kernel.
 #[derive(Serialize)]
 struct KernelLine {
     name: &'static str,
     summary: &'static str,
     /// What it computes.
     contract: String,
-    /// Types of A and B, and of C, of a product.
+    /// The types of A and B, and of C, of a product.
     operands: Option<&'static str>,
     c: Option<&'static str>,
-    /// The flags that ask for such a product; none of f64, which is multiplied from files.
+    /// The flags that ask for such a product. None for f64, which is multiplied from files.
     flags: Option<String>,
-    /// How A and B lie, where the kernel says so.
+    /// The layouts of A and B, if the kernel requires them.
     layout: Option<&'static str>,
-    /// Rows and columns of C that a block of a product computes.
+    /// Rows and columns of C in a tile of a product.
     tile: Option<[u32; 2]>,
-    /// Threads of a block, where the kernel says.
+    /// Threads of a block, if declared.
     block: Option<[u32; 3]>,
     shared_bytes: Option<usize>,
     barriers: Option<u32>,
-    /// Of a rung of the course: its idea, and the ratio of computation to memory on paper.
+    /// For a rung of the course: its idea, and the derived operations per byte.
     idea: Option<&'static str>,
     flop_per_byte: Option<f64>,
-    /// What runs it, where it computes no product.
+    /// What runs it, if it computes no product.
     run: Option<String>,
     file: &'static str,
 }
@@ -105,7 +105,7 @@ fn contract(product: &Product) -> String {
     format!("C = A B{of}{by}{c}")
 }
 
-/// The heading that a kernel stands under.
+/// The heading above a kernel.
 fn group(entry: &Entry) -> String {
     let Some(product) = &entry.product else {
         return "other programs than products, and what runs them".to_owned();
@@ -121,7 +121,7 @@ fn group(entry: &Entry) -> String {
     }
 }
 
-/// Where a group stands: lessons first, then products by what they multiply and how, programs last.
+/// The sort key of a group: lessons, then products by their types and arithmetic, then programs.
 type Place = (bool, u8, u8, u8);
 
 fn place_of(entry: &Entry) -> Place {
@@ -133,7 +133,7 @@ fn place_of(entry: &Entry) -> Place {
     }
 }
 
-/// Is a word the type of its operands, or does a word of its name or of what is said of it begin so?
+/// Whether a word is the type of its operands, or the start of a word in its name or summary.
 fn is_about(entry: &Entry, word: &str) -> bool {
     let operands = entry.product.as_ref().map(|product| product.variant.operands.name());
     if ["f32", "f64", "bf16", "f16"].contains(&word) {
@@ -145,7 +145,7 @@ fn is_about(entry: &Entry, word: &str) -> bool {
     said.match_indices(word).any(|(at, _)| begins(&said, at))
 }
 
-/// A row: kernels that differ in nothing but how A and B lie.
+/// A row: kernels that differ in the layouts of A and B only.
 struct Row {
     group: String,
     stem: &'static str,
@@ -162,7 +162,7 @@ impl Row {
     }
 }
 
-/// One kernel's row, without how A and B lie where others lie otherwise.
+/// A kernel's row, without the layouts if other kernels have other layouts.
 fn row(entry: &Entry) -> Row {
     let (name, summary, group) = (entry.name(), entry.summary, group(entry));
     let layout = entry.product.as_ref().and_then(|product| product.variant.layout);
@@ -175,7 +175,7 @@ fn row(entry: &Entry) -> Row {
     }
 }
 
-/// For people: group by group.
+/// Prints the groups for people.
 fn print(out: &mut impl Write, asked: &[&Entry]) -> std::io::Result<()> {
     let mut groups = Vec::<(String, Place, Vec<Row>)>::new();
     for entry in asked {

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Failure, args::List};
 
-/// What `devices --json` says of a device.
+/// The JSON object of a device.
 #[derive(Serialize)]
 struct DeviceLine {
     name: String,
@@ -16,13 +16,13 @@ struct DeviceLine {
     sms: u32,
     memory_bytes: u64,
     free_bytes: u64,
-    /// The file in `gpu/ptx/` that its kernels come from.
+    /// The file in `gpu/ptx/` with its kernels.
     ptx: Option<&'static str>,
     #[serde(flatten)]
     gpu: Option<GpuLine>,
 }
 
-/// What `devices --json` says of a GPU beyond that, as the driver reports it.
+/// Further fields for a GPU, as the driver reports them.
 #[derive(Serialize)]
 struct GpuLine {
     compute_capability: String,
@@ -63,8 +63,7 @@ impl GpuLine {
     }
 }
 
-/// Lists the GPUs that can run the kernels, and the CPU. Why a GPU is not among them goes to standard
-/// error.
+/// Lists the GPUs that can run the kernels, and the CPU. Standard error says why a GPU is not listed.
 pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     let count = Device::cuda_count().unwrap_or_else(|error| {
         super::note(format_args!("note: {error}"));
@@ -101,24 +100,24 @@ pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> 
     Ok(())
 }
 
-/// One JSON object on a line of its own.
+/// Writes one JSON object on a line of its own.
 pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Failure> {
     serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
 }
 
-/// A time, a speed or a share in six digits: nothing is measured to more, and those that follow are of the
-/// arithmetic. Errors are not measured but computed, and keep theirs.
+/// A time, a speed or a share, rounded to six digits: no measurement has more. Errors are computed, not measured, and
+/// keep all digits.
 pub(super) fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// The same for a field of an object.
+/// As [`six_digits`], for a field of an object.
 pub(super) fn in_six_digits<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(six_digits(*value))
 }
 
-/// The same, where there may be none.
+/// As [`six_digits`], for an optional field.
 pub(super) fn optional_in_six_digits<S: Serializer>(
     value: &Option<f64>,
     serializer: S,

@@ -1,4 +1,4 @@
-//! The command line: what is asked for, who carries it out, and the exit code.
+//! The command line: parses it, runs the subcommand, and gives the exit code.
 
 mod args;
 mod bench;
@@ -44,7 +44,7 @@ use self::{
     steps::Steps,
 };
 
-/// Carries out the command line and gives its exit code.
+/// Runs the command line, and gives its exit code.
 pub(crate) fn main() -> ExitCode {
     #[cfg(target_env = "gnu")]
     crate::allocator::share_what_is_limited();
@@ -82,7 +82,7 @@ pub(crate) fn main() -> ExitCode {
     ended(outcome.and_then(|()| Ok(out.flush()?)).map(|()| ExitCode::SUCCESS))
 }
 
-/// Shows the help or the version, which are asked for, or what is wrong with the command line.
+/// Prints the help or the version, or what is wrong with the command line.
 fn told(refused: &clap::Error) -> Result<ExitCode, Failure> {
     if refused.use_stderr() {
         let _ = refused.print();
@@ -93,13 +93,13 @@ fn told(refused: &clap::Error) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::try_from(refused.exit_code()).unwrap_or(2)))
 }
 
-/// The exit code, and what there is to say about it.
+/// The exit code, and the message of a failure.
 fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(Failure::Wrong) => ExitCode::from(1),
         Err(Failure::Environment) => ExitCode::from(3),
-        // Whoever read our output has seen enough.
+        // The reader of the output has closed it.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

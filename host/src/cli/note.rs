@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// A line on standard error; whether it can be written changes nothing.
+/// Writes a line to standard error. Errors of writing are ignored.
 pub(super) fn note(text: std::fmt::Arguments) {
     let _ = writeln!(io::stderr(), "{text}");
 }

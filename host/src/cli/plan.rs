@@ -1,4 +1,4 @@
-//! `--plan`: what would run, and why, without a device.
+//! `--plan`: prints what would run, and why, without a device.
 
 use std::{cmp::Ordering, io::Write};
 
@@ -17,39 +17,39 @@ use super::{
     types::{Value, as_it_is, words},
 };
 
-/// What would run; also the object of `--json`.
+/// The plan, also the object of `--json`.
 #[derive(Serialize)]
 struct Plan {
-    /// As asked for: no device is opened.
+    /// As asked for. No device is opened.
     device: String,
-    /// The GPU that is reckoned with, as `--on` names it, or `cpu`.
+    /// The GPU that is planned for, as `--on` names it, or `cpu`.
     planned_for: String,
     kernel: &'static str,
     reason: String,
     m: usize,
     n: usize,
     k: usize,
-    /// One for each launch: blocks along x, y and z.
+    /// The grid of each launch: blocks along x, y and z.
     grids: Vec<[u32; 3]>,
     block: [u32; 3],
     shared_bytes: Option<usize>,
-    /// Besides, and known at the launch alone.
+    /// Shared memory whose size is set at the launch.
     dynamic_shared_bytes: u32,
-    /// Blocks along x, y and z that run together.
+    /// The size of a cluster along x, y and z.
     cluster: [u32; 3],
-    /// Blocks that split k between them.
+    /// The blocks of a cluster that split k.
     split_k: u32,
     /// Partial products that split k over the grid.
     partials: u32,
-    /// Launches that copy operands before.
+    /// Launches before, which prepare operands.
     copies: Vec<CopyLine>,
-    /// Launches that add partial products behind.
+    /// Launches after, which add partial products.
     sums: Vec<CopyLine>,
     /// Of A, B and C together.
     operand_bytes: u64,
-    /// What the kernel needs besides.
+    /// The workspace.
     workspace_bytes: u64,
-    /// What the choice is made for.
+    /// SMs of the GPU that is planned for.
     sms: u32,
     candidates: Vec<CandidateLine>,
 }
@@ -68,13 +68,13 @@ impl From<&Launch> for CopyLine {
     }
 }
 
-/// A kernel that may or may not have been taken.
+/// A candidate of the selection.
 #[derive(Serialize)]
 struct CandidateLine {
     kernel: &'static str,
-    /// Why it may not run; `null` where it may.
+    /// The rule that rejects it. `null` if it can run.
     ineligible: Option<String>,
-    /// `null` where it is taken by name alone: mostly where nobody has measured it.
+    /// `null` if it is used by name only, mostly because it was not measured.
     #[serde(serialize_with = "optional_in_six_digits")]
     predicted_us: Option<f64>,
 }
@@ -89,19 +89,19 @@ impl From<&Candidate> for CandidateLine {
     }
 }
 
-/// What a plan is made for.
+/// The device that is planned for.
 pub(super) struct PlannedFor {
     pub(super) target: Target,
     /// As `--on` names it, or `cpu`.
     pub(super) name: String,
     /// For people.
     pub(super) words: String,
-    /// What else could be asked for.
+    /// How to plan for another one.
     pub(super) hint: &'static str,
 }
 
 impl PlannedFor {
-    /// What is planned for without looking at a device.
+    /// The device to plan for. No device is opened.
     pub(super) fn of(on: Option<PlannedGpu>, device: DeviceChoice) -> Result<Self, Error> {
         let (gpu, hint) = match (on, device) {
             (Some(gpu), DeviceChoice::Cpu) => {
@@ -124,7 +124,7 @@ impl PlannedFor {
     }
 }
 
-/// A device that is asked for, for people.
+/// A requested device, for people.
 pub(super) fn place(device: DeviceChoice) -> String {
     match device {
         DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
@@ -132,7 +132,7 @@ pub(super) fn place(device: DeviceChoice) -> String {
     }
 }
 
-/// Prints the plan for the device asked for. No device is opened: CUDA's limits are the same for all.
+/// Prints the plan for the requested device. No device is opened: the limits of CUDA's launches are the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     match args.types.types()? {
         Types::F32 => plan_of::<f32, f32>(args, out),
@@ -250,7 +250,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     Ok(())
 }
 
-/// A grid for people: most have one layer.
+/// A grid, for people: most have one layer.
 fn blocks([x, y, z]: [u32; 3]) -> String {
     if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") }
 }

@@ -1,4 +1,4 @@
-//! `profile`: what each source line of a kernel does to memory.
+//! `profile`: the memory accesses of each source line of a kernel.
 
 mod print;
 mod report;
@@ -37,7 +37,7 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         Some(On::Cuda(index)) => Where::Here(Device::cuda(index)?),
         None => match Device::best() {
             best if best.device.is_cuda() => Where::Here(best.device),
-            // The newest that there are figures of.
+            // The newest GPU with known figures.
             _ => Where::Named(&GPUS[GPUS.len() - 1], NO_GPU),
         },
     };
@@ -55,13 +55,13 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
     if clean { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// Said where nobody has named a GPU and there is none; not to programs.
+/// Printed if no GPU was named and there is none. Not in JSON.
 const NO_GPU: &str = " (no GPU is at hand; --on names another)";
 
-/// Where the blocks are to fit.
+/// The GPU for the occupancy.
 enum Where {
     Here(Device),
-    /// And why that one.
+    /// And why this one.
     Named(&'static profile::Gpu, &'static str),
 }
 
@@ -78,7 +78,7 @@ impl Where {
     }
 }
 
-/// Is this kernel clean? What it does is printed.
+/// Profiles a kernel and prints it. Returns whether it is clean.
 fn profile_kernel(
     args: &Args,
     steps: Steps,
@@ -140,7 +140,7 @@ fn profile_kernel(
     Ok(seen.is_empty())
 }
 
-/// Says on standard error how to see more of what is wrong.
+/// Reports on standard error how to see more of the findings.
 fn complain(args: &Args, entry: &Entry, seen: &[Seen]) {
     if !seen.is_empty() {
         note(format_args!("reproduce: {}", args.to_check(entry.name())));

@@ -1,4 +1,4 @@
-//! A product: operands, launches, time, verification, and one result.
+//! One product: operands, launches, times, verification, and a report.
 
 use std::{
     io::Write,
@@ -26,33 +26,33 @@ use super::{
     verification::{Verification, off},
 };
 
-/// What a run found out; also the object of `--json`.
+/// The report, also the object of `--json`.
 #[derive(Serialize)]
 struct Report {
     device: String,
     kernel: &'static str,
-    /// Why this kernel.
+    /// Why this kernel was selected.
     reason: String,
     m: usize,
     n: usize,
     k: usize,
-    /// Of A and B, and of C.
+    /// The types of A and B, and of C.
     dtype: &'static str,
     out_dtype: &'static str,
-    /// `fp32` or `tf32`: what factors of f32 may have been rounded to.
+    /// The arithmetic: `fp32`, `tf32`, and so on.
     compute: String,
     init: String,
     seed: u64,
     iters: u32,
     warmup: u32,
-    /// Median time of the kernel alone, without transfers.
+    /// The median time of the product, without transfers.
     #[serde(serialize_with = "in_six_digits")]
     time_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     min_time_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     gflops: f64,
-    /// The first launch, with the driver's compilation of the kernels.
+    /// The first launch. It includes the driver's compilation of the kernels.
     #[serde(serialize_with = "in_six_digits")]
     first_launch_us: f64,
     /// Copies of A and B to the device, and of C back.
@@ -60,26 +60,26 @@ struct Report {
     upload_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
-    /// Elements of C that a kernel of slices has computed again by fused multiply-adds; `null` of others.
+    /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds. `null` for other kernels.
     recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: &'static str,
-    /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
+    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was compared.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
-    /// Was C equal, on integers, to the exact product? `null` where that was not tried.
+    /// Whether C was exact on integers. `null` if not tried.
     exact_on_integers: Option<bool>,
     /// Elements of C compared one by one.
     compared: u64,
-    /// Of these, elements that must be NaN.
+    /// Among them, elements that must be NaN.
     compared_nan: u64,
     /// Random projections of C compared.
     projections: usize,
-    /// Is everything right, on integers too? `null` where nothing was compared.
+    /// Whether everything is right, also on integers. `null` if nothing was compared.
     verified: Option<bool>,
 }
 
-/// One run of the command. A failure says how to see it again.
+/// Runs the product. A failure says how to reproduce it.
 pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
     let types = args.types.types()?;
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
-            // What was refused or interrupted needs no reproduction.
+            // A refused or interrupted run needs no reproduction.
             Failure::Error(error, _) if !matches!(error.exit_code(), 2 | 130) => {
                 Failure::Error(error, Some(again))
             }
@@ -127,7 +127,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
     let real = real.transpose()?;
-    // On integers too, where no rounding hides a product that was dropped.
+    // Also on integers, where no rounding can hide a dropped product.
     if args.verify != Verify::None || real.is_none() {
         let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
         exact = test.exact(iters, warmup)?;
@@ -167,7 +167,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         verify: checked.map_or("none", Verification::name),
         max_abs_err: checked.map(|verification| verification.elements().max_abs_err),
         max_err_over_bound: checked.map(|verification| verification.elements().max_err_over_bound),
-        // Of an empty C there is nothing to say.
+        // An empty C is neither exact nor inexact.
         exact_on_integers: verifications[1]
             .filter(|_| shape.c_len() > 0)
             .map(Verification::nothing_wrong),
@@ -205,10 +205,10 @@ struct Times {
     download: Duration,
 }
 
-/// A product that has run.
+/// The results of one run.
 struct Product {
     times: Times,
-    /// Of one launch, of a kernel of slices.
+    /// For one launch of a kernel for emulated fp32.
     recomputed: Option<u64>,
     /// `None` if nothing was to be compared.
     verification: Option<Verification>,
@@ -223,11 +223,11 @@ struct Test<'a, T: 'static, O: 'static> {
     steps: Steps,
 }
 
-/// How the run is called that must be exact.
+/// The name of the exact run in progress messages.
 const EXACT: &str = "integers";
 
 impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
-    /// A run on operands of that kind.
+    /// A run on operands of this kind.
     fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
         let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
         let name = name_of(&init);
@@ -247,8 +247,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         self.finish(&name, &a, &b, iters, warmup, Criterion::Bound)
     }
 
-    /// The same kernel and shape on integers, where the result must be exact. `None` where k is so large
-    /// that no sum of k integers is sure to be.
+    /// The same product on integers, where the result must be exact. `None` if k is so large that a sum of integers
+    /// may be inexact.
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
         let Some(magnitude) = operands::exact_magnitude_in(shape.k(), O::FORMAT) else {
@@ -278,7 +278,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         let launches = u64::from(warmup) + u64::from(iters);
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
         let recomputed = match is_sliced {
-            // Each launch was of the same numbers.
+            // Every launch has the same operands.
             true => Some((self.stream.recomputed()? - before) / launches.max(1)),
             false => None,
         };
@@ -290,8 +290,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         Ok(Product { times, recomputed, verification })
     }
 
-    /// C, and the times of `iters` launches. Before each C is filled with NaN, so that an element nobody
-    /// writes is seen.
+    /// C, and the times of `iters` launches. C is filled with NaN before each, so that an element that is not written
+    /// shows.
     fn launch(
         &self,
         a: &[f32],
@@ -334,7 +334,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         Ok((O::widened(c), times))
     }
 
-    /// A step of the run of that name: a kernel runs twice, on other operands.
+    /// A step of a run. `run` is its name: a product runs twice, on different operands.
     fn step<R>(
         &self,
         run: &str,
@@ -345,10 +345,10 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     }
 }
 
-/// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/log/cpu.md).
+/// GFLOP/s per core of the lessons' kernels on the CPU device (docs/log/cpu.md).
 const LESSONS_GFLOPS: f64 = 0.5;
 
-/// Says before a measurement on the CPU device how long a single run may take, where that is more than ten seconds.
+/// Before a measurement on the CPU device: prints the estimated time of one run, if it is more than ten seconds.
 pub(super) fn note_a_long_run(shape: Shape, device: &Device) {
     let flop = 2.0 * shape.m() as f64 * shape.n() as f64 * shape.k() as f64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -361,7 +361,7 @@ pub(super) fn note_a_long_run(shape: Shape, device: &Device) {
     }
 }
 
-/// A line of what was computed again, for people.
+/// The line about recomputed elements, for people.
 pub(super) fn recomputed(count: Option<u64>, (rows, cols): (usize, usize)) -> Option<String> {
     let count = count.filter(|&count| count > 0)?;
     Some(format!("recomputed  {count} of {} elements, by fused multiply-adds", rows * cols))

@@ -1,16 +1,17 @@
-//! What ends the command from outside, and what it does then.
+//! Signals that end the command.
 //!
-//! | signal | what is done |
+//! | signal | effect |
 //! |---|---|
-//! | SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGXCPU | the first ends what is running in order, a second at once |
-//! | SIGQUIT, and others that end a process | end it at once |
-//! | SIGXFSZ | nothing: what cannot be written is told as an error |
+//! | SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGXCPU | the first one ends the work in order, a second one at once |
+//! | SIGQUIT, and others that end a process | end at once |
+//! | SIGXFSZ | none: the failed write is an error |
 //!
-//! Either way no file is left that is not finished. After SIGINT the command exits with 130; after another signal it
-//! ends by that signal, as whoever sent it expects. What is ignored (`nohup`) or handled (by a profiler) when the command starts
-//! stays so, but SIGINT: shells have all that they start in the background ignore it, where it is sent by hand.
+//! In every case no incomplete file is left. After SIGINT the command exits with 130. After another signal it ends by
+//! that signal, as its sender expects. A signal that is ignored (`nohup`) or handled (by a profiler) when the command
+//! starts stays so. SIGINT is the exception: shells ignore it for background processes, and it can still be sent by
+//! hand.
 //!
-//! Signals that a fault of the process itself raises (SIGSEGV, SIGBUS, SIGILL, SIGFPE) are not caught here.
+//! Signals of a fault of the process itself (SIGSEGV, SIGBUS, SIGILL, SIGFPE) are not caught here.
 
 use std::{
     io,
@@ -32,22 +33,22 @@ const AT_ONCE: [i32; 10] =
 /// The exit code after SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// The signal that ends the command in order; 0 is none.
+/// The signal that ends the command in order. 0: none.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// Set where a file would have become longer than the process may write; nobody reads it.
+/// Set if a file would exceed the process's limit. Nobody reads it.
 static TOO_LONG: AtomicBool = AtomicBool::new(false);
 
-/// Looks out for signals in a thread of its own, from now on.
+/// From now on a thread waits for signals.
 pub(super) fn watch() -> io::Result<()> {
-    // One that is handled ends nothing: the write fails.
+    // With a handler the signal ends nothing: the write fails.
     flag::register(SIGXFSZ, &TOO_LONG)?;
     let all = IN_ORDER.into_iter().chain(AT_ONCE);
     let ours = all.filter(|&signal| signal == SIGINT || ends_a_process(signal));
     if !gives_a_thread() {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    // The thread first: where the system gives none, signals do what they did before. (Handlers cannot be taken back.)
+    // The thread comes first. If it cannot start, signals keep their old effect. (Handlers cannot be removed.)
     let (send, receive) = mpsc::channel::<Signals>();
     let watch = move || {
         if let Ok(mut signals) = receive.recv() {
@@ -55,7 +56,7 @@ pub(super) fn watch() -> io::Result<()> {
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
-    // It waits, so it receives them.
+    // The thread waits for them, so this succeeds.
     let _ = send.send(Signals::new(ours)?);
     Ok(())
 }
@@ -68,7 +69,7 @@ fn received(signal: i32) {
     }
 }
 
-/// Ends the process as a signal does.
+/// Ends the process as the signal would.
 fn end_by(signal: i32) {
     if signal != SIGINT {
         let _ = emulate_default_handler(signal);
@@ -76,7 +77,8 @@ fn end_by(signal: i32) {
     exit(if signal == SIGINT { INTERRUPTED } else { 128 + signal });
 }
 
-/// Everything has ended in order, because of a signal: so does the process, but after SIGINT, which has an exit code.
+/// The work has ended in order because of a signal. Now the process ends by that signal. After SIGINT it has an exit
+/// code instead.
 pub(super) fn ended_in_order() {
     match FIRST.load(Ordering::Relaxed) {
         0 | SIGINT => {}
@@ -84,10 +86,10 @@ pub(super) fn ended_in_order() {
     }
 }
 
-/// Is that what it does, unless somebody has said otherwise?
+/// Whether the signal has its default effect.
 fn ends_a_process(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action `sigaction` changes nothing, and where it returns 0 it has written the whole old one.
+    // SAFETY: without a new action `sigaction` changes nothing. If it returns 0, it has written the whole old action.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_DFL

@@ -1,10 +1,11 @@
-//! Inputs are not replaced unless that is asked for.
+//! Inputs are replaced on request only.
 
 use std::{fs, path::Path};
 
 use host::Error;
 
-/// Refuses an output that is an input too, under whatever name, but with `--force`. Of each the flag and the path.
+/// Refuses an output that is also an input, under any name, unless there is `--force`. Each has its flag and its
+/// path.
 pub(super) fn spare_inputs(
     force: bool,
     (flag, out): (&str, &Path),
@@ -20,7 +21,7 @@ pub(super) fn spare_inputs(
     }
 }
 
-/// Also through links, and under two names. What is not there is no input.
+/// Whether both are the same file, also through links. A file that does not exist is no input.
 #[cfg(unix)]
 fn are_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

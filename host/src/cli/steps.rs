@@ -1,4 +1,4 @@
-//! What is being done, on standard error: a bar on a terminal, lines with `--verbose`, and elsewhere a line for each part of what is long.
+//! Progress on standard error: a bar on a terminal, lines with `--verbose`, otherwise a line for each long part.
 
 use std::{
     fmt::Write,
@@ -12,23 +12,22 @@ use simt::cpu::gives_a_thread;
 
 use super::{duration::duration, note};
 
-/// How to tell of steps that may take a while.
+/// How to show progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    /// On lines of their own too: each before it begins, so that it is known which one hangs or was
-    /// interrupted, and when it has ended.
+    /// Also print a line before and after each step. So it is known which step hangs or was interrupted.
     pub(super) verbose: bool,
 }
 
 impl Steps {
-    /// Says that one of several long parts begins, where no bar is seen and no step has a line.
+    /// Announces a long part, if there is neither a bar nor a line for each step.
     pub(super) fn part(self, what: &str) {
         if !self.verbose && !io::stderr().is_terminal() {
             note(format_args!("{what} ..."));
         }
     }
 
-    /// Does something, shown while it lasts with how much of it is done, where that is known.
+    /// Runs a step, and shows how much of it is done.
     pub(super) fn step<T, E>(
         self,
         name: &str,
@@ -37,7 +36,7 @@ impl Steps {
         self.step_with(name, percent, work)
     }
 
-    /// As [`step`](Steps::step), with words of its own for how far it is.
+    /// As [`step`](Steps::step), with its own text for how much is done.
     pub(super) fn step_with<T, E>(
         self,
         name: &str,
@@ -62,19 +61,19 @@ impl Steps {
     }
 }
 
-/// Of the launch or the comparison that was begun last.
+/// The percentage of the current launch or comparison.
 fn percent() -> String {
     match host::progress() {
-        // What has just begun has not said yet of how many parts it is.
+        // Work that has just started may not have set its total yet.
         (done, total) if 0 < done && done < total => format!("{} %", 100 * done / total),
         _ => String::new(),
     }
 }
 
-/// A line that moves, hidden where standard error is no terminal.
+/// A progress bar, hidden if standard error is no terminal.
 fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static) -> ProgressBar {
     let how_far = move |state: &ProgressState, out: &mut dyn Write| {
-        // What is soon over need not flicker.
+        // Short steps need no bar.
         if state.elapsed() > Duration::from_millis(500) {
             let _ = out.write_str(&how_far());
         }
@@ -83,7 +82,8 @@ fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static)
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner().with_message(name.to_owned());
     bar.set_style(style.with_key("how_far", how_far));
-    // It is moved by a thread of its own, and ends the process where there is none.
+    // A thread of its own moves the bar. The process would end if no thread could be started, so that is checked
+    // first.
     if !bar.is_hidden() && gives_a_thread() && thread::Builder::new().spawn(|| ()).is_ok() {
         bar.enable_steady_tick(Duration::from_millis(120));
     }

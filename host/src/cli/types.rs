@@ -1,5 +1,5 @@
-//! The types of a product's matrices, and their numbers as f32, in which operands are drawn and results compared: it has
-//! all numbers of bf16 and f16.
+//! The types of a product's matrices, and their values as f32. f32 holds all values of bf16 and f16, so operands are
+//! drawn and results compared in it.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ use host::{
     verify::Format,
 };
 
-/// A type of elements that a command's product can be of.
+/// An element type of the command's products.
 pub(super) trait Value: DataType + Output + Send + Sync {
     /// As on the command line.
     const TYPE: &'static str;
     const FORMAT: Format;
 
-    /// Puts the nearest number of this type in place of each.
+    /// Rounds each value to this type.
     fn round(values: &mut [f32]);
 
-    /// Numbers of this type as elements.
+    /// The values as elements of this type.
     fn narrowed(values: &[f32]) -> Cow<'_, [Self]>;
 
     /// Elements as f32.
@@ -65,7 +65,7 @@ macro_rules! halves {
 
 halves! { Bf16 "bf16" F16 "f16" }
 
-/// A type of C that is narrower than f32, in which everything is computed.
+/// A type of C that is narrower than f32, the type of the sums.
 pub(super) fn rounded(c: &str) -> Option<&str> {
     Some(c).filter(|c| ["bf16", "f16"].contains(c))
 }
@@ -75,7 +75,8 @@ pub(super) fn words(operands: &str, c: &str) -> String {
     if operands == c { c.to_owned() } else { format!("{operands}, C {c}") }
 }
 
-/// A line for a kernel that multiplies f32 as it is though it may do otherwise: on the CPU device every one that is not named.
+/// A line for a kernel that does not round f32 although it may. On the CPU device that is every kernel that was not
+/// named.
 pub(super) fn as_it_is(compute: Compute, entry: &Entry) -> Option<&'static str> {
     match compute {
         _ if entry.scheme() != Scheme::Native => None,

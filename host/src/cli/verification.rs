@@ -1,4 +1,4 @@
-//! Is C right? As much of an answer as was asked for.
+//! Compares C, as far as asked for.
 
 use host::{
     Compute, Device, Error, Shape,
@@ -7,7 +7,7 @@ use host::{
 
 use super::{args::Verify, note};
 
-/// What a comparison found, full or of a sample.
+/// The result of a comparison, of all or of a sample.
 #[derive(Clone)]
 pub(super) enum Verification {
     Full(Comparison),
@@ -15,8 +15,8 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]`, computed so, C's elements those of a format, as far as is asked for. Where that is left open: all of C, if
-    /// three products in float64 take no longer than a person waits.
+    /// Compares `[a, b, c]` as far as asked for. `how`: the arithmetic, and the format of C. `auto` compares all of C
+    /// if three products in float64 take a few seconds at most.
     pub(super) fn run(
         verify: Verify,
         shape: Shape,
@@ -33,7 +33,7 @@ impl Verification {
         })
     }
 
-    /// The same of any claim.
+    /// As [`run`](Self::run), for any claim.
     pub(super) fn of_claim(
         verify: Verify,
         shape: Shape,
@@ -83,11 +83,11 @@ impl Verification {
         }
     }
 
-    /// Says on standard error what is wrong.
+    /// Reports on standard error what is wrong.
     pub(super) fn complain(&self, what: &str) {
         let Comparison { wrong, elements, worst, .. } = self.elements();
         if let Some(worst) = worst.filter(|_| *wrong > 0) {
-            // A float32 in its own digits.
+            // An f32 is printed with its own digits.
             let single = worst.got as f32;
             let got = match f64::from(single) == worst.got {
                 true => single.to_string(),
@@ -109,8 +109,8 @@ impl Verification {
     }
 }
 
-/// How far C is off, for people; `rounded` is C's type where that is narrower than what was computed in. Then the nearest number
-/// of its type is right and nothing else, and its error is all of the bound, or none.
+/// The error of C, for people. `rounded`: the type of C, if it is narrower than the computation. Then only the
+/// nearest value is right, so an error is all of the bound or none.
 pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
     let of_bound = match rounded.filter(|_| over <= 1.0) {
         None => format!(", {over:.4} of the bound"),
@@ -121,12 +121,12 @@ pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
     format!("max |error| {abs:.2e} against float64{of_bound}")
 }
 
-/// What factors may have been rounded to. (Of a product that was not, the bound is wider than it need be.)
+/// The type to which factors may have been rounded. (If they were not, the bound is wider than necessary.)
 pub(super) fn factors(compute: Compute) -> Option<Format> {
     matches!(compute, Compute::Tf32).then_some(Format::Tf32)
 }
 
-/// Is all of C to be compared, or a sample? `None` for nothing.
+/// Whether to compare all of C or a sample. `None`: nothing.
 fn full(verify: Verify, shape: Shape) -> Option<bool> {
     match verify {
         Verify::None => None,

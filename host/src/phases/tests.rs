@@ -1,4 +1,4 @@
-//! The toy examples of the course: tiles of 2 x 2, four threads a block.
+//! The course's examples on paper: tiles of 2 x 2, four threads in a block.
 
 use gpu::registry::TOY;
 
@@ -12,7 +12,7 @@ fn toy(m: u64, n: u64, k: u64, block: [u32; 2]) -> Vec<Phase> {
     seen.phases
 }
 
-/// A thread's loads, adds and stores of a phase, as they are printed.
+/// The loads, adds and stores of a thread in a phase, as they are printed.
 fn row(
     phases: &[Phase],
     phase: usize,
@@ -27,7 +27,7 @@ fn row(
     )
 }
 
-/// Matrices of 4 x 4: each thread loads one element of A and one of B a phase, and uses two of each.
+/// Matrices of 4 x 4: in each phase a thread loads one element of A and one of B, and uses two of each.
 #[test]
 fn the_phases_of_the_toy_example() {
     let phases = toy(4, 4, 4, [0, 0]);
@@ -52,15 +52,15 @@ fn the_phases_of_the_toy_example() {
     }
 }
 
-/// Matrices of 3 x 3, a thread that computes a valid element of C: in the last phase it tries to load a row of B
-/// that there is not, and takes zero.
+/// Matrices of 3 x 3, and a thread that computes a valid element of C. In the last phase it would load a row of B
+/// that does not exist, and takes zero.
 #[test]
 fn a_thread_with_a_valid_element_loads_zero_outside() {
     let phases = toy(3, 3, 3, [0, 0]);
     let (loads, adds, stores) = row(&phases, 1, [1, 0]);
     assert_eq!(loads, ["A[1,2] -> tile_a[1,0]", "0 -> tile_b[1,0]"]);
     assert_eq!((adds.len(), &*stores), (2, &["C[1,0]".to_owned()][..]));
-    // In that phase three of the four take zero, for A, for B or for both; in the first none does.
+    // In the last phase three of the four threads take zero, for A, for B or for both. In the first phase none does.
     let zeros = |phase: usize| {
         let rows = phases[phase].threads.iter();
         rows.map(|row| row.loads.iter().filter(|load| load.from == Origin::Zero).count())
@@ -69,7 +69,7 @@ fn a_thread_with_a_valid_element_loads_zero_outside() {
     assert_eq!((zeros(0), zeros(1)), (vec![0; 4], vec![0, 1, 1, 2]));
 }
 
-/// A thread that computes no element of C still loads what the others of its block need, and stores nothing.
+/// A thread that computes no element of C still loads elements for the others of its block. It stores nothing.
 #[test]
 fn a_thread_without_an_element_of_c_loads_and_does_not_store() {
     let phases = toy(3, 3, 3, [1, 1]);
@@ -79,7 +79,7 @@ fn a_thread_without_an_element_of_c_loads_and_does_not_store() {
     let (loads, _, stores) = row(&phases, 0, [0, 1]);
     assert_eq!(loads, ["A[2,1] -> tile_a[0,1]", "0 -> tile_b[0,1]"]);
     assert!(stores.is_empty(), "{stores:?}");
-    // Of the four, one stores, and it does so at the end.
+    // One of the four stores, at the end.
     let stores = |phase: usize| phases[phase].threads.iter().flat_map(|row| &row.stores).count();
     assert_eq!([stores(0), stores(1)], [0, 1]);
     assert_eq!(row(&phases, 1, [0, 0]).2, ["C[2,2]"]);

@@ -1,4 +1,4 @@
-//! What a launch does, in the few figures by which kernels are compared.
+//! The figures of a launch by which kernels are compared.
 
 use serde::{Deserialize, Serialize};
 use simt::{
@@ -8,22 +8,21 @@ use simt::{
 
 use gpu_gemm::Shape;
 
-/// Figures of a product, of all its blocks together. A ratio of which there is nothing is `None`.
+/// Figures of a product, over all its blocks. A ratio without a denominator is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Sectors of 32 bytes that a warp's load from global memory touches.
     pub sectors_per_request: Option<f64>,
-    /// The fewest that the same bytes could take.
+    /// The fewest sectors for the same bytes.
     pub sectors_per_request_ideal: Option<f64>,
-    /// Wavefronts that a warp's load from shared memory, or store to it, takes: more than the ideal are bank
-    /// conflicts.
+    /// Wavefronts of a warp's load from shared memory, or store to it. More than the ideal are bank conflicts.
     pub wavefronts_per_request: Option<f64>,
-    /// The fewest that the same bytes could take.
+    /// The fewest wavefronts for the same bytes.
     pub wavefronts_per_request_ideal: Option<f64>,
     /// Barriers that a warp waits at.
     pub barriers_per_warp: f64,
-    /// Multiply-adds of a warp, 32 lanes each.
+    /// Multiply-adds of a warp. Each has 32 lanes.
     pub fma_per_warp: f64,
     /// Loads from global memory that a warp makes.
     pub global_loads_per_warp: f64,
@@ -33,12 +32,12 @@ pub struct Counts {
     pub shared_loads_per_warp: f64,
     /// Stores to shared memory that a warp makes.
     pub shared_stores_per_warp: f64,
-    /// The arithmetic intensity: FLOP for each byte that threads ask global memory for.
+    /// The arithmetic intensity: FLOP per byte that threads load from global memory.
     pub flop_per_byte: Option<f64>,
-    /// FLOP for each byte of the sectors that are moved for them: also of those that nobody asked for, and once of what
-    /// several lanes of a warp ask for together.
+    /// FLOP per byte of the sectors that are moved. These include bytes that no thread asked for. Bytes that several
+    /// lanes of a warp ask for count once.
     pub flop_per_sector_byte: Option<f64>,
-    /// Of the intervals between waits, the share in which a warp's lanes took different branches.
+    /// The share of intervals between waits in which a warp's lanes took different branches.
     pub divergent_share: f64,
 }
 
@@ -46,7 +45,7 @@ pub struct Counts {
 const WARP: u64 = 32;
 
 impl Counts {
-    /// The figures of a profile of `shape`, whose launches have blocks as `config`.
+    /// The figures of a profile of `shape`. `config`: the blocks of its launches.
     pub fn of(profile: &Profile, config: &LaunchConfig, shape: Shape) -> Counts {
         use Operation::*;
         let [x, y, z] = config.block.map(u64::from);

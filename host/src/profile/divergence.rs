@@ -1,15 +1,15 @@
-//! Control divergence by hand: what the boundary checks of a tiled kernel must make of it.
+//! Control divergence derived by hand, from the boundary checks of a tiled kernel.
 
 use gpu_gemm::Shape;
 
-/// Intervals between waits, counted for each warp, and those of them in which the lanes take different
-/// branches: what a [`Profile`](simt::check::Profile) of the kernels `tiled16` and `tiled32` counts, derived
-/// from their boundary checks.
+/// Intervals between waits, counted for each warp, and those in which its lanes take different branches. A
+/// [`Profile`](simt::check::Profile) counts the same for `tiled16` and `tiled32`. Here it is derived from their
+/// boundary checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Divergence {
     /// Intervals in which a warp accesses memory.
     pub intervals: u64,
-    /// Those in which its lanes are not of one mind.
+    /// Those in which its lanes take different branches.
     pub divergent: u64,
 }
 
@@ -23,19 +23,19 @@ impl Divergence {
 /// Lanes of a warp.
 const WARP: usize = 32;
 
-/// The divergence of a kernel with `tile` x `tile` threads a block and tiles as large, `tile` a divisor of 32.
+/// The divergence of a kernel with tiles and blocks of `tile` x `tile`, where `tile` divides 32.
 ///
-/// A warp has 32 / `tile` rows of a block. In a phase it loads, waits, multiplies and waits; at the end it
-/// stores. Its lanes part
+/// A warp has 32 / `tile` rows of a block. In each phase it loads, waits, multiplies and waits. At the end it stores.
+/// Its lanes diverge
 ///
-/// * at A's check, where its rows reach over the last row of A, or in the last phase, where its columns reach
-///   over the last one of A and it has a row of A at all;
-/// * at B's check, where the same is so with the rows of the phase and the block's columns, of B;
-/// * at the store, where it has some elements of C, but not all.
+/// * at A's check, if its rows exceed the last row of A, or in the last phase, if its columns exceed the last column
+///   of A and it has a row of A;
+/// * at B's check, likewise with the rows of the phase and the block's columns of B;
+/// * at the store, if it has some elements of C but not all.
 ///
-/// It never parts while it multiplies. So what diverges is the last row and column of blocks, and the last
-/// phase of the others: of t phases and t x t blocks one in t or so, half of it because only every second
-/// interval loads. The share falls as the matrices grow.
+/// Lanes never diverge while they multiply. So divergence occurs in the last row and column of blocks, and in the
+/// last phase of the others: with t phases and t x t blocks about 1 in t. Half of that remains, because only every
+/// second interval loads. The share falls with the size of the matrices.
 pub fn of_tiled(tile: usize, shape: Shape) -> Divergence {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let rows = WARP / tile;
@@ -51,7 +51,7 @@ pub fn of_tiled(tile: usize, shape: Shape) -> Divergence {
                     counted.intervals += 2;
                     counted.divergent += u64::from(a || b);
                 }
-                // A warp without a row of C has nothing to store.
+                // A warp without a row of C stores nothing.
                 counted.intervals += u64::from(c_rows.is_any());
                 counted.divergent += u64::from(c_rows.parts_with(columns));
             }
@@ -60,7 +60,7 @@ pub fn of_tiled(tile: usize, shape: Shape) -> Divergence {
     counted
 }
 
-/// Some rows or columns, of which the first few are inside a matrix.
+/// Some rows or columns. The first few are inside the matrix.
 #[derive(Clone, Copy)]
 struct Span {
     inside: usize,
@@ -76,7 +76,7 @@ impl Span {
         self.inside > 0
     }
 
-    /// Is the check `row inside && column inside` true for some of these rows and columns, but not for all?
+    /// Whether `row inside && column inside` holds for some of these rows and columns, but not for all.
     fn parts_with(self, columns: Span) -> bool {
         let some = self.is_any() && columns.is_any();
         some && (self.inside < self.all || columns.inside < columns.all)
@@ -92,20 +92,20 @@ mod tests {
         (divergent, intervals)
     }
 
-    /// By hand, on paper.
+    /// Derived on paper.
     #[test]
     fn small_cases() {
         // Whole tiles: a block's 8 warps load, multiply and store.
         assert_eq!(of(16, 16, 16, 16), (0, 24));
         assert_eq!(of(32, 64, 32, 96), (0, 2 * 32 * 7));
-        // Two rows of A: they are a warp's own. The others have nothing to store.
+        // Two rows of A are exactly those of one warp. The other warps store nothing.
         assert_eq!(of(16, 2, 16, 16), (0, 17));
-        // One row: that warp parts when it loads A and when it stores.
+        // One row: that warp diverges when it loads A and when it stores.
         assert_eq!(of(16, 1, 16, 16), (2, 17));
         assert_eq!(of(32, 1, 32, 32), (0, 65));
-        // A narrower C: all warps part when they load B and when they store.
+        // A narrower C: all warps diverge when they load B and when they store.
         assert_eq!(of(16, 16, 15, 16), (16, 24));
-        // A shorter sum: all part when they load A, and of B's rows one warp has one.
+        // A shorter sum: all warps diverge when they load A. One warp has one row of B.
         assert_eq!(of(16, 16, 16, 15), (8, 24));
         // Nothing to load: zeros are stored. No column: no block.
         assert_eq!((of(16, 16, 16, 0), of(16, 16, 0, 16)), ((0, 8), (0, 0)));

@@ -1,4 +1,4 @@
-//! How many of a kernel's blocks an SM holds: on the GPU at hand, or on one that is named.
+//! How many blocks of a kernel an SM holds: on this machine's GPU, or on a named one.
 
 use gpu::registry::Entry;
 use occupancy::{Block, Occupancy, Sm};
@@ -9,19 +9,19 @@ use gpu_gemm::{
     ptx::{self, Ptx, Resources},
 };
 
-/// A kind of GPU that can be named without having one.
+/// A kind of GPU that can be named. It need not be present.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Gpu {
-    /// Its names: the compute capability's first, then those of products.
+    /// Its names: the compute capability, then products.
     pub names: &'static [&'static str],
     /// Compute capability (major, minor).
     pub capability: (u32, u32),
-    /// The kernels that it runs. (By reference: a copy in another static may be another copy of the text.)
+    /// The kernels for it. (By reference, because a copy in another static might be another copy of the text.)
     ptx: &'static Ptx,
 }
 
-/// The GPUs that there are names for.
+/// The named GPUs.
 pub static GPUS: [Gpu; 2] = [
     Gpu { names: &["sm_80", "a100", "a30"], capability: (8, 0), ptx: &ptx::SM_80 },
     Gpu {
@@ -31,10 +31,10 @@ pub static GPUS: [Gpu; 2] = [
     },
 ];
 
-/// The GPU of a name, in any case.
+/// The GPU with that name, in upper or lower case.
 ///
 /// # Errors
-/// [`Error::Argument`], with the names that there are.
+/// [`Error::Argument`], with all names.
 pub fn gpu(name: &str) -> Result<&'static Gpu> {
     let known = |gpu: &&Gpu| gpu.names.contains(&&*name.to_lowercase());
     GPUS.iter().find(known).ok_or_else(|| {
@@ -49,15 +49,15 @@ pub fn gpu(name: &str) -> Result<&'static Gpu> {
 pub struct Fit {
     /// The GPU: `sm_90`, or a device's description.
     pub gpu: String,
-    /// Who says what the kernel takes: `ptxas 13.0`, or `the driver`.
+    /// The source of the figures: `ptxas 13.0`, or `the driver`.
     pub source: String,
-    /// What the kernel takes, static shared memory; `None` where nobody says.
+    /// The kernel's resources, with static shared memory. `None` if unknown.
     pub resources: Option<Resources>,
-    /// What fits; `None` where that, or the GPU, is not known.
+    /// The occupancy. `None` if the resources or the GPU are unknown.
     pub occupancy: Option<Occupancy>,
 }
 
-/// On a GPU that is named. What the kernel takes is ptxas's word: a driver may compile it otherwise.
+/// On a named GPU, with ptxas's figures. A driver may compile the kernel differently.
 pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
     let resources = gpu.ptx.resources(entry.declaration(), &entry.constants);
     Fit {
@@ -68,10 +68,10 @@ pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
     }
 }
 
-/// On a GPU that is there: its driver compiles the kernel and says what it takes.
+/// On a GPU of this machine. Its driver compiles the kernel and reports the resources.
 ///
 /// # Errors
-/// [`Error::Argument`] for the CPU device; otherwise as [`Device::kernel_resources`].
+/// [`Error::Argument`] for the CPU device; as [`Device::kernel_resources`].
 pub fn on_device(entry: &Entry, config: &LaunchConfig, device: &Device) -> Result<Fit> {
     #[cfg(feature = "cuda")]
     if let Some(properties) = device.cuda_properties() {

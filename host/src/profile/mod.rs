@@ -1,8 +1,7 @@
-//! What does a kernel do to memory? Counted on the CPU, line by line, as a GPU's counters would.
+//! The memory accesses of a kernel, counted on the CPU for each line, as a GPU's counters would.
 //!
-//! A warp's accesses are put together into requests as the hardware does it, so the totals can be held
-//! against those of Nsight Compute; see [`simt::check::Profile`]. Beside them stands how many of the
-//! kernel's blocks an SM holds.
+//! A warp's accesses are combined into requests as in the hardware. So the totals can be compared with Nsight
+//! Compute's; see [`simt::check::Profile`]. The report also says how many of the kernel's blocks an SM holds.
 //!
 //! ```
 //! use host::{Shape, product, profile, simt::check::Operation};
@@ -41,14 +40,14 @@ use gpu_gemm::{Device, Matrix, Result, Shape, product::launches};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Profiled {
-    /// What the kernel did wrong, as [`check::multiply`] finds it. Then the counts may be wrong as well.
+    /// The kernel's errors, as [`check::multiply`] finds them. With errors the counts may be wrong.
     pub findings: Vec<Finding>,
-    /// What was counted, of all launches together. Empty for an empty C.
+    /// The counts of all launches together. Empty for an empty C.
     pub profile: Profile,
 }
 
-/// Multiplies uniform operands drawn from `seed`, every access watched, and counts what one block in `every`
-/// does.
+/// Multiplies uniform operands with every access checked, and counts the accesses of one block in `every`. `seed` is
+/// that of the operands.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory) before anything is drawn, and
@@ -72,12 +71,11 @@ pub fn product(
     Ok(Profiled { findings: watched.findings, profile })
 }
 
-/// Threads that are counted where nobody says how many: 256 blocks of 256 are enough for figures within a
-/// percent or so.
+/// Threads that are counted by default. 256 blocks of 256 threads give figures within about a percent.
 const ENOUGH_THREADS: u64 = 1 << 16;
 
-/// One block in how many to count, so that counting costs little beside the product: all of a small grid, a
-/// few hundred blocks of a large one.
+/// Which fraction of the blocks to count by default: all blocks of a small grid, a few hundred of a large one. So
+/// counting costs little compared with the product.
 ///
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for a kernel that computes no product.
@@ -91,16 +89,16 @@ pub fn default_every(entry: &'static Entry, shape: Shape) -> Result<NonZeroU32> 
     Ok(NonZeroU32::new(every).unwrap_or(NonZeroU32::MIN))
 }
 
-/// Bytes that [`product`] needs on top of A and B, which it draws first: what [`check::multiply`] does, and
-/// the accesses between two barriers, which are kept until the threads of the block have all made theirs.
+/// Bytes that [`product`] needs besides A and B, which it draws first: those of [`check::multiply`], and the accesses
+/// between two barriers. These are kept until all threads of the block have made theirs.
 pub fn bytes(entry: &Entry, shape: Shape) -> u64 {
     check::bytes(shape).saturating_add(accesses(entry, shape))
 }
 
-/// Without a barrier a block's accesses are kept to its end: an element of A and one of B in every step.
-/// Between barriers there are so few that nobody need count them.
+/// Accesses that are kept. Without a barrier they are kept to the end of a block: an element of A and one of B in
+/// every step. Between barriers there are too few to matter.
 fn accesses(entry: &Entry, shape: Shape) -> u64 {
-    /// An access in a growing list: it is copied to one twice as long when it is full.
+    /// Bytes of an access in a growing list. A full list is copied to one of twice the length.
     const BYTES: u64 = 2 * 24;
     let declaration = entry.declaration();
     if declaration.barriers != Some(0) {
@@ -112,14 +110,14 @@ fn accesses(entry: &Entry, shape: Shape) -> u64 {
     steps.saturating_mul(BYTES * u64::from(threads) * blocks_at_once)
 }
 
-/// How many times its ideal a line takes, where it is far above it: from a quarter more on.
+/// The ratio of a line's count to its ideal, if it is at least a quarter above.
 pub fn over_ideal(line: &Line) -> Option<f64> {
     let times = line.units as f64 / line.ideal as f64;
     (line.ideal > 0 && times >= 1.25).then_some(times)
 }
 
-/// The line that loses most: of those that are [far above their ideal](over_ideal) the one with the most
-/// sectors or wavefronts too many.
+/// The line with the largest loss: the most excess sectors or wavefronts among the lines [far above their
+/// ideal](over_ideal).
 pub fn worst(profile: &Profile) -> Option<&Line> {
     let far = profile.lines.iter().filter(|line| over_ideal(line).is_some());
     far.max_by_key(|line| line.units - line.ideal)

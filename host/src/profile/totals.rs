@@ -1,23 +1,23 @@
-//! Sums over a launch, under the names that Nsight Compute has for them.
+//! Totals of a launch, under Nsight Compute's names.
 
 use simt::check::{Line, Operation, Profile};
 
 use gpu_gemm::Shape;
 
-/// A count over all blocks of the grid: of a sample it is scaled.
+/// A count over all blocks of the grid. The count of a sample is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Total {
-    /// The metric, as `ncu --metrics` takes it; `barriers` has no such name.
+    /// The metric for `ncu --metrics`. `barriers` has no such name.
     pub name: &'static str,
-    /// As the kernel's source does it.
+    /// The count of the kernel as written.
     pub value: u64,
-    /// With neighbouring reads of shared memory made 128 bits at a time, as ptxas does in loops that it
+    /// The count if neighbouring reads of shared memory are merged to 128 bits, as ptxas does in loops that it
     /// unrolls. `None` for what is not merged.
     pub merged: Option<u64>,
 }
 
-/// The sum of a field over a line's accesses.
+/// A field of a line, to be summed.
 type Field = fn(&Line) -> u64;
 
 const METRICS: [(&str, Operation, Field, Option<Field>); 10] = {
@@ -40,8 +40,8 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 10] = {
     ]
 };
 
-/// The totals of a profile; atomic additions stand in its lines alone. Multiply-adds are those of `fma`: arithmetic by operators is not counted.
-/// Barriers are counted for each warp.
+/// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by `fma`: arithmetic by
+/// operators is not counted. Barriers are counted for each warp.
 pub fn totals(profile: &Profile) -> Vec<Total> {
     let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
     let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
@@ -52,16 +52,14 @@ pub fn totals(profile: &Profile) -> Vec<Total> {
     METRICS.iter().map(total).collect()
 }
 
-/// FLOP of the product for each byte that `operation` moves between global memory's first cache and the threads, in
-/// sectors of 32 bytes. The FLOP are the contract's, [`Shape::flop`]: what the kernel computes beyond them is its own
-/// affair. `None` where no byte is moved.
+/// FLOP of the product per byte that `operation` moves between L1 and the threads, in sectors of 32 bytes. The FLOP are
+/// [`Shape::flop`], whatever the kernel computes besides. `None` if no byte is moved.
 pub fn flop_per_byte(profile: &Profile, operation: Operation, shape: Shape) -> Option<f64> {
     let bytes = 32.0 * profile.total(operation, |line| line.units);
     (bytes > 0.0).then(|| shape.flop() / bytes)
 }
 
-/// Of the intervals between waits, counted for each warp, the share in which the lanes took different
-/// branches.
+/// The share of intervals between waits, counted for each warp, in which the lanes took different branches.
 pub fn divergent_share(profile: &Profile) -> f64 {
     profile.divergent_intervals as f64 / profile.warp_intervals.max(1) as f64
 }

@@ -1,10 +1,10 @@
-//! Timing: what a launch takes, and how several ways to do the same thing compare.
+//! Timing of launches, and comparisons between candidates.
 //!
-//! The candidates run in turn, A B C A B C ..., so that a drift of the clock, the temperature or the power
-//! meets all of them alike, and ratios are taken pair by pair within a round. A measurement is a *batch*:
-//! launches back to back between two events, as many as make it long against what an event resolves.
-//! Successive launches take successive sets of operands, together larger than twice the L2 cache, so that
-//! none finds its operands there. What is measured begins when times have settled.
+//! The candidates run in turn, A B C A B C ..., so that a drift of clock, temperature or power affects all alike.
+//! Ratios are taken within a round. A measurement is a *batch* of consecutive launches between two events. It has
+//! enough launches to be long compared with the resolution of an event. Consecutive launches use different operand
+//! sets, together larger than twice the L2, so that no launch finds its operands there. Measuring starts when times
+//! have settled.
 //!
 //! Clocks are read, never set ([`telemetry`]).
 
@@ -21,28 +21,28 @@ use crate::operands;
 use gpu::registry::Entry;
 use gpu_gemm::{Device, Matrix, Result, Shape, Stream, product};
 
-/// How long to measure.
+/// The length of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Time of all measured launches together. The number of rounds follows from it.
+    /// The total time of all measured launches. The number of rounds follows from it.
     pub duration: Duration,
-    /// Warm-up ends when times have settled, but not before this.
+    /// The shortest warm-up. It ends later if times have not settled.
     pub warmup_at_least: Duration,
-    /// It ends after this, settled or not; so does a warm-up of one round that is longer.
+    /// The longest warm-up, even if times have not settled. A single round may exceed it.
     pub warmup_at_most: Duration,
-    /// A batch is at least so long, unless one launch is longer.
+    /// The shortest batch, unless one launch is longer.
     pub batch: Duration,
-    /// Before each batch its candidate runs alone for so long, untimed, so that clocks and power are its own.
+    /// Before each batch the candidate runs alone for this time, not timed, so that clocks and power are its own.
     pub settle: Duration,
 }
 
-/// Rounds at least: fewer have no 95 % interval worth the name.
+/// The fewest rounds. Fewer have no useful 95 % interval.
 const LEAST_ROUNDS: usize = 7;
-/// Rounds at most: more tell nothing new.
+/// The most rounds. More give no further information.
 const MOST_ROUNDS: usize = 1001;
 
 impl Options {
-    /// A second for each of `candidates`, and what a device's clocks need to settle before.
+    /// One second for each candidate, after the time that the device's clocks need to settle.
     pub fn new(device: &Device, candidates: usize) -> Self {
         let seconds = |cuda: f64, cpu: f64| {
             Duration::from_secs_f64(if device.is_cuda() { cuda } else { cpu })
@@ -56,21 +56,22 @@ impl Options {
         }
     }
 
-    /// Each candidate alone for so long at a time, and half as long before: what it sustains. Launches that take turns every
-    /// millisecond share the power that a card may draw, and the one that needs more gets some of the other's.
+    /// Each candidate runs alone for this time, after half of it untimed: its sustained speed. If launches alternate
+    /// every millisecond, they share the card's power budget, and a candidate that draws more power profits from the
+    /// others.
     pub fn sustained(device: &Device, batch: Duration) -> Self {
         let settle = batch / 2;
         Options { duration: Duration::ZERO, batch, settle, ..Options::new(device, 1) }
     }
 }
 
-/// Something to be timed: launches once, on the set of operands of that number.
+/// A candidate: launches once, on the operand set with that number.
 pub type Candidate<'a> = Box<dyn FnMut(usize) -> Result<()> + 'a>;
 
-/// What was measured of one candidate.
+/// The measurement of one candidate.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// Time of one launch in microseconds, for every round the mean over a batch.
+    /// The time of a launch in microseconds: for every round, the mean over a batch.
     pub times_us: Vec<f64>,
     /// Launches of a batch.
     pub batch: usize,
@@ -82,15 +83,14 @@ impl Measurement {
         Summary::of(&self.times_us)
     }
 
-    /// How many times as fast as `baseline` it is, with a 95 % interval: round by round the baseline's
-    /// time over its own.
+    /// The speed relative to `baseline`, with a 95 % interval: round by round the baseline's time over this one.
     pub fn speed_over(&self, baseline: &Measurement) -> Interval {
         let pairs = baseline.times_us.iter().zip(&self.times_us);
         interval_of_median(&pairs.map(|(base, own)| base / own).collect::<Vec<_>>())
     }
 }
 
-/// Times the candidates in turn, on `sets` sets of operands.
+/// Times the candidates in turn, on `sets` operand sets.
 ///
 /// # Errors
 /// Those of the candidates, and [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
@@ -115,7 +115,7 @@ pub fn compare(
         Ok(stream.record()?.since(&start)?.as_secs_f64() * 1e6 / launches as f64)
     };
 
-    // Warm-up. The first round is of single launches, from which the size of a batch follows.
+    // Warm-up. The first round has single launches, which determine the size of a batch.
     let begin = Instant::now();
     let mut launches = vec![1; candidates.len()];
     let mut rounds = Vec::new();
@@ -133,7 +133,7 @@ pub fn compare(
         let elapsed = begin.elapsed();
         let done = elapsed >= options.warmup_at_least && settled(&rounds);
         if done || elapsed >= options.warmup_at_most {
-            // A round has a batch of each.
+            // A round has one batch of each candidate.
             break times.iter().zip(&launches).map(|(time, &batch)| time * batch as f64).sum();
         }
     };
@@ -144,7 +144,7 @@ pub fn compare(
         .iter()
         .map(|&batch| Measurement { times_us: Vec::with_capacity(count), batch })
         .collect::<Vec<_>>();
-    // As many launches as take the part of a batch's time that is asked for.
+    // The launches that take the part of a batch's time that is asked for.
     let before = |launches: usize| match options.settle.is_zero() {
         true => 0,
         false => (launches as f64 * options.settle.div_duration_f64(options.batch)).ceil() as usize,
@@ -160,8 +160,8 @@ pub fn compare(
     Ok(measurements)
 }
 
-/// The number of the fastest candidate, by a few batches of each: enough to choose by, not to be published. What is much
-/// slower than the fastest is tried once. `None` where there is no candidate.
+/// The number of the fastest candidate, from a few batches of each: accurate enough for a choice, but not for
+/// publication. A candidate that is much slower than the fastest runs once. `None` without candidates.
 ///
 /// # Errors
 /// As [`compare`].
@@ -183,7 +183,7 @@ pub fn fastest(
     let mut best = f64::INFINITY;
     let mut times = Vec::new();
     for candidate in candidates.iter_mut() {
-        // The first launch may load what it needs.
+        // The first launch may load the kernel.
         time(candidate, 1)?;
         let once = time(candidate, 1)?;
         let launches = (BATCH_US / once.max(0.1)).ceil().clamp(1.0, 100.0) as usize;
@@ -202,8 +202,8 @@ pub fn fastest(
     Ok(medians.enumerate().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(number, _)| number))
 }
 
-/// Have times stopped moving? The medians of the last eight rounds and of the eight before are within one
-/// per cent.
+/// Whether times have settled: the medians of the last eight rounds and of the eight before differ by at most one per
+/// cent.
 fn settled(rounds: &[f64]) -> bool {
     const WINDOW: usize = 8;
     let Some(start) = rounds.len().checked_sub(2 * WINDOW) else { return false };
@@ -224,7 +224,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Uniform operands of that seed; C is zero.
+    /// Uniform operands drawn from that seed. C is zero.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
@@ -234,7 +234,7 @@ impl Operands {
         Operands::upload(device, shape, &a, &b)
     }
 
-    /// Operands with these elements, row by row; C is zero.
+    /// Operands with these row-major elements. C is zero.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
@@ -246,7 +246,7 @@ impl Operands {
         })
     }
 
-    /// How many sets of operands together exceed twice the device's L2 cache, two at least; on the CPU one.
+    /// The number of operand sets that together exceed twice the device's L2, at least two. On the CPU one.
     pub fn sets(device: &Device, shape: Shape) -> u64 {
         let bytes = shape.bytes();
         match device.l2_bytes() {
@@ -256,7 +256,7 @@ impl Operands {
     }
 }
 
-/// Times kernels of the registry on the same operands, one after another in every round.
+/// Times kernels of the registry on the same operands, in turn.
 ///
 /// # Errors
 /// As [`product::multiply`].
@@ -267,7 +267,7 @@ pub fn compare_kernels(
     options: &Options,
 ) -> Result<Vec<Measurement>> {
     let sets = operands.len();
-    // The candidates share the operands, one launch at a time.
+    // The candidates share the operands: one launch at a time uses them.
     let operands = std::cell::RefCell::new(operands);
     let mut candidates = entries
         .iter()
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn the_fastest_is_found_in_brief() {
         let stream = Device::cpu().stream().unwrap();
-        // So far apart that a busy machine does not exchange them.
+        // The times differ so much that a busy machine does not change their order.
         let mut candidates = [40, 1, 80]
             .map(|ms| -> Candidate {
                 Box::new(move |set| {
@@ -336,7 +336,7 @@ mod tests {
         };
         let measured = compare(&stream, &mut candidates, 1, &options).unwrap();
         drop(candidates);
-        // Seven rounds, after one of single launches.
+        // Seven rounds, after one round of single launches.
         let batch = measured[0].batch;
         assert!((1..=4).contains(&batch), "{batch}");
         let [a, b] = [0, 1].map(|i| measured[i].batch + measured[i].batch.div_ceil(2));
@@ -354,7 +354,7 @@ mod tests {
                 let log = &log;
                 Box::new(move |set| {
                     log.borrow_mut().push((name, set));
-                    // Said for those who show it, before the turn is timed.
+                    // The progress is set before the turn is timed.
                     assert_eq!(["a", "b"][rounds().candidate], name);
                     // `b` takes twice as long.
                     let turns = if name == "b" { 2 } else { 1 };

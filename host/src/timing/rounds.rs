@@ -1,4 +1,4 @@
-//! How far a comparison is, for whoever shows it.
+//! The progress of a comparison.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,25 +6,25 @@ static CANDIDATE: AtomicUsize = AtomicUsize::new(0);
 static ROUNDS_DONE: AtomicUsize = AtomicUsize::new(0);
 static ROUNDS: AtomicUsize = AtomicUsize::new(0);
 
-/// How far [`compare`](super::compare) is.
+/// The progress of [`compare`](super::compare).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounds {
-    /// Whose turn it is, by its place among the candidates.
+    /// The number of the candidate that runs.
     pub candidate: usize,
     /// Rounds measured.
     pub done: usize,
-    /// Rounds to be measured; 0 while it warms up, which is when this number is found out.
+    /// Rounds to measure. 0 during warm-up, when the number is not known yet.
     pub total: usize,
 }
 
-/// How far the comparison of candidates is that was begun last. A figure to be shown, as [`progress`](gpu_gemm::progress()).
+/// The progress of the comparison that started last. It is for display, as [`progress`](gpu_gemm::progress()).
 pub fn rounds() -> Rounds {
     let [candidate, done, total] =
         [&CANDIDATE, &ROUNDS_DONE, &ROUNDS].map(|counter| counter.load(Ordering::Relaxed));
     Rounds { candidate, done, total }
 }
 
-/// A candidate's turn begins.
+/// Sets the progress at the start of a candidate's turn.
 pub(super) fn turn(now: Rounds) {
     CANDIDATE.store(now.candidate, Ordering::Relaxed);
     ROUNDS_DONE.store(now.done, Ordering::Relaxed);

@@ -1,22 +1,22 @@
-//! Medians, and how sure they are.
+//! Medians and their confidence intervals.
 
-/// Of a list of times, in their unit.
+/// The summary of a list of times, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Half of them are below.
+    /// The median.
     pub median: f64,
-    /// The least.
+    /// The smallest.
     pub min: f64,
-    /// The greatest.
+    /// The largest.
     pub max: f64,
-    /// One in ten is below.
+    /// The tenth percentile.
     pub p10: f64,
-    /// One in ten is above.
+    /// The ninetieth percentile.
     pub p90: f64,
 }
 
 impl Summary {
-    /// NaN throughout for an empty list.
+    /// The summary of these times. All NaN for an empty list.
     pub fn of(values: &[f64]) -> Summary {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -30,20 +30,20 @@ impl Summary {
         }
     }
 
-    /// From the tenth to the ninetieth percentile, as a share of the median.
+    /// The distance from the tenth to the ninetieth percentile, divided by the median.
     pub fn spread(&self) -> f64 {
         (self.p90 - self.p10) / self.median
     }
 }
 
-/// The value that a share `q` of the values, from 0 to 1, is below; NaN for an empty list.
+/// The `q` quantile, with `q` from 0 to 1. NaN for an empty list.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     quantile_of_sorted(&sorted, q)
 }
 
-/// Between two neighbours in proportion.
+/// Interpolates linearly between two neighbours.
 fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     let place = q * (sorted.len().saturating_sub(1)) as f64;
     let (low, high) = (place.floor() as usize, place.ceil() as usize);
@@ -53,7 +53,7 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-/// A median and an interval that holds the true one with 95 % confidence.
+/// A median and its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The median of the sample.
@@ -64,16 +64,16 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The median with its 95 % interval, from order statistics: it assumes nothing of the distribution but
-/// that the values are independent (W. J. Conover, *Practical Nonparametric Statistics*, section 3.2).
-/// Below six values no such interval exists, and it reaches from minus to plus infinity.
+/// The median with its 95 % interval, from order statistics. The values must be independent, but may have any
+/// distribution (W. J. Conover, *Practical Nonparametric Statistics*, section 3.2). With fewer than six values there
+/// is no such interval: it is from minus to plus infinity.
 pub fn interval_of_median(values: &[f64]) -> Interval {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let median = Summary::of(values).median;
     let n = sorted.len();
-    // The `rank` lowest and as many of the highest are left out: the true median is among the left-out
-    // lowest with the probability that fewer than `rank` of n fair coins show heads.
+    // The `rank` smallest and the `rank` largest values are left out. The true median is among the smallest ones left
+    // out with the probability that fewer than `rank` of n fair coins show heads.
     let mut tail = 0.5f64.powi(n.min(1000) as i32);
     let mut binomial = tail;
     let mut rank = 0;
@@ -86,7 +86,7 @@ pub fn interval_of_median(values: &[f64]) -> Interval {
         tail += binomial;
     }
     if n > 1000 {
-        // The binomial distribution is as good as normal here.
+        // For many values the binomial distribution is approximated by the normal one.
         rank = (0.5 * n as f64 - 0.98 * (n as f64).sqrt()).floor() as usize;
     }
     match rank {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn intervals_as_in_the_tables() {
-        // Conover's ranks for 95 %: none for n = 5, the extremes for 6 to 8, then 2 of 9, 6 of 20.
+        // Conover's ranks for 95 %: none for n = 5, the extremes for 6 to 8, then 2 for 9, and 6 for 20.
         let values = |n: usize| (1..=n).map(|i| i as f64).collect::<Vec<_>>();
         let ends = |n| {
             let interval = interval_of_median(&values(n));

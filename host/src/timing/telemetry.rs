@@ -1,4 +1,4 @@
-//! Clocks, power and temperature while something runs, as NVML reports them. Nothing is changed.
+//! Clocks, power and temperature while something runs, from NVML. Nothing is changed.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,28 +9,28 @@ use gpu_gemm::Device;
 pub struct Telemetry {
     /// Samples taken.
     pub samples: usize,
-    /// Clock of the SMs in MHz: least, median, greatest.
+    /// The clock of the SMs in MHz: minimum, median, maximum.
     pub sm_mhz: [u32; 3],
-    /// Clock of the memory in MHz: least, median, greatest.
+    /// The clock of the memory in MHz: minimum, median, maximum.
     pub memory_mhz: [u32; 3],
-    /// Power in watts: least, median, greatest.
+    /// The power in watts: minimum, median, maximum.
     pub power_w: [u32; 3],
-    /// Temperature in degrees Celsius: least, median, greatest.
+    /// The temperature in degrees Celsius: minimum, median, maximum.
     pub temperature_c: [u32; 3],
     /// Why the clock was below its maximum, in NVML's words: `SW_POWER_CAP`, `GPU_IDLE`.
     pub throttled: Vec<String>,
 }
 
-/// What a GPU is set to, and by which driver.
+/// The settings of a GPU, and its driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// The driver's version: `580.159.04`.
     pub driver: String,
-    /// Watts that it may draw.
+    /// The power limit in watts.
     pub power_limit_w: Option<u32>,
-    /// Highest clock of the SMs in MHz.
+    /// The highest clock of the SMs in MHz.
     pub sm_mhz_max: Option<u32>,
-    /// Highest clock of the memory in MHz.
+    /// The highest clock of the memory in MHz.
     pub memory_mhz_max: Option<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Card {
     /// Asks NVML.
     ///
     /// # Errors
-    /// Why it does not know: the CPU device, or a machine without NVML.
+    /// Why nothing is known: the CPU device, or a machine without NVML.
     pub fn of(device: &Device) -> Result<Card, String> {
         let _ = device;
         #[cfg(feature = "cuda")]
@@ -48,7 +48,7 @@ impl Card {
     }
 }
 
-/// Watches a device from a thread of its own until [`Watch::finish`].
+/// Watches a device from a thread, until [`Watch::finish`].
 #[derive(Debug)]
 pub struct Watch {
     #[cfg(feature = "cuda")]
@@ -56,7 +56,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch. That a device cannot be watched is no error here.
+    /// Starts to watch. A device that cannot be watched is no error here.
     pub fn start(device: &Device) -> Watch {
         let _ = device;
         Watch {
@@ -65,10 +65,10 @@ impl Watch {
         }
     }
 
-    /// What was seen.
+    /// The samples.
     ///
     /// # Errors
-    /// Why nothing was: the CPU device, or a machine without NVML.
+    /// Why there are none: the CPU device, or a machine without NVML.
     pub fn finish(self) -> Result<Telemetry, String> {
         #[cfg(feature = "cuda")]
         return self.inner.and_then(nvml::Watch::finish);
@@ -97,13 +97,13 @@ mod nvml {
 
     use super::{Card, Device, Telemetry};
 
-    /// Between two samples: NVML's own figures are not newer than this.
+    /// The time between two samples. NVML updates its figures no more often.
     const PERIOD: Duration = Duration::from_millis(50);
 
-    /// NVML, and the name by which it knows a device.
+    /// NVML, and its name of a device.
     fn open(device: &Device) -> Result<(Nvml, String), String> {
         let uuid = device.uuid().ok_or("the CPU device has no telemetry")?;
-        // The name without a version belongs to the development package, which nobody needs here.
+        // The file name without a version is part of the development package, which is not needed.
         let nvml = Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init();
         Ok((nvml.map_err(|error| format!("NVML: {error}"))?, uuid))
     }

@@ -1,4 +1,4 @@
-//! What a result is claimed to be, and how far it may be off.
+//! The claim about a result, and its error bound.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use gpu_gemm::{Error, Layout, Pod, Result, Shape, blocks::Source, memory};
 /// The unit roundoff of f32.
 pub(super) const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;
 
-/// A format of numbers, by what rounding to it does.
+/// A number format, by its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// IEEE's binary16.
+    /// f16: IEEE's binary16.
     F16,
-    /// The upper half of an f32.
+    /// bf16: the upper half of an f32.
     Bf16,
-    /// An f32 of whose fraction the upper 10 bits are left.
+    /// tf32: an f32 with the upper 10 bits of its fraction.
     Tf32,
     /// IEEE's binary32.
     F32,
@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bits of the significand, the hidden one included.
+    /// Bits of the significand, with the hidden one.
     fn digits(self) -> i32 {
         match self {
             Format::F16 | Format::Tf32 => 11,
@@ -66,13 +66,13 @@ impl Format {
         }
     }
 
-    /// The nearest number of this format; of two, the one with an even last digit; beyond the largest, infinity.
+    /// The nearest number of this format. Ties go to the even one. Beyond the largest number it is infinity.
     pub fn nearest(self, value: f64) -> f64 {
         match self {
             Format::F64 => value,
             Format::F32 => (value as f32).into(),
             Format::F16 | Format::Bf16 | Format::Tf32 => {
-                // Multiples of the last digit's weight, which is the same for all subnormal numbers.
+                // Multiples of the last digit's weight. It is the same for all subnormal numbers.
                 let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
                 let least = if self == Format::F16 { -14 } else { -126 };
                 let last = 2f64.powi(exponent.clamp(least, 128) - (self.digits() - 1));
@@ -98,32 +98,31 @@ impl From<Dtype> for Format {
     }
 }
 
-/// `C = alpha A B + beta C0` is what C is claimed to be, but for rounding. [`Claim::product`] makes one, whose fields
-/// say what is otherwise.
+/// The claim that C is `alpha A B + beta C0`, apart from rounding. [`Claim::product`] makes one. Its fields change
+/// the details.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Claim<'a> {
-    /// A, m x k; not read where `alpha` is 0.
+    /// A, m x k. It is not read if `alpha` is 0.
     pub a: &'a dyn Source<f64>,
-    /// B, k x n; not read where `alpha` is 0.
+    /// B, k x n. It is not read if `alpha` is 0.
     pub b: &'a dyn Source<f64>,
-    /// C as it was; not read where `beta` is 0.
+    /// The old C. It is not read if `beta` is 0.
     pub before: Option<&'a dyn Source<f64>>,
-    /// C as it is.
+    /// The result.
     pub c: &'a dyn Source<f64>,
-    /// alpha, as it was computed with.
+    /// alpha, as rounded for the computation.
     pub alpha: f64,
-    /// beta, as it was computed with.
+    /// beta, as rounded for the computation.
     pub beta: f64,
-    /// What A and B were rounded to before they were multiplied, where that was less than they are of. That they are not so
-    /// small that this underflows is taken for granted.
+    /// The format to which A and B were rounded before they were multiplied, if it is narrower than theirs. No
+    /// element may be so small that this underflows.
     pub factors: Option<Format>,
-    /// May A and B have been split into slices, whose products tensor cores added? That no slice of theirs underflows that counts
-    /// is taken for granted.
+    /// Whether A and B may have been split into slices for tensor cores. No significant slice may underflow.
     pub sliced: bool,
-    /// What it was computed in.
+    /// The format of the computation.
     pub computed: Format,
-    /// What C was rounded to in the end.
+    /// The format in which C is stored.
     pub stored: Format,
 }
 
@@ -154,30 +153,30 @@ impl<'a> Claim<'a> {
         Shape::new(m as u64, n as u64, if self.alpha == 0.0 { 0 } else { k as u64 })
     }
 
-    /// C as it was, where that matters.
+    /// The old C, if it is read.
     pub(super) fn before(&self) -> Option<&'a dyn Source<f64>> {
         self.before.filter(|_| self.beta != 0.0)
     }
 
-    /// How often a number is rounded on its way into an element of C, at most, and some to spare.
+    /// An upper bound of the number of roundings of an element of C.
     fn roundings(&self, k: usize) -> f64 {
         let plain = self.alpha == 1.0 && self.before().is_none();
         k as f64 + if plain { 3.0 } else { 5.0 }
     }
 
-    /// How far elements may be off that are sums of `k` products.
+    /// The error bounds of elements that are sums of `k` products.
     ///
-    /// `gamma(k + 3) magnitude + (k + 3) tiny`, with `k + 5` in place of `k + 3` where there is alpha or beta, and
-    /// twice that for a result in f64, whose reference is no better; infinite where k is so large that the bound
-    /// says nothing.
+    /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha or beta, `k + 5` replaces `k + 3`. For a result in f64 the
+    /// bound is doubled, because the reference is no more accurate. It is infinite if k is so large that there is no
+    /// bound.
     ///
-    /// Rounded factors make of each product one that is off by `2 u + u²`, with their roundoff `u`. Then tensor cores have
-    /// added, which cut off the sum and each of 8 products, 25 bits below the greatest: as `k + 20` roundings to the nearest
-    /// at most. (Ampere's and Ada's add 4 at a time, 24 bits below: if at each step as much were lost as can be, it would be
-    /// `1.5 k + 20`. Half of that is lost where all have one sign, and less where they have not.)
+    /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores truncate the sum and
+    /// each of 8 products, 25 bits below the largest: at most `k + 20` roundings to the nearest. (Ampere's and Ada's
+    /// add 4 products at a time, and truncate 24 bits below. If each step lost the most, this would be `1.5 k + 20`.
+    /// Half of that is lost if all terms have one sign, and less otherwise.)
     ///
-    /// Emulated fp32 is off by at most `k / 32 + 48` roundings, of scaled ones of f16 `k / 32 + 58`. Whether they
-    /// are, or f32 was not cut, is not known here: `k + 58` are more than each.
+    /// Emulated fp32 has at most `k / 32 + 48` roundings, or `k / 32 + 58` with scaled slices of f16. It is not known
+    /// here whether f32 was split: `k + 58` is above both.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
         let (mut roundings, format) = (self.roundings(k), self.computed);
         let mut of_factors = 0.0;
@@ -198,14 +197,15 @@ impl<'a> Claim<'a> {
         Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
     }
 
-    /// May a sum whose terms have these absolute values together, before alpha and in the end, have become too large?
+    /// Whether a sum may have overflowed. `size` and `magnitude`: the sums of its terms' absolute values, before
+    /// alpha and at the end.
     pub(super) fn may_overflow(&self, size: f64, magnitude: f64) -> bool {
         let largest = size.max(magnitude);
         // Rounding makes no sum twice as large.
         largest.is_finite() && largest > self.computed.largest() / 2.0
     }
 
-    /// What an element can have become that was also rounded when it was stored: the least and the largest.
+    /// The smallest and the largest value of an element that was also rounded when it was stored.
     pub(super) fn stored(&self, want: f64, bound: f64) -> (f64, f64) {
         (self.stored.nearest(want - bound), self.stored.nearest(want + bound))
     }
@@ -217,7 +217,7 @@ impl<'a> Claim<'a> {
         }
         let (low, high) = self.stored(want, bound);
         if low == high && low.is_infinite() {
-            return 0.0; // It must be infinite.
+            return 0.0; // The stored value must be infinite.
         }
         let largest = self.stored.largest();
         let off = |end: f64| (end.clamp(-largest, largest) - want).abs();
@@ -225,24 +225,24 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// How far elements may be off.
+/// The error bounds of elements.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     gamma: f64,
-    /// What underflow makes of it, also where all terms are zero.
+    /// The part for underflow. It also holds if all terms are zero.
     pub(super) least: f64,
 }
 
 impl Bounds {
-    /// The bound of an element whose terms' absolute values are `magnitude` together.
+    /// The bound of an element. `magnitude`: the sum of its terms' absolute values.
     pub(super) fn of(self, magnitude: f64) -> f64 {
-        // An infinite gamma times a zero magnitude is still an exact zero.
+        // An infinite gamma times a magnitude of zero is an exact zero.
         let relative = if magnitude == 0.0 { 0.0 } else { self.gamma * magnitude };
         relative + self.least
     }
 }
 
-/// Another type's numbers as f64, which holds them all.
+/// Numbers of a narrower type as f64.
 pub struct Widened<'a, T>(pub &'a dyn Source<T>);
 
 impl<T: Pod + Default + Into<f64>> Source<f64> for Widened<'_, T> {
@@ -282,7 +282,7 @@ mod tests {
         let numbers = (0..=u16::MAX).map(|bits| f64::from(Bf16::from_bits(bits)));
         for value in numbers.filter(|value| value.is_finite()) {
             assert_eq!(Format::Bf16.nearest(value), value);
-            // In the middle to the next one, which an f32 can be, and beside it.
+            // The midpoint to the next f32, and numbers next to it.
             let bits = (value as f32).to_bits();
             for near in [bits | 0x7fff, bits | 0x8000, bits | 0x8001].map(f32::from_bits) {
                 let wanted = f64::from(Bf16::from_f32(near));

@@ -1,13 +1,13 @@
-//! How C compares with the product in float64: counts, largest errors, the worst element.
+//! The comparison of C with the product in float64: counts, largest errors, the worst element.
 
-/// How C compares with the product in float64.
+/// The comparison of C with the product in float64.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Elements compared: all of C.
     pub elements: u64,
-    /// Of these, elements that must be NaN. Where they are, there is no error to be measured.
+    /// Among them, elements that must be NaN. They have no error.
     pub nan: u64,
-    /// Of these, elements that are not finite, whose sums may have become too large. There is no error either.
+    /// Among them, elements that are not finite, because their sums may have overflowed. They have no error.
     pub overflowing: u64,
     /// Elements outside the bound, NaN among them.
     pub wrong: u64,
@@ -15,24 +15,24 @@ pub struct Comparison {
     pub max_abs_err: f64,
     /// The largest `|c - ref| / bound`; NaN if one is. At most 1 if nothing is wrong.
     pub max_err_over_bound: f64,
-    /// The sum of all `|c - ref|` squared; NaN if one is. Of elements that must be NaN or infinite nothing is added.
+    /// The sum of all `|c - ref|` squared. NaN if one is. Elements that must be NaN or infinite add nothing.
     pub squared_err: f64,
     /// The sum of all `|ref|` squared, of the same elements.
     pub squared_ref: f64,
-    /// The element furthest outside its bound, or nearest to it; `None` if C is empty.
+    /// The element with the largest error relative to its bound. `None` if C is empty.
     pub worst: Option<Worst>,
 }
 
-/// An element of C beside what it should be.
+/// An element of C, and its reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
     /// Its row.
     pub row: usize,
     /// Its column.
     pub col: usize,
-    /// What C has there.
+    /// The element of C.
     pub got: f64,
-    /// What the product in float64 is there.
+    /// The element of the product in float64.
     pub want: f64,
     /// `|got - want| / bound`.
     pub err_over_bound: f64,
@@ -40,19 +40,19 @@ pub struct Worst {
 
 impl Worst {
     pub(super) fn new(row: usize, col: usize, got: f64, want: f64, bound: f64) -> Self {
-        // 0 / 0 is no error at all: an exact element under an exact criterion.
+        // 0 / 0 is no error: an exact element under an exact criterion.
         let err = distance(got, want);
         let err_over_bound = if err == 0.0 { 0.0 } else { err / bound };
         Worst { row, col, got, want, err_over_bound }
     }
 }
 
-/// What counts as right.
+/// The criterion for a right element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// Within the a-priori bound of a float32 sum.
+    /// Within the a-priori bound of an f32 sum.
     Bound,
-    /// Equal, bit for bit but for the sign of zero.
+    /// Equal, bit for bit apart from the sign of zero.
     Exact,
 }
 
@@ -69,14 +69,14 @@ impl Comparison {
         worst: None,
     };
 
-    /// Has something been compared, and is all of it right?
+    /// Whether something was compared, and all of it is right.
     pub fn passed(&self) -> bool {
         self.elements > 0 && self.wrong == 0
     }
 
-    /// `|C - ref| / |ref|` in the Frobenius norm: how exact the arithmetic is. A float32 sum of a few thousand products
-    /// shows about 1e-6, whatever their order; one of TF32 shows 3e-4, and may still be within the bound. 0 where
-    /// everything is exact, a product of zeros too.
+    /// `|C - ref| / |ref|` in the Frobenius norm: the accuracy of the arithmetic. An f32 sum of a few thousand
+    /// products has about 1e-6, in any order. A tf32 sum has 3e-4, and may still be within the bound. 0 if everything
+    /// is exact, also for a product of zeros.
     pub fn relative_err(&self) -> f64 {
         if self.squared_err == 0.0 { 0.0 } else { (self.squared_err / self.squared_ref).sqrt() }
     }
@@ -95,7 +95,7 @@ impl Comparison {
         self.worst = worse(self.worst, Some(element));
     }
 
-    /// The comparison of two parts of C together.
+    /// Merges the comparisons of two parts of C.
     #[must_use]
     pub fn merge(mut self, other: Comparison) -> Comparison {
         self.elements += other.elements;
@@ -111,24 +111,24 @@ impl Comparison {
     }
 }
 
-/// `|got - want|`; zero where both are NaN, or the same infinity.
+/// `|got - want|`. Zero if both are NaN, or the same infinity.
 pub(super) fn distance(got: f64, want: f64) -> f64 {
     let same = got == want || got.is_nan() && want.is_nan();
     if same { 0.0 } else { (got - want).abs() }
 }
 
-/// `err <= bound`, for a finite error: an infinite one is wrong even under an infinite bound, which an
-/// infinite operand makes. No error at all is right under any, NaN included.
+/// `err <= bound`, for a finite error. An infinite error is wrong even under the infinite bound of an infinite
+/// operand. An error of zero is right under any bound, also NaN.
 pub(super) fn within(err: f64, bound: f64) -> bool {
     err == 0.0 || err.is_finite() && err <= bound
 }
 
-/// The larger; NaN if one is (`f64::max` would drop it).
+/// The larger one. NaN if one is (`f64::max` would drop it).
 pub(super) fn max_or_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() || a >= b { a } else { b }
 }
 
-/// The one further from its bound; NaN is furthest, and of equals the first.
+/// The one with the larger error relative to its bound. NaN is the largest. Of equal ones, the first.
 pub(super) fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
     match (a, b) {
         (Some(a), Some(b)) => {

@@ -1,4 +1,4 @@
-//! Every element of C beside the product in float64.
+//! Every element of C compared with the product in float64.
 
 use std::{
     mem,
@@ -9,26 +9,26 @@ use std::{
 use super::{Claim, Comparison, Criterion, Worst, claim::Bounds};
 use gpu_gemm::{Layout, Result, blocks::Source, memory, parallel};
 
-/// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
+/// Rows of C that are compared at a time: enough for a fast product, and few enough for many cores.
 const PANEL_ROWS: usize = 32;
-/// Rows, columns and k-steps that are in memory at a time: a quarter of a GiB of everything.
+/// Rows, columns and k-steps in memory at a time: a quarter of a GiB in all.
 pub(super) const BLOCK: usize = 2048;
 
-/// A block in float64, as it lies in its source.
+/// A block in float64, in the layout of its source.
 pub(super) struct Block {
     pub(super) values: Vec<f64>,
-    /// Elements from one row to the next, and from one column to the next.
+    /// The strides: elements from one row to the next, and from one column to the next.
     pub(super) strides: [usize; 2],
     layout: Layout,
 }
 
 impl Block {
-    /// A row-major block of so many columns.
+    /// A row-major block with `cols` columns.
     pub(super) fn row_major(values: Vec<f64>, cols: usize) -> Self {
         Block { values, strides: [cols, 1], layout: Layout::RowMajor }
     }
 
-    /// Reads a block, its runs on all cores.
+    /// Reads a block on all cores.
     pub(super) fn read(
         source: &dyn Source<f64>,
         rows: Range<usize>,
@@ -54,14 +54,14 @@ impl Block {
         Ok(Block { values, strides, layout })
     }
 
-    /// The absolute values.
+    /// The block of absolute values.
     pub(super) fn abs(&self) -> Result<Block> {
         let mut values = memory::reserved(self.values.len())?;
         values.extend(self.values.iter().map(|x| x.abs()));
         Ok(Block { values, ..*self })
     }
 
-    /// The row and column of the element that stands there.
+    /// The row and column of the element at that index.
     pub(super) fn place(&self, index: usize) -> (usize, usize) {
         match (self.layout, self.strides) {
             (Layout::RowMajor, [cols, _]) => (index / cols, index % cols),
@@ -69,13 +69,13 @@ impl Block {
         }
     }
 
-    /// An element.
+    /// The element at that row and column.
     pub(super) fn at(&self, row: usize, col: usize) -> f64 {
         self.values[row * self.strides[0] + col * self.strides[1]]
     }
 }
 
-/// `c += A b` in float64 for some rows of A; b and c are row-major or whatever `b` says.
+/// `c += A b` in float64, for some rows of A. c is row-major. b has its own strides.
 pub(super) fn add_product(
     (a, rows): (&Block, Range<usize>),
     k: usize,
@@ -91,7 +91,7 @@ pub(super) fn add_product(
     assert!(last(b, k - 1, n - 1) < b.values.len(), "B is smaller than its sizes");
     assert_eq!(c.len(), rows.len() * n, "C has another size");
     let [a_strides, b_strides] = [a, b].map(|block| block.strides.map(|stride| stride as isize));
-    // SAFETY: the last elements of all three have just been seen to be inside.
+    // SAFETY: the last elements of all three are inside, as checked above.
     unsafe {
         matrixmultiply::dgemm(
             rows.len(),
@@ -117,7 +117,7 @@ pub(super) fn parts(size: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     (0..size).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(size))
 }
 
-/// Panels of as many rows, part by part.
+/// The number of panels of rows, over all parts.
 pub(super) fn panels(rows: usize) -> usize {
     parts(rows).map(|part| part.len().div_ceil(PANEL_ROWS)).sum()
 }
@@ -125,8 +125,8 @@ pub(super) fn panels(rows: usize) -> usize {
 impl Claim<'_> {
     /// Compares all of C.
     ///
-    /// Takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and a quarter of a GiB of
-    /// memory at most.
+    /// It takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and at most a quarter
+    /// of a GiB of memory.
     ///
     /// # Errors
     /// [`Error::Argument`](gpu_gemm::Error::Argument) for matrices that do not fit together;
@@ -189,7 +189,8 @@ impl Claim<'_> {
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Compares an element of C with its sum and the sum of its terms' sizes; without bounds it must be exact.
+    /// Compares an element of C with its sum and the sum of its terms' absolute values. Without bounds it must be
+    /// exact.
     pub(super) fn add(
         &self,
         comparison: &mut Comparison,
@@ -208,7 +209,7 @@ impl Claim<'_> {
         let added = before.map_or(0.0, |before| (self.beta * before).abs());
         let magnitude = self.alpha.abs() * size + added;
         let bound = bounds.of(magnitude);
-        // It has become too large in a sum, or when it was stored.
+        // It may have overflowed in a sum, or when it was stored.
         let stored = || {
             self.stored != self.computed && {
                 let (low, high) = self.stored(want, bound);
@@ -225,10 +226,10 @@ impl Claim<'_> {
     }
 }
 
-/// Sums of a tile of C, row-major, and the sums of their terms' absolute values.
+/// Row-major sums of a tile of C, and the sums of their terms' absolute values.
 struct Sums {
     sums: Vec<f64>,
-    /// Empty where the result must be exact.
+    /// Empty if the result must be exact.
     sizes: Vec<f64>,
 }
 

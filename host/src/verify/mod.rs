@@ -1,25 +1,25 @@
-//! Is C right? Compared with the product in float64, element by element.
+//! Comparison of C with the product in float64, element by element.
 //!
-//! Two comparisons, and a result counts as verified only where it passes both.
+//! There are two comparisons. A result is verified only if it passes both.
 //!
-//! 1. **Within the bound**, on real data: `|c - ref| <= gamma(k + 3) (|A| |B|) + (k + 3) tiny`, where
-//!    `gamma(n) = n u / (1 - n u)`, `u = 2^-24` and `tiny` is the smallest subnormal f32. This is the
-//!    a-priori bound for a sum of k products in any order (N. J. Higham, *Accuracy and Stability of
-//!    Numerical Algorithms*, 2nd ed., section 3.5), three roundings to spare. A sum of bf16 products by Hopper's tensor
-//!    cores, which cut off where others round, keeps to it too: docs/design/numerics.md says why.
-//! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows
-//!    with k, and at k = 4096 it lets a dropped product pass; this does not.
+//! 1. **Within the bound**, on real data: `|c - ref| <= gamma(k + 3) (|A| |B|) + (k + 3) tiny`, where `gamma(n) = n u
+//!    / (1 - n u)`, `u = 2^-24`, and `tiny` is the smallest subnormal f32. This is the a-priori bound for a sum of k
+//!    products in any order (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.5),
+//!    with three roundings to spare. Hopper's tensor cores truncate where others round, but their sums of bf16
+//!    products keep to it, too. docs/design/numerics.md says why.
+//! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows with k, and
+//!    at k = 4096 it lets a dropped product pass. The exact comparison does not.
 //!
-//! Comparisons are written `err <= bound`, which is false for NaN. Where the product itself is NaN or
-//! infinite, because the operands are, C must be the same.
+//! Comparisons are written `err <= bound`, which is false for NaN. If the product is NaN or infinite, because the
+//! operands are, C must be the same.
 //!
-//! [`compare`] looks at every element, for the price of a product in float64. Where that takes too long,
-//! [`sample()`] looks at some elements and at random projections of all.
+//! [`compare`] compares every element, and takes the time of a product in float64. If that is too long, [`sample()`]
+//! compares some elements, and random projections of all.
 //!
-//! Both are of `C = A B` in slices. A [`Claim`] is the same of `C = alpha A B + beta C0`, of f32 and f64, rounded to
-//! another format perhaps (bf16, of a sum in f32), and of matrices that need not fit into memory: they are read in blocks. With alpha or beta
-//! the bound has `k + 5` in place of `k + 3`. A sum whose terms' absolute values are together beyond the type's
-//! largest number may overflow, and what is infinite or NaN then is counted and not called wrong.
+//! Both take slices of `C = A B`. A [`Claim`] is for `C = alpha A B + beta C0`, in f32 and f64, perhaps stored in
+//! another format (bf16, from a sum in f32). Its matrices need not fit into memory: they are read in blocks. With
+//! alpha or beta the bound has `k + 5` in place of `k + 3`. A sum may overflow if its terms' absolute values together
+//! exceed the type's largest number. Infinity and NaN are then counted, and are not wrong.
 
 mod claim;
 mod comparison;
@@ -32,10 +32,11 @@ pub use sample::{Sample, sample};
 
 use gpu_gemm::{Layout, Result, Shape, blocks::Dense};
 
-/// Compares all of C with A B: [`Claim::compare`] of slices, all row-major.
+/// Compares all of C with A B: [`Claim::compare`] of row-major slices.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape asks for; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's;
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn compare(
     shape: Shape,
     a: &[f32],
@@ -46,10 +47,10 @@ pub fn compare(
     slices(shape, a, b, c, |claim| claim.compare(criterion))
 }
 
-/// Does something with the claim that C is A B, all row-major; of bf16 their numbers as f32.
+/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape asks for; those of `work`.
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's; those of `work`.
 pub fn slices<R>(
     shape: Shape,
     a: &[f32],

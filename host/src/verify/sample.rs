@@ -1,4 +1,4 @@
-//! Is C right, as far as some of it tells? For products whose reference would take too long.
+//! Comparison of a part of C, for products whose reference would take too long.
 
 use std::ops::Range;
 
@@ -13,42 +13,41 @@ use super::{
 };
 use gpu_gemm::{Result, Shape, blocks::Source, memory};
 
-/// Rows and columns in whose crossings elements are compared one by one, at most.
+/// The most rows, and columns, whose crossings are compared one by one.
 const LINES: usize = 64;
-/// Bytes of those rows of A, and of those columns of B, at most.
+/// The most bytes of those rows of A, and of those columns of B.
 const LINES_BYTES: usize = 256 << 20;
 /// Random projections.
 const PROJECTIONS: usize = 16;
 
-/// What [`sample`] found.
+/// The result of [`sample`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The crossings of random rows and columns, the first and the last among them, compared as
-    /// [`compare`](crate::verify::compare) does.
+    /// The crossings of random rows and columns, with the first and the last among them, compared as by
+    /// [`compare`](crate::verify::compare).
     pub elements: Comparison,
-    /// Random vectors x for which C x was compared with A (B x), row by row.
+    /// The number of random vectors x for which C x was compared with A (B x), row by row.
     pub projections: usize,
-    /// Rows in which one of them was off.
+    /// Rows that were wrong for one of them.
     pub wrong_rows: u64,
 }
 
 impl Sample {
-    /// Has something been compared, and is all of that right?
+    /// Whether something was compared, and all of it is right.
     pub fn passed(&self) -> bool {
         self.elements.passed() && self.wrong_rows == 0
     }
 
-    /// Is nothing of what was compared wrong?
+    /// Whether nothing that was compared is wrong.
     pub fn nothing_wrong(&self) -> bool {
         self.elements.wrong == 0 && self.wrong_rows == 0
     }
 }
 
-/// Compares some elements of C, and random projections of all of it, with A B: [`Claim::sample`] of slices, all
-/// row-major.
+/// Compares some elements of C, and random projections of all of it, with A B: [`Claim::sample`] of row-major slices.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape asks for;
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's;
 /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn sample(
     shape: Shape,
@@ -64,14 +63,14 @@ pub fn sample(
 impl Claim<'_> {
     /// Compares some elements of C, and random projections of all of it.
     ///
-    /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for
-    /// a vector x of random signs, C x = alpha A (B x) + beta C0 x. Under [`Criterion::Exact`] a wrong row passes all
+    /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for a
+    /// vector x of random signs, C x = alpha A (B x) + beta C0 x. Under [`Criterion::Exact`] a wrong row passes all
     /// sixteen with a probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
-    /// elements' bounds, so a single wrong element can hide there; the exact run on integers is the sharp one. (Where C was
-    /// rounded to another format, a row may be off by that under both.)
+    /// elements' bounds, so a single wrong element may pass. The exact run on integers finds it. (If C was rounded to
+    /// another format, a row may be off by that rounding under both.)
     ///
-    /// Each matrix is read once, block by block; B twice if there is a NaN or an infinity in it. That takes some
-    /// hundred bytes for each row and column, and half a GiB at most for the elements.
+    /// Each matrix is read once, block by block. B is read twice if it has a NaN or an infinity. The check takes some
+    /// hundred bytes for each row and column, and at most half a GiB for the elements.
     ///
     /// # Errors
     /// As [`Claim::compare`].
@@ -83,7 +82,7 @@ impl Claim<'_> {
             return Ok(found);
         }
         let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
-        // A, B, C, and C as it was; each with its vectors and their weights.
+        // A, B, C, and the old C, each with its vectors and their weights.
         let again = usize::from(self.before().is_some());
         let sizes = [(m, k, 1), (k, n, 1), (m, n, 1 + again)];
         let all = sizes.map(|(rows, cols, times)| 2 * times * panels(rows) * parts(cols).count());
@@ -94,9 +93,8 @@ impl Claim<'_> {
         let mut signs = memory::reserved(n * PROJECTIONS)?;
         signs.extend((0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }));
 
-        // A NaN or an infinity swallows whatever is added to it. So the columns of B that have one are left out
-        // of x, and the rows of A and C0 that have one out of the comparison; where it is a NaN in A or B, all of C's
-        // row or column must be NaN instead.
+        // A NaN or an infinity makes its whole sum useless. So columns of B with one have a zero in x, and rows of A
+        // and C0 with one are not compared. If it is a NaN in A or B, the whole row or column of C must be NaN.
         let mut x = Vectors { values: signs, weights: memory::filled(1.0, n)? };
         let operands = match k {
             0 => None,
@@ -151,7 +149,7 @@ impl Claim<'_> {
             let (added, added_size) = before.as_ref().map_or(nothing, |before| before.row(row));
             let magnitude = self.alpha.abs() * size + self.beta.abs() * added_size;
             if c.rows[row] != FINE {
-                // A row that is too large for its type, or for that of its file, may have an infinity.
+                // A row that exceeds the largest number of its type, or of its file's type, may have an infinity.
                 let largest = self.computed.largest().min(self.stored.largest());
                 wrong[row] |= !self.may_overflow(size, magnitude) && magnitude < largest;
                 continue;
@@ -165,7 +163,7 @@ impl Claim<'_> {
             };
             let bound = stored
                 + bounds.map_or(0.0, |bounds| {
-                    // The bounds of a row's elements, summed, and the rounding of this check itself.
+                    // The sum of the bounds of a row's elements, and the rounding of this check.
                     let own = (n + k) as f64 * f64::EPSILON * magnitude;
                     bounds.of(magnitude) + n as f64 * bounds.least + own
                 });
@@ -193,17 +191,17 @@ impl Stored {
     }
 }
 
-/// Random rows or columns, the first and the last among them.
+/// Random rows or columns, with the first and the last among them.
 fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
     let within = size.saturating_sub(2);
     let mut lines = index::sample(rng, within, within.min(most - 2)).into_vec();
     lines.iter_mut().for_each(|line| *line += 1);
     lines.extend([0, size - 1]);
-    lines.dedup(); // of one line
+    lines.dedup(); // if there is one line only
     lines
 }
 
-/// What is in a row or column: numbers alone, an infinity, or a NaN.
+/// The content of a row or column: numbers only, an infinity, or a NaN.
 type Content = u8;
 const FINE: Content = 0;
 const INFINITE: Content = 1;
@@ -217,7 +215,7 @@ fn content(value: f64) -> Content {
     }
 }
 
-/// [`PROJECTIONS`] vectors, element by element, and one more that says how much an element's size counts.
+/// [`PROJECTIONS`] vectors, interleaved by element, and one more with the weights of the elements' absolute values.
 struct Vectors {
     values: Vec<f64>,
     weights: Vec<f64>,
@@ -236,26 +234,27 @@ impl Vectors {
     }
 }
 
-/// What going through a matrix has found.
+/// The result of reading a matrix once.
 struct Pass {
-    /// The matrix times the vectors, and its absolute values times their weights, without what is not finite.
+    /// The matrix times the vectors, and its absolute values times their weights. Elements that are not finite are
+    /// left out.
     x: Vectors,
-    /// What is in its rows, as far as their elements have a weight, and in its columns.
+    /// The content of its rows, where their elements have a weight, and of its columns.
     rows: Vec<Content>,
     cols: Vec<Content>,
-    /// The elements of the rows and of the columns that were asked for, each one's side by side.
+    /// The elements of the selected rows and columns, each one's contiguous.
     of_rows: Vec<f64>,
     of_cols: Vec<f64>,
 }
 
 impl Pass {
-    /// A row's products with the vectors, and its size.
+    /// A row's products with the vectors, and its weight.
     fn row(&self, row: usize) -> (&[f64], f64) {
         (self.x.values(row), self.x.weights[row])
     }
 }
 
-/// Goes through a matrix once.
+/// Reads a matrix once.
 fn pass(
     source: &dyn Source<f64>,
     rows: usize,
@@ -321,7 +320,7 @@ fn pass(
     Ok(found)
 }
 
-/// Marks the rows of C with an element that is a number, though A's row or B's column has a NaN.
+/// Marks the rows of C with a number where A's row or B's column has a NaN.
 fn must_be_nan(
     c: &dyn Source<f64>,
     rows_of_a: &[Content],
@@ -371,7 +370,7 @@ mod tests {
     fn a_projection_finds_a_wrong_element_that_the_sample_misses() {
         let (shape, [a, b, mut c]) = exact(97, 101, 50);
         let c_len = c.len();
-        // Not a corner; the sample has 4096 of 9797 elements. Of these twenty it misses some.
+        // Not a corner. The sample has 4096 of 9797 elements, so it misses some of these twenty.
         let missed = (0..20).filter(|number| {
             let place = (number * 487 + 1234) % c_len;
             c[place] += 1.0;
@@ -402,7 +401,7 @@ mod tests {
         let c = (0..97 * 101).map(element).collect::<Vec<f32>>();
         let found = |c: &[f32]| sample(shape, &a, &b, c, Criterion::Exact, 7).unwrap();
         assert!(found(&c).passed() && found(&c).projections == PROJECTIONS);
-        // A finite element, one of the row that must be NaN, one of the column.
+        // A finite element, one in the row that must be NaN, and one in the column.
         for place in [50 * 101 + 60, 3 * 101 + 60, 50 * 101 + 20] {
             let mut wrong = c.clone();
             wrong[place] = 1e30;

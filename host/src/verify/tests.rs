@@ -1,4 +1,4 @@
-//! Claims with alpha, beta, other types and layouts: what is right passes, and what is wrong does not.
+//! Claims with alpha, beta, other types and layouts: right results pass, wrong ones do not.
 
 use super::*;
 use crate::operands;
@@ -6,7 +6,7 @@ use gpu_gemm::blocks::Source;
 
 const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColMajor];
 
-/// Matrices of a product with alpha and beta, in f64 row by row, and what C should be.
+/// Matrices of a product with alpha and beta, in f64 and row-major, and the right C.
 struct Case {
     sizes: [usize; 3],
     factors: (f64, f64),
@@ -32,7 +32,7 @@ impl Case {
         Case { sizes, factors, a, b, before, c }
     }
 
-    /// What full and sampled comparison say of `c`, which is the same whatever the layouts are.
+    /// The full and the sampled comparison of `c`. They are the same for all layouts.
     fn compare(&self, c: &[f64], [computed, stored]: [Format; 2]) -> (Comparison, Sample) {
         let [m, n, k] = self.sizes;
         let mut all = Vec::new();
@@ -68,7 +68,7 @@ impl Case {
             let sample = claim.sample(Criterion::Bound, 7).unwrap();
             all.push((claim.compare(Criterion::Bound).unwrap(), sample));
         }
-        // The reference is the same but for the rounding of the order of its sums.
+        // The references are equal apart from rounding in the order of summation.
         assert!(all.windows(2).all(|two| {
             let [(full, sample), (other, other_sample)] = two else { return false };
             full.wrong == other.wrong && sample.wrong_rows == other_sample.wrong_rows
@@ -90,7 +90,7 @@ fn alpha_and_beta_are_seen() {
         assert!(full.passed() && sample.passed(), "{factors:?} {full:?} {sample:?}");
         assert!(full.max_err_over_bound < 0.3, "{full:?}");
         assert_eq!((full.elements, sample.projections), (97 * 101, 16));
-        // Without beta, without alpha, and with one element off.
+        // Without beta, without alpha, and with one element wrong.
         let other = Case::new(SIZES, (factors.0, factors.1 + 0.5), 1.0);
         let (full, sample) = other.compare(&single, formats);
         assert!(!full.passed() && !sample.passed(), "{factors:?}");
@@ -133,7 +133,7 @@ fn halves_may_be_rounded_and_overflow() {
     wrong[PLACE] = Format::F16.nearest(wrong[PLACE] * 1.002);
     assert_eq!(case.compare(&wrong, formats).0.wrong, 1);
 
-    // Sums of some hundred thousands, and what must be infinite then.
+    // Sums of some hundred thousands, which must be infinite in f16.
     let case = Case::new(SIZES, (1.5, 0.5), 150.0);
     let right = halves(&case);
     let infinite = right.iter().filter(|x| x.is_infinite()).count();

@@ -1,4 +1,4 @@
-//! cublasLt's functions, their types and numbers, as its documentation has them.
+//! cublasLt's functions, with the types and numbers of its documentation.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,32 +7,32 @@ use libloading::Library;
 use super::super::library::symbol;
 use gpu_gemm::Result;
 
-// Of `cublasLt.h`, the same in releases 11 to 13.
+// From `cublasLt.h`, the same in releases 11 to 13.
 pub(super) const COMPUTE_32F: c_int = 68;
 /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
 pub(super) const COMPUTE_32F_FAST_TF32: c_int = 77;
-/// Type of the factors.
+/// The type of the factors.
 pub(super) const R_32F: c_int = 0;
 pub(super) const DESC_TRANSA: c_int = 3;
 pub(super) const DESC_TRANSB: c_int = 4;
 pub(super) const LAYOUT_BATCH_COUNT: c_int = 5;
 pub(super) const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
 pub(super) const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
-/// Of A; those of B, C and D follow.
+/// For A. The numbers for B, C and D follow.
 pub(super) const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
 
-/// A handle, a description of a product, of a matrix, or a preference: what it points to is the library's.
+/// A handle, or the description of a product, of a matrix or of a preference. The library owns what it points to.
 pub(super) type Opaque = *mut c_void;
 pub(super) type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
 pub(super) type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
 pub(super) type GetVersion = unsafe extern "C" fn() -> usize;
-/// What it becomes, the arithmetic, the factors' type.
+/// The description that is written, the arithmetic, the factors' type.
 pub(super) type DescCreate = unsafe extern "C" fn(*mut Opaque, c_int, c_int) -> c_int;
-/// What it becomes, the elements' type, rows, columns, leading dimension.
+/// The layout that is written, the elements' type, rows, columns, leading dimension.
 pub(super) type LayoutCreate = unsafe extern "C" fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
-/// Whose, which, the value, its bytes.
+/// The object, the attribute, the value, its bytes.
 pub(super) type SetAttribute = unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int;
-/// handle, operation, A, B, C, D, preference, how many are wanted, where to, how many came.
+/// handle, operation, A, B, C, D, preference, the number wanted, the results, their number.
 pub(super) type Heuristic = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -97,8 +97,8 @@ pub(super) struct Functions {
 
 impl Functions {
     pub(super) fn of(library: &Library, name: &str) -> Result<Self> {
-        // SAFETY: the types are those of the functions in cublasLt's documentation, the same in each of the releases
-        // named; its enums are ints. The pointers are used while the library is loaded.
+        // SAFETY: the types are those of cublasLt's documentation, the same in each release named. Its enums are
+        // ints. The pointers are used while the library is loaded.
         unsafe {
             Ok(Functions {
                 create: symbol(library, name, "cublasLtCreate")?,
@@ -123,7 +123,7 @@ impl Functions {
 /// Sets an attribute.
 ///
 /// # Safety
-/// 1. `of` is what `function` takes, and the attribute's type is `T`.
+/// 1. `function` takes `of`, and the attribute has type `T`.
 pub(super) unsafe fn set<T>(
     function: SetAttribute,
     of: Opaque,
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_proposal_lies_as_in_the_header() {
-        // 64 bytes of algorithm, a size, a status, a float, four ints.
+        // An algorithm of 64 bytes, a size, a status, a float, four ints.
         assert_eq!((size_of::<Proposal>(), align_of::<Proposal>()), (96, 8));
         assert_eq!(std::mem::offset_of!(Proposal, workspace_bytes), 64);
         assert_eq!(std::mem::offset_of!(Proposal, state), 72);

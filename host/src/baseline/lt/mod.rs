@@ -1,4 +1,4 @@
-//! cublasLt's products of float32, and of bfloat16 with sums of float32, by any of the algorithms that its heuristics propose.
+//! cublasLt's products of f32, and of bf16 with sums in f32, by any algorithm that its heuristics propose.
 
 mod functions;
 
@@ -23,27 +23,27 @@ use super::{
 };
 use gpu_gemm::{Buffer, BufferView, BufferViewMut, Error, Result, Stream, gemm::Compute};
 
-/// The library's names, the newest first; the last is that of a toolkit.
+/// The library's file names, the newest first. The last is a toolkit's.
 const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
 
-/// What an algorithm may use besides the operands: NVIDIA's advice for Hopper.
+/// The workspace of an algorithm: NVIDIA's advice for Hopper.
 const WORKSPACE_BYTES: usize = 32 << 20;
 
-/// Bytes at whose multiples a buffer begins, and the most that the heuristics ask about.
+/// The alignment of a buffer in bytes. The heuristics ask for no larger one.
 const ALIGNMENT: usize = 256;
 
-/// cublasLt on a stream: float32 sums (`CUBLAS_COMPUTE_32F`), of float32 without tensor cores unless
-/// [`CublasLt::compute`] lets it; 32 MiB of workspace.
+/// cublasLt on a stream, with sums in f32 (`CUBLAS_COMPUTE_32F`) and 32 MiB of workspace. Products of f32 do not use
+/// tensor cores, unless [`CublasLt::compute`] allows it.
 pub struct CublasLt<'a> {
     handle: Opaque,
     stream: &'a Stream,
     queue: *mut c_void,
     functions: Functions,
     compute: Compute,
-    /// Of this handle alone, whose products run one after another.
+    /// For this handle only. Its products run one after another.
     workspace: RefCell<Buffer<f32>>,
     name: &'static str,
-    /// Keeps the code behind the pointers above; unloaded last.
+    /// The code behind the function pointers above. It is unloaded last.
     _library: Library,
 }
 
@@ -54,11 +54,11 @@ impl fmt::Debug for CublasLt<'_> {
 }
 
 impl<'a> CublasLt<'a> {
-    /// Loads the library and makes a handle, and a workspace, for products on `stream`.
+    /// Loads the library, and makes a handle and a workspace for products on a stream.
     ///
     /// # Errors
-    /// [`Error::NoCublas`] where there is no library; [`Error::Argument`] for a stream of the CPU device;
-    /// [`Error::Driver`] where cublasLt does not start; [`Error::OutOfMemory`].
+    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU device;
+    /// [`Error::Driver`] if cublasLt does not start; [`Error::OutOfMemory`].
     pub fn open(stream: &'a Stream) -> Result<Self> {
         let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cublasLt runs on a GPU alone";
@@ -69,7 +69,7 @@ impl<'a> CublasLt<'a> {
         let workspace = stream.device().uninit::<f32>(WORKSPACE_BYTES / size_of::<f32>())?;
         stream.device().make_current()?;
         let mut handle = null_mut();
-        // SAFETY: one handle is written, of the context that is current.
+        // SAFETY: one handle is written, of the current context.
         check("cublasLtCreate", unsafe { (functions.create)(&mut handle) })?;
         Ok(CublasLt {
             handle,
@@ -83,28 +83,28 @@ impl<'a> CublasLt<'a> {
         })
     }
 
-    /// How it may compute products of float32: [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
+    /// The arithmetic for products of f32. [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
     #[must_use]
     pub fn compute(mut self, compute: Compute) -> Self {
         self.compute = compute;
         self
     }
 
-    /// The name under which the library was found.
+    /// The file name of the library.
     pub fn file_name(&self) -> &'static str {
         self.name
     }
 
-    /// Its version: `13.1.0`.
+    /// The version: `13.1.0`.
     pub fn version(&self) -> String {
-        // SAFETY: it takes nothing and returns a number.
+        // SAFETY: it takes nothing, and returns a number.
         version(unsafe { (self.functions.get_version)() })
     }
 
-    /// What the heuristics propose for a product, `most` algorithms at most, none for an empty one.
+    /// The algorithms that the heuristics propose for a product, at most `most`. None for an empty product.
     ///
     /// # Errors
-    /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own.
+    /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own errors.
     pub fn plan<T: DataType, O: DataType>(
         &self,
         product: DenseBatch,
@@ -113,7 +113,7 @@ impl<'a> CublasLt<'a> {
         let [m, n, k, count] = sizes(&product)?;
         self.stream.device().make_current()?;
         let functions = &self.functions;
-        // Whatever is made is destroyed with the plan, also where the next cannot be made.
+        // The plan destroys its descriptions, also if a later one cannot be made.
         let mut plan = Plan {
             lt: self,
             product,
@@ -132,7 +132,7 @@ impl<'a> CublasLt<'a> {
         // SAFETY: one description is written.
         let status = unsafe { (functions.desc_create)(&mut plan.operation, arithmetic, R_32F) };
         check("cublasLtMatmulDescCreate", status)?;
-        // Its matrices are column-major, so the operands change places (`Cublas::launch`): its A is B, its B is A.
+        // cublasLt's matrices are column-major, so A and B are swapped (`Cublas::launch`): its A is B, its B is A.
         let [of_a, of_b] = product.transposed;
         for (attribute, transposed) in [(DESC_TRANSA, of_b), (DESC_TRANSB, of_a)] {
             let value = i32::from(transposed);
@@ -171,7 +171,7 @@ impl<'a> CublasLt<'a> {
         Ok(plan)
     }
 
-    /// What the heuristics propose, and can run.
+    /// The algorithms that the heuristics propose and that can run.
     fn proposals<T: DataType, O: DataType>(
         &self,
         plan: &Plan<T, O>,
@@ -188,7 +188,7 @@ impl<'a> CublasLt<'a> {
             set(functions.preference_set, preference.raw, PREF_MAX_WORKSPACE_BYTES, &workspace)
         };
         check("cublasLtMatmulPreferenceSetAttribute", status)?;
-        // Buffers begin at multiples of 256 bytes, a batch's next matrix where the one before ends.
+        // Buffers are 256-byte aligned. A batch's next matrix starts where the one before ends.
         let DenseBatch { shape, count, .. } = plan.product;
         let [b, a] = [shape.b_len(), shape.a_len()].map(|len| len * size_of::<T>());
         let c = shape.c_len() * size_of::<O>();
@@ -203,7 +203,7 @@ impl<'a> CublasLt<'a> {
         let mut proposals = vec![Proposal::default(); most];
         let mut came = 0;
         let [of_b, of_a, of_c] = plan.layouts;
-        // SAFETY: the descriptions are there, C's serves for D, and there is room for as many as are wanted.
+        // SAFETY: the descriptions exist, C's is also D's, and there is room for the number wanted.
         let status = unsafe {
             (functions.heuristic)(
                 self.handle,
@@ -234,12 +234,12 @@ impl Drop for CublasLt<'_> {
     }
 }
 
-/// The largest power of two, up to that of a buffer, that divides so many bytes.
+/// The largest power of two that divides this number of bytes, at most a buffer's alignment.
 fn alignment(bytes: usize) -> u32 {
     1 << bytes.trailing_zeros().min(ALIGNMENT.trailing_zeros())
 }
 
-/// A preference, until it is dropped.
+/// A preference. It is destroyed on drop.
 struct Preference {
     raw: Opaque,
     destroy: Destroy,
@@ -254,12 +254,13 @@ impl Drop for Preference {
     }
 }
 
-/// A product described to cublasLt, and the algorithms that it proposes for it, the one that it thinks best first.
+/// A product described to cublasLt, and the proposed algorithms. The first is the one that cublasLt estimates to be
+/// the best.
 pub struct Plan<'l, T, O> {
     lt: &'l CublasLt<'l>,
     product: DenseBatch,
     operation: Opaque,
-    /// Of B, A and C.
+    /// For B, A and C.
     layouts: [Opaque; 3],
     proposals: Vec<Proposal>,
     types: PhantomData<fn(T) -> O>,
@@ -272,16 +273,16 @@ impl<T, O> fmt::Debug for Plan<'_, T, O> {
 }
 
 impl<T: DataType, O: DataType> Plan<'_, T, O> {
-    /// How many algorithms there are.
+    /// The number of algorithms.
     pub fn algorithms(&self) -> usize {
         self.proposals.len()
     }
 
-    /// The product by the algorithm of that number. Returns at once; the stream's next synchronisation waits.
+    /// The product by the algorithm with that number. Returns at once. The stream's next synchronisation waits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for operands that lie elsewhere or have another length, and for an algorithm that there is
-    /// not; [`Error::Driver`] where cublasLt refuses.
+    /// [`Error::Argument`] for operands on another device or with another length, and for an algorithm that does not
+    /// exist; [`Error::Driver`] if cublasLt refuses.
     pub fn launch(
         &self,
         algorithm: usize,
@@ -308,9 +309,9 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         let workspace = workspace.all_mut().address_on(stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the operands are as the layouts describe them (`DenseBatch::check`), and the workspace is as large as
-        // the heuristics were told. All are borrowed for this call; that work queued on a stream is waited for before
-        // a buffer is freed is the driver's rule for every buffer. The factors are read at once.
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the workspace has the size that the
+        // heuristics were given. All are borrowed for this call. A buffer is freed only after the work that was
+        // queued before. The factors are read at once.
         let status = unsafe {
             (functions.matmul)(
                 *handle,

@@ -13,9 +13,9 @@ use super::{
 /// A kernel to be timed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BenchKernel {
-    /// `None` for the one that a program gets.
+    /// `None` for `auto`.
     pub(crate) entry: Option<&'static Entry>,
-    /// How many blocks are to split k.
+    /// The number of blocks that split k.
     pub(crate) split_k: Option<u32>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) enum Vs {
 }
 
 impl Bench {
-    /// The products asked for, or what a device gets through in a while, with the group that each is of.
+    /// The products asked for, or the default ones for this device, each with its group.
     pub(crate) fn products_on(
         &self,
         device: &Device,
@@ -199,14 +199,14 @@ impl Bench {
         Ok(dense)
     }
 
-    /// How long to measure so many candidates at one size.
+    /// The time to spend on so many candidates at one size.
     pub(crate) fn options(&self, device: &Device, candidates: usize) -> timing::Options {
         if let Some(seconds) = self.sustained {
             return timing::Options::sustained(device, Duration::from_secs_f64(seconds));
         }
         let usual = timing::Options::new(device, candidates);
         let (seconds, usual) = match (self.random.count, self.vs) {
-            // Many shapes, one right after another: clocks have settled, and no shape counts by itself.
+            // Many shapes follow each other, so clocks have settled. And no figure is of a single shape.
             (Some(_), _) => {
                 let shorter = |time: Duration, ms| time.min(Duration::from_millis(ms));
                 let warmup_at_least = shorter(usual.warmup_at_least, 50);
@@ -230,14 +230,14 @@ pub(crate) enum BenchSize {
     All,
 }
 
-/// So many products of one size: m, n and k.
+/// A batch of products of one size: m, n and k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Product {
     count: usize,
     size: [u64; 3],
 }
 
-/// Sizes that belong together.
+/// A group of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Group {
     /// Cubes
@@ -255,7 +255,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Its products on a GPU, or such as fibers get through.
+    /// Its products: for a GPU, or small ones for the CPU.
     fn products(self, cuda: bool) -> Vec<Product> {
         let one = |size| Product { count: 1, size };
         let cubes = |sizes: &[u64]| sizes.iter().map(|&n| one([n; 3])).collect();
@@ -283,11 +283,11 @@ impl Group {
             }
             Group::Odd => vec![one(if cuda { [1000, 700, 513] } else { [100, 70, 51] })],
             Group::Transformer => {
-                // Tokens, the model's width, heads and the width of each, the width of its feed-forward network.
+                // Tokens, the model's width, heads and their width, the width of the feed-forward network.
                 let (tokens, width, heads, head, wide) =
                     if cuda { (2048, 4096, 32, 128, 16384) } else { (64, 64, 4, 16, 256) };
                 vec![
-                    // Queries, keys and values; scores; what they weigh; the projection; up and down.
+                    // Queries, keys and values; scores; weighted values; the projection; up and down.
                     one([tokens, 3 * width, width]),
                     Product { count: heads, size: [tokens, tokens, head] },
                     Product { count: heads, size: [tokens, head, tokens] },
@@ -346,7 +346,7 @@ impl FromStr for BenchSize {
     }
 }
 
-/// Which of A and B lie transposed.
+/// The layouts of A and B: whether each is column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layouts(pub(crate) [bool; 2]);
 

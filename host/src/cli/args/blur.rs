@@ -57,7 +57,7 @@ const BLUR_EXIT_CODES: &str = "Exit codes: 0 written; 1 the blurred image is wro
      written in 0, and in 4 where nothing but the report could not be printed.";
 
 impl Blur {
-    /// The command line that does the same again, on that device.
+    /// The command line that repeats this run on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Blur { input, output, radius, kernel, .. } = self;
         let force = if self.force { " --force" } else { "" };

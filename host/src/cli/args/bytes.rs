@@ -1,11 +1,11 @@
 //! Numbers of bytes: `65536`, `64K`, `256M`, `1.5G`, `2T`, by 1024.
 
-/// At least one.
+/// At least one byte.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     parse(text).filter(|&bytes| bytes > 0).ok_or_else(|| must_be("at least 1"))
 }
 
-/// Any number, 0 too.
+/// Any number of bytes, also 0.
 pub(super) fn bytes_or_none(text: &str) -> Result<u64, String> {
     parse(text).ok_or_else(|| must_be("at least 0"))
 }

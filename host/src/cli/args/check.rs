@@ -68,7 +68,7 @@ impl Check {
         }
     }
 
-    /// The command line that checks this kernel once more, in that order alone.
+    /// The command line that checks this kernel again, in that order only.
     pub(crate) fn to_command(&self, kernel: &str, order: Order) -> String {
         let Check { sizes, seed, .. } = self;
         format!(
@@ -85,17 +85,17 @@ pub(crate) enum KernelOrAll {
 }
 
 impl KernelOrAll {
-    /// The kernels that can be watched; `auto` is the one that an H200 would run.
+    /// The kernels to check. `auto` is the kernel that an H200 would run.
     fn to_check(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         match self {
             KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
-            // Its operands will be of its types, and lie as it reads them.
+            // The check makes operands of its types and in its layout.
             KernelOrAll::One(KernelChoice::Named(entry)) => Ok(vec![entry]),
             KernelOrAll::One(auto) => Ok(vec![auto.on_h200(shape)?]),
         }
     }
 
-    /// The types that a kernel which is named takes; else f32.
+    /// The types of a named kernel. Otherwise f32.
     fn types(self) -> Types {
         match self {
             KernelOrAll::One(KernelChoice::Named(entry)) => Types::of(entry).unwrap_or(Types::F32),
@@ -103,10 +103,10 @@ impl KernelOrAll {
         }
     }
 
-    /// The kernels whose accesses can be counted; `auto` is the one of these that an H200 would run.
+    /// The kernels whose accesses can be counted. `auto` is the one of them that an H200 would run.
     ///
     /// # Errors
-    /// [`Error::Argument`] for the name of another one.
+    /// [`Error::Argument`] for the name of another kernel.
     pub(crate) fn to_count(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         let kernel = match self {
             KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
@@ -156,7 +156,7 @@ impl FromStr for KernelOrAll {
     }
 }
 
-/// The kernels that an H200 can run such a product by.
+/// The kernels that can compute this product on an H200.
 fn takes(shape: Shape) -> impl Iterator<Item = Candidate> {
     let candidates = candidates::<f32>(&Request::dense(shape), &Target::H200);
     candidates.into_iter().filter(|candidate| candidate.ineligible.is_none())

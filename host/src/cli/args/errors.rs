@@ -59,7 +59,7 @@ pub(crate) struct Errors {
     pub(crate) json: bool,
 }
 
-/// What operands hold.
+/// The values in the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Numbers {
     /// Normally distributed
@@ -77,7 +77,8 @@ pub(crate) enum Numbers {
 }
 
 impl Errors {
-    /// The inner sizes asked for, or what a device gets through in a minute; and those that another would have taken as well.
+    /// The inner sizes asked for, or default ones that take the device about a minute. Second, the default sizes of a
+    /// GPU that are left out.
     pub(crate) fn inner_on(&self, device: &Device) -> (&[u32], &[u32]) {
         const ALL: [u32; 5] = [64, 256, 1024, 4096, 16384];
         match &self.inner[..] {

@@ -184,12 +184,12 @@ impl From<Order> for Layout {
 }
 
 impl Gemm {
-    /// beta, where it is said or follows.
+    /// beta: as given, or the default.
     pub(crate) fn beta(&self) -> f64 {
         self.beta.unwrap_or(if self.c.is_some() { 1.0 } else { 0.0 })
     }
 
-    /// The type of the file's elements, where `computed` is that of the computation.
+    /// The type of the elements of C's file. `computed` is the type of the computation.
     pub(crate) fn out_dtype(&self, computed: Dtype) -> Dtype {
         match (self.out_type, self.raw_type) {
             (Some(of), _) => of.into(),
@@ -198,11 +198,11 @@ impl Gemm {
         }
     }
 
-    /// The command line that does the same again, on that device.
+    /// The command line that repeats this run on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Gemm { a, b, out, alpha, kernel, .. } = self;
         let mut line = format!("cargo run -p host -- gemm --a {a:?} --b {b:?}");
-        // Into a string nothing fails to be written.
+        // Writing to a string does not fail.
         if let Some(c) = &self.c {
             let _ = write!(line, " --c {c:?}");
         }
@@ -252,7 +252,7 @@ fn steps(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("must be a whole number from 1 to {}", usize::MAX))
 }
 
-/// The kernels for products of f32 and of f64; whether one takes these files is seen with them.
+/// The kernels for products of f32 and of f64. Whether one takes these files is checked later.
 fn kernels() -> impl TypedValueParser<Value = String> {
     let products = || {
         all_products().filter(|entry| {

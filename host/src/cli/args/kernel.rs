@@ -43,23 +43,24 @@ pub(super) fn all_products() -> impl Iterator<Item = &'static Entry> {
     KERNELS.iter().filter(|entry| entry.product.is_some())
 }
 
-/// Is it a kernel whose every access can be counted and traced?
+/// Whether every access of the kernel can be counted and traced.
 pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
     entry.product.as_ref().is_some_and(Product::is_of_f32_views)
 }
 
-/// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.
+/// The kernel of that name for products of f32, bf16 or f16. The error also names `or_else`, which the caller
+/// accepts.
 pub(super) fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
     let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
     of_name(entries, name, or_else).map(KernelChoice::Named)
 }
 
-/// The same of a kernel for products of any type: whether it is one of the types that are asked for is seen later.
+/// The kernel of that name for products of any type. Whether it has the types asked for is checked later.
 pub(super) fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
     of_name(all_products().collect(), name, or_else)
 }
 
-/// The kernel of that name, of those that a command takes.
+/// The kernel of that name among `entries`.
 pub(super) fn of_name(
     entries: Vec<&'static Entry>,
     name: &str,
@@ -82,7 +83,7 @@ pub(super) fn of_name(
     })
 }
 
-/// The flags of a product that its kernel can compute; none of f64, which is multiplied from files.
+/// The flags of a product that its kernel can compute. `None` for f64, which is multiplied from files.
 pub(crate) fn flags(product: &Product) -> Option<String> {
     let Variant { operands, c, scheme, .. } = product.variant;
     match scheme {
@@ -98,7 +99,7 @@ pub(crate) fn flags(product: &Product) -> Option<String> {
 /// The product by a kernel.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel of other types, or one that multiplies them otherwise: it names the flags that ask for it.
+/// [`Error::Argument`] for a kernel of other types or of another arithmetic. It names the flags that ask for it.
 pub(crate) fn product_by<T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     compute: Compute,

@@ -82,14 +82,14 @@ pub(crate) struct Ladder {
 const LADDER_EXIT_CODES: &str = "Exit codes: 0 every rung is right; 1 one is wrong, and was not timed; the others as for a product.";
 
 impl Ladder {
-    /// Is nothing asked for but the figures of whatever device there is?
+    /// Whether no flag asks for a measurement: then the recorded figures may be shown.
     pub(crate) fn is_plain(&self) -> bool {
         let Ladder { size, m, seconds, seed, verify, device, .. } = self;
         let measured_so = size.is_some() || m.is_some() || seconds.is_some() || *seed != 1;
         !measured_so && *verify == Verify::Auto && *device == DeviceChoice::Auto
     }
 
-    /// The sizes asked for, or what a device gets through in a minute.
+    /// The sizes asked for, or default ones that take the device about a minute.
     pub(crate) fn shape_on(&self, device: &Device) -> host::Result<Shape> {
         match (self.m, self.n, self.k) {
             (Some(m), Some(n), Some(k)) => Shape::new(m, n, k),
@@ -100,14 +100,14 @@ impl Ladder {
         }
     }
 
-    /// How long to measure each rung.
+    /// The seconds to measure each rung.
     pub(crate) fn seconds_on(&self, device: &Device) -> f64 {
         self.seconds.unwrap_or(if device.is_cuda() { 1.0 } else { 0.25 })
     }
 }
 
 impl Verify {
-    /// Those that compare anything.
+    /// The values that compare something.
     fn something() -> impl TypedValueParser<Value = Verify> {
         const NAMES: [(&str, Verify); 3] =
             [("auto", Verify::Auto), ("full", Verify::Full), ("sample", Verify::Sample)];
@@ -118,7 +118,7 @@ impl Verify {
     }
 }
 
-/// A size of which there is something to time.
+/// A size of at least one: an empty product has no time.
 fn at_least_one(text: &str) -> Result<u64, String> {
     let limit = || format!("must be a whole number from 1 to {}", u32::MAX);
     size(text).ok().filter(|&size| size > 0).ok_or_else(limit)
@@ -131,7 +131,7 @@ pub(crate) struct Picture {
     pub(crate) format: Format,
 }
 
-/// What a file's name says that it holds.
+/// The format, from the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Svg,
@@ -188,7 +188,7 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
-    /// The sizes to trace a kernel of these tiles at.
+    /// The sizes of a trace for a kernel with these tiles.
     pub(crate) fn shape(&self, [rows, cols]: [u32; 2]) -> host::Result<Shape> {
         let two = |tile: u32| u64::from(2 * tile);
         let k = two(rows.min(cols)).min(32);
@@ -196,7 +196,7 @@ impl Explain {
     }
 }
 
-/// A trace is read by people.
+/// A size of a trace. People read a trace, so it is small.
 fn traced(text: &str) -> Result<u64, String> {
     const MOST: u64 = 1024;
     let limit =
@@ -204,7 +204,7 @@ fn traced(text: &str) -> Result<u64, String> {
     size(text).ok().filter(|size| (1..=MOST).contains(size)).ok_or_else(limit)
 }
 
-/// A kernel of the registry, or the toy that is in no list.
+/// A kernel of the registry, or `tiled2`, which is in no list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Explained(pub(crate) &'static Entry);
 

@@ -1,4 +1,4 @@
-//! Values that a flag may have, and their names.
+//! Values of a flag, and their names.
 
 use std::ffi::OsStr;
 
@@ -12,7 +12,7 @@ pub(crate) fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Values that completion scripts offer, whatever else a parser takes.
+/// Values that completion scripts offer. A parser may take more.
 #[derive(Clone)]
 pub(super) struct Offering<P> {
     pub(super) parser: P,

@@ -45,7 +45,7 @@ const PROFILE_EXIT_CODES: &str =
     "Exit codes: 0 counted, and nothing found; 1 something was found; the others as for a product.";
 
 impl Profile {
-    /// The command line that checks this kernel, on the same operands and in the same order.
+    /// The command line that checks this kernel with the same operands and in the same order.
     pub(crate) fn to_check(&self, kernel: &str) -> String {
         let Profile { sizes, seed, .. } = self;
         format!(
@@ -54,12 +54,12 @@ impl Profile {
     }
 }
 
-/// The GPU that an occupancy is asked of.
+/// The GPU for which the occupancy is computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum On {
     /// A kind of GPU.
     Named(&'static Gpu),
-    /// One of this machine.
+    /// A GPU of this machine.
     Cuda(usize),
 }
 

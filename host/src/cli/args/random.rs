@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{Verify, name_of, within};
 
-/// Shapes of a run at most: a record of three rows each can be read back.
+/// The most shapes of a run: a record with three rows for each can be read back.
 const MOST: u32 = 3000;
 
 /// Random shapes instead of sizes that are named.
@@ -52,7 +52,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// How many shapes; `None` where sizes are named. What contradicts them is refused.
+    /// The number of shapes. `None` if sizes are named. Contradicting flags are refused.
     pub(crate) fn shapes(&self, verify: Verify) -> host::Result<Option<usize>> {
         let Some(count) = self.count else { return Ok(None) };
         if verify == Verify::Full {
@@ -69,7 +69,7 @@ impl Random {
     }
 }
 
-/// One of several parts of about the same size, counted from 1.
+/// One of several parts of about equal size, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     index: u32,
@@ -77,7 +77,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Its places among `count`.
+    /// The shapes of this part, among `count`.
     pub(crate) fn of(self, count: usize) -> Range<usize> {
         let end = |index: u32| count * index as usize / self.of as usize;
         end(self.index - 1)..end(self.index)

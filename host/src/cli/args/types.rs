@@ -1,4 +1,4 @@
-//! Types of elements, and how f32 is multiplied.
+//! Types of elements, and the arithmetic for f32.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ fn element_types() -> impl TypedValueParser<Value = ElementType> {
     Offering { parser, values }
 }
 
-/// The types of A and B, and of C, that go together.
+/// The types of A and B, and of C, that can be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Types {
     F32,
@@ -99,7 +99,7 @@ pub(crate) enum Types {
 }
 
 impl Types {
-    /// Those of a kernel; none of one that computes something else, or in f64.
+    /// The types of a kernel. `None` if it computes no product, or one in f64.
     pub(crate) fn of(entry: &Entry) -> Option<Self> {
         let variant = entry.product.as_ref()?.variant;
         match (variant.operands, variant.c) {
@@ -112,7 +112,7 @@ impl Types {
         }
     }
 
-    /// That of A and B, and that of C, as on the command line.
+    /// The type of A and B, and that of C, as on the command line.
     pub(crate) fn names(self) -> [&'static str; 2] {
         match self {
             Types::F32 => ["f32", "f32"],
@@ -125,12 +125,12 @@ impl Types {
 }
 
 impl TypeFlags {
-    /// How it may be computed.
+    /// The arithmetic.
     pub(crate) fn compute(self) -> Compute {
         self.compute.into()
     }
 
-    /// Its name: `fp32`.
+    /// The name of the arithmetic: `fp32`.
     pub(crate) fn compute_name(self) -> String {
         name_of(&self.compute)
     }
@@ -161,7 +161,7 @@ impl TypeFlags {
     }
 }
 
-/// As flags, where they say another thing than the default.
+/// As flags, except the defaults.
 impl fmt::Display for TypeFlags {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if self.operands != ElementType::F32 {

@@ -1,4 +1,4 @@
-//! What is verified and timed at a size, and the timing.
+//! The candidates at a size: their verification and their timing.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -35,11 +35,11 @@ pub(super) struct Bencher<'a, T, O> {
     pub(super) steps: Steps,
     pub(super) stream: &'a Stream,
     pub(super) libraries: &'a [Box<dyn Library<T, O> + 'a>],
-    /// Read clocks and power at each size.
+    /// Whether to read clocks and power at each size.
     pub(super) watch: bool,
 }
 
-/// Something that is verified and timed.
+/// A kernel or a library that is verified and timed.
 pub(super) struct Candidate<'l, T: 'static, O: 'static> {
     pub(super) name: String,
     pub(super) role: Role,
@@ -61,13 +61,13 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         }
     }
 
-    /// The kernel that is chosen for a product; nothing where none takes it, which is told when it is measured.
+    /// The kernel that is selected for a product. `None` if there is none: that is reported when it is measured.
     pub(super) fn kernel_of(&self, case: &Case) -> Option<&'static str> {
         let target = Target::of(self.stream.device());
         self.gemm().choose(&request(&case.product), &target).ok().map(|choice| choice.entry.name())
     }
 
-    /// The kernels asked for, as far as they take such operands, and the libraries, as far as they have something.
+    /// The kernels asked for that can compute the product, and the libraries that can.
     pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
@@ -77,7 +77,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             ([], None) => any
                 .candidates(&request, &target)
                 .into_iter()
-                // Where factors may not be rounded, these are not left out but another product's.
+                // Without `--compute tf32` these kernels compute another product. They are not listed as left out.
                 .filter(|candidate| candidate.ineligible != Some(Ineligible::Tf32))
                 .map(|candidate| candidate.entry)
                 .filter(|entry| {
@@ -104,7 +104,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 blocks => format!("{}:{blocks}", choice.entry.name()),
             };
             match gemm.choose(&request, &target).map(|choice| name(&choice)) {
-                // `auto` may have taken it already.
+                // `auto` may be the same kernel.
                 Ok(name) if candidates.iter().any(|other| other.name == name) => {}
                 Ok(name) => candidates.push(Candidate { name, role, work: Work::Own(gemm) }),
                 Err(Error::Argument { limit, .. }) if asked => {
@@ -138,7 +138,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         }
     }
 
-    /// Has each library that has several algorithms take the fastest.
+    /// Each library with several algorithms selects the fastest.
     pub(super) fn choose(
         &self,
         name: &str,
@@ -154,7 +154,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         Ok(())
     }
 
-    /// The verdict on a candidate's C, on real numbers and on integers. What is wrong is said on standard error.
+    /// The verdict on a candidate's C, for real numbers and for integers. Errors are reported on standard error.
     pub(super) fn judge(
         &self,
         case: &Case,
@@ -180,7 +180,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             let Row { m, n, k, batch, trans, .. } = row;
             let (device, seed) = (self.stream.device().name(), self.args.seed);
             let (verify, types) = (name_of(&verify), self.args.types);
-            // The command's product is one, of row-major matrices, and not by TMA.
+            // `--m --n --k` computes one product of row-major matrices.
             let is_plain = *batch == 1 && trans == "nn";
             match registry::find(own).and_then(|entry| entry.product.as_ref()) {
                 Some(product) if is_plain && product.is_of_f32_views() => note(format_args!(
@@ -196,7 +196,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         verdict
     }
 
-    /// Times the candidates that are right, and tells each one's row what came out.
+    /// Times the candidates that are right, and writes the times to their rows.
     pub(super) fn compare(
         &self,
         name: &str,
@@ -205,7 +205,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         rows: &mut [Row],
         sets: &mut dyn Sets<T, O>,
     ) -> Result<(), Failure> {
-        // What is wrong is not timed. Of a library it is enough that it is the product: its arithmetic is told.
+        // Wrong candidates are not timed. A library need only compute the product: rows report its arithmetic.
         let right = |&number: &usize| match candidates[number].role {
             Role::Baseline => verdicts[number].is_a_product(),
             _ => verdicts[number].nothing_wrong,
@@ -217,7 +217,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         for &(number, measurement) in &measured {
             tell_times(&mut rows[number], measurement);
         }
-        // The fastest library; without libraries the first kernel.
+        // The fastest library. Without libraries, the first kernel.
         let baseline = measured.iter().filter(|(number, _)| match self.args.vs {
             Some(_) => candidates[*number].role == Role::Baseline,
             None => *number == 0,
@@ -249,7 +249,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         Ok(())
     }
 
-    /// All of these in turn, round after round, and what the device did meanwhile.
+    /// Times these candidates round by round. Second, clocks and power meanwhile.
     fn time(
         &self,
         name: &str,
@@ -275,7 +275,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let (measured, seen) = steps.step_with(&format!("{name}: timing"), how_far, || {
             let watch = self.watch.then(|| Watch::start(device));
             let count = sets.count();
-            // The candidates share the operands, one launch at a time.
+            // The candidates share the operands: one launch at a time uses them.
             let sets = RefCell::new(sets);
             let mut timed = candidates
                 .iter()

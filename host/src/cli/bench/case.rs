@@ -8,21 +8,21 @@ use crate::cli::{
     types::Value,
 };
 
-/// A product, or a batch of them, and the group of sizes that it is of.
+/// A product or a batch, and its group of sizes.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Case {
     pub(in crate::cli) group: Option<String>,
-    /// Of a random shape.
+    /// For a random shape.
     pub(in crate::cli) draw: Option<Draw>,
     pub(in crate::cli) product: DenseBatch,
 }
 
-/// Which of the random shapes of a seed it is.
+/// The place of a random shape among those of its seed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Draw {
     /// Counted from 1.
     pub(in crate::cli) number: usize,
-    /// How many shapes were asked for, in all parts.
+    /// The number of shapes asked for, in all parts.
     pub(in crate::cli) of: usize,
     pub(in crate::cli) aligned: bool,
 }
@@ -32,13 +32,13 @@ impl Case {
         Case { group: group.map(Group::name), draw: None, product }
     }
 
-    /// For people: `4096x4096x4096`, `32*64x64x64 nt`.
+    /// The name in messages: `4096x4096x4096`, `32*64x64x64 nt`.
     pub(in crate::cli) fn name(&self) -> String {
         let DenseBatch { shape, transposed, count } = self.product;
         name_of_product(count, [shape.m(), shape.n(), shape.k()], &Layouts(transposed).to_string())
     }
 
-    /// How many sets of operands together exceed twice the device's L2 cache.
+    /// The number of operand sets that together exceed twice the device's L2.
     pub(in crate::cli) fn sets<T, O>(&self, device: &Device) -> u64 {
         match (device.l2_bytes(), self.product.bytes_of::<T, O>()) {
             (0, _) => 1,
@@ -47,7 +47,7 @@ impl Case {
     }
 }
 
-/// A product for people, its layouts as the command line has them.
+/// A product in messages. `trans`: its layouts as on the command line.
 pub(in crate::cli) fn name_of_product(count: usize, [m, n, k]: [usize; 3], trans: &str) -> String {
     let count = if count == 1 { String::new() } else { format!("{count}*") };
     let trans = if trans == "nn" { String::new() } else { format!(" {trans}") };
@@ -61,11 +61,11 @@ pub(in crate::cli) struct Views<'a, T, O> {
     pub(in crate::cli) c: BufferViewMut<'a, O>,
 }
 
-/// Several sets of operands of one product, for launches one after another.
+/// Several sets of operands of one product, for consecutive launches.
 pub(in crate::cli) trait Sets<T, O> {
     fn count(&self) -> usize;
 
-    /// The set of that number.
+    /// The set with that number.
     fn views(&mut self, set: usize) -> host::Result<Views<'_, T, O>>;
 }
 
@@ -77,7 +77,7 @@ pub(in crate::cli) struct Set<T, O> {
 }
 
 impl<T: Value, O: Value> Set<T, O> {
-    /// Operands of these elements, each matrix row by row; on the device they lie as the product says. C is zero.
+    /// Operands with these row-major elements, in the product's layouts on the device. C is zero.
     pub(in crate::cli) fn upload(
         device: &Device,
         product: &DenseBatch,
@@ -99,14 +99,14 @@ impl<T: Value, O: Value> Set<T, O> {
         Views { a: self.a.all(), b: self.b.all(), c: self.c.all_mut() }
     }
 
-    /// Uniform operands of that seed.
+    /// Uniform operands drawn from `seed`.
     pub(in crate::cli) fn uniform(
         device: &Device,
         product: &DenseBatch,
         seed: u64,
     ) -> Result<Self, Failure> {
         let [a, b] = draw::<T>(product, seed, None)?;
-        // Random numbers are as random transposed.
+        // The transpose of random numbers is as random.
         let [_, _, c] = product.lens()?;
         let [a, b] = [T::narrowed(&a), T::narrowed(&b)];
         Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, c: device.zeros(c)? })
@@ -123,7 +123,7 @@ impl<T: Value, O: Value> Sets<T, O> for Vec<Set<T, O>> {
     }
 }
 
-/// A and B of numbers of `T`, uniform or integers of a magnitude.
+/// A and B: uniform numbers of `T`, or integers up to a magnitude.
 pub(in crate::cli) fn draw<T: Value>(
     product: &DenseBatch,
     seed: u64,
@@ -141,9 +141,9 @@ pub(in crate::cli) fn draw<T: Value>(
     Ok([draw(seed, a)?, draw(operands::seed_of_b(seed), b)?])
 }
 
-/// Each matrix of `rows x cols` column by column.
+/// The column-major elements of each `rows x cols` matrix.
 fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    // In squares that fit a cache.
+    // Squares that fit into the cache.
     const SIDE: usize = 32;
     let mut all = vec![0.0; values.len()];
     let each = (rows * cols).max(1);
@@ -161,7 +161,7 @@ fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     all
 }
 
-/// A product's A, B and C out of a batch's.
+/// A, B and C of one product of a batch.
 pub(in crate::cli) fn of_batch<'a>(
     shape: Shape,
     index: usize,

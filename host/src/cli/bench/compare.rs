@@ -1,4 +1,4 @@
-//! What has changed since an older run, beyond the noise of both.
+//! Changes since an older run that exceed the noise of both.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Do the intervals have nothing in common, and are the medians further apart than those of two runs of the same?
+    /// Whether the intervals do not overlap, and the medians differ by more than two runs of the same program.
     fn is_beyond_noise(&self) -> bool {
         let apart = self.new[0] > self.old[2] || self.new[2] < self.old[0];
         apart && (self.factor() - 1.0).abs() >= BETWEEN_RUNS
@@ -24,11 +24,11 @@ impl Change<'_> {
     }
 }
 
-/// An interval is of one run: what its rounds tell. Another run of the same program differs by so much besides.
+/// Relative difference between two runs of the same program, beyond the spread of one run's rounds.
 const BETWEEN_RUNS: f64 = 0.01;
 
-/// Prints the rows whose ratios to the same baseline have intervals that do not overlap, and says of how many. Where
-/// there is no common baseline it is the speed, whose interval is its spread.
+/// Prints the rows that changed beyond noise, and how many there are. It compares the ratios to a common baseline, or
+/// else the speeds with their spread.
 pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result<()> {
     let is_own = |row: &&Row| row.role != Role::Baseline;
     let pairs = new.iter().filter(is_own).filter_map(|row| {
@@ -64,7 +64,7 @@ pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result
     )
 }
 
-/// The figure that both runs have: the ratio to the same baseline, or the speed in TFLOP/s.
+/// A figure of both runs: the ratio to the same baseline, or the speed in TFLOP/s.
 fn change<'a>(before: &Row, row: &'a Row) -> Option<Change<'a>> {
     let kernel = match before.kernel == row.kernel {
         true => row.kernel.clone(),
@@ -76,7 +76,7 @@ fn change<'a>(before: &Row, row: &'a Row) -> Option<Change<'a>> {
         let [Some(low), Some(ratio), Some(high)] = figure else { return None };
         other.then_some([low, ratio, high])
     };
-    // The fastest library may be another one by a hair, which changes nothing.
+    // Another algorithm of the same library may be the fastest by a hair. That is no change.
     let family = |row: &Row| row.baseline.as_ref().map(|name| name.starts_with("cublas"));
     let same = before.baseline == row.baseline
         || family(before) == Some(true) && family(row) == Some(true);
@@ -128,7 +128,7 @@ mod tests {
         assert!(faster.contains("a -> b") && faster.contains("faster, +10.0 %"), "{faster}");
         let slower = printed(&[row("a", 1.0)], &[row("a", 0.9)]);
         assert!(slower.contains("SLOWER, -10.0 %") && slower.contains("1 of 1"), "{slower}");
-        // Of other sizes nothing can be said.
+        // Different sizes are not compared.
         let other = printed(&[Row { m: 6, ..row("a", 1.0) }], &[row("a", 0.5)]);
         assert!(other.starts_with("0 of 0 kernels"), "{other}");
     }

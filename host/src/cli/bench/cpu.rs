@@ -1,4 +1,4 @@
-//! Other people's products on the CPU, for scale: nalgebra's, on one core, and the crate gemm's, on all.
+//! Products by other crates on the CPU, for comparison: nalgebra's on one core, and the crate gemm's on all cores.
 
 use host::{BufferView, BufferViewMut, Error, baseline::DenseBatch};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
@@ -16,15 +16,15 @@ pub(super) fn libraries() -> Vec<Box<dyn Library<f32, f32>>> {
     ]
 }
 
-/// A product of such a library.
+/// A product by such a crate.
 type Product =
     fn(&DenseBatch, BufferView<f32>, BufferView<f32>, &mut BufferViewMut<f32>) -> host::Result<()>;
 
-/// A library of this machine.
+/// A library on the CPU.
 struct OnCpu {
     name: &'static str,
     product: Product,
-    /// Whether it can be asked for a product.
+    /// Whether it can compute this product.
     takes: fn(&DenseBatch) -> bool,
 }
 
@@ -54,7 +54,7 @@ impl Ready<f32, f32> for (Product, DenseBatch) {
     }
 }
 
-/// A, B and C in this machine's memory, all of a batch.
+/// A, B and C in host memory, each of a whole batch.
 type Slices<'a> = (&'a [f32], &'a [f32], &'a mut [f32]);
 
 fn slices<'a>(
@@ -79,16 +79,16 @@ fn slices<'a>(
     Ok((a, b, c))
 }
 
-/// Can nalgebra be asked for it? Where a size is 5 or less its own loops run instead of `matrixmultiply`'s, and in
-/// release 0.35 they leave the memory of a column whose elements are apart (`axcpy_uninit` takes the slice's length for
-/// the vector's).
+/// Whether nalgebra can compute it. If a size is 5 or less, nalgebra 0.35 uses loops of its own instead of
+/// `matrixmultiply`. These write outside of a column whose elements are not contiguous (`axcpy_uninit` takes the
+/// slice's length for the vector's).
 fn is_for_nalgebra(product: &DenseBatch) -> bool {
     let shape = product.shape;
     let small = [shape.m(), shape.n(), shape.k()].into_iter().any(|size| size <= 5);
     !small || product.transposed == [false, false]
 }
 
-/// `nalgebra`, by `gemm` of its matrices: they are column-major, so `C^T = B^T A^T`.
+/// `nalgebra`, by its `gemm`. Its matrices are column-major, so `C^T = B^T A^T`.
 fn nalgebra(
     product: &DenseBatch,
     a: BufferView<f32>,
@@ -139,8 +139,8 @@ fn gemm(
         let start = |len: usize| index * len..(index + 1) * len;
         let (a, b) = (&a[start(shape.a_len())], &b[start(shape.b_len())]);
         let c = &mut c[start(shape.c_len())];
-        // SAFETY: A, B and C have m k, k n and m n elements, in which the strides keep; C is borrowed mutably. It is
-        // not read.
+        // SAFETY: A, B and C have m k, k n and m n elements, and the strides keep inside. C is borrowed mutably. It
+        // is not read.
         unsafe {
             gemm::gemm(
                 m,
@@ -189,7 +189,7 @@ mod tests {
                 product.launch(&Gemm::new(), &stream, a.all(), b.all(), own.all_mut()).unwrap();
                 let nalgebra = is_for_nalgebra(&product).then_some(nalgebra as Product);
                 for other in nalgebra.into_iter().chain([gemm as Product]) {
-                    // What C holds before must not matter.
+                    // The result must not depend on the old C.
                     let mut c = device.upload(&vec![f32::NAN; c_len]).unwrap();
                     other(&product, a.all(), b.all(), &mut c.all_mut()).unwrap();
                     assert_eq!(c.to_vec().unwrap(), own.to_vec().unwrap(), "{product:?}");

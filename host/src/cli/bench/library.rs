@@ -1,4 +1,4 @@
-//! What kernels are held against: other people's libraries.
+//! Libraries that kernels are compared with.
 
 use host::{Bf16, Compute, F16, Stream, gemm::Scalar};
 
@@ -7,9 +7,9 @@ use super::cpu;
 pub(in crate::cli) use super::ready::{Library, Ready};
 use crate::cli::{args::Vs, note, types::Value};
 
-/// A type of operands whose products are timed, with C of `O`.
+/// A type of operands for comparisons, with C of `O`.
 pub(in crate::cli) trait Compared<O: Value>: Scalar<O> + Value {
-    /// The libraries that compute them on the CPU.
+    /// The libraries for these types on the CPU.
     fn on_cpu() -> Vec<Box<dyn Library<Self, O>>> {
         Vec::new()
     }
@@ -27,7 +27,7 @@ impl Compared<f32> for Bf16 {}
 impl Compared<F16> for F16 {}
 impl Compared<f32> for F16 {}
 
-/// The libraries to compare with. Of those that are not there a note says so.
+/// The libraries to compare with. A note reports those that are missing.
 pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
     vs: Vs,
     compute: Compute,
@@ -80,7 +80,7 @@ mod nvidia {
         Library, Ready, Value, note,
     };
 
-    /// Algorithms that cublasLt is asked for.
+    /// The number of algorithms to ask cublasLt for.
     const ALGORITHMS: usize = 16;
 
     pub(super) fn open<'a, T: Value, O: Value>(
@@ -158,7 +158,7 @@ mod nvidia {
         ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
             let plan = match self.plan(*product, ALGORITHMS) {
                 Ok(plan) => plan,
-                // That it has no algorithm for a product is no reason to end.
+                // If it has no algorithm for a product, the run continues.
                 Err(error @ Error::Driver { .. }) => {
                     note(format_args!("note: cublasLt has nothing for {}: {error}", product.shape));
                     return Ok(None);
@@ -190,7 +190,7 @@ mod nvidia {
         }
 
         fn choose(&mut self, stream: &Stream, sets: &mut dyn Sets<T, O>) -> host::Result<()> {
-            // What the heuristics propose may still be refused when it is launched.
+            // A launch may still refuse an algorithm that the heuristics proposed.
             let mut works = Vec::new();
             for algorithm in 0..self.plan.algorithms() {
                 match self.run(algorithm, sets.views(0)?) {
@@ -199,7 +199,7 @@ mod nvidia {
                     Err(error) => return Err(error),
                 }
             }
-            // A fault of one is none of all.
+            // A fault of one algorithm must not be taken for another's.
             stream.synchronize()?;
             let count = sets.count();
             let sets = RefCell::new(sets);

@@ -1,4 +1,4 @@
-//! What the figures are of: card, driver, clocks, power, libraries, commit.
+//! The machine of a measurement: card, driver, clocks, power, libraries, commit.
 
 use std::{
     collections::BTreeMap,
@@ -13,20 +13,20 @@ use serde::{Deserialize, Serialize};
 use super::library::Library;
 use crate::cli::args::Bench;
 
-/// machine.json. `null` is what nobody could tell.
+/// machine.json. `null`: not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Machine {
     /// In UTC, when the run began.
     pub(super) date: String,
-    /// What was run.
+    /// The command line.
     pub(super) command: String,
-    /// The command's own build.
+    /// The version of the command.
     pub(super) version: String,
     pub(super) profile: String,
-    /// Of the sources; with `-dirty` where there were others.
+    /// The commit of the sources. `-dirty` if there were changes.
     pub(super) commit: Option<String>,
     pub(super) seconds: Option<f64>,
-    /// How far it came, where it was cut short.
+    /// How far a run came that ended early.
     #[serde(default)]
     pub(super) cut_short: Option<String>,
 
@@ -36,7 +36,7 @@ pub(super) struct Machine {
     pub(super) memory_bytes: u64,
     /// The CUDA version that the driver supports.
     pub(super) cuda: Option<String>,
-    /// Driver, power limit and highest clocks, as NVML tells them.
+    /// Driver, power limit and highest clocks, from NVML.
     pub(super) card: Option<Card>,
     /// File and version of each.
     pub(super) libraries: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl Machine {
     }
 }
 
-/// The command line, as a person types it.
+/// The command line, as a person would type it.
 fn command(args: impl Iterator<Item = String>) -> String {
     let plain = |word: &str| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=.,:/*".contains(letter);
@@ -92,7 +92,7 @@ fn command(args: impl Iterator<Item = String>) -> String {
     format!("cargo run {profile}-p host -- {}", words.collect::<Vec<_>>().join(" "))
 }
 
-/// The commit that the sources are of which this was built from, where they are still there.
+/// The commit of the sources of this build, if they are still there.
 fn commit() -> Option<String> {
     let git = |args: &[&str]| {
         let output =
@@ -105,7 +105,7 @@ fn commit() -> Option<String> {
     Some(if dirty.is_empty() { head } else { format!("{head}-dirty") })
 }
 
-/// What a line that begins so says, behind a colon or an equals sign.
+/// The value in the line of a file that starts with `key`, after a colon or an equals sign.
 fn line_of(file: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(key))?;

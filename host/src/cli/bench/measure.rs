@@ -14,11 +14,11 @@ use super::{
 };
 use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
 
-/// What to compare with, sets of operands on the device, and how long the copies of the first took.
+/// The reference, the operand sets on the device, and the time of copying the first.
 type Prepared<T, O> = (Reference<T, O>, Vec<Set<T, O>>, Duration);
 
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
-    /// A row for each candidate. `name` is that of the size in steps.
+    /// A row for each candidate. `name` is the name of the size in progress messages.
     pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
         let Bencher { steps, stream, args, .. } = *self;
         let device = stream.device();
@@ -50,7 +50,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         Ok(rows)
     }
 
-    /// What to compare with, operands on the device, and how long the copies of the first took.
+    /// The reference, the operand sets on the device, and the time of copying the first.
     fn operands(&self, case: &Case) -> Result<Prepared<T, O>, Failure> {
         let Bencher { stream, args, .. } = *self;
         let (device, product) = (stream.device(), &case.product);

@@ -5,18 +5,18 @@ use std::fmt;
 use super::{machine::Machine, row::Row};
 use crate::cli::Failure;
 
-/// The rows of a run, and what they are of.
+/// The rows of a run, and its machine.
 pub(super) struct Measured {
     pub(super) rows: Vec<Row>,
     pub(super) machine: Option<Machine>,
-    /// What ended it early.
+    /// Why it ended early, if it did.
     pub(super) cut: Option<Cut>,
 }
 
-/// A run of random shapes of which some did not run.
+/// A run of random shapes that ended early.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// Shapes that have run, of the shapes that were to.
+    /// Shapes that have run, of all shapes.
     pub(super) ran: usize,
     pub(super) of: usize,
     pub(super) why: Failure,

@@ -1,25 +1,25 @@
-//! `bench`: kernels side by side, and beside other people's libraries, at several sizes.
+//! `bench`: kernels and other libraries compared at several sizes.
 //!
 //! | module | its one idea |
 //! |---|---|
 //! | `case` | a product that is timed, and its operands |
-//! | `ready` | a library, and what it is ready to do |
-//! | `library` | what kernels are held against |
-//! | `cpu` | two of those, on the CPU |
-//! | `candidates` | what is verified and timed at a size, and the timing |
-//! | `verdict` | is C right, and how exact? |
-//! | `measure` | one size: every candidate verified, then timed in turn |
+//! | `ready` | the trait of a library, and of a product that it has prepared |
+//! | `library` | the libraries that kernels are compared with |
+//! | `cpu` | two of them, on the CPU |
+//! | `candidates` | the candidates at a size: their verification and their timing |
+//! | `verdict` | whether C is right, and how accurate it is |
+//! | `measure` | one size: every candidate verified, then timed |
 //! | `once` | a candidate launched once, and its C compared |
-//! | `sizes` | sizes that are named, one after another |
+//! | `sizes` | named sizes, one after another |
 //! | `random` | random shapes |
-//! | `measured` | what a run has measured |
-//! | `summary` | what random shapes come to: means, shares, the worst |
-//! | `row` | what is said of a kernel at a size |
-//! | `table` | rows for people |
-//! | `record` | rows as files, and read back |
-//! | `machine` | what the figures are of |
-//! | `plot` | pictures of them |
-//! | `compare` | what has changed since an older run |
+//! | `measured` | the results of a run |
+//! | `summary` | the summary of random shapes: means, shares, the worst |
+//! | `row` | the results of a kernel at a size |
+//! | `table` | rows printed for people |
+//! | `record` | rows written to files, and read back |
+//! | `machine` | the machine of a measurement |
+//! | `plot` | pictures of rows |
+//! | `compare` | changes since an older run |
 
 mod candidates;
 pub(super) mod case;
@@ -54,7 +54,7 @@ use super::{
     types::Value,
 };
 
-/// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
+/// Times every kernel asked for at every size asked for, or reads an older run, and prints the rows.
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
     let folder = args.out.as_deref().map(|path| Folder::create(args, path)).transpose()?;
@@ -69,13 +69,13 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
         paths => {
             let rows = record::read_all("--from", paths)?;
             table::all(args.json, out, &rows)?;
-            // Of several runs none is the machine.
+            // Several runs have no common machine.
             let machine = if let [path] = paths { record::machine(path) } else { None };
             Measured { rows, machine, cut: None }
         }
     };
     if let Some(cut) = &cut {
-        // What there is is still written.
+        // The results so far are still written.
         if matches!(cut.why, Failure::Error(Error::Interrupted, _)) {
             host::resume();
         }
@@ -84,7 +84,7 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
     if let Some(folder) = folder.filter(|_| cut.is_none() || !rows.is_empty()) {
         folder.write(&rows, machine.as_ref())?;
     }
-    // Of objects, standard output has nothing else.
+    // With `--json`, standard output has objects only.
     let mut stderr = std::io::stderr();
     let words: &mut dyn Write = if args.json { &mut stderr } else { out };
     let cut_short = cut.as_ref().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! A library, and what it is ready to do.
+//! The trait of a library, and of a product that it has prepared.
 
 use host::{Stream, baseline::DenseBatch};
 
@@ -6,30 +6,30 @@ use super::case::{Sets, Views};
 
 /// A library on a stream, for products of A and B of `T` and C of `O`.
 pub(in crate::cli) trait Library<T, O> {
-    /// As rows name it.
+    /// Its name in rows.
     fn name(&self) -> &'static str;
 
-    /// Its file and version, or what is known of them.
+    /// Its file and version, or another description.
     fn version(&self) -> String;
 
-    /// What it does for a product; `None` where it has nothing for it.
+    /// Prepares a product. `None` if the library cannot compute it.
     fn prepare<'l>(
         &'l self,
         product: &DenseBatch,
     ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>>;
 }
 
-/// A library ready for a product.
+/// A prepared product.
 pub(in crate::cli) trait Ready<T, O> {
-    /// The product, put on the stream.
+    /// Queues the product on the stream.
     fn launch(&self, operands: Views<T, O>) -> host::Result<()>;
 
-    /// Takes the fastest of its algorithms on these operands, where it has several.
+    /// Selects the fastest of its algorithms for these operands, if it has several.
     fn choose(&mut self, _stream: &Stream, _sets: &mut dyn Sets<T, O>) -> host::Result<()> {
         Ok(())
     }
 
-    /// Which algorithm that is.
+    /// The name of that algorithm.
     fn algorithm(&self) -> Option<String> {
         None
     }

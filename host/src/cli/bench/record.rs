@@ -1,4 +1,4 @@
-//! Results as files: written when all of them are there, and read back.
+//! Results as files, which are written together and can be read back.
 
 use std::{
     borrow::Cow,
@@ -12,22 +12,22 @@ use serde_json::Value;
 use super::{machine::Machine, plot, row::Row};
 use crate::cli::{Failure, args::Bench, list::json, note, spare_inputs};
 
-/// The file of a folder that rows are read from.
+/// The file of a folder with the rows.
 const ROWS: &str = "results.jsonl";
 const TABLE: &str = "results.csv";
 const MACHINE: &str = "machine.json";
 
-/// More rows than anybody measures.
+/// The most rows that are read: more than a measurement has.
 const MOST_ROWS: usize = 10_000;
 
-/// A folder's files, made sure of before anything is measured.
+/// The files of a folder. They are created before anything is measured.
 pub(super) struct Folder {
     files: NewSet,
     path: PathBuf,
 }
 
 impl Folder {
-    /// Makes sure that the files can be written. Results that are read are replaced with `--force` alone.
+    /// Checks that the files can be written. Files that are also read are replaced with `--force` only.
     pub(super) fn create(args: &Bench, path: &Path) -> Result<Self, Failure> {
         let from = args.from.iter().map(|path| ("--from", rows_of(path)));
         let compare = args.compare.iter().map(|path| ("--compare", rows_of(path)));
@@ -40,7 +40,7 @@ impl Folder {
         Ok(Folder { files: NewSet::create("--out", path, &names)?, path: path.to_owned() })
     }
 
-    /// Writes the rows, as lines of JSON and as a table, pictures of them, and the machine.
+    /// Writes the rows as JSON lines and as CSV, their pictures, and the machine.
     pub(super) fn write(self, rows: &[Row], machine: Option<&Machine>) -> Result<(), Failure> {
         let mut lines = Vec::new();
         rows.iter().try_for_each(|row| json(&mut lines, row))?;
@@ -57,7 +57,7 @@ impl Folder {
     }
 }
 
-/// The columns of results.csv: the fields of a row, in their order.
+/// The columns of results.csv: the fields of a row, in order.
 const COLUMNS: [&str; 51] = [
     "device",
     "description",
@@ -112,7 +112,7 @@ const COLUMNS: [&str; 51] = [
     "roof_memory_gb_per_s",
 ];
 
-/// The rows as RFC 4180 has them; nothing for what is `null`.
+/// The rows as CSV (RFC 4180). `null` is an empty field.
 fn csv(rows: &[Row]) -> String {
     let mut text = COLUMNS.join(",") + "\n";
     for row in rows {
@@ -161,7 +161,7 @@ pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
     }
 }
 
-/// The rows of several. A random shape that is there twice is refused: it would count twice.
+/// The rows of several runs. A random shape that appears twice is refused, because it would count twice.
 pub(super) fn read_all(argument: &str, paths: &[PathBuf]) -> Result<Vec<Row>, Failure> {
     let mut all = Vec::<Row>::new();
     for path in paths {
@@ -182,7 +182,7 @@ pub(super) fn read_all(argument: &str, paths: &[PathBuf]) -> Result<Vec<Row>, Fa
     Ok(all)
 }
 
-/// The machine of such a folder, where it is told; also where its file of rows was named.
+/// The machine of such a folder, if it is recorded. `path` may also be the folder's file of rows.
 pub(super) fn machine(path: &Path) -> Option<Machine> {
     let rows = rows_of(path);
     let file = rows.with_file_name(MACHINE);
@@ -190,7 +190,7 @@ pub(super) fn machine(path: &Path) -> Option<Machine> {
     serde_json::from_reader(io::BufReader::new(file)).ok()
 }
 
-/// What is wrong with a recorded row that a table or a picture could not be made of.
+/// Why a recorded row cannot be shown in a table or a picture.
 fn cannot_be_shown(row: &Row) -> Option<String> {
     let types = [Some(&row.dtype), Some(&row.out_dtype)];
     let words = [Some(&row.kernel), Some(&row.description), Some(&row.device), Some(&row.trans)];

@@ -1,4 +1,4 @@
-//! Sizes that are named, one after another.
+//! Named sizes, one after another.
 
 use std::{io::Write, time::Instant};
 
@@ -22,20 +22,20 @@ use crate::cli::{
     types::Value,
 };
 
-/// Measures, and shows each size when it is done.
+/// Measures, and prints each size when it is done.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     steps: Steps,
     out: &mut impl Write,
 ) -> Result<Measured, Failure> {
     let begin = Instant::now();
-    // Kernels of other types are refused here, those that do not take a product when it comes.
+    // Kernels of other types are refused here. Whether a kernel can compute a product is checked at that product.
     let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
     let compute = args.types.compute();
     named.map(|entry| product_by::<T, O>(entry, compute)).collect::<Result<Vec<_>, _>>()?;
     let device = open(args.device)?;
     let stream = device.stream()?;
-    // All sizes are looked at before the first one runs.
+    // All sizes are checked before the first one runs.
     let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
     cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
     let work = |case: &&Case| {
@@ -68,16 +68,16 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     Ok(Measured { rows: all, machine: Some(machine), cut: None })
 }
 
-/// Refuses a size that does not fit, before anything has begun.
+/// Refuses a size that does not fit into memory, before anything runs.
 fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
     let bytes = case.product.bytes_of::<T, O>();
     let verify = args.verify != Verify::None;
-    // Uniform operands in sets, and one of integers; and what a library works in.
+    // Sets of uniform operands, one set of integers, and a library's workspace.
     let sets = case.sets::<T, O>(device) + u64::from(verify);
     let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
     let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
-    // The operands are drawn here first, real and integers, of f32 whatever they become, a C of each is kept, and
-    // verification has B twice in float64.
+    // The operands are drawn as f32 in host memory, real numbers and integers. A C of each is kept, and verification
+    // has B twice in float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
     let drawn = case.product.bytes_of::<f32, f32>();
     let on_host = drawn.saturating_mul(3).saturating_add(wide);

@@ -1,4 +1,4 @@
-//! What random shapes come to: means, shares, the worst.
+//! The summary of random shapes: means, shares, the worst.
 
 use std::io::{self, Write};
 
@@ -7,20 +7,20 @@ use host::timing::quantile;
 use super::row::{Role, Row};
 use crate::cli::duration::duration;
 
-/// A ratio above this counts as this in a mean: where the baseline is very slow, that does not pay for where we are.
+/// A larger ratio counts as this in a mean. So very slow baselines cannot make up for slow kernels.
 const CAP: f64 = 2.0;
-/// A ratio from here on counts as equal.
+/// From this ratio on a kernel counts as equal.
 const EQUAL: f64 = 0.99;
-/// Shapes that are named.
+/// The number of worst shapes to print.
 const WORST: usize = 10;
 
-/// Of several ratios, at least one.
+/// The summary of ratios, at least one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Summary {
     shapes: usize,
-    /// Geometric, each ratio at most [`CAP`].
+    /// The geometric mean, with each ratio at most [`CAP`].
     mean: f64,
-    /// Of the ratios that are at least [`EQUAL`].
+    /// The share of ratios that are at least [`EQUAL`].
     share: f64,
     fifth_percentile: f64,
     worst: f64,
@@ -41,8 +41,8 @@ impl Summary {
     }
 }
 
-/// Prints what the random shapes among the rows come to; nothing where there are none. `cut_short` says how far a run
-/// came that was.
+/// Prints the summary of the random shapes among the rows, if there are any. `cut_short`: how far a run came that
+/// ended early.
 pub(super) fn print(out: &mut dyn Write, rows: &[Row], cut_short: Option<&str>) -> io::Result<()> {
     let is_drawn = |row: &&Row| row.role == Role::Auto && row.drawn.is_some();
     let shapes = rows.iter().filter(is_drawn).collect::<Vec<_>>();
@@ -117,7 +117,7 @@ fn line<'a>(
     }
 }
 
-/// Names the worst shapes of a type, those without a ratio first.
+/// Prints the worst shapes of a type. Those without a ratio come first.
 fn worst(out: &mut dyn Write, types: &str, shapes: &[&Row]) -> io::Result<()> {
     let mut worst = shapes.to_vec();
     worst.sort_by(|one, other| {
@@ -149,7 +149,7 @@ fn worst(out: &mut dyn Write, types: &str, shapes: &[&Row]) -> io::Result<()> {
     Ok(())
 }
 
-/// Says how many of a seed's shapes are there, and how many of these have no ratio.
+/// Says how many of a seed's shapes are there, and how many of them have no ratio.
 fn complete(out: &mut dyn Write, types: &str, shapes: &[&Row]) -> io::Result<()> {
     let mut draws = shapes.iter().map(|row| (row.seed, row.drawn_of)).collect::<Vec<_>>();
     draws.sort_unstable();
@@ -220,7 +220,7 @@ mod tests {
     fn the_share_and_the_percentile() {
         let ratios = (1..=101).map(|i| 0.5 + f64::from(i - 1) / 100.0).collect::<Vec<_>>();
         let summary = Summary::of(&ratios).unwrap();
-        // 0.99 is one of them.
+        // 0.99 counts.
         assert_eq!(summary.share, 52.0 / 101.0);
         assert!((summary.fifth_percentile - 0.55).abs() < 1e-12, "{summary:?}");
         assert_eq!((summary.shapes, summary.worst), (101, 0.5));

@@ -1,4 +1,4 @@
-//! Rows for people.
+//! Rows printed for people.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::cli::{
     types::{rounded, words},
 };
 
-/// The words above the columns.
+/// The headings of the columns.
 pub(super) fn head(
     out: &mut impl Write,
     [operands, out_type]: [&str; 2],
@@ -33,7 +33,7 @@ pub(super) fn head(
     )
 }
 
-/// All rows, recorded once.
+/// Prints the rows of recorded runs.
 pub(super) fn all(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
     let Some(row) = all.first().filter(|_| !as_json) else {
         return all.iter().try_for_each(|row| json(out, row));
@@ -43,7 +43,7 @@ pub(super) fn all(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<()
     Ok(sizes.try_for_each(|of_one| rows(out, of_one))?)
 }
 
-/// The rows of one size, as soon as they are there.
+/// Prints the rows of one size when they are done.
 pub(super) fn size(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
     match as_json {
         true => all.iter().try_for_each(|row| json(out, row))?,
@@ -58,7 +58,7 @@ fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
     rows.first().map_or(Ok(()), |row| telemetry(out, row))
 }
 
-/// A row, without spaces at its end.
+/// A row, without trailing spaces.
 fn line(row: &Row) -> String {
     let err = row.err.map_or("-".to_owned(), |err| format!("{err:.1e}"));
     let over =
@@ -87,7 +87,7 @@ fn line(row: &Row) -> String {
     let verdict = match (&*row.verify, row.verified, row.role) {
         (_, _, Role::Baseline) => algorithm,
         (_, None, _) => "not compared".to_owned(),
-        // k is too large for an exact run on integers.
+        // k is too large for exact integers.
         (_, Some(false), _) => "unsettled".to_owned(),
         ("sample", Some(true), _) => "sampled".to_owned(),
         (_, Some(true), _) => String::new(),
@@ -104,13 +104,13 @@ fn line(row: &Row) -> String {
     format!("{line} {rest}").trim_end().to_owned()
 }
 
-/// A speed in the unit that suits it.
+/// A speed, in a suitable unit.
 fn speed(tflops: f64) -> String {
     let gflops = tflops * 1e3;
     Unit::of(gflops).words(gflops)
 }
 
-/// Clocks and power while a size was timed, where they are known.
+/// Clocks and power while a size was timed, if known.
 fn telemetry(out: &mut impl Write, row: &Row) -> io::Result<()> {
     let (Some(clock), Some(low)) = (row.sm_mhz, row.sm_mhz_low) else { return Ok(()) };
     let (Some(power), Some(high)) = (row.power_w, row.power_w_high) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Is a candidate's C right, and how exact?
+//! Whether a candidate's C is right, and how accurate it is.
 
 use host::{
     Compute, Device,
@@ -15,32 +15,32 @@ use crate::cli::{
     Failure, args::Verify, list::six_digits, types::Value, verification::Verification,
 };
 
-/// The relative error that a float32 sum of k products stays below: it grows with the root of k, and is a tenth of
-/// TF32's, which does not, up to k = 2^24 / 100.
+/// An upper limit of the relative error of an f32 sum of k products. Up to k = 15625 it is a tenth of tf32's error, 3e-4.
+/// From there it grows with the root of k.
 fn fp32_level(k: usize) -> f64 {
     (2.4e-7 * (k as f64).sqrt()).max(3e-5)
 }
 
-/// An error that no arithmetic of tensor cores comes to: C is another product, or none.
+/// No arithmetic of tensor cores has such an error: C is another product, or none.
 const NO_PRODUCT: f64 = 0.05;
 
-/// A and B of integers, where the product is exact: here, and on the device.
+/// A and B of integers, for an exact product: in host memory, and on the device.
 type Integers<T, O> = ([Vec<f32>; 2], Set<T, O>);
 
-/// What to compare with.
+/// The reference of a size.
 pub(super) struct Reference<T, O> {
     /// A and B, uniform.
     pub(super) real: [Vec<f32>; 2],
-    /// The same sizes filled with integers.
+    /// Integers of the same sizes.
     pub(super) integers: Option<Integers<T, O>>,
-    /// All of C, or a sample; nothing for [`Verify::None`].
+    /// How much of C is compared: all, a sample, or nothing.
     pub(super) verify: Verify,
-    /// Of real numbers, and of integers.
+    /// For real numbers, and for integers.
     pub(super) known: [Known; 2],
 }
 
 impl<T: Value, O: Value> Reference<T, O> {
-    /// Draws integers, and settles how much to compare: what takes more than `seconds` is sampled.
+    /// Draws integers, and decides how much to compare: a sample, if all takes more than `seconds`.
     pub(super) fn new(
         device: &Device,
         product: &DenseBatch,
@@ -67,12 +67,13 @@ impl<T: Value, O: Value> Reference<T, O> {
     }
 }
 
-/// Seconds that comparing all of C takes here, at most: a core does at least 5 GFLOP/s in float64, three times.
+/// An upper estimate of the seconds to compare all of C: three products, at 5 GFLOP/s per core in float64.
 fn estimate(product: &DenseBatch) -> f64 {
     3.0 * product.flop() / (5e9 * f64::from(Device::cpu().sms()))
 }
 
-/// Compares products of a batch, computed so, whose C is of a format: all of them, or the first, one in the middle and the last.
+/// Compares products of a batch: all of them, or with a sample the first, one in the middle and the last. `how`: the
+/// arithmetic, and the format of C.
 fn compare(
     product: &DenseBatch,
     verify: Verify,
@@ -95,12 +96,12 @@ fn compare(
     Ok(found)
 }
 
-/// The C that was compared last, and what was found: kernels that give the same bits need not wait for the same again.
+/// The last C and its comparison. Another kernel with the same bits is not compared again.
 #[derive(Default)]
 pub(super) struct Known(Option<(Vec<f32>, Vec<Verification>)>);
 
 impl Known {
-    /// As [`compare`], which is only done where C has another bit than the last one.
+    /// As [`compare`]. A C with the bits of the last one is not compared again.
     pub(super) fn compare(
         &mut self,
         product: &DenseBatch,
@@ -123,13 +124,13 @@ impl Known {
     }
 }
 
-/// What came out of a candidate's run on real numbers, and of one on integers.
+/// The results of a candidate on real numbers and on integers.
 pub(super) struct Verdict {
     k: usize,
     verify: Verify,
-    /// Of all products compared; `None` where none was.
+    /// Over all products compared. `None` if none was.
     elements: Option<Comparison>,
-    /// Nothing is wrong in any of them. (So it is where nothing was compared.)
+    /// Whether no product is wrong. Also true if nothing was compared.
     pub(super) nothing_wrong: bool,
     exact: Option<bool>,
     verified: Option<bool>,
@@ -163,12 +164,12 @@ impl Verdict {
         self.elements.as_ref().map(Comparison::relative_err)
     }
 
-    /// Is it the product at all, in whatever arithmetic? So it is where nothing was compared.
+    /// Whether it is the product at all, in any arithmetic. Also true if nothing was compared.
     pub(super) fn is_a_product(&self) -> bool {
         self.err().is_none_or(|err| err <= NO_PRODUCT)
     }
 
-    /// Does its error show float32, of sums of float32 that were not rounded to less?
+    /// Whether its error is that of f32 sums. `None` if nothing was compared.
     pub(super) fn is_fp32(&self) -> Option<bool> {
         self.err().map(|err| err <= fp32_level(self.k))
     }
@@ -198,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// A x B with each factor rounded to `bits` of a significand.
+    /// A x B with each factor rounded to a significand of `bits`.
     fn rounded(bits: u32) -> Verdict {
         let product = DenseBatch::one(Shape::new(40, 30, 200).unwrap());
         let [a, b] = draw::<f32>(&product, 1, None).unwrap();

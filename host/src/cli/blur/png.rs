@@ -1,4 +1,4 @@
-//! Pictures: PNG files in and out.
+//! PNG files: read and written.
 
 use std::{
     fs::File,
@@ -9,22 +9,22 @@ use std::{
 use host::{Device, Error, NewFile, blur::Size};
 use png::{BitDepth, ColorType, Decoder, Encoder, Info, Reader, Transformations};
 
-/// An image, and what its file says about its colours.
+/// An image, and its colour information.
 pub(super) struct Picture {
     pub(super) size: Size,
-    /// Row by row, pixel by pixel, channel by channel.
+    /// The bytes, row by row, pixel by pixel, channel by channel.
     pub(super) bytes: Vec<u8>,
-    /// Of the file that will hold it.
+    /// The header of the output file.
     info: Info<'static>,
 }
 
-/// Copies of an image that there are at once: as read, on the device before and after, the result, what it
-/// must be, and something for the compressed ones.
+/// The most copies of an image at one time: as read, on the device before and after, the result, the reference, and
+/// one for the compressed files.
 const COPIES: u64 = 6;
 
 impl Picture {
-    /// Reads a file. A palette is replaced by its colours and fewer than 8 bits become 8; what would lose
-    /// something, 16 bits or frames, is refused.
+    /// Reads a file. A palette is replaced by its colours, and fewer than 8 bits become 8. 16 bits or several frames
+    /// would be lost, so they are refused.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String| Error::argument("--in", path.display(), why);
         let broken = |error: png::DecodingError| refuse(format!("no readable PNG: {error}"));
@@ -44,7 +44,7 @@ impl Picture {
         let (color, _) = reader.output_color_type();
         let size = Size::new(info.width, info.height, color.samples() as u32)
             .map_err(|error| refuse(error.to_string()))?;
-        // A header of a few bytes can promise an image that no machine holds.
+        // A header of a few bytes can declare an image that fits into no memory.
         Device::cpu().require_memory((size.bytes() as u64).saturating_mul(COPIES))?;
         let mut bytes = vec![0; size.bytes()];
         decode(&mut reader, &mut bytes).map_err(broken)?;
@@ -53,7 +53,7 @@ impl Picture {
     }
 }
 
-/// The image data, and the file to its end: a file that breaks off there is broken.
+/// Reads the image data, and the file to its end: an incomplete file is an error.
 fn decode(
     reader: &mut Reader<BufReader<File>>,
     bytes: &mut [u8],
@@ -62,8 +62,7 @@ fn decode(
     reader.finish()
 }
 
-/// The new file's header. What says how colours and sizes are meant holds for the blurred image too; the
-/// palette and the like do not.
+/// The header of the new file. Colour profiles and sizes are kept. A palette is not.
 fn described(read: &Info<'static>, color: ColorType) -> Info<'static> {
     let mut info = Info::with_size(read.width, read.height);
     info.color_type = color;
@@ -77,11 +76,11 @@ fn described(read: &Info<'static>, color: ColorType) -> Info<'static> {
     info
 }
 
-/// A file that will be there when all of it is.
+/// An output file. It appears when it is complete.
 pub(super) struct Target(NewFile);
 
 impl Target {
-    /// Makes sure that the file can be written before anything is computed.
+    /// Checks that the file can be written, before anything is computed.
     pub(super) fn new(named: &Path) -> Result<Self, Error> {
         let extension = named.extension().map(|extension| extension.to_ascii_lowercase());
         if extension.is_some_and(|extension| extension != "png") {
@@ -91,7 +90,7 @@ impl Target {
         NewFile::create("--out", named).map(Target)
     }
 
-    /// Writes the blurred bytes of a picture, and puts the file in its place.
+    /// Writes the blurred image, and renames the file to its name.
     pub(super) fn write(self, picture: Picture, blurred: &[u8]) -> Result<(), Error> {
         let Target(file) = self;
         encode(file.file(), picture.info, blurred).map_err(|error| file.unwritten(&error))?;

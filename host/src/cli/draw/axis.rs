@@ -1,4 +1,4 @@
-//! Logarithmic axes, numbers along them, and names beside them.
+//! Logarithmic axes, their numbers, and names next to them.
 
 use super::pen::{SMALL, TEXT, width_of};
 
@@ -16,8 +16,7 @@ impl Axis {
         self.pixels.0 + (share * f64::from(self.pixels.1 - self.pixels.0)).round() as i32
     }
 
-    /// From the greatest power that is not above all values to the least that is not below them, two apart at
-    /// least.
+    /// The axis between powers of the base that covers all values. It covers at least two powers.
     pub(in crate::cli) fn around(
         values: impl Iterator<Item = f64> + Clone,
         base: f64,
@@ -33,19 +32,19 @@ impl Axis {
         Axis { from: base.powf(low), to: base.powf(high.max(low + 2.0)), pixels }
     }
 
-    /// The powers of the base along it.
+    /// The powers of the base on it.
     pub(in crate::cli) fn ticks(self, base: f64) -> impl Iterator<Item = f64> {
         std::iter::successors(Some(self.from), move |tick| Some(tick * base))
             .take_while(move |tick| *tick <= self.to * 1.001)
     }
 }
 
-/// A number on an axis, without the digits that its computation may have left.
+/// A number on an axis, without rounding errors.
 pub(in crate::cli) fn plain(value: f64) -> String {
     format!("{value:.5e}").parse().unwrap_or(value).to_string()
 }
 
-/// The next of 1, 2, 5, 10, 20 ... that is not below.
+/// The smallest of 1, 2, 5, 10, 20 ... that is at least `least`.
 pub(in crate::cli) fn tick(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0]
@@ -55,24 +54,24 @@ pub(in crate::cli) fn tick(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Where an axis stands whose numbers are these, with its title at their left.
+/// The x position of an axis with these numbers, with room for its title on the left.
 pub(in crate::cli) fn left_of<'a>(numbers: impl Iterator<Item = &'a str>) -> i32 {
     const TITLE: i32 = 28 + TEXT;
     let widest = numbers.map(|number| width_of(number, SMALL)).max().unwrap_or(0);
     (TITLE + widest + 12).max(92)
 }
 
-/// Names stand below one another, so far apart.
+/// The distance between names that are below each other.
 pub(in crate::cli) const APART: i32 = 22;
 
-/// Rows for names wanted at these heights, from the top: in the same order, and apart. They end at `bottom`, unless
-/// there are more than fit below `top`.
+/// The heights of names that are wanted at these heights, sorted from the top: in the same order, and [`APART`]. They
+/// end at `bottom`, unless there are too many.
 pub(in crate::cli) fn spread(wanted: &[i32], top: i32, bottom: i32) -> Vec<i32> {
     let mut rows = Vec::<i32>::new();
     for &row in wanted {
         rows.push(rows.last().map_or(row, |last| row.max(last + APART)));
     }
-    // What was pushed out below goes up again, and pushes those above it.
+    // Names below the bottom move up, and push those above them.
     let mut limit = bottom.max(top + APART * wanted.len() as i32);
     for row in rows.iter_mut().rev() {
         *row = (*row).min(limit);
@@ -117,7 +116,7 @@ mod tests {
         for numbers in [&["0", "70"][..], &["100000", "10"], &["0.00012", "0"], &[]] {
             let left = left_of(numbers.iter().copied());
             let widest = numbers.iter().map(|number| width_of(number, SMALL)).max().unwrap_or(0);
-            // They end eight pixels before the axis; the title's middle is at 28.
+            // The numbers end eight pixels left of the axis. The title's middle is at 28.
             assert!(left - 8 - widest >= 28 + TEXT / 2, "{numbers:?}: {left}");
         }
     }

@@ -1,10 +1,10 @@
-//! Pictures: what the ladder's and the benchmarks' have in common.
+//! Parts that the pictures of the ladder and of the benchmarks share.
 //!
 //! | module | its one idea |
 //! |---|---|
 //! | `pen` | lines, boxes and words, the same for SVG and PNG |
-//! | `axis` | where a value stands along a logarithmic axis, and names beside it |
-//! | `numbered` | points by their numbers, and what each number is |
+//! | `axis` | positions along a logarithmic axis, and names next to it |
+//! | `numbered` | numbered points, and the list of their names |
 //! | `roof` | the roof of a roofline |
 //! | `unit` | one unit for all speeds of a picture |
 

@@ -1,4 +1,4 @@
-//! Points of a picture by their numbers, and at the right what each number is.
+//! Numbered points of a picture, and a list on the right that explains the numbers.
 
 use plotters::{
     prelude::{DrawingBackend, RGBColor},
@@ -10,7 +10,7 @@ use super::{
     pen::{INK, LEFT, Pen, RIGHT, SMALL, width_of},
 };
 
-/// A point: its number, its words beside the picture, where it lies, and its colour.
+/// A point: its number, its name in the list, its position, and its colour.
 pub(in crate::cli) struct Numbered {
     pub(in crate::cli) number: usize,
     pub(in crate::cli) words: String,
@@ -24,13 +24,13 @@ impl Numbered {
     }
 }
 
-/// How wide the list beside a picture is whose points have these numbers and words.
+/// The width of the list for points with these numbers and names.
 pub(in crate::cli) fn list_width<'a>(points: impl Iterator<Item = (usize, &'a str)>) -> i32 {
     let rows = points.map(|(number, words)| width_of(&format!("{number}  {words}"), SMALL));
     rows.max().unwrap_or(100)
 }
 
-/// Draws the points, each with its number, and the list from there down.
+/// Draws the points with their numbers, and the list from `top` down.
 pub(in crate::cli) fn draw<B: DrawingBackend>(
     pen: &Pen<B>,
     points: &[Numbered],
@@ -50,10 +50,10 @@ pub(in crate::cli) fn draw<B: DrawingBackend>(
     Ok(())
 }
 
-/// Where words stand, and what of them stands there.
+/// The position of a text, and its anchor.
 type Place = ((i32, i32), (HPos, VPos));
 
-/// The numbers, and where each stands: beside its point, over no other point and no other number where there is room.
+/// The numbers and their positions: next to the point, and over no other point or number if there is room.
 fn labels(points: &[Numbered]) -> Vec<(String, Place)> {
     let mut placed = Vec::<(String, Place)>::new();
     for group in groups(points) {
@@ -77,7 +77,7 @@ fn labels(points: &[Numbered]) -> Vec<(String, Place)> {
     placed
 }
 
-/// Left, top, right and bottom of words.
+/// The left, top, right and bottom of a text.
 fn area(words: &str, ((x, y), (side, _)): Place) -> [i32; 4] {
     let width = width_of(words, SMALL);
     let left = if matches!(side, HPos::Right) { x - width } else { x };
@@ -88,7 +88,8 @@ fn overlap([left, top, right, bottom]: [i32; 4], other: [i32; 4]) -> bool {
     left < other[2] && other[0] < right && top < other[3] && other[1] < bottom
 }
 
-/// Points so near to each other that their numbers would overlap, which share a place; the first is the rightmost and uppermost.
+/// Groups of points so close that their numbers would overlap. They share a position. The first point is the
+/// rightmost and uppermost.
 fn groups(points: &[Numbered]) -> Vec<Vec<usize>> {
     const NEAR: (i32, i32) = (30, 16);
     let mut order = (0..points.len()).collect::<Vec<_>>();
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn numbers_stand_over_no_other_number() {
-        // Two at a time, and a point where the first's numbers would end.
+        // Pairs, and a point where the first pair's numbers would end.
         let points =
             points(&[(500, 100), (500, 110), (540, 96), (540, 108), (400, 100), (410, 130)]);
         let labels = labels(&points);

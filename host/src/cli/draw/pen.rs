@@ -13,7 +13,7 @@ use plotters::{
 
 use crate::cli::{Failure, args::Format};
 
-// Colours on a background of the picture's own, so that it looks the same on a light and on a dark page.
+// A background of its own: the picture looks the same on a light and on a dark page.
 pub(in crate::cli) const PAPER: RGBColor = RGBColor(252, 252, 250);
 pub(in crate::cli) const INK: RGBColor = RGBColor(32, 36, 44);
 pub(in crate::cli) const GREY: RGBColor = RGBColor(104, 110, 120);
@@ -22,30 +22,30 @@ pub(in crate::cli) const THREAD: RGBColor = RGBColor(160, 172, 190);
 pub(in crate::cli) const BLUE: RGBColor = RGBColor(38, 98, 168);
 pub(in crate::cli) const ORANGE: RGBColor = RGBColor(204, 92, 28);
 
-/// Sizes of letters, in pixels.
+/// Font sizes in pixels.
 pub(in crate::cli) const TITLE: i32 = 26;
 pub(in crate::cli) const TEXT: i32 = 17;
 pub(in crate::cli) const SMALL: i32 = 15;
 
-/// Where a text's point is.
+/// The anchors of a text.
 pub(in crate::cli) const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
 pub(in crate::cli) const RIGHT: (HPos, VPos) = (HPos::Right, VPos::Center);
 pub(in crate::cli) const MIDDLE: (HPos, VPos) = (HPos::Center, VPos::Center);
 
-/// The name by which pictures ask for letters. A viewer of an SVG takes its own, a PNG has those of the file.
+/// The font's name. Viewers of an SVG use their own. A PNG uses the font file.
 const FONT: &str = "sans-serif";
 const FONT_FILE: &[u8] = include_bytes!("../../../fonts/DejaVuSans-subset.ttf");
 
-/// A PNG has this many pixels for one of an SVG, so that it is sharp on dense screens.
+/// Pixels of a PNG for each pixel of an SVG, so that it is sharp on dense screens.
 const PNG_SCALE: i32 = 2;
 
-/// An area to draw on, in pixels from its upper left corner.
+/// An area to draw on. The origin is its upper left corner.
 pub(in crate::cli) struct Pen<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
     scale: i32,
 }
 
-/// What a picture shows, whatever it is drawn on.
+/// A picture, for either format.
 pub(in crate::cli) trait Drawing {
     /// Its width and height.
     fn size(&self) -> (i32, i32);
@@ -56,7 +56,7 @@ pub(in crate::cli) trait Drawing {
 /// The file's bytes.
 pub(in crate::cli) fn render(drawing: &impl Drawing, format: Format) -> Result<Vec<u8>, Failure> {
     static REGISTERED: Once = Once::new();
-    // That it could not be read would show in the drawing, whose errors are passed on.
+    // If the font cannot be read, drawing fails, and that error is returned.
     REGISTERED.call_once(|| drop(register_font(FONT, FontStyle::Normal, FONT_FILE)));
     let (width, height) = drawing.size();
     let bytes = match format {
@@ -96,7 +96,7 @@ fn on<B: DrawingBackend>(
     area.present().map_err(text)
 }
 
-/// Opaque RGB.
+/// Encodes opaque RGB pixels.
 fn png(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
@@ -163,7 +163,7 @@ impl<B: DrawingBackend> Pen<'_, B> {
         self.turned(words, at, anchor, size, color, FontTransform::None)
     }
 
-    /// Words along an axis that goes up.
+    /// Words along a vertical axis.
     pub(in crate::cli) fn upward(
         &self,
         words: &str,
@@ -185,13 +185,13 @@ impl<B: DrawingBackend> Pen<'_, B> {
         let font = (FONT, f64::from(size * self.scale)).into_font().transform(turn);
         let style = TextStyle::from(font).color(&color).pos(Pos::new(h, v));
         let (x, y) = self.at(at);
-        // A bitmap's letters are centred with what they leave for accents; a viewer of an SVG centres the letters.
+        // A bitmap's letters are centred together with the space for accents. Viewers of an SVG centre the letters.
         let down = if self.scale == PNG_SCALE { size * self.scale / 7 } else { 0 };
         self.area.draw(&Text::new(words, (x, y + down), style)).map_err(text)
     }
 }
 
-/// How wide words are, roughly: letters of this font are at most so wide on average.
+/// An upper estimate of the width of words, from the average width of this font's letters.
 pub(in crate::cli) fn width_of(words: &str, size: i32) -> i32 {
     words.chars().count() as i32 * size * 55 / 100
 }

@@ -1,15 +1,15 @@
 //! One unit for all speeds of a picture.
 
-/// What a picture's speeds are told in.
+/// The unit of a picture's speeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::cli) struct Unit {
     pub(in crate::cli) name: &'static str,
-    /// It is so many GFLOP/s.
+    /// The unit in GFLOP/s.
     gflops: f64,
 }
 
 impl Unit {
-    /// The one for a picture whose highest speed is this, in GFLOP/s.
+    /// The unit for a picture with this highest speed in GFLOP/s.
     pub(in crate::cli) fn of(fastest: f64) -> Self {
         match fastest >= 1000.0 {
             true => Unit { name: "TFLOP/s", gflops: 1000.0 },
@@ -22,7 +22,7 @@ impl Unit {
         gflops / self.gflops
     }
 
-    /// The same in as many digits as a reader compares.
+    /// A speed in GFLOP/s, in this unit, with as many digits as a reader compares.
     pub(in crate::cli) fn words(self, gflops: f64) -> String {
         let value = self.value(gflops);
         let decimals = match value {

@@ -1,4 +1,4 @@
-//! The operands' files, and whether they fit together.
+//! The operands' files, and the check that they fit together.
 
 use host::{
     Error, Shape,
@@ -15,14 +15,14 @@ use crate::cli::{
 pub(super) struct Files {
     a: Operand,
     b: Operand,
-    /// What C was, also where it is not read.
+    /// The old C, also if it is not read.
     c: Option<Operand>,
     pub(super) shape: Shape,
-    /// What is computed with.
+    /// The type of the computation.
     pub(super) dtype: Dtype,
 }
 
-/// A file, and how it is meant.
+/// A file, and whether it is transposed.
 struct Operand {
     reader: Reader,
     transposed: bool,
@@ -40,7 +40,7 @@ impl Operand {
         Ok(Operand { reader: Reader::open_as(flag, path, meaning)?, transposed })
     }
 
-    /// Rows and columns as it is meant.
+    /// Rows and columns of the operand.
     fn size(&self) -> [usize; 2] {
         let Header { rows, cols, .. } = *self.reader.header();
         if self.transposed { [cols, rows] } else { [rows, cols] }
@@ -103,7 +103,7 @@ impl Files {
         [bytes(&self.a), bytes(&self.b), self.c.as_ref().map_or(0, bytes)]
     }
 
-    /// Does something with the operands as sources.
+    /// Calls `work` with the operands as sources.
     pub(super) fn with_sources<T, R>(&self, work: impl FnOnce(Sources<T>) -> R) -> R
     where
         Reader: Source<T>,
@@ -118,7 +118,7 @@ impl Files {
     }
 }
 
-/// op(A), op(B) and what C was.
+/// op(A), op(B) and the old C.
 pub(super) struct Sources<'a, T> {
     pub(super) a: &'a dyn Source<T>,
     pub(super) b: &'a dyn Source<T>,

@@ -1,4 +1,4 @@
-//! `gemm`: a product of files, a file out.
+//! `gemm`: a product of files, written to a file.
 
 mod files;
 mod planned;
@@ -30,7 +30,7 @@ use super::{
     verification::{Verification, factors},
 };
 
-/// Multiplies files. What cannot be multiplied, or not be written, is told before anything is computed.
+/// Multiplies files. Unsuitable files are refused before anything is computed.
 pub(super) fn gemm(args: &Gemm, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let files = Files::open(args)?;
     match files.dtype {
@@ -69,7 +69,7 @@ where
         .map_err(|failure| with_command(failure, args, &device))
 }
 
-/// Says how to see it again, where that is worth saying.
+/// Adds the command that reproduces a failure, if that helps.
 fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
     let again = args.to_command(&device.name());
     match failure {
@@ -89,14 +89,14 @@ fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
     }
 }
 
-/// What of a device's memory is taken where nothing else is said.
+/// The memory limit: as given, or the default for the device.
 fn memory_limit(args: &Gemm, device: &Device) -> Result<u64, Error> {
     if let Some(limit) = args.device_memory_limit {
         return Ok(limit);
     }
     let (free, _) = device.memory()?;
     Ok(match device.is_cuda() {
-        // The rest is for the kernels' code and the driver's own.
+        // The rest is for the kernels' code and for the driver.
         true => free - free / 16,
         false => free / 2,
     })
@@ -131,7 +131,7 @@ where
     if args.json { Ok(json(out, &report)?) } else { Ok(report.print_plan(out, &words)?) }
 }
 
-/// Computes the product into the file, compares it, and tells.
+/// Computes the product into the file, compares it, and prints the report.
 fn run<T: Scalar + Element>(
     args: &Gemm,
     files: &Files,
@@ -147,7 +147,7 @@ where
     let target = Target::of(device);
     let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
     let Planned { choice, blocks, workspace_limit, .. } = &planned;
-    // The chunks on their way are host memory, whatever the device.
+    // Chunks are host memory, whatever the device.
     check_bytes(blocks.host_bytes(), blocks.device_bytes(), device)?;
     let begin = Instant::now();
     let step = format!("kernel {}", choice.entry.name());
@@ -193,7 +193,7 @@ where
     }
 }
 
-/// Compares the new file with the operands, as far as is asked for.
+/// Compares the new file with the operands, as far as asked for.
 fn verify<T: Scalar + Element>(
     args: &Gemm,
     files: &Files,
@@ -207,7 +207,7 @@ where
         return Ok(None);
     }
     let Header { dtype, .. } = *writer.header();
-    // What is wider than the computation holds all that was computed.
+    // A file with a wider type holds every computed value.
     let (computed, stored) = (T::DTYPE.into(), dtype.min(T::DTYPE).into());
     let c = writer.reader()?;
     files.with_sources(|Sources { a, b, c: before }: Sources<f64>| {

@@ -1,4 +1,4 @@
-//! How a product of files is computed, and what came of it.
+//! The plan of a product of files, and its outcome.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::cli::{
     verification::Verification,
 };
 
-/// alpha and beta, rounded to what is computed with.
+/// alpha and beta, rounded to the type of the computation.
 #[derive(Clone, Copy)]
 pub(super) struct Factors {
     pub(super) alpha: f64,
@@ -43,21 +43,21 @@ impl Factors {
     }
 }
 
-/// How a product is computed.
+/// The plan of a product.
 pub(super) struct Planned {
     pub(super) choice: Choice,
     pub(super) workspace_limit: u64,
     pub(super) blocks: BlockPlan,
     pub(super) limit: u64,
-    /// A depth at which k could be cut so that less than half is read, and the elements read then.
+    /// A block size of k with which less than half would be read, and the elements read then.
     pub(super) deeper: Option<(usize, [u64; 3])>,
 }
 
-/// The depth that is proposed where much is read again and again.
+/// The block size of k that is proposed if much is read repeatedly.
 const PROPOSED_DEPTH: usize = 2048;
 
 impl Planned {
-    /// The kernel for all of it, and the blocks that it takes.
+    /// The kernel for the whole product, and the blocks.
     pub(super) fn new<T: Scalar + Element>(
         args: &Gemm,
         files: &Files,
@@ -102,7 +102,7 @@ impl Planned {
             job.reads_c = beta != 0.0;
             job.depth = args.block_k;
             if args.device_memory_limit.is_none() {
-                // What is free is no limit that anybody has given: that it is too little is told by `check_memory`.
+                // The default limit is not the user's. If it is too small, `check_bytes` reports that.
                 job.device_limit = limit.max(job.least_limit());
             }
             let limit = job.device_limit;
@@ -112,7 +112,7 @@ impl Planned {
                 }
                 error => error,
             })?;
-            // Behind the first block of k, C is added to.
+            // From the second block of k on, C is added to.
             if blocks.blocks()[2] > 1 && plain {
                 plain = false;
                 continue;
@@ -127,18 +127,18 @@ impl Planned {
     }
 }
 
-/// Rows and columns of C that a block of a product's kernel computes.
+/// Rows and columns of C in a tile of a kernel.
 fn tile(entry: &Entry) -> [usize; 2] {
     let tile = entry.product.as_ref().map_or([1, 1], |product| product.tile());
     tile.map(|size| size as usize)
 }
 
-/// What a run has found out.
+/// The outcome of a run.
 pub(super) struct Outcome {
     pub(super) time: Duration,
-    /// Elements that were computed again, of a kernel of slices.
+    /// Elements that a kernel for emulated fp32 recomputed.
     pub(super) recomputed: Option<u64>,
     pub(super) verification: Option<Verification>,
-    /// Finite numbers that have become infinities in the file.
+    /// Finite numbers that became infinite in the file.
     pub(super) overflows: u64,
 }

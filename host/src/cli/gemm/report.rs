@@ -1,4 +1,4 @@
-//! What a product of files says: its plan, and what came of it.
+//! The report on a product of files: its plan, and its outcome.
 
 use std::{
     io::{self, Write},
@@ -27,12 +27,12 @@ use crate::cli::{
     verification::{Verification, off},
 };
 
-/// What a product of files found out; also the object of `--json`. Of a plan what stands below is null.
+/// The report on a product of files, also the object of `--json`. For `--plan` the outcome is null.
 #[derive(Serialize)]
 pub(super) struct Report {
-    /// As asked for, where it is not looked at.
+    /// As asked for, if it is not opened.
     device: String,
-    /// What is reckoned with then: a GPU as `--on` names it, or `cpu`. `null` where the device is looked at.
+    /// The GPU that is planned for, as `--on` names it, or `cpu`. `null` if a device is opened.
     pub(super) planned_for: Option<String>,
     kernel: &'static str,
     reason: String,
@@ -43,53 +43,54 @@ pub(super) struct Report {
     m: usize,
     n: usize,
     k: usize,
-    /// As they were computed with.
+    /// The factors, as rounded for the computation.
     alpha: f64,
     beta: f64,
     trans_a: bool,
     trans_b: bool,
-    /// What was computed in.
+    /// The type of the computation.
     dtype: &'static str,
-    /// What is written.
+    /// The type of the output file.
     out_type: String,
-    /// Has that fewer bits than what was computed in?
+    /// Whether that has fewer bits than the computation.
     #[serde(skip)]
     rounded: bool,
-    /// How it may be computed.
+    /// The arithmetic.
     #[serde(skip)]
     compute: Compute,
     out_order: String,
     device_memory_limit: u64,
     workspace_limit: u64,
-    /// What the kernel takes of it.
+    /// The kernel's workspace.
     workspace_bytes: u64,
     blocks: BlockPlan,
-    /// Of A's, B's and C's file, what is read several times counted as often.
+    /// From A's, B's and C's file. Repeated reads count each time.
     read_bytes: u64,
     write_bytes: u64,
-    /// What would be read with k in blocks of so many steps, where that is less than half.
+    /// The bytes read with k in blocks of this size, if less than half.
     #[serde(skip)]
     cut: Option<(usize, u64)>,
-    /// All of it: reading, copies, products, writing.
+    /// The total time: reading, copies, products, writing.
     #[serde(serialize_with = "optional_in_six_digits")]
     time_us: Option<f64>,
     #[serde(serialize_with = "optional_in_six_digits")]
     gflops: Option<f64>,
-    /// Elements that a kernel of slices has computed again by fused multiply-adds, in each block of k; `null` of others.
+    /// Elements that a kernel for emulated fp32 recomputed by fused multiply-adds, in each block of k. `null` for
+    /// other kernels.
     recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: Option<&'static str>,
-    /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
+    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was compared.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
     compared: Option<u64>,
-    /// Of these, elements that must be NaN, and others that are not finite because they are too large.
+    /// Among them, elements that must be NaN, and others that are not finite because they are too large.
     compared_nan: Option<u64>,
     compared_overflowing: Option<u64>,
     projections: Option<usize>,
-    /// Finite elements that are infinite in the file, whose type has none so large.
+    /// Finite elements that are infinite in the file, because its type is too small.
     overflows: Option<u64>,
-    /// Is all that was compared right? `null` where nothing was compared.
+    /// Whether everything compared is right. `null` if nothing was compared.
     verified: Option<bool>,
 }
 
@@ -150,7 +151,7 @@ impl Report {
         }
     }
 
-    /// With what came of it.
+    /// With the outcome.
     pub(super) fn with(self, files: &Files, outcome: &Outcome) -> Self {
         let Outcome { time, recomputed, verification, overflows } = outcome;
         let checked = verification.as_ref();
@@ -303,13 +304,13 @@ impl Report {
     }
 }
 
-/// How far the product of blocks is, and when it will be done if it goes on so.
+/// How much of the product is done, and the estimated time left.
 pub(super) fn how_far(begin: Instant) -> String {
     let Some(done) = host::work().filter(|&done| done > 0.0) else { return String::new() };
     let elapsed = begin.elapsed().as_secs_f64();
     let left = elapsed * (1.0 - done) / done;
     let left = match left {
-        // Too early to say.
+        // Too early for an estimate.
         _ if elapsed < 2.0 => String::new(),
         left if left < 90.0 => format!(", {left:.0} s left"),
         left if left < 5400.0 => format!(", {:.0} min left", left / 60.0),

@@ -1,4 +1,4 @@
-//! What the ladder is held against: cuBLAS, where there is a GPU and the library.
+//! The ladder's baseline: cuBLAS, if there is a GPU and the library.
 
 #[cfg(feature = "cuda")]
 use host::baseline::Cublas;
@@ -15,7 +15,7 @@ pub(super) struct Baseline<'a> {
 }
 
 impl<'a> Baseline<'a> {
-    /// `None` on the CPU, and with a note where there is no library.
+    /// `None` on the CPU. Also `None`, with a note, if there is no library.
     pub(super) fn open(stream: &'a Stream) -> host::Result<Option<Self>> {
         if !stream.device().is_cuda() {
             return Ok(None);

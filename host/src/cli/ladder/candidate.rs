@@ -1,10 +1,10 @@
-//! What is timed beside a rung: rungs, and the baseline.
+//! The candidates that are timed: rungs, and the baseline.
 
 use host::gpu::registry::{Entry, Rung};
 
-/// Something that is timed: a rung, or the baseline.
+/// A candidate that is timed: a rung, or the baseline.
 pub(super) struct Candidate {
-    /// A rung's place, from 1.
+    /// The number of a rung, from 1.
     pub(super) number: Option<usize>,
     pub(super) rung: Option<&'static Rung>,
     /// `None`: cuBLAS.

@@ -1,4 +1,4 @@
-//! The ladder as bars: how fast each rung is.
+//! The ladder as a bar chart: the speed of each rung.
 
 use plotters::prelude::{DrawingBackend, RGBColor};
 
@@ -27,7 +27,7 @@ const WIDTH: i32 = 960;
 const ROW: i32 = 32;
 const TOP: i32 = 92;
 const BOTTOM: i32 = 62;
-/// Room for the speed beside the longest bar.
+/// The width for the speed beside the longest bar.
 const BESIDE: i32 = 170;
 
 impl Drawing for Chart<'_> {
@@ -67,7 +67,7 @@ impl Drawing for Chart<'_> {
             pen.fill((left, y - 10), (end.max(left + 1), y + 10), color(line))?;
             let gain = line.gain.map_or(String::new(), |gain| format!("  \u{d7}{gain:.2}"));
             let words = format!("{}{gain}", unit.words(gflops));
-            // Not across the lines of the axis.
+            // Words must not cross the lines of the axis.
             let (from, to) = (end + 4, end + 8 + width_of(&words, SMALL));
             pen.fill((from, y - 9), (to, y + 9), PAPER)?;
             pen.words(&words, (from + 4, y), LEFT, SMALL, INK)?;
@@ -84,12 +84,12 @@ pub(super) fn label(line: &Line) -> String {
     }
 }
 
-/// Rungs are blue, what they are held against is grey.
+/// Rungs are blue, the baseline is grey.
 pub(super) fn color(line: &Line) -> RGBColor {
     if line.rung.is_some() { BLUE } else { GREY }
 }
 
-/// What it is, where, and at which size.
+/// The caption: what is shown, the device, and the size.
 pub(super) fn title<B: DrawingBackend>(
     pen: &Pen<B>,
     what: &str,

@@ -1,4 +1,4 @@
-//! A rung's counts and how it fits on an SM: for these no GPU is needed.
+//! The counts of a rung, and how its blocks fit on an SM. No GPU is needed.
 
 use std::num::NonZeroU32;
 
@@ -12,11 +12,11 @@ use host::{
 
 use super::line::{Counted, FitLine, first, rounded};
 
-/// The product that rungs are counted at: whole tiles of every rung, so that nothing but the kernel's own way
-/// shows, and small enough that counting all of it takes a second.
+/// The product that rungs are counted at. It has whole tiles of every rung, so that boundary checks do not show. It
+/// is small enough to count all of it in a second.
 pub(in crate::cli) const COUNTED: [u64; 3] = [256, 256, 64];
 
-/// Runs a kernel on the CPU with every access watched, and counts.
+/// Runs a kernel on the CPU with every access checked, and counts.
 pub(in crate::cli) fn count(entry: &'static Entry) -> host::Result<Counted> {
     let [m, n, k] = COUNTED;
     let shape = Shape::new(m, n, k)?;
@@ -32,7 +32,7 @@ pub(in crate::cli) fn count(entry: &'static Entry) -> host::Result<Counted> {
     })
 }
 
-/// How a kernel's blocks fit on the GPU at hand, otherwise on the newest that there are figures of.
+/// How a kernel's blocks fit on this machine's GPU, or else on the newest GPU with known figures.
 pub(in crate::cli) fn fit(entry: &'static Entry, device: &Device) -> host::Result<FitLine> {
     let [m, n, k] = COUNTED;
     let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS)?;

@@ -1,4 +1,4 @@
-//! What is said of a rung: a row of the table, a bar of the picture, a line of `--json`.
+//! The results of a rung: a row of the table, a bar of the picture, a line of `--json`.
 
 use host::{
     Roof, Shape,
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use super::candidate::Candidate;
 use crate::cli::{list::six_digits, verification::Verification};
 
-/// A rung, or the baseline. Read back from a recorded run, too.
+/// A rung, or the baseline. Also read back from a recorded run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// Its place, from 1; `null` for the baseline, which is none.
+    /// Its number, from 1. `null` for the baseline.
     pub(super) rung: Option<usize>,
     pub(super) kernel: String,
-    /// What changed, and why.
+    /// The change from the rung before, and the reason.
     pub(super) idea: String,
     pub(super) device: String,
     pub(super) description: String,
@@ -29,41 +29,41 @@ pub(super) struct Line {
 
     /// `full` or `sample`.
     pub(super) verify: String,
-    /// Is everything right, on integers too? (`null`: k is too large for an exact run on them.)
+    /// Whether everything is right, also on integers (unless k is too large for an exact run).
     pub(super) verified: bool,
     pub(super) exact_on_integers: Option<bool>,
     pub(super) max_abs_err: Option<f64>,
-    /// At most 1 where all is right; `null` for NaN.
+    /// At most 1 if everything is right. `null` for NaN.
     pub(super) max_err_over_bound: Option<f64>,
 
-    /// What follows is `null` for a kernel that is wrong, which was not timed.
+    /// The fields below are `null` for a wrong kernel, which is not timed.
     pub(super) rounds: Option<usize>,
     pub(super) median_us: Option<f64>,
     pub(super) min_us: Option<f64>,
     pub(super) spread: Option<f64>,
     pub(super) gflops: Option<f64>,
-    /// How many times as fast as the rung before, with its 95 % interval.
+    /// The speed relative to the rung before, with its 95 % interval.
     pub(super) gain: Option<f64>,
     pub(super) gain_low: Option<f64>,
     pub(super) gain_high: Option<f64>,
-    /// Of cuBLAS's speed in the same rounds.
+    /// The speed relative to cuBLAS in the same rounds.
     pub(super) share_of_cublas: Option<f64>,
-    /// Of the device's float32 peak at its highest clock.
+    /// The share of the device's f32 peak at its highest clock.
     pub(super) share_of_roof: Option<f64>,
     pub(super) roof_gflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
 
-    /// Bytes that the threads of a block ask global memory for, for each FLOP: on paper.
+    /// FLOP per byte that the threads of a block load from global memory, derived on paper.
     pub(super) flop_per_byte_derived: Option<f64>,
     /// `null` for the baseline, which cannot be counted.
     pub(super) counted: Option<Counted>,
     pub(super) fit: Option<FitLine>,
-    /// The file that it was read from, where a record of another machine was shown in place of measuring.
+    /// The file of a record of another machine, if it is shown instead of a measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) recorded: Option<String>,
 }
 
-/// What was counted on the CPU, and at which sizes.
+/// The counts on the CPU, and their sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct Counted {
     pub(in crate::cli) m: usize,
@@ -71,7 +71,7 @@ pub(in crate::cli) struct Counted {
     pub(in crate::cli) k: usize,
     #[serde(flatten)]
     pub(in crate::cli) counts: Counts,
-    /// Was nothing found that is wrong with the kernel?
+    /// Whether the kernel has no findings.
     pub(in crate::cli) clean: bool,
 }
 
@@ -79,11 +79,11 @@ pub(in crate::cli) struct Counted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::cli) struct FitLine {
     pub(in crate::cli) gpu: String,
-    /// Who says so: a ptxas or the driver.
+    /// The source of the figures: a ptxas, or the driver.
     pub(in crate::cli) source: String,
     pub(in crate::cli) registers: Option<u32>,
     pub(in crate::cli) shared_bytes: Option<u32>,
-    /// Warps in percent of what an SM holds.
+    /// Resident warps in percent of an SM's limit.
     pub(in crate::cli) occupancy_percent: Option<f64>,
     pub(in crate::cli) limited_by: Option<String>,
 }
@@ -101,21 +101,21 @@ impl FitLine {
     }
 }
 
-/// A candidate's result: on real data, and on integers where that can be exact.
+/// The results of a candidate on real data, and on integers if k allows exact sums.
 pub(super) struct Verdict {
     pub(super) real: Verification,
     pub(super) exact: Option<Verification>,
 }
 
 impl Verdict {
-    /// Is nothing wrong? (The exact run may be missing where k is too large for one.)
+    /// Whether nothing is wrong. The exact run may be missing.
     pub(super) fn right(&self) -> bool {
         self.real.passed() && self.exact.as_ref().is_none_or(Verification::passed)
     }
 }
 
 impl Line {
-    /// What is known of a candidate before it is timed.
+    /// The line of a candidate before it is timed.
     pub(super) fn new(
         candidate: &Candidate,
         device: &host::Device,
@@ -160,7 +160,7 @@ impl Line {
         }
     }
 
-    /// What was measured; `before` is the rung before, where that was measured too.
+    /// Adds the measurement. `before`: the rung before, if it was measured.
     pub(super) fn timed(
         &mut self,
         measurement: &Measurement,
@@ -187,7 +187,7 @@ impl Line {
     }
 }
 
-/// The counts of a kernel, with no more digits than make sense.
+/// The counts with a meaningful number of digits.
 pub(super) fn rounded(counts: Counts) -> Counts {
     let mut counts = counts;
     let each = |value: &mut Option<f64>| *value = value.map(six_digits);
@@ -211,7 +211,7 @@ pub(super) fn rounded(counts: Counts) -> Counts {
     counts
 }
 
-/// The blocks of the first launch, which all others but the last have too.
+/// The first launch. All others but the last have the same blocks.
 pub(super) fn first(launches: &[Launch]) -> host::Result<&Launch> {
     launches.first().ok_or_else(|| host::Error::argument("m, n", "0", "must both be at least 1"))
 }

@@ -1,4 +1,4 @@
-//! Measures the ladder: each rung verified and counted, then all timed in turn.
+//! Measures the ladder: each rung is verified and counted, then all are timed in turn.
 
 use std::cell::RefCell;
 
@@ -26,7 +26,7 @@ use crate::cli::{
     verification::Verification,
 };
 
-/// A line for each rung, and one for cuBLAS where it is there.
+/// A line for each rung, and one for cuBLAS if it is there.
 pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
     let device = crate::cli::open(args.device)?;
     let shape = args.shape_on(&device)?;
@@ -91,10 +91,10 @@ pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure>
     Ok(lines)
 }
 
-/// What to compare where that is left open: all of C, if the products in float64 for all candidates take no
-/// longer than a person waits.
+/// How much to compare for `auto`: all of C, if the products in float64 for all candidates take a few seconds at
+/// most.
 fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
-    // A core does at least 5 GFLOP/s in float64; three products for each candidate.
+    // A core does at least 5 GFLOP/s in float64. There are three products for each candidate.
     let cores = f64::from(Device::cpu().sms());
     let seconds = 3.0 * candidates as f64 * shape.flop() / (5e9 * cores);
     match verify {
@@ -104,7 +104,7 @@ fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
     }
 }
 
-/// Says on standard error what is wrong, and how to see it again.
+/// Reports on standard error what is wrong, and how to reproduce it.
 fn complain(
     verdict: &Verdict,
     candidate: &Candidate,
@@ -131,11 +131,11 @@ fn complain(
     }
 }
 
-/// Operands on the device, and the first of them here as well, to compare with.
+/// Operand sets on the device. The first one is also in host memory, for the comparison.
 struct Sets {
     sets: Vec<Operands>,
     host: Option<[Vec<f32>; 2]>,
-    /// The same sizes filled with integers: here, and on the device.
+    /// Integers of the same sizes: in host memory, and on the device.
     integers: Option<([Vec<f32>; 2], Operands)>,
 }
 
@@ -170,7 +170,7 @@ impl Tester<'_> {
         Ok(Sets { sets: all, host: Some([a, b]), integers })
     }
 
-    /// Each candidate once, from C full of NaN: on real numbers, and on integers where that can be exact.
+    /// Launches a candidate once, with C full of NaN: on real numbers, and on integers if sums can be exact.
     fn verdict(&self, candidate: &Candidate, operands: &mut Sets) -> Result<Verdict, Failure> {
         let [a, b] = operands.host.as_ref().map_or([&[][..]; 2], |[a, b]| [&**a, &**b]);
         let real = self.verification(candidate, &mut operands.sets[0], [a, b], Criterion::Bound)?;
@@ -210,12 +210,12 @@ impl Tester<'_> {
                 product::multiply(self.stream, entry, a, b, c)
             }
             (None, Some(baseline)) => baseline.multiply(operands),
-            // Only where there is a baseline is there such a candidate.
+            // Such a candidate exists only if there is a baseline.
             (None, None) => Ok(()),
         }
     }
 
-    /// All of these in turn, round after round.
+    /// Times these candidates round by round.
     fn time(
         &self,
         candidates: &[&Candidate],
@@ -243,7 +243,7 @@ impl Tester<'_> {
         steps.step_with("timing", how_far, || {
             let watch = Watch::start(device);
             let sets = operands.len();
-            // The candidates share the operands, one launch at a time.
+            // The candidates share the operands: one launch at a time uses them.
             let operands = RefCell::new(operands);
             let mut timed = candidates
                 .iter()

@@ -26,9 +26,9 @@ use super::{
     steps::Steps,
 };
 
-/// Measures the ladder, or reads a recorded one, and shows it.
+/// Measures the ladder, or reads a recorded one, and prints it.
 pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
-    // Before anything is measured, since it is written last.
+    // The files are created before anything is measured.
     let chart = args.plot.as_ref().map(|picture| create("--plot", picture, args)).transpose()?;
     let roofline = args.roofline.as_ref();
     let roofline = roofline.map(|picture| create("--roofline", picture, args)).transpose()?;
@@ -41,7 +41,7 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
     let lines = match &args.from {
         Some(path) => read(path)?,
         None if args.is_plain() && !Device::best().device.is_cuda() => {
-            // Of a driver that does not start, why.
+            // If the driver does not start, the note says why.
             if let Err(error) = Device::cuda_version()
                 && !matches!(error, Error::NoDriver { .. })
             {
@@ -51,7 +51,7 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
         }
         None => measure::measure(args, steps)?,
     };
-    // Everything is drawn before anything is written, and all of it written before anything is put in its place.
+    // Everything is drawn before anything is written, and written before any file is renamed.
     let mut pictures = Vec::new();
     if let Some((file, format)) = chart {
         pictures.push((file, chart::draw(&lines, format)?));
@@ -81,27 +81,27 @@ fn create(flag: &str, picture: &Picture, args: &Ladder) -> Result<(NewFile, Form
     Ok((NewFile::create(flag, &picture.path)?, picture.format))
 }
 
-/// What `ladder --json` printed on an H200, and where it is kept.
+/// The output of `ladder --json` on an H200, and its file.
 const RECORD: (&str, &str) =
     ("docs/results/ladder-h200.json", include_str!("../../../../docs/results/ladder-h200.json"));
 
-/// The figures of a GPU for a machine that has none: times of fibers would teach another order of the rungs.
+/// The figures of a GPU, for a machine without one. The CPU device would show another order of the rungs.
 fn recorded(is_json: bool) -> Result<Vec<Line>, Failure> {
     let (file, text) = RECORD;
     let mut lines = parse(Path::new(file), text)?;
     let device = lines.first().map_or_else(String::new, |line| line.description.clone());
     lines.iter_mut().for_each(|line| line.recorded = Some(file.to_owned()));
-    // Of a table it is a line of its own.
+    // A table has the note on a line of its own.
     if is_json {
         note(format_args!("note: recorded on an {device}, in {file}; --device cpu measures here"));
     }
     Ok(lines)
 }
 
-/// More rungs than a picture has room for.
+/// The most rungs of a picture.
 const MOST_LINES: usize = 100;
 
-/// What is wrong with a recorded line that a picture could not be made of.
+/// Why a recorded line cannot be drawn.
 fn cannot_be_drawn(line: &Line) -> Option<String> {
     let name = &line.kernel;
     if name.chars().chain(line.description.chars()).any(char::is_control) {
@@ -120,7 +120,7 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
     })
 }
 
-/// What `ladder --json` printed once.
+/// Reads the output of `ladder --json`.
 fn read(path: &Path) -> Result<Vec<Line>, Failure> {
     let text = io::read_to_string(host::open_input("--from", path)?).map_err(|error| {
         Error::argument("--from", path.display(), format!("the file cannot be read: {error}"))

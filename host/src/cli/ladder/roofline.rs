@@ -1,4 +1,4 @@
-//! The roofline: how fast each rung is, against what it asks of global memory.
+//! The roofline: the speed of each rung against its operations per byte of global memory.
 
 use plotters::prelude::DrawingBackend;
 
@@ -33,7 +33,7 @@ struct Roofline<'a> {
     points: Vec<Point<'a>>,
 }
 
-/// A rung: its place, FLOP a byte, and GFLOP/s.
+/// A rung: its number, FLOP per byte, and GFLOP/s.
 struct Point<'a> {
     line: &'a Line,
     number: usize,
@@ -61,7 +61,7 @@ impl Drawing for Roofline<'_> {
         let names = list_width(all.iter().map(|(number, words)| (*number, &**words)));
         let right = WIDTH - 40 - names.min(WIDTH / 2);
 
-        // The roof over the leftmost point may be below all of them.
+        // The roof above the leftmost point may be below all points.
         let shares = self.points.iter().map(|point| point.at.0);
         let from = Axis::around(shares.clone(), 2.0, (0, right)).from;
         let roofs = [fp32, memory.map(|speed| speed * from)].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The ladder for people: two tables, and a line for each rung.
+//! The ladder printed for people: two tables, and a line for each rung.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ fn number(line: &Line) -> String {
     line.rung.map_or("-".to_owned(), |number| number.to_string())
 }
 
-/// A figure with so many decimals, `-` where there is none.
+/// A number with `decimals` digits. `-` if there is none.
 fn figure(value: Option<f64>, decimals: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
 }
@@ -41,7 +41,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// What was measured on the device at hand.
+/// The measurements on this machine's device.
 fn speeds(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> {
     writeln!(
         out,
@@ -90,7 +90,7 @@ fn speeds(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> 
     }
 }
 
-/// What was counted, and how the blocks fit.
+/// The counts, and how the blocks fit.
 fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> {
     let counted = lines.iter().find_map(|line| line.counted.as_ref());
     let fit = lines.iter().find_map(|line| line.fit.as_ref());
@@ -126,7 +126,7 @@ fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()>
         let (Some(Counted { counts, clean, .. }), Some(fit)) = (&line.counted, &line.fit) else {
             continue;
         };
-        // Beside a count its ideal, where it is another.
+        // A count, and its ideal if it differs.
         let beside = |count: Option<f64>, ideal: Option<f64>| match (count, ideal) {
             (Some(count), Some(ideal)) => format!("{count:.2} ({ideal:.2})"),
             (count, _) => figure(count, 2),

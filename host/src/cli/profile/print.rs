@@ -1,4 +1,4 @@
-//! A profile for people.
+//! A profile printed for people.
 
 use std::io::{self, Write};
 
@@ -38,7 +38,7 @@ pub(super) fn print(
     findings::print(out, seen, &[Order::Forward])
 }
 
-/// What is launched, and how it fits.
+/// The launches, and how the blocks fit.
 fn launch(out: &mut impl Write, report: &Report, fit: &Fit) -> io::Result<()> {
     let [x, y, z] = report.block;
     let [columns, rows] = report.grids.first().copied().unwrap_or_default();
@@ -79,7 +79,7 @@ fn launch(out: &mut impl Write, report: &Report, fit: &Fit) -> io::Result<()> {
     writeln!(out, "          blocks by {}", limits.collect::<Vec<_>>().join(", "))
 }
 
-/// What each source line does, below its text.
+/// The counts of each source line, below its text.
 fn lines(out: &mut impl Write, lines: &[LineReport]) -> io::Result<()> {
     writeln!(
         out,
@@ -113,7 +113,7 @@ fn lines(out: &mut impl Write, lines: &[LineReport]) -> io::Result<()> {
     Ok(())
 }
 
-/// Totals, as Nsight Compute names them, and what follows from them.
+/// The totals under Nsight Compute's names, and figures derived from them.
 fn sums(out: &mut impl Write, report: &Report, totals: &[Total]) -> io::Result<()> {
     let (source, merged) = ("as in the source", "128-bit reads");
     writeln!(out, "\n{:56} {source:>16} {merged:>14}", "totals, as Nsight Compute names them")?;

@@ -1,4 +1,4 @@
-//! What is said of a kernel that was profiled.
+//! The report on a profiled kernel.
 
 use host::{
     profile,
@@ -12,7 +12,7 @@ use crate::cli::{
     list::{in_six_digits, six_digits},
 };
 
-/// What is said of a kernel; also the object of `--json`. Counts are of all blocks.
+/// The report on a kernel, also the object of `--json`. Counts are over all blocks.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     pub(super) kernel: &'static str,
@@ -21,42 +21,42 @@ pub(super) struct Report<'a> {
     pub(super) k: usize,
     pub(super) dtype: &'static str,
     pub(super) seed: u64,
-    /// Blocks along x and y, one for each launch.
+    /// The grid of each launch: blocks along x and y.
     pub(super) grids: Vec<[u32; 2]>,
     pub(super) block: [u32; 3],
-    /// Blocks of all launches, and those of them that were counted.
+    /// Blocks of all launches, and how many of them were counted.
     pub(super) blocks: u64,
     pub(super) sampled: u64,
     pub(super) lines: Vec<LineReport<'a>>,
     pub(super) totals: Map<String, Value>,
-    /// Those that change where reads of shared memory are made 128 bits at a time.
+    /// Totals that change if reads of shared memory are merged to 128 bits.
     pub(super) totals_merged: Map<String, Value>,
-    /// Of the contract, 2 m n k.
+    /// 2 m n k, whatever the kernel computes besides.
     pub(super) flop: f64,
-    /// `null` where no byte is moved.
+    /// `null` if no byte is moved.
     pub(super) flop_per_global_byte_loaded: Option<f64>,
     pub(super) flop_per_global_byte_stored: Option<f64>,
     #[serde(serialize_with = "in_six_digits")]
     pub(super) divergent_share: f64,
     pub(super) occupancy: Option<Value>,
-    /// Was nothing found? `null` where nothing was launched.
+    /// Whether there are no findings. `null` if nothing was launched.
     pub(super) clean: Option<bool>,
     pub(super) findings: Vec<FindingLine<'a>>,
     #[serde(serialize_with = "in_six_digits")]
     pub(super) seconds: f64,
 }
 
-/// What a source line did.
+/// The counts of a source line.
 #[derive(Serialize)]
 pub(super) struct LineReport<'a> {
     #[serde(flatten)]
     pub(super) place: PlaceLine<'a>,
     pub(super) operation: &'static str,
-    /// Of a lane; 0 for what is no access.
+    /// For each lane. 0 if it is no access.
     pub(super) bytes: u32,
-    /// Of warps; of threads for multiply-adds.
+    /// Counted for each warp. Multiply-adds are counted for each thread.
     pub(super) requests: u64,
-    /// What `units` are: sectors, wavefronts; for what is no access, what `requests` are of.
+    /// The unit of `units`: sectors or wavefronts. For what is no access, that of `requests`.
     pub(super) unit: &'static str,
     pub(super) units: u64,
     pub(super) ideal_units: u64,
@@ -68,9 +68,9 @@ pub(super) struct LineReport<'a> {
     pub(super) units_per_request: f64,
     #[serde(serialize_with = "in_six_digits")]
     pub(super) ideal_per_request: f64,
-    /// How many times the ideal, where it is far above it.
+    /// The ratio to the ideal, if it is far above.
     pub(super) over_ideal: Option<f64>,
-    /// Does it lose most of all lines?
+    /// Whether it is the line with the largest loss.
     pub(super) worst: bool,
 }
 

@@ -5,7 +5,7 @@ use plotters::prelude::{DrawingBackend, RGBColor};
 use super::super::row::{Role, Row};
 use crate::cli::draw::pen::{BLUE, GREY, INK, LEFT, ORANGE, Pen, TEXT, THREAD, TITLE};
 
-/// What it is, and where it was measured.
+/// The caption: what is shown, and where it was measured.
 pub(super) fn title<B: DrawingBackend>(
     pen: &Pen<B>,
     what: &str,
@@ -22,7 +22,7 @@ pub(super) fn title<B: DrawingBackend>(
     pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
 }
 
-/// What is multiplied, of which the roof is.
+/// The type of the operands, by which the roof is computed.
 pub(super) fn factors(rows: &[Row]) -> String {
     let of = |row: &Row| match &*row.compute {
         "fp32" => row.dtype.clone(),
@@ -31,12 +31,12 @@ pub(super) fn factors(rows: &[Row]) -> String {
     rows.first().map_or_else(String::new, of)
 }
 
-/// What a row's line is called: the kernel that is chosen has another name at each size.
+/// The name of a row's line. `auto` is a different kernel at each size.
 pub(super) fn series(row: &Row) -> String {
     if row.role == Role::Auto { "the chosen kernel".to_owned() } else { row.kernel.clone() }
 }
 
-/// Colours of kernels asked for by name, over and over.
+/// Colours of named kernels, used in rotation.
 const KERNELS: [RGBColor; 6] = [
     ORANGE,
     RGBColor(46, 139, 87),
@@ -46,7 +46,7 @@ const KERNELS: [RGBColor; 6] = [
     RGBColor(140, 120, 40),
 ];
 
-/// The colour of the series of that number among those of its role.
+/// The colour of the series with that number among those of its role.
 pub(super) fn color(role: Role, number: usize) -> RGBColor {
     match role {
         Role::Auto => BLUE,

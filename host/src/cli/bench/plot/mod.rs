@@ -3,9 +3,9 @@
 //! | module | what it shows |
 //! |---|---|
 //! | `speed` | the speed of cubes against their size, a line for each kernel and library |
-//! | `ratio` | how many times as fast as the baseline, with its interval, a row for each size |
+//! | `ratio` | the speed relative to the baseline, with its interval, a row for each size |
 //! | `random` | the lower end of the ratio against a product's operations, a dot for each random shape |
-//! | `roofline` | the speed against what a product computes for each byte, under the device's roof |
+//! | `roofline` | the speed against the operations per byte, under the device's roof |
 
 mod legend;
 mod random;
@@ -20,7 +20,7 @@ use crate::cli::{
     draw::pen::{Drawing, render},
 };
 
-/// All files that there can be: of each picture an SVG and a PNG.
+/// All files that can be written: an SVG and a PNG for each picture.
 pub(super) const FILES: [[&str; 2]; 4] = [
     ["speed.svg", "speed.png"],
     ["ratio.svg", "ratio.png"],
@@ -28,8 +28,8 @@ pub(super) const FILES: [[&str; 2]; 4] = [
     ["random.svg", "random.png"],
 ];
 
-/// The files that show these rows, with their bytes. Random shapes have a picture of their own: they are too many for the
-/// others.
+/// The pictures of these rows: file names and bytes. Random shapes are too many for most pictures, so they have their
+/// own.
 pub(super) fn all(rows: &[Row]) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
     let [speed, ratio, roofline, random] = FILES;
     if rows.iter().any(|row| row.drawn.is_some()) {

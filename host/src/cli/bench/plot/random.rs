@@ -1,4 +1,4 @@
-//! How random shapes do.
+//! The ratio of random shapes against their operations.
 
 use plotters::prelude::DrawingBackend;
 

@@ -1,4 +1,4 @@
-//! How many times as fast as the baseline.
+//! The speed relative to the baseline.
 
 use plotters::prelude::DrawingBackend;
 
@@ -13,21 +13,21 @@ use crate::cli::draw::{
     },
 };
 
-/// Kernels beside their baselines.
+/// Kernels and their baselines.
 pub(super) struct Ratio<'a> {
     all: &'a [Row],
     rows: Vec<&'a Row>,
-    /// How many more there would be.
+    /// The number of rows left out.
     more: usize,
 }
 
-/// More are no picture.
+/// The most rows of a picture.
 const MOST: usize = 120;
 const WIDTH: i32 = 1060;
 const LINE: i32 = 26;
 const TOP: i32 = 92;
 const BOTTOM: i32 = 92;
-/// Room for the figures at the right.
+/// The width for the figures on the right.
 const BESIDE: i32 = 270;
 
 impl<'a> Ratio<'a> {
@@ -42,7 +42,7 @@ impl<'a> Ratio<'a> {
         Ratio { all, rows, more }
     }
 
-    /// A row's size, and its kernel.
+    /// The label of a row: its size and its kernel.
     fn label(row: &Row) -> String {
         format!("{}  {}", row.size(), row.kernel)
     }

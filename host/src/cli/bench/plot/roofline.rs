@@ -14,20 +14,20 @@ use crate::cli::draw::{
     unit::Unit,
 };
 
-/// What was timed: the fastest kernel of each size with its number, libraries without.
+/// The fastest kernel of each size, and its number. Libraries are left out.
 pub(super) struct Roofline<'a> {
     rows: &'a [Row],
     own: Vec<Point>,
     libraries: Vec<(f64, f64)>,
 }
 
-/// FLOP a byte, GFLOP/s, and the size.
+/// FLOP per byte, GFLOP/s, and the size.
 struct Point {
     at: (f64, f64),
     size: String,
 }
 
-/// More names are no picture.
+/// The most names in a picture.
 const MOST: usize = 60;
 
 impl<'a> Roofline<'a> {
@@ -41,7 +41,7 @@ impl<'a> Roofline<'a> {
             own.extend(fastest.map(|(row, at)| Point { at, size: row.size() }));
         }
         own.truncate(MOST);
-        // The fastest is the first.
+        // The fastest comes first.
         own.sort_by(|one, other| other.at.1.total_cmp(&one.at.1));
         let libraries = rows.iter().filter(|row| row.role == Role::Baseline).filter_map(at);
         Roofline { rows, own, libraries: libraries.collect() }
@@ -76,7 +76,7 @@ impl Drawing for Roofline<'_> {
         let ticks = y.ticks(10.0).map(|tick| (tick, plain(unit.value(tick)))).collect::<Vec<_>>();
         let left = left_of(ticks.iter().map(|(_, words)| &**words));
         let x = Axis::around(points().map(|at| at.0), 2.0, (left, right));
-        // Every second power: a cube of 16384 does 2731 FLOP for each byte.
+        // Every second power of two: a cube of 16384 does 2731 FLOP per byte.
         for (number, value) in x.ticks(2.0).enumerate() {
             pen.line(&[(x.at(value), TOP), (x.at(value), bottom)], FAINT, 1)?;
             if number % 2 == 0 {

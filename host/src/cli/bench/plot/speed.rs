@@ -14,13 +14,13 @@ use crate::cli::draw::{
     unit::Unit,
 };
 
-/// The cubes among the rows, by kernel.
+/// The cubes among the rows, grouped by kernel.
 pub(super) struct Speed<'a> {
     rows: &'a [Row],
     series: Vec<Series>,
 }
 
-/// A line: size and GFLOP/s, by size.
+/// A line: size and GFLOP/s, in the order of sizes.
 struct Series {
     name: String,
     color: RGBColor,
@@ -51,7 +51,7 @@ impl<'a> Speed<'a> {
         for one in &mut all {
             one.points.sort_by(|one, other| one.0.total_cmp(&other.0));
         }
-        // From the top at the right: so the lines to their names cross least.
+        // From the top at the right: then the lines to the names cross least.
         let last = |one: &Series| one.points.last().map_or(0.0, |point| point.1);
         all.sort_by(|one, other| last(other).total_cmp(&last(one)));
         Speed { rows, series: all }

@@ -17,14 +17,14 @@ use super::{
 };
 use crate::cli::{Failure, args::Verify, note, types::Value, verification::Verification};
 
-/// Some elements of C, with A's and B's of real numbers and of integers.
+/// Some elements of C, and their rows of A and columns of B, of real numbers and of integers.
 struct KnownSpots {
     spots: Spots,
     real: Vec<[Vec<f32>; 2]>,
     integers: Vec<[Vec<f32>; 2]>,
 }
 
-/// A row for each candidate. `name` is that of the shape in steps.
+/// A row for each candidate. `name` is the name of the shape in progress messages.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     bencher: &Bencher<T, O>,
     name: &str,
@@ -54,7 +54,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         let mut known = OfShape { bencher, case, places, pool, spots: known.as_ref() };
         let verdict = bencher.verdict(name, case, &candidate, &mut known, &mut row);
         let verdict = match verdict {
-            // A library may have nothing for a shape: the other one is the baseline.
+            // A library may have no algorithm for a shape. Then the other library is the baseline.
             Err(Failure::Error(Error::Driver { call, code, name: state, .. }, _))
                 if candidate.role == Role::Baseline && call.starts_with("cublas") =>
             {

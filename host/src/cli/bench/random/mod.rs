@@ -1,11 +1,11 @@
-//! Random shapes, which nobody can tune to.
+//! Random shapes: nobody can tune kernels for them.
 //!
 //! | module | its one idea |
 //! |---|---|
 //! | `shapes` | which shapes there are, and how they are drawn |
-//! | `pool` | operands of random numbers, drawn once for all shapes |
+//! | `pool` | random operands, drawn once for all shapes |
 //! | `spots` | some elements of C, compared |
-//! | `measure` | one shape: every candidate verified, then timed in turn |
+//! | `measure` | one shape: every candidate verified, then timed |
 
 mod measure;
 mod pool;
@@ -39,11 +39,11 @@ use crate::cli::{
     types::Value,
 };
 
-/// The shapes of a run, each with the places of its operands.
+/// The shapes of a run, and the places of their operands.
 type Cases = Vec<(Case, Places)>;
 
-/// Measures random shapes, and shows each when it is done. What ends it early is no error: what has been measured is
-/// returned with it.
+/// Measures random shapes, and prints each when it is done. If the run ends early, the results so far are returned
+/// with the reason.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     count: usize,
@@ -69,7 +69,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         Pool::<T, O>::new(&device, needed, args.seed, compared)
     })?;
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: false };
-    // Each kernel is loaded once, and its shapes follow one another.
+    // Shapes of one kernel follow each other, so each kernel is loaded once.
     cases.sort_by_cached_key(|(case, _)| bencher.kernel_of(case));
     let watch = Watch::start(&device);
     let mut rows = Vec::<Row>::new();
@@ -82,7 +82,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
                 rows.extend(found);
                 ran += 1;
             }
-            // What a shape is refused for does not concern the others.
+            // An error of one shape does not end the others.
             Err(Failure::Error(
                 error @ (Error::Argument { .. } | Error::OutOfMemory { .. }),
                 _,
@@ -108,13 +108,13 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     Ok(Measured { rows, machine: Some(machine), cut })
 }
 
-/// The shapes of this part, in the order in which they are drawn.
+/// The shapes of this part, in the order of drawing.
 fn cases<T: Value, O: Value>(
     args: &Bench,
     count: usize,
     device: &Device,
 ) -> Result<Cases, Failure> {
-    // What a GPU gets through takes the CPU hours.
+    // The CPU takes hours for the shapes of a GPU.
     let small = args.random.small || !device.is_cuda();
     let drawn = shapes::draw(args.seed, count, Sizes::new(size_of::<T>(), small))?;
     let part = args.random.part.map_or(0..count, |part| part.of(count));
@@ -128,9 +128,9 @@ fn cases<T: Value, O: Value>(
     Ok(drawn[part].iter().map(case).collect::<host::Result<_>>()?)
 }
 
-/// Refuses a run that does not fit, before anything has begun.
+/// Refuses a run that does not fit into memory, before it begins.
 fn check_memory<T, O>(cases: &Cases, needed: Needed, device: &Device) -> Result<(), Failure> {
-    // Of cublasLt, and of our own.
+    // cublasLt's, and this library's.
     const WORKSPACES: u64 = (32 << 20) + (256 << 20);
     let [here, on_device] = needed.bytes::<T, O>();
     let spots = cases.iter().map(|(case, _)| Spots::bytes(&case.product)).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Operands of random numbers: drawn once, on the device for all shapes.
+//! Random operands, drawn once for all shapes.
 
 use std::ops::Range;
 
@@ -7,15 +7,16 @@ use host::{Buffer, Device, operands};
 use super::super::case::{Case, Sets, Views};
 use crate::cli::{Failure, types::Value};
 
-/// Random numbers that are drawn. The device has them over and over: a prime, so that no rows of a matrix are alike.
+/// The number of random numbers that are drawn. On the device they repeat. It is a prime, so that no two rows of a
+/// matrix are equal.
 const PERIOD: usize = 16_777_259;
 
-/// Bytes at whose multiples each operand begins, as a buffer does.
+/// The alignment of each operand in bytes, as of a buffer.
 const ALIGNMENT: usize = 256;
 
-/// Elements of a buffer that repeats what was drawn.
+/// A buffer that repeats the drawn numbers.
 pub(super) struct Repeated<T> {
-    /// As numbers of `T`.
+    /// The numbers, rounded to `T`.
     period: Vec<f32>,
     buffer: Buffer<T>,
 }
@@ -37,7 +38,7 @@ impl<T: Value> Repeated<T> {
         Ok(Repeated { period, buffer })
     }
 
-    /// The element of that number.
+    /// The element at that index.
     pub(super) fn at(&self, index: usize) -> f32 {
         self.period[index % self.period.len()]
     }
@@ -45,18 +46,18 @@ impl<T: Value> Repeated<T> {
 
 /// Operands for all products of a run.
 pub(super) struct Pool<T, O> {
-    /// A and B of several sets, one after another.
+    /// A and B of several sets, one set after another.
     pub(super) real: Repeated<T>,
-    /// A and B of one set: 1 and -1, so that sums are exact in any order. Nothing where nothing is compared.
+    /// A and B of one set: 1 and -1, so that sums are exact in any order. `None` if nothing is compared.
     pub(super) integers: Option<Repeated<T>>,
     c: Buffer<O>,
 }
 
-/// Where a product's operands are in a pool.
+/// The places of a product's operands in a pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     lens: [usize; 3],
-    /// Elements from one A to the B of the same set, from one A to the next, and from one C to the next.
+    /// Elements from an A to the B of its set, from one A to the next, and from one C to the next.
     steps: [usize; 3],
     sets: usize,
 }
@@ -70,7 +71,7 @@ impl Places {
         Ok(Places { lens, steps: [a, a + b, whole(lens[2], size_of::<O>())], sets })
     }
 
-    /// Elements of A and of B in a pool, where they begin, in a set.
+    /// The ranges of A and B of a set in a pool.
     pub(super) fn operands(self, set: usize) -> [Range<usize>; 2] {
         let [a, b] = [set * self.steps[1], set * self.steps[1] + self.steps[0]];
         [a..a + self.lens[0], b..b + self.lens[1]]
@@ -81,11 +82,11 @@ impl Places {
     }
 }
 
-/// Elements of a pool for several products.
+/// The number of elements that a pool needs for several products.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Needed {
     operands: usize,
-    /// Of one set alone.
+    /// For one set.
     integers: usize,
     c: usize,
 }
@@ -99,10 +100,10 @@ impl Needed {
         })
     }
 
-    /// Bytes here and on the device.
+    /// Bytes of host memory, and on the device.
     pub(super) fn bytes<T, O>(self) -> [u64; 2] {
         let on_device = (self.operands + self.integers) * size_of::<T>() + self.c * size_of::<O>();
-        // Two periods as f32, one of them also as `T`, and what is read back and compared.
+        // Two periods as f32, one of them also as `T`, and the elements that are compared.
         let here = 3 * size_of::<f32>() * PERIOD.min(self.operands) + (1 << 30);
         [here as u64, on_device as u64]
     }
@@ -122,12 +123,12 @@ impl<T: Value, O: Value> Pool<T, O> {
         Ok(Pool { real, integers: integers.transpose()?, c: device.zeros(needed.c)? })
     }
 
-    /// A product's sets.
+    /// The operand sets of a product.
     pub(super) fn of(&mut self, places: Places) -> PoolSets<'_, T, O> {
         PoolSets { operands: &self.real.buffer, c: &mut self.c, places }
     }
 
-    /// One set of integers.
+    /// The operand set of integers.
     pub(super) fn integers_of(&mut self, places: Places) -> Option<PoolSets<'_, T, O>> {
         let integers = self.integers.as_ref()?;
         Some(PoolSets {
@@ -138,7 +139,7 @@ impl<T: Value, O: Value> Pool<T, O> {
     }
 }
 
-/// A product's sets of operands in a pool.
+/// The operand sets of a product in a pool.
 pub(super) struct PoolSets<'p, T, O> {
     operands: &'p Buffer<T>,
     c: &'p mut Buffer<O>,

@@ -4,14 +4,14 @@ use host::{Shape, baseline::DenseBatch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A product's operations at most.
+/// The most operations of a product.
 const MOST_FLOP: f64 = 2e12;
-/// Elements of A, B and C together at most: 2 GiB of f32.
+/// The most elements of A, B and C together: 2 GiB of f32.
 const MOST_ELEMENTS: u64 = 1 << 29;
-/// Bytes at whose multiples the rows of an aligned shape begin.
+/// The alignment in bytes of the rows of an aligned shape.
 const ALIGNMENT: usize = 16;
 
-/// Shapes that belong together. `--help` and docs/guide/command-line.md state the ranges.
+/// A class of shapes. `--help` and docs/guide/command-line.md state the ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// m = n = k.
@@ -22,7 +22,7 @@ pub(super) enum Class {
     LongK,
     /// m is large, n and k are small.
     Tall,
-    /// Many small products by one launch.
+    /// Many small products in one launch.
     Batched,
     /// The products of a transformer's layer.
     Transformer,
@@ -31,7 +31,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// All, in the order in which they are drawn.
+    /// All classes, in the order in which they are drawn.
     pub(super) const ALL: [Class; 7] = [
         Class::Square,
         Class::Skinny,
@@ -86,14 +86,14 @@ impl Class {
 /// Draws one shape.
 struct Generator<'a>(&'a mut ChaCha8Rng, Sizes);
 
-/// Which sizes are drawn.
+/// The range of sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// Bytes of an element of A and B.
     pub(super) element_bytes: usize,
-    /// The cube root of each size instead: shapes that the CPU gets through.
+    /// Draw the cube root of each size: shapes for the CPU.
     pub(super) small: bool,
-    /// A multiple of so many elements: 1 for a shape that is not aligned.
+    /// Sizes are multiples of this many elements: 1 for a shape that is not aligned.
     granule: usize,
 }
 
@@ -109,7 +109,7 @@ impl Sizes {
 }
 
 impl Generator<'_> {
-    /// A whole number, its logarithm uniform.
+    /// An integer whose logarithm is uniform.
     fn count(&mut self, from: usize, to: usize) -> usize {
         let (low, high) = ((from as f64).ln(), (to as f64).ln());
         let value = self.0.random_range(low..=high).exp();
@@ -117,7 +117,7 @@ impl Generator<'_> {
         (value.round() as usize).clamp(1, to)
     }
 
-    /// The same of m, n, k or what they are made of: the nearest multiple where the shape is aligned.
+    /// A size, drawn as [`count`](Self::count). For an aligned shape it is the nearest multiple.
     fn size(&mut self, from: usize, to: usize) -> usize {
         let granule = self.1.granule;
         let value = self.count(from.max(granule), to);
@@ -146,7 +146,7 @@ impl Generator<'_> {
             };
             return (1, size);
         }
-        // Of each head the scores, and what they weigh.
+        // For each head the scores, and the weighted values.
         let heads = self.count(8, 128);
         let (tokens, head) = (self.size(128, 4096), self.size(32, 128));
         (heads, if which == 4 { [tokens, tokens, head] } else { [tokens, head, tokens] })
@@ -159,20 +159,20 @@ pub(super) struct Drawn {
     /// Counted from 1.
     pub(super) number: usize,
     pub(super) class: Class,
-    /// m, n, k and all leading dimensions are multiples of 16 bytes. Otherwise a leading dimension is not.
+    /// Whether m, n, k and all leading dimensions are multiples of 16 bytes. Otherwise a leading dimension is not.
     pub(super) aligned: bool,
     pub(super) product: DenseBatch,
 }
 
-/// The first `count` shapes of a seed. Each shape has a stream of random numbers of its own, so the first ones are the
-/// same for every `count`; the classes take turns, and every second shape of a class is aligned.
+/// The first `count` shapes of a seed. Each shape has a random stream of its own, so the first shapes are the same
+/// for every `count`. The classes alternate, and every second shape of a class is aligned.
 pub(super) fn draw(seed: u64, count: usize, sizes: Sizes) -> host::Result<Vec<Drawn>> {
     (1..=count).map(|number| draw_one(seed, number, sizes)).collect()
 }
 
 fn draw_one(seed: u64, number: usize, sizes: Sizes) -> host::Result<Drawn> {
     let (round, place) = ((number - 1) / Class::ALL.len(), (number - 1) % Class::ALL.len());
-    // Of the classes one more begins with an aligned shape, and in the next round one more with the others.
+    // In even rounds the classes at even places have aligned shapes, in odd rounds the others.
     let (class, aligned) = (Class::ALL[place], (round + place).is_multiple_of(2));
     let granule = if aligned { sizes.aligned() } else { 1 };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(all, of(7, 200));
         assert_eq!(all[..50], of(7, 50));
         assert_ne!(all, of(8, 200));
-        // Pinned: other shapes would make a published seed irreproducible.
+        // Pinned: if the shapes changed, a published seed could not be reproduced.
         let seen = all[..7].iter().map(sizes).collect::<Vec<_>>();
         assert_eq!(seen, PINNED);
     }
@@ -246,7 +246,7 @@ mod tests {
                 assert!(all.iter().filter(|drawn| layout(drawn) == transposed).count() > 40);
             }
         }
-        // Also where they do not come out even.
+        // Also for a count that is no multiple of the number of classes.
         let all = draw(1, 200, Sizes::new(4, false)).unwrap();
         assert_eq!(all.iter().filter(|drawn| drawn.aligned).count(), 100);
         for class in Class::ALL {

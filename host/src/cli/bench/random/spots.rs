@@ -1,4 +1,4 @@
-//! Some elements of C, compared with the product in float64: rows and columns, and their crossings.
+//! Some elements of C, compared with the product in float64: the crossings of some rows and columns.
 
 use host::{
     BufferView, Compute, Shape,
@@ -12,17 +12,17 @@ use rand_chacha::ChaCha8Rng;
 use super::pool::{Places, Repeated};
 use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
 
-/// Rows and columns at most.
+/// The most rows, and columns.
 const LINES: usize = 16;
-/// And at least, where there are more than that.
+/// The fewest, if the matrix has more.
 const LEAST_LINES: usize = 2;
-/// Elements of all these rows of A together at most, unless the least have more; likewise of B's columns.
+/// The most elements of all these rows of A together, if they are more than the fewest. Also of B's columns.
 const ELEMENTS: usize = 1 << 21;
 
-/// Which elements of C are compared. The crossings of rows and columns of C are a product themselves: of these rows of
+/// The elements of C that are compared. The crossings of rows and columns are a product themselves: of these rows of
 /// A and these columns of B.
 pub(super) struct Spots {
-    /// Of a batch three: the first, one in the middle and the last.
+    /// For a batch three products: the first, one in the middle, and the last.
     products: Vec<usize>,
     rows: Vec<usize>,
     cols: Vec<usize>,
@@ -43,10 +43,10 @@ impl Spots {
         (ELEMENTS / k.max(1)).clamp(LEAST_LINES, LINES)
     }
 
-    /// Bytes here that comparing takes at most, of a product.
+    /// The most host memory in bytes that comparing a product takes.
     pub(super) fn bytes(product: &DenseBatch) -> u64 {
         let DenseBatch { shape, count, .. } = *product;
-        // A and B, real and of integers, as f32; and one product of each in float64.
+        // A and B as f32, of real numbers and of integers, and one product of each in float64.
         let lines = Spots::lines(shape.k()) * shape.k();
         (2 * 2 * size_of::<f32>() * lines * count.min(3) + 2 * 8 * lines) as u64
     }
@@ -56,7 +56,7 @@ impl Spots {
         Shape::new(self.rows.len() as u64, self.cols.len() as u64, k as u64)
     }
 
-    /// These rows of A and columns of B, each matrix row by row, for each product.
+    /// These rows of A and columns of B, each matrix row-major, for each product.
     pub(super) fn operands<T: Value>(
         &self,
         product: &DenseBatch,
@@ -86,7 +86,7 @@ impl Spots {
         Ok(all)
     }
 
-    /// C's elements there, as [`Spots::operands`] has A's and B's.
+    /// The elements of C at the crossings, in the order of [`Spots::operands`].
     pub(super) fn read<O: Value>(
         &self,
         product: &DenseBatch,
@@ -97,7 +97,7 @@ impl Spots {
         for &index in &self.products {
             let mut spots = Vec::new();
             for row in &self.rows {
-                // A row by one copy.
+                // One copy for a row.
                 let start = index * shape.c_len() + row * shape.n();
                 let row = O::widened(c.view(start, shape.n())?.to_vec()?);
                 spots.extend(self.cols.iter().map(|&col| row[col]));
@@ -126,7 +126,7 @@ impl Spots {
     }
 }
 
-/// Random rows or columns in order, the last among them: that is where tiles are not full.
+/// Random rows or columns, in order. The last one is always among them, because tiles are partial there.
 fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
     let others = size.saturating_sub(1);
     let mut lines = index::sample(rng, others, others.min(most - 1)).into_vec();
@@ -145,7 +145,7 @@ mod tests {
     };
     use crate::cli::bench::random::pool::{Needed, Pool};
 
-    /// C of a pool's operands, by the library.
+    /// C of a pool's operands, computed by the library.
     fn product(
         transposed: [bool; 2],
         count: usize,
