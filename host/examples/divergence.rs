@@ -1,4 +1,4 @@
-//! How many warps diverge at the edges of a tiled product, counted and derived, as the matrices grow.
+//! The share of divergent warps in a tiled product, counted and derived, for growing matrices.
 //!
 //! ```console
 //! $ cargo run --release -p host --example divergence
@@ -11,7 +11,7 @@ use host::{
     profile::{self, divergence::of_tiled},
 };
 
-/// Half a tile more than a multiple of the tile: an edge at every side. Each about twice the one before.
+/// Half a tile more than a multiple of the tile: an edge on every side. Each size is about twice the one before.
 const SIZES: [u64; 5] = [24, 56, 120, 248, 504];
 
 fn main() -> Result<()> {
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     );
     for size in SIZES {
         let shape = Shape::new(size, size, size)?;
-        // All blocks, so that nothing is estimated.
+        // All blocks are counted, so nothing is estimated.
         let counted = profile::product(kernel, shape, NonZeroU32::MIN, 1)?.profile;
         println!(
             "{size:>16} {:>12} {:>12} {:>7.2} % {:>7.2} %",

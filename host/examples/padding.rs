@@ -1,4 +1,4 @@
-//! Boundary checks in the kernel, or padded matrices and a kernel without checks: what either takes.
+//! Boundary checks in the kernel, or padded matrices and a kernel without checks: the time and the bytes of each.
 //!
 //! ```console
 //! $ cargo run --release -p host --example padding                    # 1000 700 513
@@ -12,7 +12,7 @@ use host::{
     padding::{Measured, padded_shape, with_checks, with_padding},
 };
 
-/// What is compared, and in which unit.
+/// A figure to compare: its name, its value, its unit.
 struct Row(&'static str, fn(&Measured) -> f64, &'static str);
 
 const ROWS: [Row; 7] = [
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let device = Device::best().device;
     let stream = device.stream()?;
-    // Integers, so that both ways must come to the same bits.
+    // Integers, so that both ways give the same bits.
     let a = operands::integers(1, shape.a_len(), 1)?;
     let b = operands::integers(2, shape.b_len(), 1)?;
     let launches = if device.is_cuda() { 20 } else { 3 };

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     println!("COEFFICIENTS: {} bytes at {:#x}", coefficients.bytes(), coefficients.address());
     let (x, mut y) = (device.upload(&[0.0f32, 1.0, 2.0])?, device.zeros::<f32>(3)?);
     let config = LaunchConfig::new([1, 1, 1], [BLOCK as u32, 1, 1]);
-    // SAFETY: a thread writes its own element, and none behind the third.
+    // SAFETY: each thread writes its own element, and none after the third.
     unsafe { stream.launch(&constant_polynomial, &config, (3, &x, &mut y))? };
     println!("  the polynomial at 0, 1, 2: {:?}", y.to_vec()?);
 
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     // A pointer in global memory, to a buffer that is no parameter of the kernel.
     let pointer = device.pointer_symbol(&NUMBERS)?;
     let mut numbers = device.upload(&[1.0f32, 2.0, 3.0])?;
-    // SAFETY: the buffer is there until the end, and nothing else uses the variable.
+    // SAFETY: the buffer lives until the end, and nothing else uses the variable.
     unsafe { pointer.point_to(&mut numbers)? };
     println!("NUMBERS: {} bytes at {:#x}", pointer.bytes(), pointer.address());
     // SAFETY: the pointer's buffer has three elements, and lives until the launch has ended.

@@ -1,4 +1,4 @@
-//! B read down its columns, or transposed by the CPU first, or read along its rows: what each takes.
+//! B read down its columns, or transposed by the CPU first, or read along its rows: the time of each.
 //!
 //! ```console
 //! $ cargo run --release -p host --example transposed_b                    # 1000 700 513
@@ -27,7 +27,7 @@ pub fn transpose(values: &[f32], [rows, cols]: [usize; 2]) -> Vec<f32> {
     transposed
 }
 
-/// C = A B, from A and B transposed.
+/// C = A B, from A and the transpose of B.
 pub fn multiply_transposed(
     stream: &Stream,
     shape: Shape,
@@ -47,7 +47,7 @@ pub fn multiply_transposed(
     unsafe { stream.launch(&tiled_transposed, &config, (m, n, k, a, bt, c)) }
 }
 
-/// The median of some launches.
+/// The median time of some launches.
 fn time(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Result<Duration> {
     launch()?; // The driver compiles a kernel at its first launch.
     let mut times = Vec::new();
@@ -70,7 +70,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         [m, n, k] => Shape::new(m, n, k)?,
         ref sizes => return Err(format!("sizes = {sizes:?}: must be three, m n k").into()),
     };
-    // Integers, so that all three must come to the same bits.
+    // Integers, so that all three give the same bits.
     let a = operands::integers(1, shape.a_len(), 1)?;
     let b = operands::integers(2, shape.b_len(), 1)?;
     let begin = Instant::now();

@@ -1,5 +1,5 @@
-//! `bench` as it is built. How fast anything is, no test can know; that every figure is there and fits the others, that
-//! what is wrong is not timed, and that libraries are called as they are documented, these do.
+//! The built command's `bench`. No test can know speeds. These test that every figure is there and fits the others,
+//! that wrong kernels are not timed, and that libraries are called as documented.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
@@ -18,17 +18,17 @@ use self::{
     cublas::with_cublas,
 };
 
-/// `bench` of the CPU device, in brief, with more arguments.
+/// Arguments of a short `bench` on the CPU device, and more.
 fn cpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["bench", "--device", "cpu", "--seconds", "0.001"], more].concat()
 }
 
-/// The same of the driver of the tests.
+/// Arguments of a short `bench` on the stand-in's GPU, and more.
 fn cuda<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["bench", "--device", "cuda", "--seconds", "0.001"], more].concat()
 }
 
-/// An empty folder of this test's own.
+/// An empty folder for this test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench").join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -44,7 +44,7 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"))
 }
 
-/// The columns that every row of a comparison has, whatever was measured, and how they fit together.
+/// Checks the columns that every row of a comparison has, and that they fit together.
 #[track_caller]
 fn is_complete(row: &Value) {
     let words = [("dtype", "f32"), ("out_dtype", "f32"), ("compute", "fp32")];
@@ -56,7 +56,7 @@ fn is_complete(row: &Value) {
     assert_eq!(row["baseline_is_fp32"], true, "{row}");
 }
 
-/// The same of a row of any types.
+/// The same checks for a row of any types.
 #[track_caller]
 fn is_measured(row: &Value) {
     for key in ["m", "n", "k", "batch"] {
@@ -110,7 +110,7 @@ fn every_column_is_there_beside_libraries_of_the_cpu() {
     for rows in rows.chunks(3) {
         let names = [&rows[1]["kernel"], &rows[2]["kernel"]];
         assert_eq!(names, ["nalgebra", "gemm"]);
-        // Whichever is faster is what all three are held against.
+        // The faster one is the baseline of all three.
         let fastest = number(&rows[1], "time_us").min(number(&rows[2], "time_us"));
         for row in rows {
             assert!(names.contains(&&row["baseline"]), "{row}");
@@ -119,7 +119,8 @@ fn every_column_is_there_beside_libraries_of_the_cpu() {
     }
 }
 
-/// cuBLAS's and cublasLt's functions are called as their documentation says: a library that does what it says gives C.
+/// cuBLAS's and cublasLt's functions are called as documented: the stand-in, which follows the documentation,
+/// computes C.
 #[test]
 fn nvidias_libraries_are_told_the_product() {
     let sizes = "20,7x5x9,3*4x6x5,2*8";
@@ -136,16 +137,16 @@ fn nvidias_libraries_are_told_the_product() {
         assert_eq!((&own["role"], &own["device"]), (&"auto".into(), &"cuda:0".into()));
         assert_eq!((&cublas["kernel"], &cublas["algorithm"]), (&"cublas".into(), &Value::Null));
         assert_eq!(lt["kernel"], "cublasLt");
-        // Of ten one is refused by the heuristics; another is, when it runs.
+        // Of ten algorithms one is refused by the heuristics, and another when it runs.
         let algorithm = lt["algorithm"].as_str().unwrap();
         assert!(algorithm.ends_with(" of 9"), "{algorithm}");
     }
 }
 
-/// The same of bf16 and f16: C is of the same, whose rounding its error shows, or of f32.
+/// Products of bf16 and f16. C has the same type, and its error shows the rounding; or C has f32.
 #[test]
 fn nvidias_libraries_are_told_the_types() {
-    // (The fake driver knows no TMA, which would take rows of whole sixteen bytes.)
+    // (The stand-in has no tensor maps, so no row is a multiple of sixteen bytes.)
     let sizes = "20,7x5x9,3*4x6x5,2*9";
     for (of, out_type, errors) in [
         ("bf16", "bf16", 5e-4..5e-3),
@@ -173,7 +174,7 @@ fn nvidias_libraries_are_told_the_types() {
             }
         }
     }
-    // Where there are none of this type, it says so; types that do not go together are refused.
+    // If no library has this type, a note says so. Types that cannot be combined are refused.
     let args = cpu(&["--vs", "cpu", "--sizes", "9", "--type", "bf16"]);
     let (code, stdout, stderr) = finish(host(&args));
     assert!(code == 0 && stdout.contains("gemm_bf16_4x64x1"), "{stdout}");
@@ -224,7 +225,7 @@ fn a_library_in_tf32_is_told_by_its_error() {
         assert_eq!(row["baseline_is_fp32"], false);
         assert!((1e-4..1e-3).contains(&number(&row, "baseline_err")), "{row}");
     }
-    // One that computes nothing is no baseline.
+    // A library that computes nothing is no baseline.
     let (code, stdout, stderr) = finish(with_cublas("nothing", &json));
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("cublas computes another product, and is not timed"), "{stderr}");
@@ -234,7 +235,7 @@ fn a_library_in_tf32_is_told_by_its_error() {
     }
 }
 
-/// The driver of the tests launches kernels that do nothing: C stays NaN.
+/// The stand-in's kernels do nothing: C stays NaN.
 #[test]
 fn a_wrong_kernel_is_shown_as_failed_and_not_timed() {
     let args = cuda(&["--vs", "cublas", "--sizes", "20", "--kernels", "auto,tiled32"]);
@@ -251,7 +252,7 @@ fn a_wrong_kernel_is_shown_as_failed_and_not_timed() {
     }
 }
 
-/// Rows of results.csv: each a field by its column's name.
+/// The rows of results.csv: fields by their columns' names.
 fn table(path: &Path) -> Vec<std::collections::BTreeMap<String, String>> {
     let text = fs::read_to_string(path).unwrap();
     let fields = |line: &str| {
@@ -332,7 +333,7 @@ fn results_are_written_with_their_machine_and_pictures_and_read_back() {
         assert!(other > 5000, "{name}.png: {other} pixels of another colour");
     }
 
-    // Once more from the record, byte by byte; and from the lines alone, to which belongs no machine.
+    // Written again from the record, byte by byte, and from the lines alone, which have no machine.
     let again = folder.join("again");
     let (code, table, stderr) =
         finish(host(&["bench", "--from", text(&folder), "--out", text(&again)]));
@@ -458,7 +459,7 @@ fn what_is_sustained_is_told() {
 
 #[test]
 fn sizes_come_in_groups() {
-    // Memory is looked at before anything runs, so that the sizes of a GPU can be asked for here.
+    // Memory is checked before anything runs, so the sizes for a GPU can be tried here.
     let (code, stdout, stderr) = finish(host(&cpu(&[
         "--sizes",
         "odd,batched,100x70x51,odd",
@@ -472,7 +473,7 @@ fn sizes_come_in_groups() {
         .map(|row| format!("{} {}", row["group"], row["m"]))
         .collect::<Vec<_>>();
     assert_eq!(seen, ["\"odd\" 100", "\"batched\" 8", "\"batched\" 16"], "each once");
-    // Kernels that cannot, are told.
+    // Kernels that cannot compute the product are reported.
     let (code, stdout, stderr) =
         finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16,gemm_f32_32x32x8"])));
     assert!(

@@ -1,4 +1,4 @@
-//! `blur` as it is built: pictures in, pictures out, and what is refused leaves nothing behind.
+//! The built command's `blur`: images in and out, and a refused run leaves no files.
 
 mod common;
 
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
 
-/// Width and height of the pictures: no multiples of a block.
+/// The size of the images: no multiples of a block.
 const SIZE: (u32, u32) = (37, 41);
 
-/// A folder with a picture in it.
+/// A folder with an image.
 struct Folder(TempDir);
 
 impl Folder {
@@ -71,7 +71,7 @@ fn write(
     encoder.set_color(color);
     encoder.set_depth(depth);
     if color == ColorType::Indexed {
-        // Black, red, white, and a see-through blue.
+        // Black, red, white, and a transparent blue.
         encoder.set_palette(vec![0, 0, 0, 255, 0, 0, 255, 255, 255, 0, 0, 255]);
         encoder.set_trns(vec![255, 255, 255, 0]);
     }
@@ -141,7 +141,7 @@ fn every_kind_of_picture_is_blurred() {
 #[test]
 fn palettes_and_few_bits_are_expanded_without_loss() {
     let folder = Folder::new();
-    // Two pixels of two bits each, in two rows: red and see-through blue, white and black.
+    // Two pixels of two bits in each of two rows: red and transparent blue, white and black.
     write(
         &folder.path("in.png"),
         (2, 2),
@@ -151,7 +151,7 @@ fn palettes_and_few_bits_are_expanded_without_loss() {
     );
     let (code, _, stderr) = finish(folder.blur("in.png", "out.png", &["--radius", "1"]));
     assert_eq!(code, 0, "{stderr}");
-    // All four pixels are in every box: 510/4, 255/4, 510/4, 765/4.
+    // Every box has all four pixels: 510/4, 255/4, 510/4, 765/4.
     let mean = [128, 64, 128, 191];
     assert_eq!(read(&folder.path("out.png")), (ColorType::Rgba, (2, 2), mean.repeat(4)));
     // One bit: black, white, white.
@@ -218,12 +218,12 @@ fn what_is_replaced_keeps_its_permissions_and_a_link_stays_one() {
     assert_eq!((code, mode("out.png")), (0, 0o640), "{stderr}");
     assert!(fs::symlink_metadata(folder.path("link.png")).unwrap().is_symlink());
     assert_eq!(read(&folder.path("out.png")).1, SIZE);
-    // One that was not there is like any other new file.
+    // A file that did not exist is like any other new file.
     finish(folder.blur("in.png", "new.png", &["--radius", "1"]));
     assert_eq!(mode("new.png"), new);
 }
 
-/// What is refused: the exit code, words of the message, and nothing written or left behind.
+/// A refused run: its exit code, words of its message, and no files written.
 #[track_caller]
 fn refused(folder: &Folder, input: &str, output: &str, more: &[&str], code: i32, words: &[&str]) {
     let before = folder.files();
@@ -291,7 +291,7 @@ fn pictures_that_would_lose_something_are_refused() {
     );
 }
 
-/// A header can promise any size; nothing of it is allocated.
+/// A header can declare any size. Nothing is allocated for it.
 #[test]
 fn a_picture_larger_than_memory_is_refused() {
     let folder = Folder::new();
@@ -299,7 +299,7 @@ fn a_picture_larger_than_memory_is_refused() {
         Encoder::new(File::create(folder.path("huge.png")).unwrap(), 10_000_000, 2_000_000);
     encoder.set_color(ColorType::Rgba);
     let mut writer = encoder.write_header().unwrap();
-    // The data are not looked at.
+    // The data are not read.
     writer.write_chunk(png::chunk::IDAT, &[0x78, 0x9c]).unwrap();
     drop(writer);
     refused(
@@ -376,7 +376,7 @@ fn an_output_that_cannot_be_written_is_refused() {
     fs::set_permissions(folder.path("locked.png"), permissions).unwrap();
     refused(&folder, "in.png", "locked.png", &radius, 2, &["--out = ", "locked.png", "read-only"]);
     assert_eq!(fs::read(folder.path("locked.png")).unwrap(), b"old");
-    // A device is never renamed over.
+    // A device file is never replaced.
     let input = folder.path("in.png");
     let args = ["blur", "--in", input.to_str().unwrap(), "--out", "/dev/null", "--radius", "1"];
     fails(host(&args), 2, &["--out = /dev/null", "no file"]);
@@ -420,7 +420,7 @@ fn ctrl_c_leaves_nothing_behind() {
         BitDepth::Eight,
         &noise(1_000_000),
     );
-    // A minute of work, in one launch.
+    // A minute of work in one launch.
     is_interrupted(folder.blur("in.png", "out.png", &["--radius", "100", "-v"]), "kernel blur");
     assert_eq!(folder.files(), ["in.png"]);
 }

@@ -1,7 +1,7 @@
-//! `check` as it is built: what it says of a kernel that is clean, and how it ends.
+//! The built command's `check`: its output for a clean kernel, and its exit codes.
 //!
-//! The registry has no kernel that is wrong. How findings look is tested where they are printed, and what is
-//! found in the crate `tests`.
+//! The registry has no wrong kernel. The output of findings is tested in `findings.rs`, and the findings themselves
+//! in the crate `tests`.
 
 mod common;
 
@@ -41,21 +41,21 @@ fn all_kernels_or_the_preferred_one() {
         kernels.iter().map(|object| object["kernel"].to_string()).collect::<Vec<_>>()
     };
     let (_, stdout, _) = finish(host(&["kernels", "--json"]));
-    // Of those by TMA some take an MN-major A, which it is not here.
+    // Some TMA kernels need an MN-major A. This A is not.
     let products = objects(&stdout).into_iter().filter(|object| {
         let by_copies = object["contract"] == "C = A B in f32 by TMA";
         object["contract"] == "C = A B" || by_copies && object["layout"] == "nn"
     });
     let all = products.map(|object| object["name"].to_string()).collect::<Vec<_>>();
     assert_eq!(names(&["--json", "--kernel", "all", "--orders", "2"]), all);
-    // What an H200 would run.
+    // The kernel that an H200 would run.
     assert_eq!(names(&["--json"]), ["\"tiled16\""]);
     let (_, stdout, _) = finish(check(&["--kernel", "all", "--orders", "2"]));
     assert_eq!(stdout.matches("\nclean ").count(), all.len(), "{stdout}");
     assert_eq!(stdout.matches("\nverified ").count(), all.len(), "{stdout}");
 }
 
-/// The name of a kernel says the types of its matrices.
+/// A kernel's name says the types of its matrices.
 #[test]
 fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
     for (kernel, words) in [
@@ -88,7 +88,7 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
     assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{stdout}");
 }
 
-/// And the ways in which A and B lie for it.
+/// And the layouts of A and B.
 #[test]
 fn operands_lie_as_the_kernel_reads_them() {
     for (kernel, trans, lie) in [
@@ -228,7 +228,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
 
 #[test]
 fn memory_is_not_overdrawn() {
-    // C takes 14.4 TB, its shadow twenty times as much, and it is copied to be compared.
+    // C takes 14.4 TB, its shadow twenty times as much, and C is copied for the comparison.
     let sizes = ["check", "--m", "2000000", "--n", "1800000", "--k", "1", "--json"];
     let (_, _, stderr) = finish(host(&sizes));
     fails(host(&sizes), 4, &["out of memory on cpu", "bytes needed", "free"]);

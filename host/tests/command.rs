@@ -1,4 +1,4 @@
-//! The command as it is built: what it prints, and how it ends.
+//! The built command: its output and its exit codes.
 //!
 //! | exit code | tests |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | 4 | `memory_*`, `a_device_fault_*` |
 //! | 130 | `ctrl_c_*` |
 //!
-//! What a wrong C can look like is tested in the crate `tests`; here only that it ends in exit code 1.
+//! The crate `tests` tests wrong results of every kind. Here only the exit code 1 is tested.
 
 #[path = "command/benchmarks.rs"]
 mod benchmarks;
@@ -79,7 +79,7 @@ fn a_product_of_slices_says_what_was_computed_again() {
     };
     let object = |more: &[&str]| objects(&run(&[more, &["--json"]].concat()))[0].clone();
     let of_nan = object(&["--init", "nan"]);
-    // Of each launch; and beside many others that need it not.
+    // The count of each launch, also where most elements need no recomputation.
     let count = of_nan["recomputed"].as_u64().unwrap();
     assert!((of_nan["compared_nan"].as_u64().unwrap()..=7000).contains(&count), "{of_nan}");
     let line = format!("\nrecomputed  {count} of 7000 elements, by fused multiply-adds\n");
@@ -116,7 +116,7 @@ fn a_product_of_every_kind_of_data_is_verified() {
             assert_eq!(object["projections"], projections, "{stdout}");
             let error = object["max_abs_err"].as_f64().unwrap();
             assert_eq!(error == 0.0, init == "int", "{stdout}");
-            // One row of A and one column of B have a NaN: a row and a column of C.
+            // One row of A and one column of B have a NaN: one row and one column of C must be NaN.
             let nan = object["compared_nan"].as_u64().unwrap();
             match (init, level) {
                 ("nan", "full") => assert_eq!(nan, 100 + 70 - 1, "{stdout}"),
@@ -161,7 +161,7 @@ fn a_product_says_what_it_does_when_asked() {
     let steps = |args: &[&str]| {
         let (code, stdout, stderr) = finish(host(&with(args)));
         assert!(code == 0 && !stdout.contains("operands"), "{stdout}");
-        // Without times: each step is named before it begins and when it has ended.
+        // Without times: each step is named before it starts and after it ends.
         let steps = stderr.lines().filter(|line| !line.starts_with("note: "));
         let (begun, ended) = steps.partition::<Vec<_>, _>(|line| line.ends_with(" ..."));
         let begun = begun.iter().map(|line| line.trim_end_matches(" ...").to_owned());
@@ -180,7 +180,7 @@ fn a_product_says_what_it_does_when_asked() {
         assert_eq!(steps(&[verbose, "--kernel", "tiled16", "--init", "normal"]), both);
     }
     assert_eq!(steps(&["-v", "--kernel", "tiled16", "--init", "int"]), steps_of("integers"));
-    // No bar and no colour where standard error is no terminal.
+    // No bar and no colour if standard error is no terminal.
     let (_, stdout, stderr) = finish(host(&SIZES));
     assert!(!stderr.contains('\u{1b}') && !stderr.contains("operands"), "{stderr}");
     assert!(!stdout.contains('\u{1b}'), "{stdout}");
@@ -238,7 +238,7 @@ fn completions_for_every_shell() {
         let (code, stdout, _) = finish(host(&["completions", shell]));
         assert!(code == 0 && stdout.contains("host") && stdout.contains("kernel"), "{shell}");
     }
-    // Names, where there would be files.
+    // Names, not files.
     let (_, stdout, _) = finish(host(&["completions", "bash"]));
     for (flag, words) in
         [("--kernel", "auto basic "), ("--kernels", "auto basic "), ("--device", "auto cuda cpu")]
@@ -251,7 +251,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn a_wrong_c_is_called_wrong() {
-    // Kernels that do nothing, so that C stays full of NaN.
+    // The stand-in's kernels do nothing, so C stays full of NaN.
     for (verify, what) in [("full", "7000 of 7000 elements"), ("sample", "100 rows of C wrong")] {
         let args = with(&["--device", "cuda", "--verify", verify]);
         let (code, stdout, stderr) = finish(on("kernels=1", &args));
@@ -423,7 +423,7 @@ fn environment_with_a_driver_too_old_for_the_ptx() {
 fn environment_with_an_architecture_too_old() {
     let driver = "major=7 minor=5";
     fails(on(driver, &with(&["--device", "cuda"])), 3, &["7.5 is below 8.0"]);
-    // Left to itself the command takes the CPU, and says why.
+    // With `auto` the command uses the CPU, and says why.
     let (code, stdout, stderr) = finish(on(driver, &SIZES));
     assert!(code == 0 && stdout.contains("verified"), "{stdout}{stderr}");
     assert!(stderr.contains("7.5 is below 8.0"), "{stderr}");
@@ -439,7 +439,7 @@ fn memory_of_the_cpu_is_not_overdrawn() {
 
 #[test]
 fn memory_of_a_gpu_is_not_overdrawn() {
-    // The driver of the tests has one GiB.
+    // The stand-in has one GiB.
     let sizes = ["--m", "20000", "--n", "20000", "--k", "4", "--device", "cuda"];
     fails(
         on("", &sizes),
@@ -459,7 +459,7 @@ fn a_device_fault_is_reported_with_its_code() {
 
 #[test]
 fn ctrl_c_ends_a_run_with_its_fibers_in_the_middle_of_a_kernel() {
-    // Minutes of work, all of it in one launch.
+    // Minutes of work, all in one launch.
     let sizes = ["--m", "5000", "--n", "5000", "--k", "5000", "--kernel", "tiled16", "-v"];
     is_interrupted(host(&sizes), "uniform: kernel tiled16");
 }

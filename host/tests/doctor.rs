@@ -1,5 +1,4 @@
-//! `doctor` as it is built: what it finds on machines without a driver and with a broken one, and the exit
-//! code that follows.
+//! The built command's `doctor`: its findings without a driver and with a broken one, and the exit code.
 
 #[allow(
     dead_code,
@@ -14,7 +13,7 @@ use std::{env, fs, path::PathBuf, process::Command};
 
 use serde_json::Value;
 
-/// A machine with that driver (`cuda-dyn/tests/fake`) and an empty home.
+/// A machine with that driver (`cuda-dyn/tests/fake`) and an empty home folder.
 fn doctor(driver: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
     command.arg("doctor").args(args).env("LD_LIBRARY_PATH", fake::library_folder(driver));
@@ -39,7 +38,7 @@ fn finish(mut command: Command) -> (i32, String) {
     (output.status.code().expect("ended by itself"), String::from_utf8(output.stdout).unwrap())
 }
 
-/// What was found, each as `status name: found -> advice`, and the exit code.
+/// The exit code, and each finding as `status name: found -> advice`.
 struct Findings(i32, Vec<String>);
 
 fn findings(mut command: Command) -> Findings {
@@ -50,7 +49,7 @@ fn findings(mut command: Command) -> Findings {
         let line: Value = serde_json::from_str(line).unwrap();
         let keys = ["status", "name", "found", "advice"].map(|key| text(&line, key));
         let [status, name, found, advice] = keys;
-        // Whatever is not well comes with what to do about it.
+        // Every finding that is not ok has advice.
         assert_eq!(status == "ok", advice.is_empty(), "{line}");
         assert!(!found.is_empty(), "{line}");
         format!("{status} {name}: {found} -> {advice}")
@@ -59,7 +58,7 @@ fn findings(mut command: Command) -> Findings {
 }
 
 impl Findings {
-    /// That one line begins so and has all these words.
+    /// Checks that one line starts so and has all these words.
     #[track_caller]
     fn has(&self, start: &str, words: &[&str]) {
         let lines: Vec<_> = self.1.iter().filter(|line| line.starts_with(start)).collect();
@@ -69,7 +68,7 @@ impl Findings {
         }
     }
 
-    /// That the exit code is `code`, and that just these lines, by their beginnings, are not ok.
+    /// Checks the exit code, and that exactly these lines, by their starts, are not ok.
     #[track_caller]
     fn end(&self, code: i32, not_ok: &[&str]) {
         let Findings(actual, lines) = self;
@@ -139,14 +138,14 @@ fn a_driver_that_does_not_start() {
 fn a_driver_too_old_for_the_ptx() {
     let old = findings(doctor("kernels=2 version=11000", &[]));
     old.has("fail PTX for sm_90a", &["needs CUDA 12.3", "has 11.0", "update the driver"]);
-    // Hopper takes what is for all as well.
+    // Hopper also runs the PTX for all GPUs.
     old.has("fail PTX for sm_80", &["needs CUDA 11.1", "has 11.0", "update the driver"]);
     old.end(3, &["fail PTX for sm_80", "fail PTX for sm_90a"]);
-    // Too old for Hopper's PTX, which an Ampere GPU does not take.
+    // The driver is too old for Hopper's PTX. An Ampere GPU does not need it.
     let ampere = findings(doctor("kernels=2 version=12020 major=8", &[]));
     ampere.has("ok cuda:0:", &["takes PTX for sm_80"]);
     ampere.end(0, &["warn PTX for sm_90a"]);
-    // What the driver itself says when it is asked to.
+    // The driver's own error message.
     let refused = findings(doctor("cuModuleLoadDataEx=222 version=11080", &[]));
     refused.has("fail cuda:0 product", &["sm_80/tiled16.ptx", "CUDA 11.8"]);
     refused.end(3, &["fail PTX for sm_90a", "fail cuda:0 product"]);
@@ -207,7 +206,7 @@ fn a_driver_that_cannot_keep_what_it_compiles() {
     disabled.has("warn compiled kernels", &["CUDA_CACHE_DISABLE", "every process", "unset"]);
     disabled.end(0, &["warn compiled kernels"]);
 
-    // A folder below a file cannot be made, not even by root.
+    // A folder below a file cannot be created, not even by root.
     let file = env::temp_dir().join(format!("host-doctor-file-{}", std::process::id()));
     fs::write(&file, "").unwrap();
     let mut blocked = doctor(DRIVER, &[]);

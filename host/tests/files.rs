@@ -1,5 +1,5 @@
-//! What the command reads and writes, whatever ends it: nothing half-written is left, and nothing is replaced that
-//! nobody has asked to replace.
+//! The files that the command reads and writes. However it ends, no incomplete file is left, and no file is replaced
+//! without a request.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
@@ -27,29 +27,29 @@ use host::{
     npy::{Dtype, Writer},
 };
 
-/// Tells the command that its file system has no files without a name (`host::testing`).
+/// Tells the command that the file system has no unnamed files (`host::testing`).
 const NO_NAMELESS_FILES: &str = "HOST_TESTING_NO_NAMELESS_FILES";
 
-/// A recorded ladder, of which pictures are drawn without measuring.
+/// A recorded ladder. Its pictures are drawn without measuring.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/ladder-h200.json");
 /// Recorded results of `bench`.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h200");
 
 impl Folder {
-    /// A square matrix of zeros. Its file is as long as it says, and takes no room.
+    /// A square matrix of zeros, as a sparse file.
     fn zeros(&self, name: &str, size: usize) -> String {
         let (path, layout) = (self.path(name), Layout::RowMajor);
         Writer::create("--out", &path, size, size, Dtype::F4, layout).unwrap().finish().unwrap();
         self.text(name)
     }
 
-    /// A FIFO to which nobody writes.
+    /// A FIFO without a writer.
     fn fifo(&self, name: &str) -> String {
         assert!(Command::new("mkfifo").arg(self.path(name)).status().unwrap().success());
         self.text(name)
     }
 
-    /// A picture of a few pixels.
+    /// An image of a few pixels.
     fn picture(&self, name: &str) -> String {
         let mut encoder = png::Encoder::new(File::create(self.path(name)).unwrap(), 5, 4);
         encoder.set_color(png::ColorType::Grayscale);
@@ -64,7 +64,7 @@ fn gemm(a: &str, out: &str, more: &[&str]) -> Command {
     host(&[&args[..], more].concat())
 }
 
-/// Starts a product, and waits until it has begun. Its standard error from then on.
+/// Starts a product, and waits until it has begun. Returns its standard error.
 fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -82,7 +82,7 @@ fn send(signal: &str, child: &Child) {
     assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
 }
 
-/// How a product of minutes ends that is sent signals, one after the other, when it has begun.
+/// How a product that takes minutes ends if it gets these signals after it has begun.
 #[track_caller]
 fn ended_by(signals: &[&str], nameless: bool) -> ExitStatus {
     let folder = Folder::new();
@@ -91,10 +91,10 @@ fn ended_by(signals: &[&str], nameless: bool) -> ExitStatus {
     if !nameless {
         command.env(NO_NAMELESS_FILES, "1");
     }
-    // No file of what was in memory either; and no signal is ignored because the tests run under `nohup`.
+    // No core dump, and no signal is ignored because the tests run under `nohup`.
     let settings = r#"ulimit -c 0 && set -- "$0" "$@" && exec env --default-signal "$@""#;
     let (mut child, mut stderr) = begun(under(settings, &command));
-    // It is on its way: of full length, with a name or without.
+    // The output file has its full length, with a name or without.
     let open = format!("/proc/{}/fd", child.id());
     let lens = fs::read_dir(open).unwrap().map(|file| {
         let metadata = fs::metadata(file.unwrap().path());
@@ -119,7 +119,7 @@ fn ended_by(signals: &[&str], nameless: bool) -> ExitStatus {
 fn what_dies_leaves_nothing() {
     for nameless in [true, false] {
         assert_eq!(ended_by(&["INT"], nameless).code(), Some(130));
-        // The first one ends it in order, which takes its time; what comes of it then is the same.
+        // The first signal ends the command in order, which takes time. The result is the same.
         assert_eq!(ended_by(&["INT", "INT"], nameless).code(), Some(130));
         for (signal, number) in [("TERM", 15), ("HUP", 1), ("XCPU", 24)] {
             assert_eq!(ended_by(&[signal], nameless).signal(), Some(number), "{signal}");
@@ -131,7 +131,7 @@ fn what_dies_leaves_nothing() {
     assert_eq!(ended_by(&["KILL"], true).signal(), Some(9));
 }
 
-/// The system gives no thread that could look out for them.
+/// The system cannot start a thread that waits for signals.
 #[test]
 fn without_threads_a_signal_ends_the_command() {
     let folder = Folder::new();
@@ -155,7 +155,7 @@ fn a_replaced_file_does_not_run_as_a_new_owner() {
     assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o7777, 0o750);
 }
 
-/// As `nohup` has it.
+/// SIGHUP is ignored, as under `nohup`.
 #[test]
 fn a_signal_that_is_to_be_ignored_is() {
     let folder = Folder::new();
@@ -169,7 +169,7 @@ fn a_signal_that_is_to_be_ignored_is() {
     assert_eq!(folder.files(), ["a.npy", "c.npy"]);
 }
 
-/// A command whose files may have so many of the shell's blocks.
+/// A command whose files may have at most this many of the shell's blocks.
 fn limited(command: &Command, blocks: u32) -> Command {
     under(&format!("ulimit -f {blocks}"), command)
 }
@@ -182,14 +182,14 @@ fn a_file_that_gets_too_long_is_exit_code_4_and_leaves_what_was_there() {
     let words = ["--out = ", "c.npy: cannot be written: File too large"];
     fails(limited(&gemm(&a, &out, &[]), 8), 4, &words);
     assert_eq!(fs::read(&out).unwrap(), b"what was there");
-    // Pictures as well.
+    // Also pictures.
     let svg = folder.text("a.svg");
     fs::write(&svg, "a picture").unwrap();
     let ladder = host(&["ladder", "--from", RECORD, "--plot", &svg]);
     let (code, _, stderr) = finish(limited(&ladder, 2));
     assert!(code == 4 && stderr.contains("--plot = ") && stderr.contains("too large"), "{stderr}");
     assert_eq!(fs::read(&svg).unwrap(), b"a picture");
-    // And all of a set.
+    // And all files of a set.
     let results = folder.text("results");
     let bench = |out: &str| host(&["bench", "--from", RESULTS, "--out", out]);
     let (code, _, stderr) = finish(limited(&bench(&results), 16));
@@ -219,7 +219,7 @@ fn a_set_is_replaced_as_a_whole_also_where_files_have_names() {
         }
         assert_ne!(numbers[0], numbers[1]);
         assert_eq!(folder.files(), ["results"]);
-        // A folder that a shell is in stays.
+        // A shell's current folder is not replaced.
         let mut bench = host(&["bench", "--from", RESULTS, "--out", "."]);
         bench.current_dir(&results);
         assert_eq!(finish(bench).0, 0);
@@ -251,7 +251,7 @@ fn inputs_that_are_no_files_are_refused_at_once() {
     folder.fifo("results/results.jsonl");
     let results = folder.text("results");
     fails(host(&["bench", "--from", &results]), 2, &["--from = ", "jsonl: is no file but a FIFO"]);
-    // Of the machine nothing is known then.
+    // Then the machine is not known.
     fs::remove_file(folder.path("results/results.jsonl")).unwrap();
     let rows = format!("{RESULTS}/results.jsonl");
     fs::copy(rows, folder.path("results/results.jsonl")).unwrap();
@@ -271,7 +271,7 @@ fn outputs_are_what_their_paths_say() {
     let folder = Folder::new();
     let a = folder.zeros("a.npy", 3);
     let to = |out: &str| gemm(&a, out, &[]);
-    // A link that leads to nothing makes what it names.
+    // Through a dangling link, the file that it names is created.
     symlink("made.npy", folder.path("link.npy")).unwrap();
     assert_eq!(finish(to(&folder.text("link.npy"))).0, 0);
     assert!(fs::symlink_metadata(folder.path("made.npy")).unwrap().is_file());
@@ -307,7 +307,7 @@ fn outputs_are_what_their_paths_say() {
     assert_eq!(folder.files(), before);
 }
 
-/// Of such a command, with an output that is an input: refused, and with `--force` done.
+/// Such a command with an output that is also an input: refused, and done with `--force`.
 #[track_caller]
 fn wants_force(args: &[&str], of: &str) {
     fails(host(args), 2, &[&format!("is the file of {of} "), "too: --force replaces it"]);
@@ -344,7 +344,7 @@ fn inputs_are_replaced_by_force_alone() {
     wants_force(&compare, "--compare");
 }
 
-/// `/dev/full` is a disk that is full.
+/// `/dev/full` behaves like a full disk.
 #[test]
 fn nothing_is_printed_in_vain() {
     let kinds: [&[&str]; 9] = [
@@ -364,7 +364,7 @@ fn nothing_is_printed_in_vain() {
         let (code, _, stderr) = finish(command);
         assert_eq!(code, 4, "{args:?}: {stderr}");
         assert!(stderr.contains("error: standard output: No space left"), "{args:?}: {stderr}");
-        // Whoever has closed a pipe has seen enough.
+        // The reader of the pipe has closed it.
         let mut command = host(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         drop(child.stdout.take());

@@ -1,4 +1,4 @@
-//! `gemm` as it is built: files in, a file out, in one piece and in blocks, and what is refused leaves nothing behind.
+//! The built command's `gemm`: files in, a file out, in one piece and in blocks. A refused run leaves no files.
 
 mod common;
 #[path = "common/folder.rs"]
@@ -20,7 +20,7 @@ use host::{
     operands,
 };
 
-/// A file that NumPy wrote (`lib/tests/data/npy/make.py`).
+/// A file written by NumPy (`lib/tests/data/npy/make.py`).
 fn numpys(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lib/tests/data/npy");
     folder.join(name).with_extension("npy").to_str().unwrap().to_owned()
@@ -33,7 +33,7 @@ impl Folder {
         let values = operands::uniform(seed, rows * cols).unwrap();
         let path = self.path(name);
         let mut writer = Writer::create("--out", &path, rows, cols, dtype, layout).unwrap();
-        // As a matrix it is the same in every layout.
+        // The matrix is the same in every layout.
         writer.write(0..rows, 0..cols, Layout::RowMajor, &values).unwrap();
         writer.finish().unwrap();
         self.text(name)
@@ -81,7 +81,7 @@ fn alpha_and_beta_and_what_c_was() {
     let wanted = read::<f64>(numpys("half_ab_minus_2c_f4"));
     let factors = ["--c", &c, "--alpha", "0.5", "--beta", "-2"];
     is_near(&multiplied::<f32>(&a, &b, &out, &factors), &wanted, 3e-6);
-    // C is added where nothing is said of beta, and not looked at with 0.
+    // C is added by default, and is not read with a beta of 0.
     let with_c = multiplied::<f32>(&a, &b, &out, &["--c", &c]);
     let beta_1 = multiplied::<f32>(&a, &b, &out, &["--c", &c, "--beta", "1"]);
     let (product, before) = (read::<f64>(numpys("ab_f4")), read::<f64>(&c));
@@ -115,7 +115,7 @@ fn what_is_too_large_for_its_file_is_told() {
     assert!(stderr.contains(&note), "{stderr}");
 }
 
-/// The bits of a file behind its header, and what `--json` says.
+/// The bits of a file after its header, and the JSON object.
 #[track_caller]
 fn bits(command: Command, out: &str) -> (Vec<u8>, serde_json::Value) {
     let (code, stdout, stderr) = finish(command);
@@ -156,7 +156,7 @@ fn blocks_give_the_bits_of_one_piece() {
                     if dtype == Dtype::F8 { limit.replace('K', "000K") } else { limit.into() };
                 let (got, object) = run(&["--device-memory-limit", &bytes.replace("000K", "K")]);
                 if object["blocks"]["blocks"][2] != cut {
-                    // Too little for all of k: other bits, as they say.
+                    // Too little memory for all of k: other bits, and the report says so.
                     assert_eq!(object["blocks"]["why"], "depth_cut");
                     continue;
                 }
@@ -193,7 +193,7 @@ fn a_sample_is_compared_in_blocks_too() {
 
 #[test]
 fn a_plan_reads_headers_alone() {
-    // Terabytes that nobody has written.
+    // Sparse files of terabytes.
     let folder = Folder::new();
     let big = |name: &str, rows: u64, cols: u64| {
         let header =
@@ -228,13 +228,13 @@ fn a_plan_reads_headers_alone() {
     assert!(object["time_us"].is_null() && object["verified"].is_null(), "{stdout}");
     let reads = object["read_bytes"].as_u64().unwrap();
     assert!(reads > 4 * (300_000 + 500_000) * 200_000, "{stdout}");
-    // Of k in blocks so much less is read, and that is said.
+    // With k in blocks much less is read, and the report says so.
     let (_, stdout, _) = plan(&["--device", "cpu", "--device-memory-limit", "1G"]);
     assert!(stdout.contains("\n          with --block-k 2048 "), "{stdout}");
     let args = ["--device", "cpu", "--device-memory-limit", "1G", "--block-k", "1024", "--json"];
     let (_, stdout, _) = plan(&args);
     assert!(objects(&stdout)[0]["read_bytes"].as_u64().unwrap() < reads / 2, "{stdout}");
-    // Which GPU it is for is said and can be; a CPU is none.
+    // The plan says for which GPU it is. A CPU is no GPU.
     let limit = ["--device-memory-limit", "80G"];
     let plan_on = |more: &[&str]| plan(&[&limit[..], more].concat()).1;
     let stdout = plan_on(&[]);
@@ -250,7 +250,7 @@ fn a_plan_reads_headers_alone() {
     assert!((code, &*stdout) == (2, "") && stderr.contains(words), "{stdout}{stderr}");
     let (code, _, stderr) = plan(&["--on", "a30"]);
     assert!(code == 2 && stderr.contains("--device-memory-limit"), "{stderr}");
-    // Without a limit the device is asked.
+    // Without a limit the device is opened.
     let (code, _, stderr) = plan(&["--device", "cuda"]);
     assert!(code == 3 && stderr.contains("no NVIDIA driver"), "{stderr}");
     assert_eq!(folder.files(), ["a.npy", "b.npy"]);
@@ -269,7 +269,7 @@ fn json_says_what_the_lines_say() {
     assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
     assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
     assert_eq!(object["verified"], true);
-    // No kernel needs a workspace, so any limit will do.
+    // No kernel needs a workspace, so any limit is enough.
     assert_eq!(
         (&object["workspace_limit"], &object["workspace_bytes"]),
         (&(256 << 20).into(), &0.into())
@@ -280,7 +280,7 @@ fn json_says_what_the_lines_say() {
     assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
 }
 
-/// A row that has a NaN, and no other: of slices it is computed again.
+/// A row with a NaN. With slices it is recomputed.
 #[test]
 fn what_was_computed_again_is_told() {
     let folder = Folder::new();
@@ -417,7 +417,7 @@ fn a_broken_file_leaves_nothing_and_takes_nothing_away() {
     assert_eq!(fs::read(&out).unwrap(), b"what was there");
 }
 
-/// The same on a GPU, as far as the tests' own driver goes: it multiplies for the lessons' kernels.
+/// On a GPU, as far as the stand-in supports it: it multiplies with lessons' kernels.
 fn on_gpu(driver: &str, folder: &Folder, more: &[&str]) -> Command {
     let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
     let (a, b) = (random("a.npy", 150, 60), random("b.npy", 60, 130));

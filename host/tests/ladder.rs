@@ -1,5 +1,5 @@
-//! `ladder` and `explain` as they are built. What a rung's speed is, no test can know; that each is there,
-//! verified, counted and drawn, these do.
+//! The built command's `ladder` and `explain`. No test can know speeds. These test that each rung is there, verified,
+//! counted and drawn.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn rungs() -> Vec<&'static str> {
     gpu::registry::ladder().map(|(entry, _)| entry.name()).collect()
 }
 
-/// An empty folder of this test's own.
+/// An empty folder for this test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ladder").join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -67,8 +67,8 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
         assert!(fit["occupancy_percent"].as_f64().is_some_and(|percent| percent > 0.0), "{name}");
     }
     let line = |kernel: &str| lines.iter().find(|line| line["kernel"] == kernel).unwrap();
-    // k multiply-adds a thread, each of two floats: a quarter FLOP a byte. A warp reads two elements of A, in two
-    // sectors that lie k apart, and two rows of sixteen of B, in four.
+    // A thread has k multiply-adds, each of two floats: a quarter FLOP per byte. A warp reads two elements of A, in
+    // two sectors that are k apart, and two rows of sixteen elements of B, in four sectors.
     let basic = line("basic");
     let counted = &basic["counted"];
     assert!(near(&basic["flop_per_byte_derived"], 0.25), "{basic}");
@@ -80,7 +80,7 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
     assert!(near(&counted["fma_per_warp"], 64.0), "{basic}");
     assert!(near(&counted["sectors_per_request"], 2.0), "{basic}");
     assert_eq!(counted["wavefronts_per_request"], Value::Null);
-    // Of every tile of sixteen each thread loads one element of A and one of B, and waits twice.
+    // For each tile of sixteen, a thread loads one element of A and one of B, and waits twice.
     let tiled = line("tiled16");
     let counted = &tiled["counted"];
     assert!(near(&tiled["flop_per_byte_derived"], 4.0), "{tiled}");
@@ -121,7 +121,7 @@ fn the_table_has_a_row_and_a_reason_for_each_rung() {
     assert!(!stdout.contains('\u{1b}'), "no colours: {stdout}");
 }
 
-/// Times of fibers would teach another order of the rungs.
+/// The CPU device would show another order of the rungs.
 #[test]
 fn without_a_gpu_the_recorded_figures_of_one_are_shown() {
     let (code, stdout, stderr) = finish(host(&["ladder"]));
@@ -139,7 +139,7 @@ fn without_a_gpu_the_recorded_figures_of_one_are_shown() {
     let lines = objects(&stdout);
     assert_eq!(lines.len(), rungs().len() + 1, "and cuBLAS");
     assert!(lines.iter().all(|line| line["recorded"] == "docs/results/ladder-h200.json"));
-    // Asked for, it is measured.
+    // On request the CPU is measured.
     let (_, stdout, _) = finish(host(&args(&["--device", "cpu", "--json"])));
     assert!(
         objects(&stdout).iter().all(|line| line["device"] == "cpu" && line["recorded"].is_null())
@@ -178,10 +178,10 @@ fn pictures_are_written_and_hold_what_they_show() {
         assert_eq!(info.color_type, png::ColorType::Rgb, "opaque");
         assert!(info.width >= 900 && info.height >= 200, "{} x {}", info.width, info.height);
         let other = pixels.chunks(3).filter(|pixel| *pixel != &pixels[..3]).count();
-        // Letters alone are thousands of pixels.
+        // The letters alone have thousands of pixels.
         assert!(other > 5000, "{}: {other} pixels of another colour", picture.display());
     }
-    // And the record once more, unchanged.
+    // The record is written again without changes.
     let (_, again, _) = finish(host(&["ladder", "--json", "--from", text(&json)]));
     assert_eq!(objects(&again), objects(&stdout));
 }
@@ -233,7 +233,7 @@ fn bad_arguments_are_refused_and_nothing_is_written() {
     fails(host(&taken), 2, &["--from", "cannot be used with"]);
 }
 
-/// The driver of the tests launches kernels that do nothing: C stays NaN.
+/// The stand-in's kernels do nothing: C stays NaN.
 #[test]
 fn a_wrong_rung_is_shown_as_failed_and_not_timed() {
     let (code, stdout, stderr) = finish(on("kernels=1", &args(&["--json"])));
@@ -250,7 +250,7 @@ fn a_wrong_rung_is_shown_as_failed_and_not_timed() {
     assert_eq!((code, stdout.matches("WRONG, not timed").count()), (1, rungs().len()), "{stdout}");
 }
 
-/// The driver of the tests multiplies.
+/// The stand-in multiplies.
 #[test]
 fn on_a_gpu_speeds_are_held_against_its_roof() {
     let (code, stdout, stderr) = finish(on("kernels=2", &args(&["--json"])));
@@ -273,7 +273,7 @@ fn ctrl_c_ends_the_ladder_in_order() {
     let step = format!("basic (1 of {}): once, to be verified", rungs().len());
     let stderr =
         is_interrupted(host(&["ladder", "--device", "cpu", "--size", "4000", "-v"]), &step);
-    // 128 GFLOP, at half of one a second and core.
+    // 128 GFLOP, at half a GFLOP/s per core.
     assert!(stderr.contains("note: on the CPU a run of 4000x4000x4000 takes"), "{stderr}");
 }
 
@@ -284,12 +284,12 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
     for part in [
         "kernel    tiled16: 16 x 16 tiles",
         "\nrung      ",
-        // The file's opening words.
+        // The file's module comment.
         "\n# Boundary checks\n",
         "\non paper  4.00 FLOP a byte\n",
         "\ncounted   4.000 FLOP for each byte asked for, 4.000 for each moved in sectors",
         "\na warp    64 multiply-adds, 8 barriers; global memory: 8 loads, 1 stores; shared memory: 128 loads, 8 stores\n",
-        // A line of the source and what it does.
+        // A source line and its effect.
         "64 fma",
         "sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);",
         "pub fn tiled16(",
@@ -302,7 +302,7 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
     }
 }
 
-/// The table of the course: 2 x 2 blocks on matrices of 4 x 4.
+/// The course's table: 2 x 2 blocks on matrices of 4 x 4.
 #[test]
 fn the_toy_example_is_printed_by_running_it() {
     let (code, stdout, stderr) = finish(host(&["explain", "tiled2", "--trace"]));

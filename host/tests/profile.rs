@@ -1,5 +1,4 @@
-//! `profile` as it is built: what it prints of a kernel, and how it ends. The figures are the library's, which
-//! has tests of its own.
+//! The built command's `profile`: its output and its exit codes. The figures are tested in the library.
 
 mod common;
 
@@ -26,7 +25,7 @@ fn a_table_by_source_line_and_totals_by_ncu_s_names() {
         "\nfits on   sm_90 (no GPU is at hand; --on names another)\n          8 blocks, 64 of 64 warps",
         "(100 %), limited by warps\n",
         "\ncounted   16 of 16 blocks in ",
-        // The texts of the lines.
+        // The source lines.
         "sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);\n",
         "  thread::sync_threads();\n",
         "\ndivergent: 0.0 % of",
@@ -117,7 +116,7 @@ fn occupancy_on_a_gpu_by_name_or_at_hand() {
         let (code, stdout, _) = profile(&["--kernel", "tiled32", "--on", name]);
         assert_eq!((code, fit(&stdout)), (0, format!("fits on   {expected}")), "{stdout}");
     }
-    // The driver of the tests says of every kernel that it takes 32 registers.
+    // The stand-in reports 32 registers for every kernel.
     for more in [&[][..], &["--on", "cuda:0"]] {
         let (code, stdout, stderr) = finish(on("kernels=1", &[&args(&[])[..], more].concat()));
         assert_eq!((code, &*stderr), (0, ""), "{stdout}");
@@ -177,7 +176,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         "check --kernel gemm_bf16_64x64x16",
     ];
     fails(host(&args(&["--kernel", "gemm_bf16_64x64x16"])), 2, &of_bf16);
-    // Of those that it can show, the one that comes next.
+    // The next kernel in the order of predicted times that can be profiled.
     let auto = ["profile", "--m", "512", "--n", "512", "--k", "512", "--every", "64", "--json"];
     let (_, stdout, stderr) = finish(host(&auto));
     assert!(stderr.contains("note: an H200 would run tma_f32_64x64x64_nn, which "), "{stderr}");

@@ -1,5 +1,5 @@
-//! `bench --random`: random shapes, on the driver and with the cuBLAS of the tests. The shapes here are small; which there
-//! are on a GPU, unit tests know.
+//! `bench --random`: random shapes, with the stand-ins for the driver and for cuBLAS. These shapes are small. Unit
+//! tests check the shapes for a GPU.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
@@ -21,13 +21,13 @@ use self::{
     cublas::with_cublas,
 };
 
-/// Small random shapes, timed in brief.
+/// Small random shapes, timed briefly.
 fn random<'a>(count: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let start = ["bench", "--vs", "cublas", "--device", "cuda", "--seconds", "0.001", "--small"];
     [&start[..], &["--random", count], more].concat()
 }
 
-/// An empty folder of this test's own.
+/// An empty folder for this test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random").join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -39,7 +39,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// An Ampere GPU: the driver of the tests multiplies by no kernel with tensor maps.
+/// An Ampere GPU: the stand-in multiplies with no kernel that has tensor maps.
 const AMPERE: &str = "kernels=2 major=8";
 
 fn on_fake(args: &[&str]) -> Command {
@@ -48,7 +48,7 @@ fn on_fake(args: &[&str]) -> Command {
     command
 }
 
-/// What `ran` has of its own shapes, by number: sizes and class.
+/// The shapes of the rows by number: sizes and class.
 fn shapes(rows: &[Value]) -> BTreeSet<String> {
     let own = rows.iter().filter(|row| row["role"] == "auto");
     own.map(|row| {
@@ -83,7 +83,7 @@ fn shapes_are_verified_timed_and_summed_up() {
         let exact = if row["role"] == "auto" { true.into() } else { Value::Null };
         assert_eq!(row["exact_on_integers"], exact, "{row}");
     }
-    // The shapes of a kernel follow one another.
+    // The shapes of a kernel follow each other.
     let mut kernels = rows.iter().filter(|row| row["role"] == "auto").collect::<Vec<_>>();
     kernels.dedup_by_key(|row| row["kernel"].as_str().unwrap());
     let names = kernels.iter().map(|row| row["kernel"].as_str().unwrap());
@@ -100,7 +100,7 @@ fn shapes_are_verified_timed_and_summed_up() {
     assert!(svg.contains("ratio_low") && svg.contains("operations"));
     assert!(folder.join("random.png").exists() && !folder.join("ratio.svg").exists());
 
-    // A record is summed up again, and drawn.
+    // The record is summarised and drawn again.
     let again = folder.with_file_name("again");
     let from = ["bench", "--from", text(&folder), "--out", text(&again)];
     let (code, shown, stderr) = finish(host(&from));
@@ -127,7 +127,7 @@ fn parts_are_joined() {
     let (second, _) = run("9", &["--part", "2/2"], &two);
     let joined = [&first[..], &second].concat();
     assert_eq!(shapes(&joined), shapes(&rows));
-    // The first shapes are the same for each number of them.
+    // The first shapes are the same for every count.
     let fewer = run("4", &[], &folder.join("fewer")).0;
     let number = |rows: &[Value]| {
         shapes(rows)
@@ -161,7 +161,7 @@ fn types_have_shapes_of_their_own_alignment() {
 
 #[test]
 fn what_is_wrong_is_not_timed_and_fails_the_run() {
-    // The driver's kernels do nothing: C stays NaN.
+    // The stand-in's kernels do nothing: C stays NaN.
     let mut command = on_fake(&random("7", &[]));
     command.env("FAKE_CUDA", "kernels=1 major=8");
     let (code, stdout, stderr) = finish(command);
@@ -169,11 +169,11 @@ fn what_is_wrong_is_not_timed_and_fails_the_run() {
     assert!(stderr.contains("reproduce: cargo run -p host -- bench --sizes "), "{stderr}");
     assert!(stdout.contains("f32: 7 of 7 shapes"), "{stdout}");
     assert!(stdout.contains("; 7 without a ratio, which do not count above"), "{stdout}");
-    // Without a library there is no ratio either.
+    // Without a library there is no ratio.
     let (code, stdout, stderr) = finish(on(AMPERE, &random("7", &[])));
     assert!(code == 0 && stderr.contains("there is nothing to compare with"), "{stderr}");
     assert!(stdout.contains("; 7 without a ratio"), "{stdout}");
-    // What cuBLAS refuses, cublasLt may do.
+    // cublasLt may compute what cuBLAS refuses.
     let mut command = on_fake(&random("3", &["--json"]));
     command.env("FAKE_CUBLAS", "refused");
     let (code, stdout, stderr) = finish(command);
@@ -183,7 +183,7 @@ fn what_is_wrong_is_not_timed_and_fails_the_run() {
     for row in objects(&stdout) {
         assert!(row["baseline"] == "cublasLt" && row["ratio_low"].is_number(), "{row}");
     }
-    // Not compared is no verdict.
+    // Without a comparison there is no verdict.
     let (code, stdout, _) = finish(on_fake(&random("3", &["--json", "--verify", "none"])));
     assert_eq!(code, 0);
     for row in objects(&stdout) {
@@ -191,7 +191,7 @@ fn what_is_wrong_is_not_timed_and_fails_the_run() {
     }
 }
 
-/// Presses Ctrl-C when the third shape begins.
+/// Sends SIGINT when the third shape starts.
 #[test]
 fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
     let folder = folder("cut").join("made");
@@ -221,7 +221,7 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
     let machine = fs::read_to_string(folder.join("machine.json")).unwrap();
     let machine: Value = serde_json::from_str(&machine).unwrap();
     assert_eq!(machine["cut_short"], format!("cut short: {words}"));
-    // The record says so, too.
+    // The record also says so.
     let (code, shown, _) = finish(host(&["bench", "--from", text(&folder)]));
     assert!(code == 0 && shown.ends_with(&format!("CUT SHORT: {words}\n")), "{shown}");
 }

@@ -1,10 +1,10 @@
-//! The CPU device: fibers for threads, barriers that wait.
+//! The CPU device: fibers for threads, and barriers.
 
 use divan::{Bencher, counter::ItemsCount};
 use host::{Device, Gemm, Matrix};
 use simt::{LaunchConfig, device::*};
 
-/// Every thread waits for all others, so many times.
+/// Every thread waits for all others, `rounds` times.
 #[kernel(len(c = blocks * threads))]
 fn wait(blocks: u32, threads: u32, rounds: u32, mut c: Out<u32>) {
     for _ in 0..rounds {
@@ -26,21 +26,21 @@ fn launch(bencher: Bencher, blocks: u32, threads: u32, rounds: u32) {
     });
 }
 
-/// A barrier, counted for each thread that waits at it: the switch to the next fiber.
+/// A barrier, counted for each waiting thread: the switch to the next fiber.
 #[divan::bench(args = [32, 256, 1024])]
 fn barrier(bencher: Bencher, threads: u32) {
     let bencher = bencher.counter(ItemsCount::new(1000 * threads));
     launch(bencher, 1, threads, 1000);
 }
 
-/// Blocks without a barrier, counted for each thread: a fiber's start and end.
+/// Blocks without a barrier, counted for each thread: the start and end of a fiber.
 #[divan::bench(args = [32, 256, 1024])]
 fn thread(bencher: Bencher, threads: u32) {
     let bencher = bencher.counter(ItemsCount::new(100 * threads));
     launch(bencher, 100, threads, 0);
 }
 
-/// A product with the kernel that is chosen, on one core, counted in FLOP.
+/// A product with the selected kernel, on one core, counted in FLOP.
 #[divan::bench(args = [64, 256])]
 fn product(bencher: Bencher, size: usize) {
     let device = Device::cpu_with_workers(1);

@@ -1,4 +1,4 @@
-//! Copies of matrices that lie anyhow, counted in bytes of their elements.
+//! Copies of matrices in any layout, counted in bytes of their elements.
 
 use divan::{Bencher, counter::BytesCount};
 use host::{Device, Layout, Matrix, SliceView};
@@ -6,7 +6,7 @@ use host::{Device, Layout, Matrix, SliceView};
 const ROWS: usize = 1000;
 const COLS: usize = 700;
 
-/// Room for every layout below.
+/// Enough values for every layout below.
 fn values() -> Vec<f32> {
     host::operands::uniform(1, 4 * ROWS * COLS).unwrap()
 }
@@ -19,19 +19,19 @@ fn upload(bencher: Bencher, strides: [usize; 2]) {
         .bench_local(|| Matrix::upload(&device, divan::black_box(view)).unwrap());
 }
 
-/// Rows right behind one another.
+/// Contiguous rows.
 #[divan::bench]
 fn dense(bencher: Bencher) {
     upload(bencher, [COLS, 1]);
 }
 
-/// Rows with something between them.
+/// Rows with padding.
 #[divan::bench]
 fn leading_dimension(bencher: Bencher) {
     upload(bencher, [COLS + 3, 1]);
 }
 
-/// Columns right behind one another.
+/// Contiguous columns.
 #[divan::bench]
 fn by_columns(bencher: Bencher) {
     upload(bencher, [1, ROWS]);
@@ -43,7 +43,7 @@ fn strided(bencher: Bencher) {
     upload(bencher, [2 * COLS, 2]);
 }
 
-/// Row by row into a matrix that lies column by column.
+/// Row-major to column-major.
 #[divan::bench]
 fn transposed(bencher: Bencher) {
     let device = Device::cpu();

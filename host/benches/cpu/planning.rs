@@ -1,4 +1,4 @@
-//! What is decided before a product: on the way of every launch, or once for files.
+//! Decisions before a product: at every launch, or once for files.
 
 use host::{
     Shape,
@@ -16,7 +16,7 @@ fn choice() {
     choose::<f32>(divan::black_box(&request()), &Target::H200, None).unwrap();
 }
 
-/// The kernel of a product of transposed operands: the lessons' kernels are out.
+/// The kernel of a product of transposed operands: no lesson can compute it.
 #[divan::bench]
 fn choice_transposed() {
     let request = Request::new(request().shape, [[1, 1000], [700, 1], [700, 1]]);
@@ -29,7 +29,7 @@ fn all_candidates() -> usize {
     candidates::<f32>(divan::black_box(&request()), &Target::H200).len()
 }
 
-/// How a product of files is cut for a device that holds a tenth of it.
+/// The blocks of a product of files, on a device that holds a tenth of it.
 #[divan::bench]
 fn blocks() -> BlockPlan {
     let shape = Shape::new(100_000, 80_000, 60_000).unwrap();

@@ -12,7 +12,7 @@ fn operands(size: u64) -> (Shape, [Vec<f32>; 3]) {
     (shape, [draw(1, shape.a_len()), draw(2, shape.b_len()), draw(3, shape.c_len())])
 }
 
-/// All of C within its bounds. (It is wrong everywhere, which costs the same.)
+/// All of C within its bounds. (It is wrong everywhere, which takes the same time.)
 #[divan::bench(args = [64, 256, 512])]
 fn every_element(bencher: Bencher, size: u64) {
     let (shape, [a, b, c]) = operands(size);
@@ -21,7 +21,7 @@ fn every_element(bencher: Bencher, size: u64) {
         .bench_local(|| compare(shape, &a, &b, &c, Criterion::Bound).unwrap());
 }
 
-/// On integers: one product instead of two.
+/// On integers: one product in place of two.
 #[divan::bench(args = [64, 256, 512])]
 fn every_integer(bencher: Bencher, size: u64) {
     let (shape, [a, b, c]) = operands(size);

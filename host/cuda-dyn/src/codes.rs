@@ -20,7 +20,7 @@ pub fn error_text(code: i32) -> &'static str {
     description(code).to_str().unwrap_or("an error without a description")
 }
 
-/// [`error_text`] for C. There is always one: `cust`'s `Display` of an error panics without.
+/// [`error_text`] for C. There is always a text: otherwise `cust`'s `Display` of an error panics.
 pub(crate) fn description(code: c_int) -> &'static CStr {
     words(Functions::get().cuGetErrorString, code).unwrap_or(match code {
         NO_LIBRARY => c"the CUDA driver's library libcuda.so.1 cannot be loaded",

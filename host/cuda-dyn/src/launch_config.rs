@@ -1,4 +1,4 @@
-//! What `cuLaunchKernelEx` is told of a launch.
+//! The configuration of a launch for `cuLaunchKernelEx`.
 
 use crate::types::CUstream;
 use std::ffi::c_uint;
@@ -14,15 +14,15 @@ pub struct CUlaunchConfig {
     pub block: [c_uint; 3],
     /// Bytes of dynamic shared memory of a block.
     pub dynamic_shared: c_uint,
-    /// The stream that it is queued in.
+    /// The stream.
     pub stream: CUstream,
-    /// The attributes. The driver reads them, though its pointer is to mutable ones.
+    /// The attributes. The driver only reads them, although its pointer is mutable.
     pub attributes: *mut CUlaunchAttribute,
-    /// How many there are.
+    /// The number of attributes.
     pub attribute_count: c_uint,
 }
 
-/// `CUlaunchAttribute`: one thing more about a launch.
+/// `CUlaunchAttribute`: an attribute of a launch.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct CUlaunchAttribute {
@@ -31,7 +31,7 @@ pub struct CUlaunchAttribute {
 }
 
 impl CUlaunchAttribute {
-    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, y, z, which divide those of the grid.
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, y, z. They divide those of the grid.
     pub const fn cluster([x, y, z]: [c_uint; 3]) -> Self {
         let mut words = [0; 16];
         (words[0], words[1], words[2]) = (x, y, z);
@@ -39,8 +39,8 @@ impl CUlaunchAttribute {
         CUlaunchAttribute { id, value }
     }
 
-    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may begin before the one before it in
-    /// the stream has ended, and waits for that itself.
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may start before the previous
+    /// kernel of the stream has ended, and waits for it itself.
     pub const fn programmatic_stream_serialization() -> Self {
         let mut words = [0; 16];
         words[0] = 1; // programmaticStreamSerializationAllowed
@@ -49,7 +49,7 @@ impl CUlaunchAttribute {
     }
 }
 
-/// `CUlaunchAttributeID`, as far as there are such attributes here.
+/// `CUlaunchAttributeID`, of the attributes above.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 enum CUlaunchAttributeID {
@@ -57,12 +57,12 @@ enum CUlaunchAttributeID {
     ProgrammaticStreamSerialization = 6,
 }
 
-/// `CUlaunchAttributeValue`: in C a union of 64 bytes, with pointers in it.
+/// `CUlaunchAttributeValue`: in C a union of 64 bytes with pointers.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 struct CUlaunchAttributeValue([c_uint; 16]);
 
-// The layouts of `cuda.h`, the same from CUDA 11.8 to 13.
+// The layouts in `cuda.h`, the same from CUDA 11.8 to 13.
 const _: () = {
     assert!(size_of::<CUlaunchConfig>() == 56 && align_of::<CUlaunchConfig>() == 8);
     assert!(offset_of!(CUlaunchConfig, grid) == 0 && offset_of!(CUlaunchConfig, block) == 12);

@@ -32,12 +32,11 @@
 //! functions, under their own names, in the program itself. Each passes its arguments on to the real one. Without the
 //! feature it defines no such symbol. Three things make the whole:
 //!
-//! * The stand-in for `find_cuda_helper` next to this crate keeps `cust`'s build from looking for a
-//!   toolkit.
-//! * The program has to depend on this crate *and name it*: the linker takes no object from a crate that
-//!   nothing refers to. Calling [`driver`] does it; so does `use cuda_dyn as _;`.
-//! * What is defined here is what `cust` 0.3.2 calls, and what `host` calls through `cust::sys`. Anything
-//!   else is an error of the linker, "undefined symbol", cured by one more line in `symbols.rs`. The
+//! * The replacement of `find_cuda_helper` next to this crate keeps `cust`'s build from looking for a toolkit.
+//! * The program must depend on this crate *and name it*: the linker takes no object from a crate that nothing refers
+//!   to. A call of [`driver`] does it, and so does `use cuda_dyn as _;`.
+//! * This crate defines the functions that `cust` 0.3.2 calls, and those that `host` calls through `cust::sys`. Any
+//!   other function is an error of the linker, "undefined symbol". One more line in `symbols.rs` defines it. The
 //!   compiler compares every line with `cust_raw`'s declaration.
 //!
 //! `cust_raw`'s result type is an `enum` of CUDA 11.4, and any other number in it would be undefined

@@ -11,17 +11,17 @@ pub(crate) const NO_LIBRARY: c_int = 303;
 /// `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND`: the code of a function that the library does not have.
 pub(crate) const NO_SYMBOL: c_int = 302;
 
-/// Where the library may be, the usual place first.
+/// The paths of the library, the usual one first.
 const NAMES: [&str; 3] = [
     "libcuda.so.1",
     "/usr/lib/wsl/lib/libcuda.so.1", // Windows' driver, seen from WSL 2
     "/run/opengl-driver/lib/libcuda.so.1", // NixOS
 ];
 
-/// The name under which the driver's library was loaded, or why it was not.
+/// The name of the driver's library, or why it could not be loaded.
 ///
-/// The first call loads the library; all later ones, from any thread, give the same answer. It says
-/// nothing about devices: that is `cuInit`'s to answer.
+/// The first call loads the library. All later calls, from any thread, give the same answer. It says nothing about
+/// devices: `cuInit` does.
 pub fn driver() -> Result<&'static str, &'static str> {
     match library() {
         Ok((_, name)) => Ok(name),
@@ -34,13 +34,13 @@ fn library() -> &'static Result<(Library, &'static str), String> {
     LIBRARY.get_or_init(|| {
         let mut reasons = Vec::new();
         for name in NAMES {
-            // SAFETY: loading runs the initialisers of NVIDIA's library, which every CUDA program runs at
-            // its start. It is kept in a static and so never unloaded under the addresses taken from it.
+            // SAFETY: loading runs the initialisers of NVIDIA's library, as in every CUDA program. The library is in
+            // a static, so it is not unloaded while its addresses are used.
             match unsafe { Library::new(name) } {
                 Ok(library) => return Ok((library, name)),
-                // That another system's directory is absent here is no news.
+                // Another system's path need not be reported.
                 Err(_) if name.starts_with('/') && !Path::new(name).exists() => {}
-                // libloading's own text is "dlopen failed"; the loader's words are the source.
+                // libloading's own text is "dlopen failed". Its source has the loader's message.
                 Err(error) => reasons
                     .push(error.source().map_or_else(|| error.to_string(), ToString::to_string)),
             }

@@ -1,4 +1,4 @@
-//! The functions themselves: the program's definitions of what `cust` declares.
+//! The program's definitions of the functions that `cust` declares.
 
 #![allow(non_snake_case, reason = "the linker knows the driver's functions by these names")]
 
@@ -31,8 +31,7 @@ macro_rules! forward {
     };
 }
 
-/// Not passed on as it is: `cust` panics while it prints an error for which this function fails, so here
-/// it never does.
+/// Not passed on unchanged: `cust` panics if this function fails while it prints an error. So it never fails here.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetErrorString(error: c_int, text: *mut *const c_char) -> CUresult {
     // SAFETY: the caller gives the address of a pointer, as for the driver's function.

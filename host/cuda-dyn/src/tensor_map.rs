@@ -1,21 +1,21 @@
-//! What `cuTensorMapEncodeTiled` is told of a tensor, and what it makes of that.
+//! The parameters of `cuTensorMapEncodeTiled`, and its result.
 //!
-//! The numbers are those of `cuda.h`, the same from CUDA 12.0 to 13. What 12.8 added for later devices than Hopper is
+//! The numbers are those of `cuda.h`, the same from CUDA 12.0 to 13. Additions of 12.8 for devices after Hopper are
 //! left out.
 
-/// `CUtensorMap`: the description of a tensor as TMA reads it, a kernel's parameter.
+/// `CUtensorMap`: the description of a tensor for TMA, as a kernel's parameter.
 ///
-/// CUDA 12 aligns it to 64 bytes and CUDA 13 to 128; here it suits both.
+/// CUDA 12 aligns it to 64 bytes, CUDA 13 to 128. This alignment suits both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(128))]
 pub struct CUtensorMap {
-    /// Words whose meaning is the driver's alone.
+    /// Words that only the driver interprets.
     pub opaque: [u64; 16],
 }
 
 const _: () = assert!(size_of::<CUtensorMap>() == 128 && align_of::<CUtensorMap>() == 128);
 
-/// `CUtensorMapDataType`: an element.
+/// `CUtensorMapDataType`: the type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUtensorMapDataType {
@@ -37,21 +37,21 @@ pub enum CUtensorMapDataType {
     Float32 = 7,
     /// A float of 64 bits.
     Float64 = 8,
-    /// A float of 16 bits with the exponent of one of 32.
+    /// A 16-bit float with the exponent of an f32.
     BFloat16 = 9,
-    /// A float of 32 bits; denormals become zero.
+    /// An f32 whose subnormal numbers become zero.
     Float32Ftz = 10,
-    /// A float of 32 bits, rounded to TF32.
+    /// An f32, rounded to tf32.
     TFloat32 = 11,
-    /// The same; denormals become zero.
+    /// An f32, rounded to tf32, whose subnormal numbers become zero.
     TFloat32Ftz = 12,
 }
 
-/// `CUtensorMapInterleave`: how channels of images lie in memory.
+/// `CUtensorMapInterleave`: the layout of image channels in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUtensorMapInterleave {
-    /// As the strides say.
+    /// By the strides.
     None = 0,
     /// In slices of sixteen bytes.
     Bytes16 = 1,
@@ -59,11 +59,11 @@ pub enum CUtensorMapInterleave {
     Bytes32 = 2,
 }
 
-/// `CUtensorMapSwizzle`: how a box's groups of sixteen bytes are exchanged in shared memory, within spans.
+/// `CUtensorMapSwizzle`: the permutation of a box's 16-byte chunks in shared memory, within spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUtensorMapSwizzle {
-    /// Not at all.
+    /// None.
     None = 0,
     /// Spans of 32 bytes.
     Bytes32 = 1,
@@ -73,11 +73,11 @@ pub enum CUtensorMapSwizzle {
     Bytes128 = 3,
 }
 
-/// `CUtensorMapL2promotion`: how much the L2 cache reads of what lies around.
+/// `CUtensorMapL2promotion`: the bytes that L2 loads for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUtensorMapL2promotion {
-    /// No more than is asked for.
+    /// Only those that are asked for.
     None = 0,
     /// 64 bytes.
     Bytes64 = 1,
@@ -87,12 +87,12 @@ pub enum CUtensorMapL2promotion {
     Bytes256 = 3,
 }
 
-/// `CUtensorMapFloatOOBfill`: what takes the place of elements outside the tensor.
+/// `CUtensorMapFloatOOBfill`: the value of elements outside the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUtensorMapFloatOOBfill {
     /// Zeros.
     Zeros = 0,
-    /// Of floats a NaN that a fused multiply-add takes for zero.
+    /// For floats, a NaN that a fused multiply-add takes for zero.
     NanRequestZeroFma = 1,
 }

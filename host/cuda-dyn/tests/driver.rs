@@ -1,4 +1,4 @@
-//! `cust` on a driver that is absent, too old, or returns what `cust_raw` does not know.
+//! `cust` with a driver that is absent, too old, or returns codes that `cust_raw` does not have.
 
 mod fake;
 
@@ -11,7 +11,7 @@ use cust::error::CudaError;
 use cust::sys::CUresult;
 use fake::{calls, with_driver};
 
-/// A current context of the first device.
+/// A current context on the first device.
 fn context() -> cust::context::Context {
     cust::context::Context::new(cust::device::Device::get_device(0).unwrap()).unwrap()
 }
@@ -44,7 +44,7 @@ fn encode(address: usize) -> (Result<(), Failure>, CUtensorMap) {
 /// Launches the driver's kernel `fill` in six blocks, with these attributes.
 fn launch(attributes: &mut [CUlaunchAttribute]) -> Result<(), Failure> {
     let module = cust::module::Module::from_ptx("", &[]).unwrap();
-    // cust's own stream drops the flag that it shall not wait for the default stream.
+    // `cust`'s own stream ignores the flag for not waiting for the default stream.
     let mut stream = std::ptr::null_mut();
     // SAFETY: one handle is written.
     let result = unsafe { cust::sys::cuStreamCreateWithPriority(&mut stream, 1, 0) };
@@ -75,7 +75,7 @@ with_driver! {
         let error = cust::init(cust::CudaFlags::empty()).unwrap_err();
         assert_eq!(error, CudaError::SharedObjectInitFailed);
         assert_eq!(take_failure(), Some(Failure { function: "cuInit", code: 303 }));
-        // The `Display` that panics where there is no text.
+        // This `Display` panics if there is no text.
         assert!(error.to_string().contains("cannot be loaded"), "{error}");
         assert_eq!(error_name(303), "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED");
         assert_eq!(error_name(-5), "CUDA_ERROR");

@@ -1,6 +1,5 @@
-//! Everything that `cust` offers links. That this file becomes a program is the test; what it calls
-//! stands below in the order of `cust`'s modules, each generic for one type. (A symbol nobody defines is
-//! an error of the linker, and only for code that something refers to.)
+//! Every function of `cust` links. It is enough that this file links. The calls are in the order of `cust`'s modules,
+//! each generic for one type. (The linker reports an undefined symbol only for code that something refers to.)
 
 use cuda_dyn as _;
 use cust::context::legacy::{self, ContextStack};
@@ -91,7 +90,7 @@ fn memory() -> CudaResult<()> {
 /// Not to be run.
 unsafe fn asynchronous() -> CudaResult<()> {
     let stream = &Stream::new(StreamFlags::DEFAULT, None)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's.
     unsafe {
         let mut words = DeviceBuffer::<u32>::zeroed_async(4, stream)?;
         words.set_8_async(0, stream)?;

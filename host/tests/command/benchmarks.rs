@@ -41,7 +41,7 @@ fn a_benchmark_says_how_far_it_is_where_there_is_no_terminal() {
     let (code, _, stderr) = finish(host(&args));
     let lines = "8x8x8 (1 of 2): 2 candidates to verify and time ...\n4x3x2 (2 of 2): 2 candidates to verify and time ...\n";
     assert_eq!((code, &*stderr), (0, lines));
-    // With a line for each step these are not needed.
+    // With a line for each step, notes for each part are not needed.
     let (code, _, stderr) = finish(host(&[&args[..], &["-v"]].concat()));
     assert!(code == 0 && !stderr.contains("to verify and time"), "{stderr}");
     assert!(stderr.contains("8x8x8 (1 of 2): timing ...\n"), "{stderr}");
@@ -92,7 +92,7 @@ fn where_no_integers_are_exact_only_what_is_wrong_is_called_so() {
     let (code, stdout, stderr) = finish(host(&bench));
     assert!(code == 0 && stdout.contains("  unsettled\n"), "{stdout}{stderr}");
     assert!(!stderr.contains("reproduce"), "{stderr}");
-    // With kernels that do nothing C is wrong, whatever integers would say.
+    // Kernels that do nothing leave C wrong, also where integers cannot tell.
     let sizes = ["-m1", "-n1", "-k16777216", "--device", "cuda", "--iters", "1"];
     let (code, stdout, _) = finish(on("kernels=1", &sizes));
     assert!(code == 1 && stdout.contains("\nWRONG "), "{stdout}");

@@ -16,7 +16,7 @@ fn on_the_cpu_only_inner_sizes_that_take_seconds_are_the_default() {
     let left_out = "note: inner sizes of 4096,16384 take minutes on the CPU, and are left out: \
                     --inner 4096,16384 takes them\n";
     assert_eq!(stderr, left_out);
-    // Asked for, all are taken.
+    // If asked for, all sizes run.
     let (inner, stderr) = sizes(&["--inner", "64,4096"]);
     assert_eq!((&inner[..], &*stderr), (&["64".to_owned(), "4096".to_owned()][..], ""));
 }

@@ -1,4 +1,4 @@
-//! Kernels by their names: which there are, and what is said of one that is for something else.
+//! Kernels by their names: the list, and the errors for a kernel of another kind.
 
 use std::{fs, path::Path};
 
@@ -25,7 +25,7 @@ fn a_product_runs_with_every_kernel_listed() {
         if contract.contains("C in f32") {
             types.extend(["--out-type", "f32"]);
         }
-        // Tensor cores take rows that begin at multiples of sixteen bytes.
+        // Tensor cores take 16-byte aligned rows.
         let sizes = match contract.contains("Hopper's tensor cores") {
             true => ["--m", "100", "--n", "72", "--k", "48"],
             false => ["--m", "100", "--n", "70", "--k", "51"],
@@ -37,7 +37,8 @@ fn a_product_runs_with_every_kernel_listed() {
             () => &[],
         };
         let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
-        // Row-major matrices are none of these layouts; but for an exchange, as which `tt` is `nn`, of tiles for few columns.
+        // Row-major matrices are none of these layouts. Tiles for few columns are the exception: with A and B
+        // swapped, `tt` is `nn`.
         let is_narrow = kernel["tile"][1] == 16;
         let other = match kernel["layout"].as_str() {
             Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,
@@ -96,7 +97,7 @@ fn a_kernel_for_something_else_is_not_called_unknown() {
     fails(host(&[&files[..], &["mma_bf16_64x64x64"]].concat()), 2, &[of_bf16]);
     for (name, run) in [
         ("blur", "`cargo run -p host -- blur` runs it"),
-        // As its example is called; the kernel's name is another.
+        // The name of the example, which is not the kernel's.
         ("padding", "`cargo run -p host --example padding` runs it"),
         ("split_f16x2", "a product that needs it launches it"),
     ] {
@@ -139,7 +140,7 @@ fn kernels_are_listed_by_words() {
         objects(&stdout).iter().map(|kernel| kernel["name"].to_string()).collect::<Vec<_>>()
     };
     let all = names(&[]);
-    // A type is that of A and B, and no part of another.
+    // A type matches that of A and B only, and not as a part of another type.
     let of = |ty| names(&[ty]).len();
     let others = names(&["programs"]).len();
     assert_eq!(of("f32") + of("f64") + of("bf16") + of("f16") + others, all.len());
@@ -151,7 +152,7 @@ fn kernels_are_listed_by_words() {
     fails(host(&["kernels", "tiled17"]), 2, &unknown);
 }
 
-/// What a kernel's row says that runs it does run it.
+/// The command in a kernel's row does run it.
 #[test]
 fn programs_are_run_by_what_is_said() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");

@@ -38,7 +38,7 @@ fn a_plan_needs_no_device() {
         assert_eq!((code, &*stderr), (0, ""));
         stdout
     };
-    // An H200's, unless another is named.
+    // For an H200, unless another GPU is named.
     let a100 = plan(["512"; 3], &["--on", "a100"]);
     assert!(a100.contains("\nplanned   for an A100, 108 SMs\n"), "{a100}");
     assert!(a100.contains("\nkernel    gemm_f32_"), "no TMA: {a100}");
@@ -62,13 +62,13 @@ fn a_plan_needs_no_device() {
     assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
     let nothing = plan(["30", "30", "0"], &["--kernel", "tma_f32_64x64x64_nn"]);
     assert!(nothing.contains("of gemm_f32_32x32x8: nothing is multiplied"), "{nothing}");
-    // f32 is not rounded unless that is asked for, and other types not at all.
+    // f32 is rounded on request only, and other types never.
     let tf32 = ["--compute", "tf32"];
     let rounded = plan(["1024"; 3], &tf32);
     assert!(rounded.contains("\nkernel    wgmma_tf32_128x64x32_nn: "), "{rounded}");
     let of_bf16 = [&["--m", "8", "--n", "8", "--k", "8", "--type", "bf16"], &tf32[..]].concat();
     fails(host(&of_bf16), 2, &["--compute", "tf32", "must be fp32"]);
-    // Types that there are fewer kernels for, and smaller ones.
+    // Types with fewer and smaller kernels.
     let types = plan(["100", "70", "51"], &["--type", "bf16", "--out-type", "f32"]);
     assert!(types.contains("C 100x70   bf16, C f32, row-major\n"), "{types}");
     let bytes = 2 * (100 * 51 + 51 * 70) + 4 * 100 * 70;

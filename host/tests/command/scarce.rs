@@ -1,4 +1,4 @@
-//! The command where memory or threads are scarce: it ends well, or says so in one line.
+//! The command with little memory or few threads: it succeeds, or reports the reason in one line.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     shell::under,
 };
 
-/// Bytes in a message, before these words.
+/// The number of bytes in a message before these words.
 fn bytes(message: &str, words: &str) -> Option<u64> {
     message
         .split(words)
@@ -48,7 +48,7 @@ fn path(folder: &TempDir, name: &str) -> String {
     path.join(name).into_os_string().into_string().unwrap()
 }
 
-/// The line says what was needed, and that less was free or why that does not help.
+/// Checks that the line says how many bytes were needed, and that fewer were free or why they cannot be used.
 #[track_caller]
 fn is_true(stderr: &str) {
     let line = stderr.lines().find(|line| line.starts_with("error: ")).expect("an error");
@@ -56,10 +56,10 @@ fn is_true(stderr: &str) {
     match (bytes(line, " bytes needed, "), bytes(line, " free")) {
         (Some(needed), Some(free)) => {
             assert!(free < needed || line.contains(" free: the system refuses them"), "{line}");
-            // What the CPU device leaves is nothing that anybody has asked for.
+            // The CPU device's fixed reserve is not part of the needed bytes.
             assert_ne!(needed, (256 << 10) + (4 << 20), "{line}");
         }
-        // Where not even a line can be allocated.
+        // Not even the line could be allocated.
         _ => assert!(line.contains(" bytes more") || line.contains(" bytes are left"), "{line}"),
     }
 }
@@ -98,7 +98,7 @@ fn too_little_memory_is_one_line_and_the_exit_code_4() {
     assert!(refused >= 6 && done >= 24, "{refused} refused, {done} done");
 }
 
-/// Two workers' stacks are more than one's: where there is room for one's alone, one does the work.
+/// Two workers need more stacks than one. If there is memory for one only, one does the work.
 #[test]
 fn more_memory_does_not_fail_where_less_works() {
     let folder = files();
@@ -128,7 +128,7 @@ fn without_threads_the_first_one_does_it_all() {
     let [a, b, c, d] = ["a.npy", "b.npy", "c.npy", "d.npy"].map(path);
     let alone = |args: &[&str]| {
         let mut command = host(args);
-        // No system has so much for the stack of a thread.
+        // No system has this much memory for a thread's stack.
         command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
         command
     };
@@ -146,17 +146,17 @@ fn without_threads_the_first_one_does_it_all() {
     assert_eq!(fs::read(c).unwrap(), fs::read(d).unwrap());
 }
 
-/// That blocks need more than is free is no mistake in a flag that nobody has given.
+/// If blocks need more than is free, the error names no flag that was not given.
 #[test]
 fn blocks_that_do_not_fit_into_what_is_free_are_memory_that_is_missing() {
     let folder = tempfile::tempdir().unwrap();
-    // Of zeros, which take no room on a disk.
+    // Sparse files of zeros take no room on a disk.
     let k = 1 << 30;
     writer(&folder, "a.npy", 1, k).finish().unwrap();
     writer(&folder, "b.npy", k, 1).finish().unwrap();
     let [a, b, out] = ["a.npy", "b.npy", "c.npy"].map(|name| path(&folder, name));
     let args = ["gemm", "--a", &a, "--b", &b, "--out", &out, "--block-k", "536870912", "--device"];
-    // Two blocks of A and of B, and one of C; on the CPU chunks on their way as well.
+    // Two blocks of A and of B, and one of C. On the CPU the chunks count, too.
     let on_device = 4 * (4 * 536_870_912u64 + 1);
     for (device, more) in [("cpu", 5 * 2 * (8 << 20)), ("cuda:0", 0)] {
         let command = on("", &[&args[..], &[device]].concat());
@@ -166,7 +166,7 @@ fn blocks_that_do_not_fit_into_what_is_free_are_memory_that_is_missing() {
         assert!(stderr.contains(&line) && !stderr.contains("--device-memory-limit"), "{stderr}");
         is_true(&stderr);
     }
-    // One that was given is named.
+    // A limit that was given is named.
     let limit = ["cpu", "--device-memory-limit", "1M"];
     let (code, _, stderr) = finish(host(&[&args[..], &limit].concat()));
     let line =

@@ -12,7 +12,8 @@ use crate::{
     with,
 };
 
-/// Of such a type C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
+/// C of such a type is right if it is the nearest to a possible result in f32. For integers it must be the nearest to
+/// the exact sum.
 fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
     for (out_type, off) in [(None, &rounded), (Some(of), &rounded), (Some("f32"), &(0.0..1e-5))] {
         for init in ["uniform", "normal", "int", "nan"] {
@@ -39,7 +40,7 @@ fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
     let types = format!("C 100x70   {of}, C f32, row-major, uniform, seed 1\n");
     assert!(stdout.contains(&types), "{stdout}");
     assert!(stdout.contains(" of the bound; exact on integers\n"), "{stdout}");
-    // All of the bound is no near miss: no other number of the type would be right.
+    // An error equal to the bound is no near miss: no other value of the type would be right.
     let (_, stdout, _) = finish(host(&with(&["--type", of])));
     let nearest = format!(
         ": correctly rounded, each element is the {of} nearest to a sum within the bound; exact"

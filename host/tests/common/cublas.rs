@@ -1,4 +1,4 @@
-//! The cuBLAS of the tests.
+//! The stand-in for cuBLAS.
 
 use std::{
     fs,
@@ -8,12 +8,13 @@ use std::{
 
 use super::common::on;
 
-/// The command with the driver of the tests, which multiplies, and a cuBLAS that computes so.
+/// The command with the stand-ins for the driver, which multiplies, and for cuBLAS, which computes as `computes`
+/// says.
 pub fn with_cublas(computes: &str, args: &[&str]) -> Command {
     static SOURCE: &str = include_str!("../fake/cublas.rs");
     static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     let libraries = MADE.get_or_init(|| {
-        // Test programs run at the same time.
+        // Test programs run in parallel.
         let name = concat!(env!("CARGO_CRATE_NAME"), "-cublas");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&folder).unwrap();

@@ -1,10 +1,10 @@
-//! A folder for files in and out.
+//! A folder for input and output files.
 
 use std::{fs, path::PathBuf};
 
 use tempfile::TempDir;
 
-/// Dropped, it is gone.
+/// It is deleted on drop.
 pub struct Folder(TempDir);
 
 impl Folder {

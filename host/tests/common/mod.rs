@@ -1,4 +1,4 @@
-//! The command as it is built, on a machine with a driver of the tests' own.
+//! The built command, on a machine with the stand-in for the driver.
 
 #[allow(
     dead_code,
@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The command on a machine without a driver, whatever this one has.
+/// The command on a machine without a driver, whatever this machine has.
 pub fn host(args: &[&str]) -> Command {
     on("no driver", args)
 }
@@ -38,18 +38,17 @@ pub fn finish(mut command: Command) -> (i32, String, String) {
     (code, stdout, stderr)
 }
 
-/// A failure: that exit code, nothing on standard output, and a message on standard error with all of
-/// `words`.
+/// Checks a failure: the exit code, an empty standard output, and a message on standard error with all of `words`.
 #[track_caller]
 pub fn fails(command: Command, code: i32, words: &[&str]) {
     let (actual, stdout, stderr) = finish(command);
     assert_eq!(actual, code, "{stderr}");
     assert_eq!(stdout, "");
     assert!(!stderr.contains("panicked"), "{stderr}");
-    // What was refused is refused again.
+    // A refused run would be refused again.
     assert!(code != 2 || !stderr.contains("reproduce"), "{stderr}");
     let start = stderr.find("error: ").unwrap_or_else(|| panic!("no `error: `: {stderr}"));
-    // For a value out of a few, these stand on the line below.
+    // If a value must be one of a few, these are on the next line.
     let message = stderr[start..].split("\n\n").next().unwrap_or_default();
     for word in words {
         assert!(message.contains(word), "`{word}` is missing: {message}");
@@ -60,7 +59,7 @@ pub fn objects(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Of times, speeds and shares no more digits are printed than are measured.
+/// Checks that times, speeds and shares have no more digits than are measured.
 #[track_caller]
 pub fn has_no_noise(object: &Value) {
     for (key, value) in object.as_object().unwrap() {
@@ -74,8 +73,8 @@ pub fn has_no_noise(object: &Value) {
     }
 }
 
-/// Presses Ctrl-C once the command has said on standard error that it begins this step, whose work takes minutes, and has worked at
-/// it for a while. Holds the end to what it should be. Standard error.
+/// Sends SIGINT when the command has announced this step, whose work takes minutes, and has computed for a while.
+/// Checks how it ends. Returns standard error.
 #[track_caller]
 pub fn is_interrupted(mut command: Command, step: &str) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -85,7 +84,7 @@ pub fn is_interrupted(mut command: Command, step: &str) -> String {
     while !stderr.ends_with(&format!("{step} ...\n")) {
         assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "`{step}` never begins: {stderr}");
     }
-    // By its own clock, which a busy machine does not move.
+    // Processor time does not depend on the load of the machine.
     let begun = processor_ticks(id);
     while processor_ticks(id) < begun + 20 {
         std::thread::sleep(Duration::from_millis(20));
@@ -98,15 +97,15 @@ pub fn is_interrupted(mut command: Command, step: &str) -> String {
     assert!(stderr.contains(&format!("\n{step}: ended early, after ")), "{stderr}");
     assert!(stderr.ends_with("error: interrupted\n") && stdout.is_empty(), "{stderr}");
     assert!(!stderr.contains("reproduce"), "{stderr}");
-    // An idle machine takes a fraction of a second, and the step minutes.
+    // An idle machine takes a fraction of a second. The step would take minutes.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     stderr
 }
 
-/// What a process has computed, in hundredths of a second (`proc(5)`).
+/// The processor time of a process in hundredths of a second (`proc(5)`).
 fn processor_ticks(id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-    // Behind the program's name, which may hold anything: the state, and eleven fields on the two sums.
+    // After the program's name, which may have any characters: the state, and eleven fields later the two sums.
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let times = fields.split_whitespace().skip(11).take(2);
     times.map(|ticks| ticks.parse::<u64>().unwrap()).sum()

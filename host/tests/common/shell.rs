@@ -1,8 +1,8 @@
-//! What a shell sets for a command: limits, signals.
+//! Limits and signals that a shell sets for a command.
 
 use std::process::Command;
 
-/// A command that a shell sets something for first.
+/// A command for which a shell applies settings first.
 pub fn under(settings: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!(r#"{settings} && exec "$0" "$@""#)]);

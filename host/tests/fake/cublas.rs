@@ -1,9 +1,9 @@
-//! A stand-in for `libcublas.so.13` and `libcublasLt.so.13`, for machines without; compiled by `bench.rs` next to it,
-//! not by Cargo. Device memory is the host's, as in the driver of the tests.
+//! A stand-in for `libcublas.so.13` and `libcublasLt.so.13`. `bench.rs` compiles it, not Cargo. Device memory is host
+//! memory, as in the stand-in for the driver.
 //!
-//! The environment variable `FAKE_CUBLAS` says in what it computes: `fp32`, `tf32` (factors with 11 bits, as with
-//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C stays as it is). With `refused` cuBLAS computes nothing and says so, and
-//! cublasLt computes in fp32. What it is told wrongly, it panics at.
+//! The environment variable `FAKE_CUBLAS` sets the arithmetic: `fp32`, `tf32` (factors with 11 bits, as with
+//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C is not changed). With `refused` cuBLAS returns an error, and cublasLt
+//! computes in fp32. Wrong arguments make it panic.
 
 #![allow(non_snake_case)]
 
@@ -34,20 +34,20 @@ fn bytes_of(kind: c_int) -> usize {
     }
 }
 
-/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
+/// A finite f16 as f32: its exponent is 112 less than that of the f32 with the same fields.
 fn of_half(bits: u16) -> f32 {
     let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// The nearest number of these, of two the even one.
+/// The nearest f16. Ties go to the even one.
 fn to_half(value: f32) -> u16 {
     let bits = (value.abs() * 2f32.powi(-112)).to_bits();
     let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
     nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
 }
 
-/// A column-major matrix, transposed or not, and the step to the next one.
+/// A column-major matrix, transposed or not, and the step to the next matrix.
 #[derive(Clone, Copy)]
 struct Matrix {
     start: *mut c_void,
@@ -75,7 +75,7 @@ impl Matrix {
 
     unsafe fn write(&self, index: usize, row: usize, col: usize, value: f32) {
         let place = unsafe { self.place(index, row, col) };
-        // The nearest of bf16, of two the even one.
+        // The nearest bf16. Ties go to the even one.
         let bits = value.to_bits();
         let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
         match self.kind {
@@ -96,7 +96,7 @@ unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
     if computes == "nothing" {
         return;
     }
-    // What cuBLAS has of 16 bits.
+    // cuBLAS's combinations of types.
     let together = a.kind == b.kind && (a.kind == c.kind || c.kind == F32);
     assert!(together, "CUBLAS_STATUS_NOT_SUPPORTED");
     for index in 0..count {
@@ -196,7 +196,7 @@ unsafe extern "C" fn cublasGemmStridedBatchedEx(
     }
 }
 
-/// What all four of cuBLAS's functions do.
+/// The product of all four cuBLAS functions.
 unsafe fn strided_batched(
     handle: Handle, [of_a, of_b]: [c_int; 2], [m, n, k, count]: [c_int; 4], alpha: *const f32,
     starts: [*mut c_void; 3], kinds: [c_int; 3], leading: [c_int; 3], steps: [c_longlong; 3],
@@ -208,7 +208,7 @@ unsafe fn strided_batched(
     let [lda, ldb, ldc] = leading;
     assert_eq!(handle as usize, HANDLE);
     assert_eq!(unsafe { (*alpha, *beta) }, (1.0, 0.0));
-    // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
+    // cuBLAS refuses these with CUBLAS_STATUS_INVALID_VALUE.
     let rows = |of, plain, transposed| if of == 0 { plain } else { transposed };
     if lda < rows(of_a, m, k) || ldb < rows(of_b, k, n) || ldc < m {
         return 7;
@@ -256,7 +256,7 @@ struct Proposal {
     reserved: [c_int; 4],
 }
 
-/// Things of that kind that are there.
+/// The number of existing objects of that kind.
 static ALIVE: std::sync::Mutex<i64> = std::sync::Mutex::new(0);
 
 unsafe fn make<T>(place: *mut Handle, value: T) -> c_int {
@@ -369,7 +369,7 @@ unsafe extern "C" fn cublasLtMatmulPreferenceSetAttribute(
     0
 }
 
-/// Ten algorithms: the fourth is refused at once, the sixth when it is launched.
+/// Ten algorithms. The fourth is refused at once, the sixth when it is launched.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     handle: Handle, operation: Handle, a: Handle, b: Handle, c: Handle, d: Handle,

@@ -1,4 +1,4 @@
-//! Files as NumPy and `ml_dtypes` write them.
+//! Files written by NumPy and `ml_dtypes`.
 
 use host::npy::{Meaning, Vector};
 
@@ -18,7 +18,7 @@ fn numpys_files_give_numpys_products() {
     }
     let c = multiplied::<f32>(&numpys("a_f4_transposed"), &numpys("b_f4"), &out, &["--trans-a"]);
     is_near(&c, &wanted("ab_f4"), 3e-6);
-    // B^T A^T is the transpose: read column by column it is A B.
+    // B^T A^T is the transpose. Read column by column it is A B.
     let transposes = ["--trans-a", "--trans-b", "--out-order", "fortran"];
     let c = multiplied::<f32>(&numpys("b_f4"), &numpys("a_f4"), &out, &transposes);
     let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
@@ -36,7 +36,7 @@ fn numpys_files_give_numpys_products() {
         is_near(&c, &wanted("ab_f8"), 1e-14);
         assert_eq!(Reader::open("--a", Path::new(&out)).unwrap().header().dtype, Dtype::F8);
     }
-    // One operand in float64 makes all of it float64.
+    // If one operand has float64, everything is computed in float64.
     multiplied::<f64>(&numpys("a_f4"), &numpys("b_f8"), &out, &[]);
     assert_eq!(folder.files(), ["o.npy"]);
 }
@@ -86,7 +86,7 @@ fn bfloat16_in_and_out() {
     let wanted = read::<f64>(numpys("ab_bf16"));
     for name in ["a_bf16", "a_bf16_again", "a_bf16_fortran", "a_bf16_big_endian"] {
         let a = numpys(name);
-        // What it is, is not in the file.
+        // The type is not in the file.
         let words = ["V2': two raw bytes", "--type bf16"];
         fails(gemm(&a, &b, &out, &[]), 2, &words);
         assert!(folder.files().is_empty());
@@ -95,7 +95,8 @@ fn bfloat16_in_and_out() {
         assert_eq!((code, &*stderr), (0, ""), "{stdout}");
         let first = "C = A B: 7 x 9, k 5   computed in f32, rounded to bf16\n";
         assert!(stdout.starts_with(first) && stdout.contains("\nverified "), "{stdout}");
-        // The bytes are those of ml_dtypes, but where the sum in float32 is rounded to another number than that in float64.
+        // The bytes are those of ml_dtypes, except where the float32 sum rounds to another number than the float64
+        // sum.
         let (got, rounded) =
             (fs::read(&out).unwrap(), fs::read(numpys("ab_bf16_rounded")).unwrap());
         assert!(got[..128] == rounded[..128], "the header");
@@ -108,7 +109,7 @@ fn bfloat16_in_and_out() {
         is_near(&multiplied::<f32>(&a, &b, &out, &float32), &wanted, 3e-6);
         fs::remove_file(&out).unwrap();
     }
-    // As what C was, and beside other types.
+    // As the old C, and combined with other types.
     let (c, type_) = (numpys("ab_bf16_rounded"), ["--type", "bf16", "--out-type", "f4"]);
     let sum = multiplied::<f32>(
         &numpys("a_f4"),
@@ -118,7 +119,7 @@ fn bfloat16_in_and_out() {
     );
     let parts = read::<f64>(numpys("ab_f4")).into_iter().zip(read_bf16(&c));
     is_near(&sum, &parts.map(|(x, y)| x + y).collect::<Vec<_>>(), 3e-6);
-    // Out alone.
+    // Only the output.
     let (a, b) = (numpys("a_f4"), numpys("b_f4"));
     let (_, object) = bits(gemm(&a, &b, &out, &["--out-type", "bf16", "--json"]), &out);
     assert_eq!((&object["out_type"], &object["verified"]), (&"bf16".into(), &true.into()));
@@ -126,7 +127,7 @@ fn bfloat16_in_and_out() {
     let wanted = multiplied::<f32>(&a, &b, &folder.text("p.npy"), &[]);
     let wanted = wanted.iter().map(|x| x.to_bf16().to_f64()).collect::<Vec<_>>();
     assert_eq!(read_bf16(&out), wanted);
-    // Where there is nothing that it could be said of.
+    // Without a file to which it could apply.
     fs::remove_file(&out).unwrap();
     fails(
         gemm(&a, &b, &out, &["--type", "bf16"]),
@@ -156,7 +157,7 @@ fn a_vector_is_a_row_as_a_and_a_column_as_b() {
     let row = values("ab_f4_row", Vector::Row);
     is_near(&multiplied::<f32>(&x, &numpys("b_f4"), &out, &[]), &row, 3e-6);
     assert_eq!(size(), (1, 9));
-    // What C was may be one too: a row or a column, as C is.
+    // The old C may have one dimension: a row or a column, as C.
     let double = ["--c", &numpys("ab_f4_row")];
     let twice = row.iter().map(|x| 2.0 * x).collect::<Vec<_>>();
     is_near(&multiplied::<f64>(&x, &numpys("b_f4"), &out, &double), &twice, 1e-14);
@@ -166,14 +167,14 @@ fn a_vector_is_a_row_as_a_and_a_column_as_b() {
     let double = ["--c", &numpys("aa_f4_column")];
     let twice = column.iter().map(|x| 2.0 * x).collect::<Vec<_>>();
     is_near(&multiplied::<f64>(&numpys("a_f4"), &x, &out, &double), &twice, 1e-14);
-    // Their scalar product, and with both transposed all products.
+    // The scalar product, and with both transposed all products.
     let x_values = values("one_dimension", Vector::Row);
     let square = x_values.iter().map(|x| x * x).sum::<f64>();
     is_near(&multiplied::<f32>(&x, &x, &out, &[]), &[square], 3e-6);
     let all = multiplied::<f32>(&x, &x, &out, &["--trans-a", "--trans-b"]);
     let wanted = x_values.iter().flat_map(|x| x_values.iter().map(move |y| x * y));
     is_near(&all, &wanted.collect::<Vec<_>>(), 1e-6);
-    // One that does not fit.
+    // A vector of the wrong length.
     let words = ["--b = ", "one_dimension.npy (5 x 1): must have 7 rows"];
     fails(gemm(&numpys("a_f4"), &x, &out, &["--trans-a"]), 2, &words);
     let words = ["--c = ", "one_dimension.npy (5 x 1): must be 7 x 9"];
@@ -192,7 +193,7 @@ fn bytes_behind_the_data_are_ignored_with_a_warning() {
         assert_eq!((code, stderr), (0, warning.clone()), "{more:?}");
     }
     assert_eq!(read::<f32>(&out), wanted);
-    // In what C was too.
+    // Also in the old C.
     let c = folder.text("c.npy");
     fs::write(&c, [&fs::read(numpys("c_f4")).unwrap()[..], b"x"].concat()).unwrap();
     let (code, _, stderr) = finish(gemm(&a, &b, &out, &["--c", &c]));

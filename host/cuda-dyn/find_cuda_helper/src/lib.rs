@@ -1,8 +1,8 @@
-//! Stands in for the build dependency of the same name that `cust` and `cust_raw` have.
+//! Replaces the build dependency of the same name of `cust` and `cust_raw`.
 //!
-//! They ask it for one thing: find an installed CUDA toolkit and link its `libcuda`. Where there is no
-//! toolkit the published crate stops the build. Here the driver's symbols come from the crate `cuda-dyn`,
-//! so there is nothing to find and nothing to link.
+//! They use it to find an installed CUDA toolkit and to link its `libcuda`. Without a toolkit the published crate
+//! stops the build. Here the crate `cuda-dyn` defines the driver's symbols, so there is nothing to find and nothing
+//! to link.
 //!
 //! The root `Cargo.toml` puts this crate in place with `[patch.crates-io]`. Cargo reads that table in the
 //! root workspace only: a program outside it that depends on `host` repeats the line, or switches off

@@ -1,4 +1,4 @@
-//! Copies: of rows, and copies that happen later.
+//! Copies of rows, and copies that happen later.
 
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use crate::memory::bytes_at;
 use crate::settings::{Handle, configured};
 
-/// Copies that are on their way: with `late=1` they happen when somebody waits or launches, whatever for.
+/// Copies that have not happened yet. With `late=1` they happen at the next wait or launch, whatever it is for.
 static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
 
-/// Where a copy begins to read and to write, and the copy.
+/// The addresses of a copy's source and target, and the copy.
 type Later = ([usize; 2], Box<dyn FnOnce() + Send>);
 
 pub(crate) fn later(ends: [usize; 2], copy: impl FnOnce() + Send + 'static) -> c_int {
@@ -20,7 +20,8 @@ pub(crate) fn later(ends: [usize; 2], copy: impl FnOnce() + Send + 'static) -> c
     0
 }
 
-/// Is a copy from or to the memory that begins there on its way? Others', of other threads, may be.
+/// Whether a copy from or to the allocation at that address has not happened yet. Other threads' copies may be among
+/// them.
 pub(crate) fn is_awaited(address: usize) -> bool {
     let memory = address..address + bytes_at(address as u64);
     LATER.lock().unwrap().iter().any(|(ends, _)| ends.iter().any(|end| memory.contains(end)))
@@ -89,7 +90,7 @@ impl Side3d {
     }
 }
 
-/// Where rows of a kind of memory are: 1 is the host's, 2 the device's.
+/// The address of rows in a kind of memory: 1 is the host's, 2 the device's.
 fn start(kind: c_int, host: *mut u8, device: u64) -> *mut u8 {
     match kind {
         1 => {

@@ -1,12 +1,12 @@
-//! A stand-in for `libcuda.so.1` that fails on demand. `mod.rs` compiles it and its modules, not Cargo: this file is the root of a
-//! crate of its own.
+//! A stand-in for `libcuda.so.1` that fails on request. `mod.rs` compiles it and its modules, not Cargo: this file is
+//! the root of a crate of its own.
 //!
-//! Device memory is host memory, one kernel does one thing, and every function that needs a current
-//! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
-//! the machine has: `cuInit=803`, `devices=0`, `major=7`, `cuMemGetInfo_v2=700`. Each call is a line in the file
-//! `FAKE_CUDA_LOG`. With `late=1` asynchronous copies happen when somebody waits or launches.
+//! Device memory is host memory, and every function that needs a current context checks it. The environment variable
+//! `FAKE_CUDA` sets results of functions and properties of the machine: `cuInit=803`, `devices=0`, `major=7`,
+//! `cuMemGetInfo_v2=700`. Each call writes a line to the file `FAKE_CUDA_LOG`. With `late=1` asynchronous copies
+//! happen at the next wait or launch.
 //!
-//! What is not here is missing, as in a driver older than the function.
+//! A function that is not defined here is missing, as in an older driver.
 
 #![allow(non_snake_case)]
 
@@ -25,9 +25,9 @@ use self::memory::{TOTAL, allocate, free, free_bytes};
 use self::products::{Problem, multiply, multiply_batch, takes_boxes, types};
 use self::settings::{Handle, called, configured};
 
-/// With `kernels=1` there are kernels of every name; launched, they log their name and do nothing. With
-/// `kernels=2` they multiply matrices besides, as `kernel(m, n, k, a, b, c)`, and those whose names begin with `gemm_`
-/// as `kernel(problem, a, b, c, bias)`: products, and nothing more.
+/// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With `kernels=2` they also
+/// multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as `kernel(problem, a, b, c, bias)`, for plain products
+/// only.
 static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const FIRST_KERNEL: usize = 0x10_0000;
 
@@ -131,7 +131,7 @@ driver! {
     @context fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
         allocate(&mut *address, bytes)
     }
-    // Rows begin at multiples of 512 bytes.
+    // Rows are 512-byte aligned.
     @context fn cuMemAllocPitch_v2(
         address: *mut u64, pitch: *mut usize, row: usize, rows: usize, element: c_uint
     ) {
@@ -260,7 +260,7 @@ driver! {
         }
         0
     }
-    // The variable `TABLE` of eight bytes, or as many as `table` says.
+    // The variable `TABLE` of eight bytes, or of `table` bytes.
     @context fn cuModuleGetGlobal_v2(
         address: *mut u64, bytes: *mut usize, _module: Handle, name: *const c_char
     ) {
@@ -277,7 +277,7 @@ driver! {
         0
     }
     @context fn cuFuncSetAttribute(_function: Handle, attribute: c_int, value: c_int) {
-        // The part of an SM's memory that is shared memory, in hundredths.
+        // The share of an SM's memory that is shared memory, in percent.
         if attribute == 9 {
             assert!((-1..=100).contains(&value));
             return 0;
@@ -291,7 +291,7 @@ driver! {
     ) {
         launch(function, [gx, gy, gz], [bx, by, bz], stream, params, extra)
     }
-    // Each attribute is a line of its own in the log.
+    // Each attribute writes a line to the log.
     @context fn cuLaunchKernelEx(
         config: *const LaunchConfig, function: Handle, params: *mut Handle, extra: *mut Handle
     ) {
@@ -315,8 +315,8 @@ driver! {
         }
         launch(function, grid, block, stream, params, extra)
     }
-    // What NVIDIA's documentation demands of a description is demanded here; the map is the description itself: the
-    // address, extents, strides and the box, each in words, and then the numbers.
+    // Checks what NVIDIA's documentation demands of a description. The map is the description itself: the address,
+    // extents, strides and the box, each in words, and then the numbers.
     @context fn cuTensorMapEncodeTiled(
         map: *mut [u64; 16], data_type: c_uint, rank: c_uint, address: u64, extents: *const u64,
         strides: *const u64, box_extents: *const u32, element_strides: *const u32,
@@ -395,7 +395,7 @@ unsafe fn launch(
                 Some(2) => match types(&name) {
                     Some(of) => {
                         let params = std::slice::from_raw_parts(params, 4);
-                        // Persistent blocks go on from product to product.
+                        // Persistent CTAs compute all products.
                         let products = (*params[0].cast::<Problem>()).products;
                         let is_persistent = name.split('_').next() == Some("wgmma");
                         let count = if is_persistent { products } else { grid[2] };
@@ -443,7 +443,7 @@ struct Attribute {
     rest: [u64; 6],
 }
 
-/// What the driver says about the codes that the tests use: name and description.
+/// The name and the description of the codes that the tests use.
 fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
     Some(match code {
         0 => (c"CUDA_SUCCESS", c"no error"),

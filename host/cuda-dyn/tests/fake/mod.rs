@@ -1,8 +1,8 @@
-//! Runs a test in a process of its own, in which `libcuda.so.1` is the one of `driver.rs`.
+//! Runs a test in a process of its own, in which `libcuda.so.1` is the stand-in.
 //!
-//! A process of its own, because the driver is looked for once in a process, and where the loader looks
-//! (`LD_LIBRARY_PATH`) is settled when the process starts. On a machine with a real driver the tests see
-//! the same, and leave that one alone.
+//! A process looks for the driver once, and the loader's search path (`LD_LIBRARY_PATH`) is fixed when the process
+//! starts. So each test needs its own process. On a machine with a real driver the tests do the same, and do not use
+//! that driver.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ const SOURCES: [(&str, &str); 5] = [
     ("products.rs", include_str!("products.rs")),
     ("settings.rs", include_str!("settings.rs")),
 ];
-/// Set in the process of its own.
+/// Set in the test's own process.
 const CHILD: &str = "FAKE_CUDA_CHILD";
-/// Where the driver logs its calls.
+/// The file in which the stand-in logs its calls.
 const LOG: &str = "FAKE_CUDA_LOG";
 
-/// Defines tests: a name, what the environment variable `FAKE_CUDA` says, and what to do there.
+/// Defines tests: a name, the value of the environment variable `FAKE_CUDA`, and the body.
 ///
-/// `no driver` in its place stands for a machine whose library cannot be loaded.
+/// The value `no driver` stands for a machine whose library cannot be loaded.
 macro_rules! with_driver {
     ($($(#[$attribute:meta])* fn $name:ident($spec:expr) $body:block)*) => {$(
         $(#[$attribute])*
@@ -36,8 +36,8 @@ macro_rules! with_driver {
 }
 pub(crate) use with_driver;
 
-/// Defines tests that run each in a process of its own with the driver of this machine: a fault on a
-/// device ends the device for the process.
+/// Defines tests that each run in a process of their own, with this machine's driver: after a fault, a device is
+/// unusable for the process.
 #[allow(unused_macros, reason = "not every crate that includes this file has such tests")]
 macro_rules! on_machine {
     ($($(#[$attribute:meta])* fn $name:ident() $body:block)*) => {$(
@@ -63,8 +63,8 @@ pub(crate) fn calls() -> Vec<String> {
     calls.lines().filter(|name| !is_switch(name)).map(String::from).collect()
 }
 
-/// In the child runs `body`; elsewhere starts the child for the test `path` and passes its verdict on.
-/// No `spec` stands for the machine's own driver.
+/// In the child process runs `body`. Otherwise starts the child for the test `path` and passes on its result. Without
+/// `spec` the child uses this machine's driver.
 pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
         return body();
@@ -87,7 +87,7 @@ pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success() && text.contains("1 passed"), "{}\n{text}", output.status);
-    // What the child had to say, the harness's own lines left out.
+    // The child's output, without the test harness's lines.
     for line in text.lines().filter(|line| {
         let harness = ["running ", "test "].iter().any(|start| line.starts_with(start));
         !harness && !line.is_empty()
@@ -96,12 +96,12 @@ pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     }
 }
 
-/// The folder for `LD_LIBRARY_PATH` in which `libcuda.so.1` is what `spec` asks for.
+/// The folder for `LD_LIBRARY_PATH` whose `libcuda.so.1` is the one that `spec` asks for.
 pub(crate) fn library_folder(spec: &str) -> PathBuf {
     if spec == "no driver" { broken() } else { built() }
 }
 
-/// The folder with the driver of this source, compiled when it is not there yet.
+/// The folder with the compiled stand-in. It is compiled if it is not there yet.
 fn built() -> PathBuf {
     let mut hash = DefaultHasher::new();
     SOURCES.hash(&mut hash);
@@ -125,7 +125,7 @@ fn built() -> PathBuf {
     directory
 }
 
-/// A folder with a `libcuda.so.1` that no loader takes.
+/// A folder with a `libcuda.so.1` that cannot be loaded.
 fn broken() -> PathBuf {
     let directory = folder("broken");
     install(&directory, |library| std::fs::write(library, "not a library").unwrap());
@@ -139,7 +139,7 @@ fn folder(name: &str) -> PathBuf {
     directory
 }
 
-/// Puts the library in its place in one step: other test processes may be about to do the same.
+/// Creates the library in one step, because other test processes may do the same.
 fn install(directory: &Path, make: impl FnOnce(&Path)) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();

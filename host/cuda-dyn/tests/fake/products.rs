@@ -1,15 +1,15 @@
-//! What kernels of products compute.
+//! The products that kernels compute.
 
 use crate::settings::Handle;
 
-/// Does a kernel of that name take boxes of operands, of which this driver knows nothing?
+/// Whether a kernel of that name takes tensor maps, which the stand-in does not support.
 pub(crate) fn takes_boxes(name: &str) -> bool {
     let words = name.split('_').collect::<Vec<_>>();
     ["tma", "wgmma"].contains(&words[0]) && !words.contains(&"ldg")
 }
 
-/// What a product's kernel of that name multiplies, and its C is of: the words behind its family, as the registry writes it. (This
-/// driver is compiled by itself, and knows no registry.)
+/// The types of A, B and C of a product's kernel, from the words after the family in its name. (The stand-in is
+/// compiled separately and has no registry.)
 pub(crate) fn types(name: &str) -> Option<[Numbers; 3]> {
     let of = |word| match word {
         "f32" | "tf32" => Some(Numbers::F32),
@@ -23,7 +23,7 @@ pub(crate) fn types(name: &str) -> Option<[Numbers; 3]> {
     Some([operands, operands, words.next().and_then(of).unwrap_or(operands)])
 }
 
-/// `C = A B`, row-major, from the addresses of m, n, k and of the addresses of A, B and C.
+/// `C = A B`, row-major. `params`: the addresses of m, n, k, and of the addresses of A, B and C.
 pub(crate) unsafe fn multiply(params: &[Handle]) {
     unsafe {
         let [m, n, k] = [0, 1, 2].map(|i| *params[i].cast::<u32>() as usize);
@@ -35,7 +35,7 @@ pub(crate) unsafe fn multiply(params: &[Handle]) {
     }
 }
 
-/// What the kernels of the general product are told, as far as it is done here.
+/// The parameters of `Gemm`'s kernels, as far as they are used here.
 #[repr(C)]
 pub(crate) struct Problem {
     pub(crate) sizes: [u32; 3],
@@ -49,7 +49,7 @@ pub(crate) struct Problem {
     pub(crate) steps: [u64; 3],
 }
 
-/// What elements are.
+/// A type of elements.
 #[derive(Clone, Copy)]
 pub(crate) enum Numbers {
     F32,
@@ -57,20 +57,20 @@ pub(crate) enum Numbers {
     F16,
 }
 
-/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
+/// A finite f16 as f32: its exponent is 112 less than that of the f32 with the same fields.
 pub(crate) fn of_half(bits: u16) -> f32 {
     let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// The nearest number of these, of two the even one.
+/// The nearest f16. Ties go to the even one.
 pub(crate) fn to_half(value: f32) -> u16 {
     let bits = (value.abs() * 2f32.powi(-112)).to_bits();
     let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
     nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
 }
 
-/// The element of that number.
+/// The element at that index.
 pub(crate) unsafe fn read(start: *const u8, index: usize, of: Numbers) -> f32 {
     unsafe {
         match of {
@@ -81,7 +81,7 @@ pub(crate) unsafe fn read(start: *const u8, index: usize, of: Numbers) -> f32 {
     }
 }
 
-/// Writes it: of 16 bits the nearest, of two the even one.
+/// Writes an element, rounded to the nearest for 16 bits. Ties go to the even one.
 pub(crate) unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32) {
     let bits = value.to_bits();
     let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -94,7 +94,8 @@ pub(crate) unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32
     }
 }
 
-/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of these numbers.
+/// `C = A B`, `count` times. `params`: the addresses of the parameters, and of the addresses of A, B and C, whose
+/// types are `of`.
 pub(crate) unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
     unsafe {
         let problem = &*params[0].cast::<Problem>();

@@ -1,11 +1,11 @@
-//! What the tests ask of the stand-in, and the log of its calls.
+//! The settings that tests pass to the stand-in, and the log of its calls.
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 
 pub(crate) type Handle = *mut c_void;
 
-/// What `FAKE_CUDA` says about `key`.
+/// The value of `key` in `FAKE_CUDA`.
 pub(crate) fn configured(key: &str) -> Option<c_int> {
     let text = std::env::var("FAKE_CUDA").unwrap_or_default();
     text.split_whitespace().filter_map(|entry| entry.split_once('=')).find_map(|(name, value)| {
@@ -13,7 +13,7 @@ pub(crate) fn configured(key: &str) -> Option<c_int> {
     })
 }
 
-/// Logs a call; the code it is to return instead of doing its work.
+/// Logs a call. Returns the code to return in place of doing its work.
 pub(crate) fn called(name: &str) -> Option<c_int> {
     if let Some(path) = std::env::var_os("FAKE_CUDA_LOG") {
         let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
