@@ -1,6 +1,6 @@
-//! What may not grow: each with its measure, its limit, and what to do.
+//! Limits of files, PTX and builds: each with its measure, the reason, and what to do.
 //!
-//! Limits are only ever lowered. Whoever needs more first looks for what can go.
+//! Limits are only lowered. Whoever needs more first looks for what can be removed.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -13,14 +13,14 @@ use crate::{
     ptx::Module,
 };
 
-/// Something that has a limit.
+/// A quantity with a limit.
 struct Budget {
     what: &'static str,
     limit: u64,
     unit: &'static str,
-    /// Why there is a limit, and why this one.
+    /// Why there is this limit.
     reason: &'static str,
-    /// What to do where it is exceeded.
+    /// What to do if it is exceeded.
     advice: &'static str,
 }
 
@@ -76,7 +76,7 @@ impl Budget {
     }
 }
 
-/// What can be seen in the repository alone.
+/// Checks the limits of the repository's files.
 pub fn of_files(root: &Path) -> Result<()> {
     let (mut bytes, mut kernels) = (0, 0);
     for target in build_ptx::TARGETS {
@@ -93,7 +93,7 @@ pub fn of_files(root: &Path) -> Result<()> {
     lines(root)
 }
 
-/// No source file is too long.
+/// Checks that no source file is too long.
 fn lines(root: &Path) -> Result<()> {
     let mut longest = 0;
     for (name, text) in rust_files(root, &["*.rs"])? {
@@ -111,7 +111,7 @@ fn lines(root: &Path) -> Result<()> {
     LINES.holds(longest)
 }
 
-/// What a build has shown: what compiling crate `gpu` took, and the command.
+/// Checks the limits of a build: the time of compiling crate `gpu`, and the size of the command.
 pub fn of_build(gpu: Option<Duration>, command: &Path) -> Result<()> {
     match gpu {
         Some(took) => GPU.holds(took.as_secs())?,

@@ -1,5 +1,5 @@
-//! `cargo xtask build-ptx`: the kernels' PTX, into the repository or compared with what is there; or
-//! another kernel crate's, into a folder.
+//! `cargo xtask build-ptx`: compiles the kernels to PTX, and writes it to the repository or compares it with the
+//! committed files. It can also compile another kernel crate into a folder.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,28 +21,28 @@ use crate::{
     toolchain::{self, Toolchain},
 };
 
-/// The crate with the kernels, and the folder for their PTX, below the workspace.
+/// The crate with the kernels, and the folder of their PTX, relative to the workspace.
 const CRATE: &str = "gpu";
 pub(crate) const FOLDER: &str = "gpu/ptx";
 
-/// What the kernels are built for: a device takes a kernel of the last of these that has it and that it can run.
+/// The targets. A device uses a kernel of the last target that has the kernel and that the device can run.
 pub(crate) const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
 
-/// The file of a kernel for a target, in [`FOLDER`].
+/// The file name of a kernel for a target, in [`FOLDER`].
 pub(crate) fn file_name(target: Target, kernel: &str) -> String {
     format!("{}/{kernel}.ptx", target.cpu())
 }
 
-/// How to build.
+/// The options of a build.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The folder of another kernel crate, and the folder for its PTX.
     pub other: Option<Other>,
-    /// Compare with the files in the repository instead of writing them.
+    /// Compare with the committed files instead of writing them.
     pub check: bool,
-    /// Keep off the network.
+    /// Do not use the network.
     pub offline: bool,
-    /// Download `ptxas` where there is none.
+    /// Download `ptxas` if there is none.
     pub fetch_ptxas: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Options {
 pub struct Other {
     /// The crate's folder.
     pub krate: PathBuf,
-    /// Where its PTX goes.
+    /// The folder for its PTX.
     pub into: PathBuf,
 }
 
@@ -81,7 +81,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         all = each_once(all)?;
     }
     let texts = all.iter().enumerate().flat_map(|(number, ptx)| {
-        // Of an older target's text a newer device's registers are others.
+        // On a newer device, the PTX of an older target uses other registers.
         let older = all.iter().take(if is_own { number } else { 0 });
         older.chain([ptx]).map(|text| (text, ptx.target()))
     });
@@ -129,7 +129,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         }
         println!("{FOLDER}: {} files compared", built.len());
     }
-    // The host knows the registers of the workspace's own kernels alone.
+    // Only the kernels of the workspace have a table of registers.
     let table = match (&ptxas, &options.other) {
         (Some(ptxas), None) => Some(resources::table(ptxas.release(), &usages_of)),
         _ => None,
@@ -138,7 +138,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     if let (Some(built), true) = (&table, options.check) {
         let committed = fs::read_to_string(&resources_file).unwrap_or_default();
         println!("{}", resources::FILE);
-        // Other code takes other registers.
+        // Different code has different registers.
         match same_code.then(|| resources::compare(&committed, built)) {
             None => println!("  not compared, as the code was not"),
             Some(Ok(agreement)) => println!("  {agreement}"),
@@ -153,7 +153,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     if options.check {
         return Ok(());
     }
-    // All or none: the files are of one source.
+    // All files or none: they are of one source.
     let mut written = 0;
     for (name, text) in &built {
         written += usize::from(write(&into.join(name), text)?);
@@ -179,7 +179,8 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     Ok(())
 }
 
-/// The crate's PTX for every target. The compiler uses one core for most of its time, so they are built side by side.
+/// The crate's PTX for every target. The compiler uses one core for most of its time, so the targets are built in
+/// parallel.
 fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>> {
     let build = |target| {
         let builder = PtxBuilder::new(krate).target(target);
@@ -196,8 +197,8 @@ fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>>
     })
 }
 
-/// Each without the kernels that one before it has: what an older device can run serves every newer one, too, as the driver's
-/// compiler makes the same code of it.
+/// The PTX without kernels that an older target has, too. Every newer device can run those, and the driver compiles
+/// them to the same code.
 fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     let mut kept = Vec::<Ptx>::new();
     for ptx in all {
@@ -208,7 +209,7 @@ fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     Ok(kept)
 }
 
-/// The files of kernels in a folder with one for each target: their places there, and texts.
+/// The committed files of kernels: paths below the folder, and texts.
 fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for target in TARGETS {
@@ -222,7 +223,7 @@ fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Writes a file, if it is another one than before: was it?
+/// Writes a file if its text differs. Returns whether it did.
 fn write(path: &Path, text: &str) -> Result<bool> {
     if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(false);
@@ -233,7 +234,7 @@ fn write(path: &Path, text: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Compares a committed file with one that was just built: where they do not agree.
+/// Compares a committed file with a new one. The error says where they differ.
 fn compare(committed: &str, built: &str) -> Result<()> {
     ensure!(!committed.is_empty(), "it is not there");
     ensure!(!built.is_empty(), "there is no such kernel");
@@ -244,7 +245,7 @@ fn compare(committed: &str, built: &str) -> Result<()> {
         ensure!(committed == built, "its line ends");
         return Ok(());
     }
-    // Another compiler words the same kernels differently. What the host relies on must not differ.
+    // Another compiler may write the same kernels differently. What the host relies on must be the same.
     let module = Module::parse(committed).context("it cannot be read")?;
     let other = Module::parse(built).context("what was built cannot be read")?;
     for name in module.kernels().chain(other.kernels()).map(|kernel| &kernel.name) {
@@ -262,7 +263,7 @@ fn contract(text: &str, module: &Module, name: &str) -> String {
     format!("{} parameters {} {}", kernel.params, kernel.directives, declared.join(" "))
 }
 
-/// The number of the first line that differs, from 1, and the line in both.
+/// The first line that differs: its number, from 1, and its text in both.
 fn first_difference<'a>(old: &'a str, new: &'a str) -> Option<(usize, (&'a str, &'a str))> {
     const END: &str = "(end of file)";
     let (mut old, mut new) = (old.lines(), new.lines());
@@ -283,7 +284,7 @@ fn table(module: &Module, usages: &[Usage]) -> String {
     let mut text =
         format!("  {:width$}  registers  shared  barriers  PTX instructions\n", "kernel");
     for kernel in module.kernels() {
-        // Of specialisations the most.
+        // The most among the specialisations.
         let is_of = |usage: &&Usage| {
             usage
                 .kernel

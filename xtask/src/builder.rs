@@ -1,4 +1,4 @@
-//! A kernel crate in, checked PTX out.
+//! Builds a kernel crate, and checks the PTX.
 
 use std::{
     fs,
@@ -20,19 +20,19 @@ use crate::{
     toolchain::{self, Toolchain},
 };
 
-/// What Rust cannot say about memory, in LLVM's own text. It is linked into every kernel crate.
+/// Memory operations that Rust cannot express, as LLVM text. It is linked into every kernel crate.
 const DEVICE_LIBRARY: &str = include_str!("../../gpu/simt/src/device.ll");
 
-/// The folder that PTX is built in, below the workspace's `target`. A folder of its own: the outer cargo
-/// holds the lock of the other one for as long as it runs us. And the workspace's own, whatever
-/// `CARGO_TARGET_DIR` says: the name of the result is the same in every checkout that may share that one,
-/// and the device library must have the same path, relative to the workspace, on every machine.
+/// The build folder, relative to the workspace. It is separate from the outer cargo's, which is locked while this
+/// program runs. It ignores `CARGO_TARGET_DIR`, for two reasons. The result has the same name in every checkout, and
+/// these may share that folder. And the device library must have the same path relative to the workspace on every
+/// machine.
 pub(crate) const BUILD_FOLDER: &str = "target/ptx";
 
 /// rustc's name for NVIDIA's GPUs.
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
-/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` whose kernels are made by `#[kernel]`.
+/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` with kernels marked by `#[kernel]`.
 #[derive(Clone, Debug)]
 pub struct PtxBuilder {
     krate: PathBuf,
@@ -53,14 +53,14 @@ impl PtxBuilder {
         self
     }
 
-    /// The compiler to build with. Without this call it is [found](toolchain::find), which may download
-    /// one into `device-toolchain` in the target folder.
+    /// The compiler. By default it is [found](toolchain::find), which may download one into `device-toolchain` in the
+    /// target folder.
     pub fn toolchain(mut self, toolchain: Toolchain) -> Self {
         self.toolchain = Some(toolchain);
         self
     }
 
-    /// Whether to keep off the network: what is missing is then an error.
+    /// Whether not to use the network. Then a missing tool is an error.
     pub fn offline(mut self, offline: bool) -> Self {
         self.offline = offline;
         self
@@ -69,8 +69,8 @@ impl PtxBuilder {
     /// Builds the crate and [checks](check::check) the PTX.
     ///
     /// # Errors
-    /// Where no toolchain can be had, with [`ToolchainAbsent`](crate::ToolchainAbsent) as the source;
-    /// where the crate does not compile; where its PTX breaks a rule, with every broken rule.
+    /// [`ToolchainAbsent`](crate::ToolchainAbsent) as the source, if there is no toolchain; a crate that does not
+    /// compile; PTX that breaks rules, with every broken rule.
     pub fn build(&self) -> Result<Ptx> {
         let root = workspace_root(&self.krate)?;
         let toolchain = match &self.toolchain {
@@ -84,15 +84,15 @@ impl PtxBuilder {
             .with_context(|| format!("wrong PTX from the compiler, {}", file.display()))
     }
 
-    /// Runs cargo. The file that the compiler wrote.
+    /// Runs cargo. Returns the file that the compiler wrote.
     fn compile(&self, root: &Path, toolchain: &Toolchain) -> Result<PathBuf> {
         let library = write_device_library(root)?;
-        // Each target has its own folder: the result's name has no hash in it, so that in a common one
-        // cargo would take one target's PTX for the other's.
+        // Each target has its own folder. The result's name has no hash, so in a common folder cargo would take one
+        // target's PTX for the other's.
         let folder = root.join(BUILD_FOLDER).join(self.target.cpu());
         let results = folder.join(TRIPLE).join("release");
-        // Cargo puts the result there again even if nothing has changed, so whatever is there
-        // afterwards is of this build.
+        // Cargo copies the result even if nothing has changed. So old files can be removed before, and the files
+        // afterwards are of this build.
         for old in ptx_files(&results) {
             fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
         }
@@ -104,14 +104,14 @@ impl PtxBuilder {
         if self.offline {
             cargo.arg("--offline");
         }
-        // For the last crate alone (in RUSTFLAGS it would rebuild core), and relative to the workspace,
-        // where cargo starts rustc: an absolute path would go into every symbol's hash.
+        // For the last crate only (in RUSTFLAGS it would rebuild core). The path is relative to the workspace, where
+        // cargo starts rustc: an absolute path would change every symbol's hash.
         cargo.arg("--").arg(format!("-Clink-arg={library}"));
-        // A thread's array that a loop indexes is in registers only if the loop is unrolled to its end: 8 x 16
-        // multiply-adds for 8 k-steps are far more than LLVM does unasked.
+        // An array that a loop indexes is in registers only if the loop is fully unrolled. 8 x 16 multiply-adds for 8
+        // k-steps are far above LLVM's threshold.
         cargo.arg("-Cllvm-args=-unroll-threshold=4000");
         cargo.env("RUSTFLAGS", self.target.rustflags());
-        // The same code whatever the workspace's profile is like: it is made for the host's programs.
+        // The workspace's profile is for the host's programs. These settings make the kernels independent of it.
         for (key, value) in [
             ("PANIC", "abort"),
             ("DEBUG", "0"),
@@ -127,7 +127,7 @@ impl PtxBuilder {
         if stderr().is_terminal() {
             cargo.env("CARGO_TERM_COLOR", "always");
         }
-        // A program that prints its results on standard output gets nothing of cargo's there.
+        // Cargo's messages must not be in the standard output of a program that prints its results there.
         let mut child =
             cargo.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().with_context(|| {
                 format!("cannot run `{}`", cargo.get_program().to_string_lossy())
@@ -151,10 +151,10 @@ impl PtxBuilder {
     }
 }
 
-/// Writes the device library below the build folder. Its path, relative to the workspace.
+/// Writes the device library to the build folder. Returns its path relative to the workspace.
 fn write_device_library(root: &Path) -> Result<String> {
-    // Cargo does not look into what the linker is given. With the content's hash in the name, a changed
-    // library is another argument, and cargo builds again.
+    // Cargo does not read the linker's arguments. With the content's hash in the name a changed library changes the
+    // argument, so cargo builds again.
     let mut hasher = DefaultHasher::new();
     DEVICE_LIBRARY.hash(&mut hasher);
     let path = format!("{BUILD_FOLDER}/device-{:016x}.ll", hasher.finish());
@@ -172,8 +172,8 @@ pub(crate) fn ptx_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Passes cargo's messages on as they come, without one that nobody can do anything about: that the PTX
-/// version is an unstable target feature, and the count of warnings that it alone makes up.
+/// Passes on cargo's messages, without one that nobody can act on: that the PTX version is an unstable target
+/// feature. The count of warnings is also left out if that is the only one.
 fn pass_on(messages: impl Read) {
     let mut skip_to_blank = false;
     for line in BufReader::new(messages).split(b'\n').map_while(Result::ok) {
@@ -205,8 +205,8 @@ fn without_colours(line: &str) -> String {
     plain
 }
 
-/// The PTX without the folders of the machine that built it, should any have got in: the same source
-/// must give the same bytes everywhere.
+/// The PTX without the build machine's folders, if there are any: the same source must give the same bytes
+/// everywhere.
 fn without_folders(mut text: String, root: &Path, toolchain: &Toolchain) -> String {
     for folder in [Some(root), toolchain.folder()].into_iter().flatten() {
         if let Some(folder) = folder.to_str().filter(|folder| folder.len() > 1) {
@@ -225,7 +225,7 @@ pub struct Ptx {
 }
 
 impl Ptx {
-    /// Checks what the compiler wrote, adds directives and the header.
+    /// Checks the compiler's output, and adds directives and the header.
     pub(crate) fn finish(raw: &str, target: Target, compiler: &str) -> Result<Ptx> {
         let module = Module::parse(raw).context("the compiler's PTX cannot be read")?;
         let problems = check::check(&module, &target);
@@ -259,12 +259,12 @@ impl Ptx {
         &self.text
     }
 
-    /// What it was built for.
+    /// The target.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The text without the kernels that are not to stay.
+    /// The text with these kernels only.
     pub(crate) fn with_kernels(&self, stays: impl Fn(&str) -> bool) -> String {
         let (mut text, mut done) = (String::new(), 0);
         for kernel in self.module.kernels().filter(|kernel| !stays(&kernel.name)) {
@@ -272,7 +272,7 @@ impl Ptx {
             done = kernel.text.end;
         }
         text += &self.text[done..];
-        // Dynamic shared memory that nobody has.
+        // A declaration of dynamic shared memory that no kernel uses.
         let declares = |line: &&str| line.starts_with(".extern .shared ");
         let Some(line) = text.lines().find(declares).map(str::to_owned) else { return text };
         let name = line.split_whitespace().last().and_then(|word| word.split('[').next());
@@ -282,21 +282,20 @@ impl Ptx {
         }
     }
 
-    /// Without some of its kernels.
+    /// The PTX without these kernels.
     pub(crate) fn without(&self, goes: impl Fn(&str) -> bool) -> Result<Ptx> {
         let text = self.with_kernels(|kernel| !goes(kernel));
         let module = Module::parse(&text).context("the PTX cannot be read without them")?;
         Ok(Ptx { text, target: self.target, module })
     }
 
-    /// The text taken apart.
+    /// The parsed text.
     pub fn module(&self) -> &Module {
         &self.module
     }
 }
 
-/// The head of a kernel, in which a parameter that is a tensor map is aligned as TMA requires: Rust can
-/// say so of no parameter.
+/// The head of a kernel in which tensor map parameters are aligned as TMA requires. Rust cannot align a parameter.
 fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     let mut head = head.to_owned();
     let Some(Declaration { name, params, .. }) = declaration else { return head };
@@ -310,10 +309,10 @@ fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     head
 }
 
-/// How the line of the header that names the compiler begins.
+/// The start of the header's line with the compiler.
 const COMPILER: &str = "// Compiler: ";
 
-/// The compiler that a PTX file's header names.
+/// The compiler in a PTX file's header.
 pub fn compiler_of(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix(COMPILER))
 }

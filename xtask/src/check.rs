@@ -1,5 +1,5 @@
-//! What must be true of every PTX file. The compiler breaks some of it without a word: it copies barriers
-//! into branches, moves arrays to local memory, loses the address space of shared pointers.
+//! Rules for every PTX file. The compiler breaks some of them without a warning: it copies barriers into branches,
+//! moves arrays to local memory, and loses the address space of shared pointers.
 
 mod barriers;
 mod constant_memory;
@@ -13,8 +13,7 @@ use crate::{
     target::Target,
 };
 
-/// Every rule that a module breaks: one sentence for each, which names the kernel and what to do.
-/// Empty where all is well.
+/// Every rule that a module breaks: one sentence for each, with the kernel and what to do.
 pub fn check(module: &Module, target: &Target) -> Vec<String> {
     let mut problems = target_and_version(module, target);
     problems.extend(constant_memory::constant_memory(module));
@@ -32,7 +31,7 @@ pub fn check(module: &Module, target: &Target) -> Vec<String> {
 fn target_and_version(module: &Module, target: &Target) -> Vec<String> {
     let mut problems = Vec::new();
     let (cpu, version) = (target.cpu(), target.ptx_version());
-    // Not for nothing: with the flags lost on the way, the build succeeds for an old GPU.
+    // If the flags get lost, the build succeeds for an old GPU. So they are compared.
     for (directive, found, asked) in
         [(".target", &module.target, cpu), (".version", &module.version, version.as_str())]
     {
@@ -45,17 +44,17 @@ fn target_and_version(module: &Module, target: &Target) -> Vec<String> {
     problems
 }
 
-/// The declaration of a kernel: the one in its body under its own name.
+/// The declaration of a kernel: the one in its body with its own name.
 pub fn declaration(kernel: &Function) -> Option<&Declaration> {
     kernel.declarations.iter().map(|(_, d)| d).find(|d| d.name == kernel.name)
 }
 
-/// Bytes of static shared memory of a kernel and of what it calls, and the dynamic array if it uses one.
+/// The static shared arrays of a kernel and of the functions that it calls, and its dynamic array.
 pub fn shared_arrays(module: &Module, kernel: &Function) -> Vec<Array> {
     Kernel::new(module, kernel).shared
 }
 
-/// Barriers of a block in a kernel and in what it calls.
+/// The block barriers of a kernel and of the functions that it calls.
 pub fn barriers(module: &Module, kernel: &Function) -> usize {
     Kernel::new(module, kernel).barriers
 }
@@ -126,7 +125,7 @@ impl Kernel<'_> {
         problems
     }
 
-    /// The rules that compare the code with what the kernel says of itself.
+    /// The rules that compare the code with the kernel's declaration.
     fn declaration_problems(&self, declaration: &Declaration, target: &Target) -> Vec<String> {
         let mut problems = Vec::new();
         if let Some(declared) = declaration.barriers
@@ -164,7 +163,7 @@ impl Kernel<'_> {
                 target.cpu()
             ));
         }
-        // The launch lets it begin early, so it would read what has not been written yet.
+        // Its launch lets it start early, so it could read data that is not written yet.
         if declaration.dependent
             && !self.reached.iter().any(|f| f.instructions().any(waits_for_earlier))
         {
@@ -196,21 +195,21 @@ fn place(function: &Function, statement: &Statement) -> String {
     format!("{}: `{}`", line(function, statement), statement.text)
 }
 
-/// Whether an instruction waits for the kernels before.
+/// Whether an instruction waits for earlier kernels.
 fn waits_for_earlier(statement: &Statement) -> bool {
     statement.opcode().eq(["griddepcontrol", "wait"])
 }
 
-/// Whether a statement sets aside or uses local memory.
+/// Whether a statement declares or uses local memory.
 fn is_local(statement: &Statement) -> bool {
     statement.text.starts_with(".local")
         || (is_memory_access(statement) && statement.opcode().any(|part| part == "local"))
 }
 
-/// Whether an instruction reads or writes memory without saying which.
+/// Whether an instruction accesses memory without its address space.
 fn is_generic(instruction: &Statement) -> bool {
     const SPACES: [&str; 5] = ["global", "shared", "const", "param", "local"];
-    // `shared::cluster` and its like are split further.
+    // `shared::cluster` and the like are split further.
     let mut parts = instruction.opcode().map(|part| part.split(':').next().unwrap_or_default());
     is_memory_access(instruction) && !parts.any(|part| SPACES.contains(&part))
 }
@@ -223,7 +222,7 @@ fn is_memory_access(statement: &Statement) -> bool {
 mod tests {
     use super::*;
 
-    /// A kernel that keeps every rule.
+    /// A kernel that breaks no rule.
     pub(super) const GOOD: &str = r#".version 8.3
 .target sm_90a
 .address_size 64
@@ -250,7 +249,7 @@ mod tests {
         check(&Module::parse(text).unwrap(), &Target::SM_90A)
     }
 
-    /// That `text` breaks one rule, and how it is said.
+    /// Checks that `text` breaks one rule, with this message.
     pub(super) fn breaks(text: &str, complaint: &str) {
         let problems = problems(text);
         assert_eq!(problems.len(), 1, "{problems:#?}");

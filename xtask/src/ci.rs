@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that CI runs, in parts that can run alone and side by side.
+//! `cargo xtask ci`: all of CI, in parts that can run alone and in parallel.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use crate::{
     unsafe_sites,
 };
 
-/// The parts in their order, and what each is for.
+/// The parts in order, and what each is for.
 pub const PARTS: [(&str, &str); 7] = [
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
@@ -28,10 +28,11 @@ pub const PARTS: [(&str, &str); 7] = [
     (SANITIZERS, "AddressSanitizer and valgrind"),
 ];
 
-/// A part that runs where it is named alone: it builds everything anew, and needs valgrind.
+/// A part that runs only if it is named: it builds everything anew, and needs valgrind.
 const SANITIZERS: &str = "sanitizers";
 
-/// Runs these parts in the workspace in `root`, all but the sanitizers where none is named, up to the first step that fails.
+/// Runs these parts in the workspace in `root`, up to the first step that fails. If none is named, all but the
+/// sanitizers.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut ci = Ci { root, rows: String::new() };
@@ -57,11 +58,11 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What AddressSanitizer and valgrind know.
+/// The target that AddressSanitizer and valgrind support.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// A fiber that is left in the middle of a thread gives nothing back that it had, so leaks are none of ours; memory that there is not
-/// is an error, and tests ask for it; and whether a stack is used up is told from addresses of variables, which must lie on it.
+/// A fiber that is abandoned frees nothing, so leaks are not reported. Failed allocations are errors, and tests
+/// provoke them. The check for used stack compares addresses of variables, so these must be on the stack.
 const ASAN_OPTIONS: &str =
     "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0";
 
@@ -69,7 +70,7 @@ const VALGRIND: &str = "valgrind --quiet --error-exitcode=9";
 
 struct Ci<'a> {
     root: &'a Path,
-    /// A row for each step that has run.
+    /// A table row for each step that has run.
     rows: String,
 }
 
@@ -84,10 +85,11 @@ impl Ci<'_> {
                 self.step("cargo xtask tidy", || tidy::run(root))?;
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
-                // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.
+                // Covers what no other part does: the command as users build it, and tests that only `packaging`
+                // runs.
                 self.cargo("clippy --package gpu-gemm --package host --lib --bins -- -D warnings")?;
                 self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")?;
-                // A link that leads nowhere is a sentence without its object.
+                // A broken link is an error.
                 self.step("cargo doc --workspace --no-deps", || {
                     let mut command = cargo_of(root, "doc --workspace --no-deps");
                     succeed(command.env("RUSTDOCFLAGS", "-D warnings"))
@@ -128,13 +130,14 @@ impl Ci<'_> {
         }
     }
 
-    /// The tests of products, views, plans and files, with every access of theirs watched. (Not those of the CPU device: they overflow
-    /// stacks.) Valgrind takes thirty times as long, so of the products it has those that are about where operands lie.
+    /// The tests of products, views, plans and files, with every access checked. (Not those of the CPU device: they
+    /// overflow stacks.) Valgrind takes thirty times as long, so it runs only the product tests about the places of
+    /// operands.
     fn sanitizers(&mut self) -> Result<()> {
         let root = self.root;
         let all = "--package tests --test gemm --test memories --test launch --test adapters";
         for args in [all, "--package gpu-gemm --lib"] {
-            // Naming the target keeps the flags from build scripts and macros.
+            // With an explicit target the flags do not apply to build scripts and macros.
             let args = format!("test {args} --features simt/sanitizer --target {HOST}");
             self.step(&format!("AddressSanitizer: cargo {args}"), || {
                 let mut command = cargo_of(root, &args);
@@ -159,7 +162,7 @@ impl Ci<'_> {
         Ok(())
     }
 
-    /// The tests, and what their build has shown.
+    /// The tests, and the limits of their build.
     fn test(&mut self) -> Result<()> {
         let (root, target) = (self.root, target_folder(self.root));
         fs::create_dir_all(&target)?;
@@ -173,7 +176,7 @@ impl Ci<'_> {
             budgets::of_build(times::sums(&all).get("gpu").copied(), &target.join("debug/host"))
         })?;
         self.cargo("test --workspace")?;
-        // Here, since it runs the command.
+        // In this part, because it runs the command.
         self.step("cargo xtask course --check", || {
             course::run(root, course::Options { check: true })
         })
@@ -193,7 +196,7 @@ impl Ci<'_> {
     }
 }
 
-/// A cargo in the workspace. What has passed before is run again.
+/// A cargo in the workspace. Tests that have passed before run again.
 fn cargo_of(root: &Path, args: &str) -> Command {
     let mut command = Command::new(cargo());
     command.args(args.split(' ')).env("CACHE", "0").current_dir(root);
@@ -201,8 +204,8 @@ fn cargo_of(root: &Path, args: &str) -> Command {
     command
 }
 
-/// A cargo of the stable toolchain, whatever runs us. What users build must not need a nightly. It builds in a folder of its own, so
-/// that the two do not build everything in turn.
+/// A cargo of the stable toolchain, whichever toolchain runs this program. Users must not need a nightly. It has its
+/// own target folder, so that the two toolchains do not rebuild each other's crates.
 fn stable(root: &Path) -> Result<Command> {
     let there =
         clean(Command::new("rustup").args(["run", "stable", "cargo", "--version"])).output();

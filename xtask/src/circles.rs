@@ -1,19 +1,19 @@
 //! No circle of files: a crate's files use each other in one direction only.
 //!
-//! An **edge** goes from a file to the file that defines what a path in it names. These paths count, in a `use` or anywhere else, also
-//! in macros and in the file's own tests:
+//! An **edge** goes from a file to the file that defines what a path in it names. These paths count, in a `use` or
+//! anywhere else, also in macros and in the file's own tests:
 //!
-//! * a path that begins with `crate`, `self` or `super`;
-//! * a path that begins with a child module, or with a module that the file has imported: of `use super::fiber;` and
+//! * a path that starts with `crate`, `self` or `super`;
+//! * a path that starts with a child module, or with a module that the file has imported: of `use super::fiber;` and
 //!   `fiber::Event` only the second makes an edge.
 //!
-//! A path is followed through imports and re-exports to the definition. So a parent that only declares and re-exports its children
-//! (`mod.rs`) defines nothing, and no edge leads to it.
+//! A path is followed through imports and re-exports to the definition. So a parent that only declares and re-exports
+//! its children (`mod.rs`) defines nothing, and no edge leads to it.
 //!
-//! These make no edge: `mod x;`; a re-export of a child's item (`pub use x::Item;`); a path with `$crate` in a macro, which is of the file
-//! that the macro is used in; and a call of a method, whose file no path names.
+//! These make no edge: `mod x;`; a re-export of a child's item (`pub use x::Item;`); a path with `$crate` in a macro,
+//! which belongs to the file that uses the macro; and a call of a method, whose file no path names.
 //!
-//! A **circle** is a set of files each of which reaches every other one along edges.
+//! A **circle** is a set of files, each of which reaches every other one along edges.
 
 mod modules;
 mod tokens;
@@ -29,10 +29,10 @@ use anyhow::{Result, ensure};
 use self::modules::Crate;
 use crate::environment::rust_files;
 
-/// There are none.
+/// Checks that there are no circles.
 ///
 /// # Errors
-/// The circles, each with a shortest way.
+/// The circles, each with a shortest path.
 pub fn check(root: &Path) -> Result<()> {
     let files = rust_files(root, &["*.rs"])?.into_iter().collect::<BTreeMap<_, _>>();
     let roots = files.keys().filter(|file| is_root(file));
@@ -52,7 +52,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A crate's first file: modules are found from there.
+/// Whether it is a crate's root file, from which modules are found.
 fn is_root(file: &str) -> bool {
     ["lib.rs", "main.rs"].iter().any(|name| file.rsplit('/').next() == Some(name))
 }
@@ -61,11 +61,11 @@ fn is_root(file: &str) -> bool {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Circle {
     files: Vec<String>,
-    /// A shortest way from the first file back to it.
+    /// A shortest path from the first file back to it.
     way: Vec<String>,
 }
 
-/// A shortest way, and all files.
+/// A shortest path, and all files.
 impl fmt::Display for Circle {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Circle { files, way } = self;
@@ -94,7 +94,7 @@ fn circles(krate: &Crate) -> Vec<Circle> {
     circles
 }
 
-/// All files that are reached from one, and a shortest way to `to`.
+/// All files that are reachable from one, and a shortest path to `to`.
 fn way<'a>(
     edges: &BTreeMap<&'a str, BTreeSet<&'a str>>,
     from: &'a str,

@@ -49,17 +49,17 @@ use self::{
 };
 use crate::environment::say;
 
-/// What is done with the text.
+/// The options.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Compare instead of writing.
     pub check: bool,
 }
 
-/// Writes what stands between the markers, or checks that it is what would be written.
+/// Writes the text between the markers, or checks it.
 ///
 /// # Errors
-/// A marker that cannot be filled, and in a check what is out of date.
+/// A marker that cannot be filled. In a check, text that is out of date.
 pub fn run(root: &Path, options: Options) -> Result<()> {
     let mut writer = Writer::new(root);
     for (document, text) in documents(root)? {
@@ -85,7 +85,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Checks the excerpts of sources alone, which needs nothing that must be built. How many there are.
+/// Checks only the excerpts of sources, for which nothing must be built. Returns their number.
 ///
 /// # Errors
 /// As [`run`].
@@ -105,7 +105,7 @@ pub fn check_sources(root: &Path) -> Result<usize> {
     Ok(excerpts)
 }
 
-/// README and the pages in `docs`: each path below the root, and its text.
+/// README and the pages in `docs`: paths below the root, and texts.
 pub(crate) fn documents(root: &Path) -> Result<Vec<(String, String)>> {
     let mut names = vec!["README.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
@@ -139,10 +139,10 @@ fn up_to_date(document: &str, stale: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Fills markers. What `host` lists and counts is asked for once.
+/// Fills markers. It asks `host` for lists and counts once.
 struct Writer {
     root: PathBuf,
-    /// What `host kernels --json` says.
+    /// The output of `host kernels --json`.
     kernels: Option<Vec<Value>>,
     counts: Option<Counts>,
     measured: Option<Measured>,
@@ -153,7 +153,7 @@ impl Writer {
         Writer { root: root.to_path_buf(), kernels: None, counts: None, measured: None }
     }
 
-    /// What belongs behind a marker.
+    /// The text after a marker.
     fn write(&mut self, marker: &Marker) -> Result<String> {
         let Marker { kind, arguments, .. } = *marker;
         if matches!(kind, "kernels" | "families" | "counts" | "ladder") && self.kernels.is_none() {

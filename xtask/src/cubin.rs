@@ -1,8 +1,8 @@
-//! How many instructions a kernel has in the file that the assembler wrote: an ELF file, of which the names and places of
-//! sections are read, and nothing else.
+//! The number of instructions of a kernel in the assembler's output: an ELF file. Only the names and places of
+//! sections are read.
 //!
-//! ELF: *System V Application Binary Interface*, "Object Files". That an instruction has sixteen bytes from compute capability
-//! 7.0 on, and its operation in the lowest twelve bits, NVIDIA's disassembler shows.
+//! ELF: *System V Application Binary Interface*, "Object Files". NVIDIA's disassembler shows that an instruction has
+//! sixteen bytes from compute capability 7.0 on, with the operation in the lowest twelve bits.
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,10 +12,10 @@ const INSTRUCTION: usize = 16;
 /// `NOP`, with which the assembler fills the last cache line.
 const NOP: u16 = 0x918;
 
-/// `BRA`: before those stands one to itself, for an instruction fetch that runs ahead.
+/// `BRA`: before the `NOP`s there is a branch to itself, for an instruction fetch that runs ahead.
 const BRA: u16 = 0x947;
 
-/// The instructions of a kernel, without what the assembler has put behind the last.
+/// The instructions of a kernel, without the filling after the last.
 pub(crate) fn instructions(file: &[u8], kernel: &str) -> Result<u64> {
     let code = section(file, &format!(".text.{kernel}"))
         .with_context(|| format!("the machine code of `{kernel}` cannot be read"))?;
@@ -34,16 +34,16 @@ pub(crate) fn instructions(file: &[u8], kernel: &str) -> Result<u64> {
     Ok(count as u64)
 }
 
-/// What is in a section of a 64-bit little-endian ELF file.
+/// The content of a section in a 64-bit little-endian ELF file.
 fn section<'a>(file: &'a [u8], name: &str) -> Result<&'a [u8]> {
     ensure!(file.starts_with(b"\x7fELF\x02\x01"), "it is no 64-bit ELF file");
     let (table, size) = (number(file, 0x28, 8)?, number(file, 0x3a, 2)?);
     let (count, names) = (number(file, 0x3c, 2)?, number(file, 0x3e, 2)?);
-    // A section's name, as an offset into that of all names; and where it is in the file.
+    // A section's name, as an offset into the table of names, and its place in the file.
     let header = |index: usize| -> Result<(usize, &'a [u8])> {
         let at = table + index * size;
         let (start, length) = (number(file, at + 0x18, 8)?, number(file, at + 0x20, 8)?);
-        // Some have no content in the file.
+        // Some sections have no content in the file.
         let content = start.checked_add(length).and_then(|end| file.get(start..end));
         Ok((number(file, at, 4)?, content.unwrap_or_default()))
     };
@@ -58,7 +58,7 @@ fn section<'a>(file: &'a [u8], name: &str) -> Result<&'a [u8]> {
     anyhow::bail!("there is no section `{name}`")
 }
 
-/// A number of so many bytes.
+/// A number of `bytes` bytes.
 fn number(file: &[u8], at: usize, bytes: usize) -> Result<usize> {
     let found = at.checked_add(bytes).and_then(|end| file.get(at..end)).context("it is cut off")?;
     let value = found.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
@@ -84,7 +84,7 @@ pub(crate) mod tests {
         file.extend(names.bytes());
         file.extend(code);
         let other = 1 + ".text.".len() + kernel.len() + 2;
-        // None, one whose name is longer and that has no content, the code, the names.
+        // An empty section, one with a longer name and no content, the code, the names.
         for (name, at, length) in [
             (0, 0, 0),
             (1, usize::MAX / 2, 160),
@@ -101,7 +101,7 @@ pub(crate) mod tests {
         file
     }
 
-    /// Instructions, by their operations.
+    /// Instructions with these operations.
     pub(crate) fn code(operations: &[u16]) -> Vec<u8> {
         let one = |operation: &u16| {
             let mut bytes = vec![0; INSTRUCTION];
@@ -115,7 +115,7 @@ pub(crate) mod tests {
     fn what_fills_the_end_does_not_count() {
         let of = |operations: &[u16]| instructions(&file("k", &code(operations)), "k").unwrap();
         assert_eq!(of(&[0x223, NOP, 0x94d, BRA, NOP, NOP]), 3);
-        // A loop's branch stands before the one to itself.
+        // A loop's branch is before the branch to itself.
         assert_eq!(of(&[0x223, BRA, BRA, NOP]), 2);
         assert_eq!(of(&[0x223, 0x94d]), 2);
         assert_eq!(of(&[]), 0);

@@ -1,4 +1,4 @@
-//! The device compiler by way of Debian's packages, installed or unpacked in a folder of our own.
+//! The device compiler from Debian's packages, installed or unpacked in a folder.
 
 use std::{
     env, fs,
@@ -19,10 +19,10 @@ pub(crate) const PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", LLVM];
 const LLVM: &str = "llvm-22";
 const LIB_LLVM: &str = "libllvm22";
 
-/// The content of a finished folder's stamp. A change here makes every machine unpack again.
+/// The content of the stamp of a finished folder. After a change here every machine unpacks again.
 const STAMP: &str = "rustc-web rust-web-src llvm-22, 1\n";
 
-/// A file system with Debian's compiler in it: the machine's own or one that was unpacked in a folder.
+/// A file system with Debian's compiler: the machine's own, or unpacked in a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) fn installed() -> Result<Tree> {
     Tree::at("/".into())
 }
 
-/// The compiler of packages that are unpacked in `folder`, downloaded where they are not there yet.
+/// The compiler of packages that are unpacked in `folder`. Missing packages are downloaded.
 pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
     if let Some(tree) = unpacked(folder) {
         return tree;
@@ -43,15 +43,15 @@ pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
     download::once(&place(folder), || unpacked(folder), |partial| unpack(partial, folder))?
 }
 
-/// Downloads the packages and unpacks them, in a folder of their own. The folder with what is in them.
+/// Downloads the packages and unpacks them in a folder of their own. Returns the folder of their content.
 fn unpack(partial: &Path, folder: &Path) -> Result<PathBuf> {
     let [packages, tree] = ["packages", "tree"].map(|name| partial.join(name));
     for path in [&packages, &tree] {
         fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
     }
-    // With the system's lists of packages; where they are empty or old, with lists of our own, since
-    // those of the system are only root's to refresh. They are signed, and apt takes no package that has another hash
-    // than they say. They are not needed again: the next time anything is downloaded, new ones are fetched.
+    // First with the system's package lists. If they are empty or old, with lists in the folder, because only root
+    // can refresh the system's. Package lists are signed, and apt refuses a package with another hash. The lists are
+    // not kept: the next download fetches new ones.
     if let Err(reason) = Apt::of_the_system().download(&packages, folder) {
         eprintln!("{reason:#}: fetching Debian's package lists");
         Apt::with_own_lists(&partial.join("apt"))?.download(&packages, folder)?;
@@ -67,25 +67,25 @@ fn unpack(partial: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(tree)
 }
 
-/// Where the packages are unpacked.
+/// The folder for unpacked packages.
 fn place(folder: &Path) -> PathBuf {
     folder.join("debian")
 }
 
-/// The compiler of packages that have been unpacked in `folder`; `None` where none were.
+/// The compiler of packages that were unpacked in `folder`. `None` if none were.
 pub(crate) fn unpacked(folder: &Path) -> Option<Result<Tree>> {
     let root = place(folder);
     let is_whole = fs::read_to_string(root.join("complete")).is_ok_and(|content| content == STAMP);
     is_whole.then(|| Tree::at(root))
 }
 
-/// Whether this machine has what downloading and unpacking packages takes.
+/// Whether this machine has the programs for downloading and unpacking packages.
 pub(crate) fn can_unpack() -> bool {
     Path::new("/etc/debian_version").exists() && on_path("apt-get") && on_path("dpkg")
 }
 
 impl Tree {
-    /// The tree below `root`, if it has all that is needed.
+    /// The tree below `root`, if it has everything.
     fn at(root: PathBuf) -> Result<Tree> {
         let tree = Tree { root };
         let mut missing = Vec::new();
@@ -110,7 +110,7 @@ impl Tree {
         self.root.join("usr/bin/rustc")
     }
 
-    /// The source of core and of the compiler's own tools.
+    /// The source of core and of the compiler's tools.
     pub(crate) fn source(&self) -> PathBuf {
         self.root.join("usr/lib/rustlib/src/rust")
     }
@@ -131,7 +131,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The compiler's version, and that LLVM's programs are of the version that it writes bitcode for.
+    /// The compiler's version. Checks that LLVM's programs have the version of its bitcode.
     pub(crate) fn version(&self) -> Result<Version> {
         let mut rustc = Command::new(self.rustc());
         self.prepare(&mut rustc)?;
@@ -147,14 +147,14 @@ impl Tree {
     }
 }
 
-/// apt, asked as any user and changing nothing of the system.
+/// apt, run as any user, without changes to the system.
 struct Apt {
     options: Vec<String>,
 }
 
 impl Apt {
     fn of_the_system() -> Apt {
-        // As root apt would hand downloads to a user of its own, who cannot write here.
+        // As root, apt would download as a user of its own, who cannot write here.
         Apt { options: vec!["-o".into(), "APT::Sandbox::User=root".into()] }
     }
 
@@ -163,7 +163,7 @@ impl Apt {
         for (option, path) in [("Dir::State", "state"), ("Dir::Cache", "cache")] {
             apt.options.extend(["-o".into(), format!("{option}={}", folder.join(path).display())]);
         }
-        // What is installed is still the system's.
+        // The installed packages are still the system's.
         apt.options.extend(["-o".into(), "Dir::State::status=/var/lib/dpkg/status".into()]);
         for path in ["state/lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(folder.join(path))
@@ -179,7 +179,7 @@ impl Apt {
         command
     }
 
-    /// Downloads the packages into a folder, after saying how much that is, and where what is in them will be.
+    /// Downloads the packages into a folder. Before, it prints their size and where they will be unpacked.
     fn download(&self, packages: &Path, place: &Path) -> Result<()> {
         let names = self.names()?;
         let mut command = self.command("apt-get");
@@ -197,7 +197,7 @@ impl Apt {
         Ok(())
     }
 
-    /// The packages to unpack: the three, their libraries, and what of LLVM's own needs is not installed.
+    /// The packages to unpack: the three, their libraries, and LLVM's dependencies that are not installed.
     fn names(&self) -> Result<Vec<String>> {
         let mut policy = self.command("apt-cache");
         let policies = output(policy.arg("policy").args(PACKAGES))?;
@@ -223,7 +223,7 @@ impl Apt {
         names.push(LIB_LLVM.into());
         let mut simulation = self.command("apt-get");
         simulation.args(["install", "--simulate", "--no-install-recommends", LIB_LLVM]);
-        // A machine whose packages contradict each other cannot answer; it may still have them all.
+        // apt fails on a machine with conflicting packages. The packages may still be complete.
         for name in output(&mut simulation).iter().flat_map(|text| to_be_installed(text)) {
             if !names.iter().any(|known| known == name) {
                 names.push(name.into());
@@ -238,7 +238,7 @@ fn on_path(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// The version that `apt-cache policy` would install of a package.
+/// The version of a package that `apt-cache policy` would install.
 fn candidate<'a>(policies: &'a str, package: &str) -> Option<&'a str> {
     let mut lines = policies.lines().skip_while(|line| line.strip_suffix(':') != Some(package));
     let version = lines.find_map(|line| line.trim().strip_prefix("Candidate:"))?.trim();
@@ -287,7 +287,7 @@ rust-web-src:
         assert_eq!(total_bytes(offers), 1024);
     }
 
-    /// A machine's file system with empty files in the places that matter.
+    /// A machine's file system with empty files in the necessary places.
     fn machine(name: &str, rustc: &str) -> PathBuf {
         let root = env::temp_dir().join(format!("xtask-debian-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
@@ -299,8 +299,8 @@ rust-web-src:
         let script = format!("#!/bin/sh\ncat <<'END'\n{rustc}END\n");
         fs::write(root.join("usr/bin/rustc"), script).unwrap();
         fs::set_permissions(root.join("usr/bin/rustc"), fs::Permissions::from_mode(0o755)).unwrap();
-        // A child that another test started while the file was written has it open until it runs a
-        // program of its own, and so long nobody can run this one.
+        // A child process of another test may have inherited the open file until it runs its own program. Until then
+        // this one cannot be run.
         let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
         while Command::new(root.join("usr/bin/rustc")).output().is_err_and(busy) {}
         root

@@ -1,53 +1,52 @@
-//! What a kernel says of itself, and the PTX directives that follow from it.
+//! A kernel's declaration, and the PTX directives that follow from it.
 //!
-//! Rust has no way to say how many threads a block of a kernel has, and rustc passes nothing of the kind
-//! on. So `#[kernel]` leaves a line in the kernel's body:
+//! In Rust a kernel cannot declare its number of threads, and rustc passes on no such information. So `#[kernel]`
+//! leaves a line in the kernel's body:
 //!
 //! ```text
 //! // simt.kernel name=tiled16 block=16,16,1 shared=2048 barriers=2 params=u32,u32,u32,in.f32,in.f32,out.f32
 //! ```
 //!
-//! The builder compares it with the code around it and writes the directives after the parameter list,
-//! where PTX wants them.
+//! The builder compares it with the code, and writes the directives after the parameter list, as PTX requires.
 
 use std::str::FromStr;
 
 use anyhow::{Context, Error, Result, bail, ensure};
 use specialise::Constant;
 
-/// What the line begins with, after `//` and spaces.
+/// The start of the line, after `//` and spaces.
 pub const MARK: &str = "simt.kernel";
 
-/// Threads that a block can have, on every GPU there is.
+/// The most threads of a block, on every GPU.
 const MAX_BLOCK_THREADS: u64 = 1024;
 
-/// Combinations of values that a kernel's constants can have, as `simt` has it: each is compiled by itself.
+/// The most combinations of a kernel's constants, as in `simt`. Each is compiled separately.
 const MOST_SPECIALISATIONS: usize = 32;
 
-/// What a kernel says of itself. `None` where it says nothing.
+/// A kernel's declaration. `None`: not declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
-    /// The kernel's name: the entry's name too.
+    /// The name of the kernel, and of its entry.
     pub name: String,
     /// Threads of a block along x, y, z. `.reqntid`.
     pub block: Option<[u32; 3]>,
     /// Bytes of static shared memory.
     pub shared: Option<u64>,
-    /// Barriers of the block in the code (how many there are, not how often they are reached).
+    /// Block barriers in the code (their number, not how often they are reached).
     pub barriers: Option<u32>,
     /// Blocks that must fit on an SM at once. `.minnctapersm`.
     pub min_blocks: Option<u32>,
     /// Blocks of a cluster along x, y, z. `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of dynamic shared memory that a launch gives it.
+    /// Bytes of dynamic shared memory of a launch.
     pub dynamic_shared: Option<u64>,
-    /// The compute capability that it needs, without its dot.
+    /// The necessary compute capability, without its dot.
     pub arch: Option<u32>,
-    /// The level at which ptxas is to optimise it.
+    /// ptxas's level of optimisation.
     pub opt_level: Option<u32>,
-    /// May it begin before the kernel before it in its stream has ended?
+    /// Whether it may start before the previous kernel of its stream has ended.
     pub dependent: bool,
-    /// The constants, each with the values that it may have: first what stands in the code.
+    /// The constants and their possible values. The first value is the one in the code.
     pub constants: Vec<(String, Vec<String>)>,
     /// The parameters' types in order: `u32`, `in.f32`, `out.f32`.
     pub params: Vec<String>,
@@ -56,7 +55,7 @@ pub struct Declaration {
 impl FromStr for Declaration {
     type Err = Error;
 
-    /// Reads the line from after [`MARK`] on.
+    /// Parses the line after [`MARK`].
     fn from_str(line: &str) -> Result<Self> {
         let mut declaration = Declaration::default();
         let mut seen = Vec::new();
@@ -104,7 +103,7 @@ impl Declaration {
         }
         if let Some(min_blocks) = self.min_blocks {
             ensure!(min_blocks > 0, "min_blocks=0: at least one block must fit");
-            // ptxas ignores `.minnctapersm` by itself, with a warning.
+            // ptxas ignores `.minnctapersm` without `.reqntid`, with a warning.
             ensure!(
                 self.block.is_some(),
                 "min_blocks={min_blocks} counts only together with `block`"
@@ -158,14 +157,14 @@ impl Declaration {
             text += &format!("\n.minnctapersm {blocks}");
         }
         if let Some([x, y, z]) = self.cluster {
-            // As LLVM writes it: the launch must be one of clusters, and of this size.
+            // As LLVM writes it: the launch must have clusters of this size.
             text += &format!("\n.explicitcluster\n.reqnctapercluster {x}, {y}, {z}");
         }
         text
     }
 }
 
-/// Reads `a_mn_major:0|1,half:bf16|f16`.
+/// Parses `a_mn_major:0|1,half:bf16|f16`.
 fn constants(value: &str) -> Result<Vec<(String, Vec<String>)>> {
     let constant = |text: &str| {
         let (name, values) = text.split_once(':')?;

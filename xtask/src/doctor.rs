@@ -1,7 +1,7 @@
-//! `cargo xtask doctor`: what this machine has for building and running kernels, what is wrong, and what
-//! to do about it. It changes nothing and downloads nothing of its own.
+//! `cargo xtask doctor`: the tools and settings of this machine for building and running kernels, what is wrong, and
+//! what to do. It changes nothing, and downloads nothing itself.
 //!
-//! What concerns running is for `host doctor` to say, which is built and run here.
+//! `host doctor` checks what concerns running. It is built and run here.
 
 mod finding;
 
@@ -27,19 +27,19 @@ use crate::{
     toolchain::{self, Parts},
 };
 
-/// Free disk that a first `build-ptx` may need: a compiler (1 GB) and its builds.
+/// Free disk space for a first `build-ptx`: a compiler (1 GB) and its builds.
 const DISK: u64 = 2_000_000_000;
 
-/// How to look.
+/// The options.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// One JSON object a line instead of text.
     pub json: bool,
-    /// Let cargo, which builds `host`, keep off the network.
+    /// cargo, which builds `host`, must not use the network.
     pub offline: bool,
 }
 
-/// Looks at everything, for the workspace in `root`. What goes wrong is a finding like the others.
+/// Checks everything for the workspace in `root`. Errors are findings.
 pub fn run(root: &Path, options: Options) -> Verdict {
     let mut verdict = Verdict::default();
     let mut tell = |line: &Line| verdict.tell(options.json, line);
@@ -50,7 +50,7 @@ pub fn run(root: &Path, options: Options) -> Verdict {
         let name = format!("{}/{}", build_ptx::FOLDER, target.cpu());
         tell(&committed(&name, &root.join(&name)));
     }
-    // What is built and downloaded, PTX while it is built, PTX that is done.
+    // The folders for builds and downloads, for PTX while it is built, and for finished PTX.
     let target = target_folder(root);
     let mut folders = vec![target.clone(), root.join("target"), root.join(build_ptx::FOLDER)];
     folders.dedup();
@@ -83,7 +83,7 @@ pub fn run(root: &Path, options: Options) -> Verdict {
     verdict
 }
 
-/// The ways to a compiler. One is enough, and to run the kernels none is needed.
+/// The ways to a compiler. One is enough. To run the kernels none is necessary.
 fn toolchain_lines<const N: usize>(ways: [(&'static str, Result<Parts>); N]) -> Vec<Line> {
     let is_ready = |parts: &Result<Parts>| matches!(parts, Ok(Parts { missing: None, .. }));
     let any = ways.iter().any(|(_, parts)| is_ready(parts));
@@ -169,7 +169,7 @@ fn committed(name: &str, folder: &Path) -> Line {
     }
 }
 
-/// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
+/// Whether files can be created in a folder. If it does not exist, in the folder that would contain it.
 fn write_access(name: &str, folder: &Path) -> Line {
     let name = format!("write access to {name}");
     let existing = existing(folder);
@@ -185,12 +185,12 @@ fn write_access(name: &str, folder: &Path) -> Line {
     }
 }
 
-/// A folder, or, where it is not there yet, the one that it would be in.
+/// A folder, or if it does not exist, the one that would contain it.
 fn existing(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
 }
 
-/// Free disk, from what `df -Pk` says.
+/// Free disk space, from the output of `df -Pk`.
 fn disk(said: Result<String>) -> Line {
     const NAME: &str = "free disk";
     let free = said.ok().and_then(|said| {
@@ -209,8 +209,8 @@ fn disk(said: Result<String>) -> Line {
     }
 }
 
-/// The lines of `host doctor --json`, and whether a product was wrong. Exit codes 0, 1 and 3 are its own,
-/// any other says that it did not come to its end.
+/// The lines of `host doctor --json`, and whether a product was wrong. Its own exit codes are 0, 1 and 3. With any
+/// other it was aborted.
 fn of_host(said: &str, code: Option<i32>, status: impl fmt::Display) -> (Vec<Line>, bool) {
     let mut lines = Vec::new();
     for text in said.lines() {
@@ -306,7 +306,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         assert_eq!(write_access("x", &folder.join("not/yet/there")).status, Status::Ok);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
-        // A file is no folder, for root neither.
+        // A file is no folder, also for root.
         fs::write(folder.join("file"), "").unwrap();
         assert_eq!(write_access("x", &folder.join("file")).status, Status::Fail);
         fs::remove_dir_all(folder).unwrap();

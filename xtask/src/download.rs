@@ -1,4 +1,4 @@
-//! What is got once and kept: by one process at a time, whole or not at all, and nothing is run whose bytes are not the
+//! Downloads that are kept: by one process at a time, complete or not at all. No program runs whose bytes are not the
 //! known ones.
 
 use std::{
@@ -13,10 +13,10 @@ use anyhow::{Context, Result, ensure};
 
 use crate::environment::output;
 
-/// What `there` finds in `done`. Where it finds nothing, `get` makes it first, in an empty folder of its own, and returns what
-/// is to become `done`, which is then put there in one step.
+/// Returns what `there` finds in `done`. If it finds nothing, `get` creates it in an empty folder, and returns what
+/// becomes `done`. That is then renamed in one step.
 ///
-/// Others that want the same wait meanwhile, and then find it. After an error nothing is left.
+/// Other processes that want the same wait meanwhile, and find it afterwards. After an error nothing is left.
 pub(crate) fn once<T>(
     done: &Path,
     there: impl Fn() -> Option<T>,
@@ -26,7 +26,7 @@ pub(crate) fn once<T>(
     if let Some(found) = there() {
         return Ok(found);
     }
-    // What was interrupted, and could not remove it.
+    // An interrupted process could not remove this.
     let partial = beside(done, ".partial");
     remove(&partial)?;
     fs::create_dir_all(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
@@ -41,7 +41,7 @@ pub(crate) fn once<T>(
     there().with_context(|| format!("{} is not what it must be", done.display()))
 }
 
-/// Makes sure that a file has that SHA-256.
+/// Checks that a file has that SHA-256.
 pub(crate) fn verify(file: &Path, digest: &str) -> Result<()> {
     let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let sum = output(Command::new("sha256sum").stdin(Stdio::from(open)))?;
@@ -54,7 +54,7 @@ pub(crate) fn verify(file: &Path, digest: &str) -> Result<()> {
     Ok(())
 }
 
-/// Locks a file, which is made where it is not there, until the result is dropped: at the latest with the process.
+/// Locks a file, which is created if necessary, until the result is dropped or the process ends.
 pub(crate) fn lock(path: &Path) -> Result<File> {
     let folder = path.parent().unwrap_or(path);
     let file = fs::create_dir_all(folder)
@@ -72,7 +72,7 @@ pub(crate) fn lock(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -82,7 +82,7 @@ fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// The path with more behind its name.
+/// The path with `more` added to its name.
 fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(more);
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that is not there yet.
+    /// A folder that does not exist yet.
     fn folder(name: &str) -> PathBuf {
         let folder = env::temp_dir().join(format!("xtask-download-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -133,7 +133,7 @@ mod tests {
             gets.fetch_add(1, Ordering::Relaxed);
             fs::write(partial.join("half"), "").unwrap();
             getting.send(()).unwrap();
-            // The other one starts, and must not take away what is here.
+            // The other one starts, and must not remove what is here.
             starts_now.recv().unwrap();
             let made = partial.join("made");
             fs::create_dir(&made)?;
@@ -163,7 +163,7 @@ mod tests {
         let done = folder.join("it");
         fs::create_dir_all(&done).unwrap();
         fs::write(done.join("old"), "").unwrap();
-        // A process that was killed.
+        // The remains of a process that was killed.
         fs::create_dir_all(folder.join("it.partial/half")).unwrap();
         let fails = |partial: &Path| -> Result<PathBuf> {
             assert_eq!(names(partial), [""; 0]);
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(error, "no network");
         assert_eq!(names(&folder), ["it", "it.lock"]);
         assert_eq!(names(&done), ["old"]);
-        // What is no good takes its place, and is said to be none.
+        // A useless result is put there, and reported as useless.
         let useless = |partial: &Path| {
             fs::create_dir(partial.join("new"))?;
             Ok(partial.join("new"))

@@ -1,4 +1,4 @@
-//! The surroundings of a nested cargo: what it must not inherit, and where the workspace is.
+//! The environment of a nested cargo: what it must not inherit, and the place of the workspace.
 
 use std::{
     env,
@@ -12,11 +12,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Takes out of a command's environment what an outer cargo, rustup or build script has put there for
-/// itself.
+/// Removes from a command's environment what an outer cargo, rustup or build script has set for itself.
 ///
-/// Inherited, these do harm in silence: an empty `CARGO_ENCODED_RUSTFLAGS`, which every build script
-/// sees, wins over `RUSTFLAGS`, and the PTX comes out for another GPU than asked.
+/// If inherited, these do silent harm. Every build script has an empty `CARGO_ENCODED_RUSTFLAGS`, which overrides
+/// `RUSTFLAGS`, and then the PTX is for another GPU.
 pub(crate) fn clean(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(is_of_an_outer_build) {
@@ -27,8 +26,8 @@ pub(crate) fn clean(command: &mut Command) -> &mut Command {
 }
 
 fn is_of_an_outer_build(name: &str) -> bool {
-    // The user's own settings for the network and the terminal: without them a build behind a proxy or
-    // with a mirror of crates.io would fail.
+    // The user's settings for the network and the terminal. Without them a build behind a proxy, or with a mirror of
+    // crates.io, would fail.
     const KEPT: [&str; 6] = [
         "CARGO_HOME",
         "CARGO_HTTP_",
@@ -49,7 +48,7 @@ pub(crate) fn cargo() -> PathBuf {
     env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// A variable that lists folders, with more folders in front.
+/// A variable with a list of folders, and more folders in front.
 pub(crate) fn prepend(variable: &str, folders: &[PathBuf]) -> Result<OsString> {
     let old = env::var_os(variable).unwrap_or_default();
     let old = env::split_paths(&old).filter(|path| !path.as_os_str().is_empty());
@@ -57,7 +56,7 @@ pub(crate) fn prepend(variable: &str, folders: &[PathBuf]) -> Result<OsString> {
         .with_context(|| format!("a folder to be put into {variable} has `:` in its name"))
 }
 
-/// The root folder of the workspace that the crate in `folder` belongs to.
+/// The root folder of the workspace of the crate in `folder`.
 pub fn workspace_root(folder: &Path) -> Result<PathBuf> {
     let mut command = Command::new(cargo());
     command.args(["locate-project", "--workspace", "--message-format", "plain"]);
@@ -70,10 +69,10 @@ pub fn workspace_root(folder: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The name of the package in that folder, as its manifest has it.
+/// The name of the package in that folder, from its manifest.
 ///
 /// # Errors
-/// Where there is none.
+/// A folder without a package.
 pub(crate) fn package_name(folder: &Path) -> Result<String> {
     let manifest = folder.join("Cargo.toml");
     let mut command = Command::new(cargo());
@@ -88,7 +87,7 @@ pub(crate) fn package_name(folder: &Path) -> Result<String> {
     Ok(name.with_context(|| format!("no package in {}", manifest.display()))?.to_owned())
 }
 
-/// The folder of the workspace in `root` for what cargo builds and for what is downloaded.
+/// The target folder of the workspace in `root`, for builds and downloads.
 pub(crate) fn target_folder(root: &Path) -> PathBuf {
     target_folder_by(env::var_os(TARGET), root)
 }
@@ -97,13 +96,13 @@ const TARGET: &str = "CARGO_TARGET_DIR";
 
 fn target_folder_by(variable: Option<OsString>, root: &Path) -> PathBuf {
     match variable.filter(|folder| !folder.is_empty()) {
-        // To cargo it is relative to where that was called, and so it was called here.
+        // For cargo a relative path is relative to the folder in which it was called.
         Some(folder) => absolute(&folder).unwrap_or_else(|_| folder.into()),
         None => root.join("target"),
     }
 }
 
-/// Lets a cargo that is called in another folder build in the same one.
+/// Makes a cargo that is called in another folder use the same target folder.
 pub(crate) fn keep_target<'c>(command: &'c mut Command, root: &Path) -> &'c mut Command {
     if env::var_os(TARGET).is_some() {
         command.env(TARGET, target_folder(root));
@@ -111,21 +110,21 @@ pub(crate) fn keep_target<'c>(command: &'c mut Command, root: &Path) -> &'c mut 
     command
 }
 
-/// Runs another program of the workspace in `root`. Its exit code.
+/// Runs another program of the workspace in `root`. Returns its exit code.
 pub fn run_package(root: &Path, package: &str, args: &[OsString]) -> Result<ExitCode> {
     let mut command = Command::new(cargo());
-    // With its environment: rustup's choice of a toolchain is in it.
+    // With its environment, which has rustup's choice of a toolchain.
     command.current_dir(root).args(["run", "--quiet", "--package", package, "--"]).args(args);
     let status = command.status().context("cannot run cargo")?;
     Ok(ExitCode::from(status.code().unwrap_or(1) as u8))
 }
 
-/// A path as a message names it: without the workspace's folder, where it is in there.
+/// A path for a message: relative to the workspace, if inside.
 pub(crate) fn shown(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// Runs a command to its end. Its standard output, or an error with what it wrote to the other one.
+/// Runs a command. Returns its standard output, or an error with its standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run `{program}`"))?;
@@ -137,7 +136,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes to standard output. Whoever closed it has seen enough, which is no error.
+/// Writes to standard output. A closed pipe is no error.
 pub(crate) fn say(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -147,12 +146,12 @@ pub(crate) fn say(text: &str) -> Result<()> {
     }
 }
 
-/// The Rust files that git knows, or that are new, of those that the patterns name: each path below the root, and its text.
+/// The Rust files that git knows, and new ones, that match the patterns: paths below the root, and texts.
 pub(crate) fn rust_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, String)>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
     let names = output(git.args(patterns))?;
-    // Without those that were deleted, and not yet for git.
+    // Without files that are deleted but not yet removed from git.
     let text = |name: &str| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?));
     Ok(names.lines().filter_map(text).collect())
 }
@@ -163,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_package_is_called_what_its_manifest_says() {
-        // This one is in a folder of another name.
+        // This package is in a folder of another name.
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/simt/macros");
         let folder = folder.canonicalize().unwrap();
         assert_eq!(package_name(&folder).unwrap(), "gpu-simt-macros");

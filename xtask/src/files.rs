@@ -1,12 +1,12 @@
-//! PTX as it is kept: a file a kernel.
+//! PTX as it is committed: a file for each kernel.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::builder::Ptx;
 
 impl Ptx {
-    /// The text as files of a kernel each, by the kernel's name. Those that use variables are one, [`VARIABLES`]: a module has
-    /// its own.
+    /// The text split into a file for each kernel, by the kernel's name. Kernels that use variables share one file,
+    /// [`VARIABLES`], because each module has its own variables.
     pub fn files(&self) -> BTreeMap<String, String> {
         let others = &self.module.others;
         let variables = [&self.module.constant, &self.module.global]
@@ -14,7 +14,7 @@ impl Ptx {
         let mut files = BTreeMap::<String, (BTreeSet<usize>, Vec<&str>)>::new();
         for kernel in self.module.kernels() {
             let text = &self.text[kernel.text.clone()];
-            // What it names, and what that names.
+            // The names that it uses, and the names that those use.
             let (mut needed, mut look) = (BTreeSet::new(), vec![text]);
             while let Some(text) = look.pop() {
                 let names = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_$".contains(c)));
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(has("first", [true, true, false]), ["first"]);
         assert_eq!(has("third", [false, false, false]), ["third"]);
         assert_eq!(has(VARIABLES, [false, false, true]), ["second", "fourth"]);
-        // A function is declared before the kernel that calls it, and defined.
+        // A function is declared before the kernel that calls it, and then defined.
         assert_eq!(files["first"].matches(".func panics").count(), 2);
         let fewer = ptx.without(|kernel| kernel != "third").unwrap();
         assert_eq!(fewer.files().keys().collect::<Vec<_>>(), ["third"]);

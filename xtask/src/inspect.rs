@@ -1,7 +1,7 @@
-//! `cargo xtask inspect`: what a kernel came to. Registers, occupancy, instructions, the main loop.
+//! `cargo xtask inspect`: a kernel's registers, occupancy, instructions and main loop.
 //!
-//! It reads the committed PTX, so it needs no compiler for the device. With NVIDIA's assembler and
-//! disassembler it also sees what the GPU really runs. Of a kernel with constants it looks at one specialisation.
+//! It reads the committed PTX, so it needs no device compiler. With NVIDIA's assembler and disassembler it also sees
+//! the machine code. Of a kernel with constants it inspects one specialisation.
 
 #[path = "../../host/lib/src/names/hint.rs"]
 mod hint;
@@ -31,7 +31,7 @@ use crate::{
     resources,
 };
 
-/// A kernel that the file does not have: the caller's mistake, unlike every other failure here.
+/// A kernel that the file does not have. This is the caller's mistake, unlike every other error here.
 #[derive(Debug)]
 pub struct UnknownKernel {
     name: String,
@@ -53,10 +53,10 @@ impl fmt::Display for UnknownKernel {
     }
 }
 
-/// The target of that name.
+/// The target with that name.
 ///
 /// # Errors
-/// With the names there are.
+/// With all names.
 pub fn target(name: &str) -> Result<Target> {
     let found = build_ptx::TARGETS.into_iter().find(|target| target.cpu() == name);
     found.with_context(|| {
@@ -68,7 +68,7 @@ pub fn target(name: &str) -> Result<Target> {
 /// Inspects a kernel of the workspace in `root`.
 ///
 /// # Errors
-/// [`UnknownKernel`]; [`BadConstant`]; where the committed file or what a tool wrote cannot be read.
+/// [`UnknownKernel`]; [`BadConstant`]; a committed file or a tool's output that cannot be read.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let Found { file, kernel: name, constants: of_name } = file(root, options)?;
     let text =
@@ -77,7 +77,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let kernel = module.function(&name).context("its file is without it")?;
     let constants = match of_name {
         None => chosen(kernel, &options.kernel, &options.constants)?,
-        // The others may still be said.
+        // Further constants may be given.
         Some(of_name) => chosen(kernel, &name, &[of_name, options.constants.clone()].concat())?,
     };
     let text = specialise::specialise(&text, &constants);
@@ -102,16 +102,16 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     })
 }
 
-/// Where a kernel is.
+/// The place of a kernel.
 struct Found {
     file: String,
-    /// Its name there, without values of constants.
+    /// Its name in the PTX, without values of constants.
     kernel: String,
-    /// What constants are in a name that `host kernels` has, which is none of the PTX.
+    /// The constants in a name of `host kernels`. The PTX does not have such names.
     constants: Option<Vec<(String, String)>>,
 }
 
-/// The file of a kernel for a target, or, where that has none, for an older one.
+/// The file of a kernel for a target, or else for an older target.
 fn file(root: &Path, options: &Options) -> Result<Found> {
     let older = build_ptx::TARGETS.into_iter().rev();
     let older = older.skip_while(|target| *target != options.target);
@@ -120,7 +120,7 @@ fn file(root: &Path, options: &Options) -> Result<Found> {
         for path in ptx_files(&root.join(build_ptx::FOLDER).join(target.cpu())) {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target, &stem));
-            // Several kernels are in one file.
+            // This file has several kernels.
             let kernels = match stem == VARIABLES {
                 true => Module::parse(&fs::read_to_string(&path)?)?
                     .kernels()

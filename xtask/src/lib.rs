@@ -1,6 +1,6 @@
-//! Builds kernel crates into PTX with rustc's own NVPTX backend, and checks what came out.
+//! Builds kernel crates into PTX with rustc's own NVPTX backend, and checks the result.
 //!
-//! The library half serves any kernel crate:
+//! The library part works for any kernel crate:
 //!
 //! ```no_run
 //! use xtask::{PtxBuilder, Target};
@@ -14,18 +14,18 @@
 //!
 //! | module | its one idea |
 //! |---|---|
-//! | [`builder`] | a kernel crate in, checked PTX out |
+//! | [`builder`] | builds a kernel crate, and checks the PTX |
 //! | [`target`] | the GPUs and the versions of PTX that kernels are built for |
-//! | [`toolchain`] | which compiler there is for the device, and how to call it |
-//! | [`ptx`] | PTX as text, taken apart as far as the checks need |
-//! | [`declaration`] | what a kernel says of itself, and the directives that follow from it |
-//! | [`check`] | what must be true of every PTX file |
-//! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
+//! | [`toolchain`] | finds a device compiler, and calls it |
+//! | [`ptx`] | PTX text, parsed as far as the checks need |
+//! | [`declaration`] | a kernel's declaration, and the directives that follow from it |
+//! | [`check`] | rules for every PTX file |
+//! | [`ptxas`] | NVIDIA's assembler, if there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
-//! | `download` | what is got once and kept: verified, by one process at a time, whole or not at all |
-//! | `budgets` | what may not grow: each with its measure, its limit and what to do |
+//! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
+//! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
-//! | `circles` | which files of a crate use each other, and that they do so in one direction |
+//! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;

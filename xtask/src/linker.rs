@@ -1,5 +1,5 @@
-//! `llvm-bitcode-linker`: rustc's linker for this target. rustup has it as a component; Debian packages
-//! only its source, so it is built here.
+//! `llvm-bitcode-linker`: rustc's linker for this target. rustup has it as a component. Debian packages only its
+//! source, so it is built here.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
 
 pub(crate) const NAME: &str = "llvm-bitcode-linker";
 
-/// The folder with the linker of this compiler's version, built where it is not there yet.
+/// The folder with the linker of this compiler's version. It is built if necessary.
 pub(crate) fn ensure(
     tree: &Tree,
     version: &Version,
@@ -33,7 +33,7 @@ pub(crate) fn ensure(
     })
 }
 
-/// Whether the linker of this compiler's version is there.
+/// Whether the linker of this compiler's version exists.
 pub(crate) fn is_built(version: &Version, folder: &Path) -> bool {
     place(version, folder).join(NAME).exists()
 }
@@ -42,11 +42,11 @@ fn place(version: &Version, folder: &Path) -> PathBuf {
     folder.join(format!("{NAME}-{}", version.release))
 }
 
-/// Builds the linker in a folder. The folder with it alone.
+/// Builds the linker in a folder. Returns the folder that has only the linker.
 fn build(tree: &Tree, folder: &Path, offline: bool) -> Result<PathBuf> {
     eprintln!("building {NAME} (once, about 15 s)");
     copy(&tree.source().join("src/tools").join(NAME), folder)?;
-    // On its own here, with the versions of its dependencies that its authors test with.
+    // Built separately, with the dependency versions that its authors test with.
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
     fs::write(folder.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
     fs::copy(tree.source().join("Cargo.lock"), folder.join("Cargo.lock"))?;

@@ -1,45 +1,45 @@
-//! A kernel's instructions by kind, and its main loop; the same for PTX and for machine code.
+//! A kernel's instructions by kind, and its main loop, for PTX and for machine code.
 
 pub mod ptx;
 pub mod sass;
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 
-/// What an instruction is for.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A fused multiply-add of floating-point numbers: what a product consists of.
+    /// A fused multiply-add of floating-point numbers.
     Fma,
-    /// A product of small matrices on the tensor cores: many multiply-adds.
+    /// A tensor core instruction: many multiply-adds.
     Tensor,
     /// Other arithmetic: addresses, comparisons, conversions.
     Arithmetic,
-    /// A load of so many bits for a thread.
+    /// A load. The number is that of bits for a thread.
     Load(Space, u32),
-    /// A store of so many bits by a thread.
+    /// A store. The number is that of bits for a thread.
     Store(Space, u32),
-    /// A read and write in one.
+    /// An atomic operation.
     Atomic,
-    /// A copy between memories that runs by itself.
+    /// An asynchronous copy between memories.
     Copy,
     /// A barrier, a fence, or a wait for copies.
     Barrier,
-    /// A branch, a call, an end.
+    /// A branch, a call, or an end.
     Control,
     /// Moves, parameters, everything else.
     Other,
 }
 
-/// A kind of memory.
+/// An address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
-    /// The device's memory.
+    /// Global memory.
     Global,
-    /// A block's memory on the SM.
+    /// Shared memory.
     Shared,
-    /// A thread's memory, where registers spill to.
+    /// Local memory, where registers are spilled.
     Local,
-    /// One of these; the hardware finds out.
+    /// Any of them: the hardware decides by the address.
     Generic,
 }
 
@@ -71,56 +71,56 @@ impl fmt::Display for Space {
     }
 }
 
-/// An instruction, as far as it matters here.
+/// An instruction, as far as it is needed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// The line of the text that it stands on, from 1.
+    /// Its line in the text, from 1.
     pub line: usize,
-    /// What it is for.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it may jump to, as an index into the listing.
+    /// The target of its jump, as an index into the listing.
     pub jump: Option<usize>,
 }
 
-/// The instructions of a kernel in the order of their addresses.
+/// The instructions of a kernel, in the order of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing(pub Vec<Instruction>);
 
-/// How many instructions of each kind there are.
+/// The number of instructions of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mix(pub BTreeMap<Kind, usize>);
 
 impl Listing {
-    /// All instructions, counted.
+    /// Counts all instructions.
     pub fn mix(&self) -> Mix {
         Mix::of(&self.0)
     }
 
-    /// The instructions of a part, counted.
+    /// Counts the instructions of a part.
     pub fn mix_of(&self, part: Range<usize>) -> Mix {
         Mix::of(&self.0[part])
     }
 
-    /// The lines of a part, first and last.
+    /// The first and the last line of a part.
     pub fn lines(&self, part: &Range<usize>) -> (usize, usize) {
         (self.0[part.start].line, self.0[part.end - 1].line)
     }
 
-    /// The innermost loop with the most multiply-adds; where tensor cores do these, with the most of theirs.
-    /// Loops without any do not make the one around them an outer one: waiting for a copy is such a loop.
-    /// Where no loop multiplies and adds in one instruction, the longest innermost loop.
+    /// The innermost loop with the most multiply-adds. If tensor cores do them, the one with the most of theirs. A
+    /// loop without multiply-adds, such as waiting for a copy, does not make the loop around it an outer one. If no
+    /// loop multiplies and adds in one instruction, it is the longest innermost loop.
     ///
-    /// A loop is what lies between a backward branch and its target. A block that the assembler has
-    /// moved behind the kernel's end is not part of it.
+    /// A loop is the code between a backward branch and its target. A block that the assembler has moved behind the
+    /// kernel's end is not part of it.
     pub fn main_loop(&self) -> Option<Range<usize>> {
         let mut ends = BTreeMap::new();
         for (index, instruction) in self.0.iter().enumerate() {
             if let Some(start) = instruction.jump.filter(|start| *start <= index) {
-                // Several branches back to one place, `continue` among them, are one loop.
+                // Several branches to one target, such as `continue`, are one loop.
                 ends.insert(start, index + 1);
             }
         }
-        // One instruction of the tensor cores multiplies more than all others of the kernel.
+        // One tensor core instruction multiplies more than all other instructions of the kernel.
         let on_tensor_cores = self.mix().count(Kind::Tensor) > 0;
         let multiply_adds = |part: &Range<usize>| match on_tensor_cores {
             true => self.mix_of(part.clone()).count(Kind::Tensor),
@@ -134,7 +134,7 @@ impl Listing {
                 .iter()
                 .any(|other| other != *part && part.start <= other.start && other.end <= part.end)
         });
-        // As many multiply-adds in less code is the busier loop; of equals the first.
+        // The same number of multiply-adds in less code is the better candidate. Of equal ones, the first.
         let key = |part: &Range<usize>| match (multiply_adds(part), part.len() as isize) {
             (0, length) => (0, length),
             (count, length) => (count, -length),
@@ -152,7 +152,7 @@ impl Mix {
         mix
     }
 
-    /// Instructions of that kind.
+    /// The number of instructions of that kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.0.get(&kind).copied().unwrap_or(0)
     }
@@ -162,7 +162,7 @@ impl Mix {
         self.0.values().sum()
     }
 
-    /// Instructions that multiply and add, on the tensor cores or beside them.
+    /// Instructions that multiply and add, on tensor cores or not.
     pub fn multiply_adds(&self) -> usize {
         self.count(Kind::Fma) + self.count(Kind::Tensor)
     }
@@ -177,8 +177,7 @@ impl Mix {
 mod tests {
     use super::*;
 
-    /// A listing in shorthand: `f` multiplies and adds, `.` does something else, a digit jumps to that
-    /// index.
+    /// A listing in shorthand: `f` multiplies and adds, `.` does something else, a digit jumps to that index.
     fn listing(text: &str) -> Listing {
         let instruction = |(line, c): (usize, char)| Instruction {
             line,

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's chores. This file reads arguments and calls; the work is in the library.
+//! `cargo xtask`: the project's chores. This file reads arguments, and calls the library.
 
 use std::{
     env,
@@ -14,10 +14,10 @@ use xtask::{
     workspace_root,
 };
 
-/// What `--help` says of a task.
+/// The `--help` of a task.
 struct Manual {
     name: &'static str,
-    /// What follows the name on the command line.
+    /// The arguments after the name.
     arguments: &'static str,
     about: &'static str,
     options: &'static [[&'static str; 2]],
@@ -100,7 +100,7 @@ impl Manual {
         MANUALS.iter().find(|manual| manual.name == name)
     }
 
-    /// How to call it: a task, or any of them.
+    /// How to call a task, or all of them.
     fn usage(manual: Option<&Manual>) -> String {
         let (name, arguments) = match manual {
             Some(manual) => (manual.name.to_owned(), manual.arguments),
@@ -109,7 +109,7 @@ impl Manual {
         format!("Usage: cargo xtask {name} {arguments}").trim_end().to_owned()
     }
 
-    /// What `--help` prints: of a task, or of all of them.
+    /// The output of `--help`, for a task or for all.
     fn help(manual: Option<&Manual>) -> String {
         let options = |manual: &Manual, indent: &str| -> String {
             let line = |[option, what]: &[&str; 2]| format!("{indent}{option:<13}  {what}\n");
@@ -142,7 +142,7 @@ enum Task {
     BuildPtx(build_ptx::Options),
     Inspect(inspect::Options),
     Doctor(doctor::Options),
-    /// What another program of the workspace is called with.
+    /// The arguments of another program of the workspace.
     Mutants(Vec<OsString>),
     Course(course::Options),
     Tidy,
@@ -168,7 +168,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
-            // They may be under the context of a step of `ci`.
+            // The error may have the context of a step of `ci`.
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
                 _ if error.downcast_ref::<inspect::BadConstant>().is_some() => 2,
@@ -180,7 +180,7 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> Result<ExitCode> {
-    // Cargo says where this package is; the path it was compiled with may be of another checkout.
+    // Cargo sets the package's folder. The path of the compilation may be another checkout's.
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
     let root = || workspace_root(Path::new(&package));
     match task {
@@ -197,7 +197,7 @@ fn run(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the command line. `manual` becomes that of the task, as soon as it is known.
+/// Parses the command line. `manual` becomes the task's when it is known.
 fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error> {
     let mut parser = lexopt::Parser::from_env();
     let mut task = None;
@@ -275,7 +275,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
     }
 }
 
-/// An option's value, a folder.
+/// The value of an option: a folder.
 fn folder(parser: &mut lexopt::Parser) -> Result<PathBuf, lexopt::Error> {
     Ok(parser.value()?.into())
 }

@@ -1,7 +1,7 @@
-//! The compiler's text without what changes though the code does not.
+//! The compiler's text without what changes while the code does not.
 
-/// The compiler's text without its comments and empty lines, and with labels numbered within their function: what is left changes
-/// where the code does.
+/// The compiler's text without comments and empty lines, and with labels numbered within their function. It changes
+/// only if the code does.
 pub(crate) fn plain(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     for line in raw.split_inclusive('\n') {
@@ -18,7 +18,7 @@ pub(crate) fn plain(raw: &str) -> String {
     text
 }
 
-/// A line without comments, but for those of `simt`.
+/// A line without comments, except those of `simt`.
 fn without_comments(line: &str) -> String {
     let mut code = String::with_capacity(line.len());
     let mut rest = line;
@@ -42,7 +42,7 @@ fn without_comments(line: &str) -> String {
     code + rest
 }
 
-/// `$L__BB12_3` is the twelfth function's: `$L_3` in its own.
+/// `$L__BB12_3` is the twelfth function's label. It becomes `$L_3`.
 fn short_labels(line: &str) -> String {
     const LABEL: &str = "$L__BB";
     let mut parts = line.split(LABEL);

@@ -1,5 +1,5 @@
-//! PTX as text, taken apart as far as the checks need: entries and functions with their parameters and
-//! statements, shared arrays, kernel declarations. Operands stay text.
+//! PTX text, parsed as far as the checks need: entries and functions with their parameters and statements, shared
+//! arrays, kernel declarations. Operands stay text.
 
 mod body;
 mod declared;
@@ -23,19 +23,19 @@ use crate::declaration::{Declaration, MARK};
 /// A PTX file.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
-    /// What `.version` says: `8.3`.
+    /// The value of `.version`: `8.3`.
     pub version: String,
-    /// What `.target` says: `sm_90a`.
+    /// The value of `.target`: `sm_90a`.
     pub target: String,
-    /// Entries and functions that have a body, in the order of the file.
+    /// Entries and functions with a body, in the order of the file.
     pub functions: Vec<Function>,
-    /// Shared arrays outside of all functions.
+    /// Shared arrays outside of functions.
     pub shared: Vec<Array>,
     /// Arrays in constant memory.
     pub constant: Vec<Array>,
     /// Variables in global memory.
     pub global: Vec<Array>,
-    /// Everything but kernels and what the file begins with: variables, functions, declarations of either.
+    /// Everything but kernels and the file's header: variables, functions, declarations of either.
     pub others: Vec<Other>,
 }
 
@@ -44,7 +44,7 @@ pub struct Module {
 pub struct Other {
     /// Its name.
     pub name: String,
-    /// Where it stands in the text, to its last `;` or closing brace.
+    /// Its range in the text, to its last `;` or closing brace.
     pub text: Range<usize>,
 }
 
@@ -55,19 +55,19 @@ pub struct Function {
     pub name: String,
     /// Whether it is a kernel.
     pub is_kernel: bool,
-    /// Its `.param`s, without those of a return value.
+    /// The number of its `.param`s, without a return value.
     pub params: usize,
-    /// Where it stands in the text, from its first word to its closing brace.
+    /// Its range in the text, from its first word to its closing brace.
     pub text: Range<usize>,
-    /// Byte offset in the text just after the parameter list, where directives go.
+    /// Byte offset in the text after the parameter list, where directives go.
     pub params_end: usize,
-    /// What stands between the parameter list and the body: `.reqntid 16, 16, 1`.
+    /// The text between the parameter list and the body: `.reqntid 16, 16, 1`.
     pub directives: String,
     /// Its statements in order.
     pub body: Vec<Statement>,
     /// Its labels in order.
     pub labels: Vec<Label>,
-    /// The kernel declarations in the body, as read, and the line that each stands on.
+    /// The kernel declarations in the body, and their lines.
     pub declarations: Vec<(usize, Declaration)>,
     /// The places of constants, in order.
     pub constants: Vec<Place>,
@@ -78,14 +78,14 @@ pub struct Function {
 pub struct Place {
     /// The constant's name.
     pub constant: String,
-    /// What stands there.
+    /// The value in the text.
     pub value: String,
-    /// The statement that it is in, as an index into the body.
+    /// Its statement, as an index into the body.
     pub statement: usize,
 }
 
 impl Module {
-    /// Reads a PTX file.
+    /// Parses a PTX file.
     pub fn parse(text: &str) -> Result<Module> {
         let code = blank_comments(text);
         let mut module = Module::default();
@@ -126,7 +126,7 @@ impl Module {
         self.functions.iter().filter(|function| function.is_kernel)
     }
 
-    /// A function or kernel by its name.
+    /// The function or kernel with that name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)
     }
@@ -139,11 +139,11 @@ impl Function {
     }
 }
 
-/// The text with its comments turned into spaces, so that offsets and lines stay.
+/// The text with its comments replaced by spaces, so that offsets and lines stay.
 fn blank_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
-    // (A search for each of the two would go to the end every time for the one that does not come again.)
+    // (Two separate searches would be quadratic: each would run to the end if its mark does not come again.)
     let comment = |text: &str| {
         let begins = |at: &usize| matches!(text.as_bytes().get(at + 1), Some(b'/' | b'*'));
         text.match_indices('/').map(|(at, _)| at).find(begins)
@@ -162,7 +162,7 @@ fn blank_comments(text: &str) -> String {
     code + rest
 }
 
-/// Something at the top level: a directive, a variable, a function.
+/// A directive, a variable or a function at the top level.
 struct Item {
     head: Range<usize>,
     body: Option<Range<usize>>,
@@ -176,7 +176,7 @@ fn next_item(code: &str, rest: &mut Range<usize>) -> Result<Option<Item>> {
     if text.is_empty() {
         return Ok(None);
     }
-    // These end with their line, all else with `;` or a body.
+    // These end with their line, all others with `;` or a body.
     const LINES: [&str; 4] = [".version", ".target", ".address_size", ".file"];
     let end = match LINES.iter().any(|line| text.starts_with(line)) {
         true => text.find('\n').unwrap_or(text.len()),
@@ -195,7 +195,7 @@ fn next_item(code: &str, rest: &mut Range<usize>) -> Result<Option<Item>> {
     let length = closing_brace(&code[inside..])
         .with_context(|| format!("line {}: `{{` is never closed", line_at(code, head.end)))?;
     let body = inside..inside + length;
-    // A variable's initial value is in braces too, and `;` follows.
+    // A variable's initial value is also in braces, and `;` follows.
     rest.start = body.end + 1;
     if !is_function && let Some(semicolon) = code[rest.start..].find(';') {
         rest.start += semicolon + 1;
@@ -224,7 +224,7 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
     let is_kernel = header.split_whitespace().any(|word| word == ".entry");
     let keyword = if is_kernel { ".entry" } else { ".func" };
     let after_keyword = header.find(keyword).unwrap_or(0) + keyword.len();
-    // A function's result comes in parentheses before its name.
+    // A function's result is in parentheses before its name.
     let mut name_start = after_keyword;
     if header[name_start..].trim_start().starts_with('(') {
         name_start += header[name_start..].find(')').context("`(` is never closed")? + 1;
@@ -255,7 +255,7 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
         statement: starts.partition_point(|start| *start <= body.start + place.range.start) - 1,
     };
     let constants = specialise::places(&text[body.clone()])
-        // (A mark in front of every statement is nothing.)
+        // (A mark before every statement has no effect.)
         .filter(|place| {
             starts.first().is_some_and(|first| *first <= body.start + place.range.start)
         })

@@ -1,5 +1,5 @@
-//! NVIDIA's assembler, where there is one. It sees what PTX does not show: registers, spills, and what it
-//! had to do to an instruction to make it run at all.
+//! NVIDIA's assembler, if there is one. It reports what PTX does not show: registers, spills, and warnings about slow
+//! instructions.
 
 mod report;
 
@@ -28,7 +28,7 @@ use crate::{
     tool::{Program, Tool, Wheel},
 };
 
-/// Where it comes from.
+/// The packages that have it.
 pub(crate) const TOOL: Tool = Tool {
     name: "ptxas",
     package: "nvidia-cuda-nvcc",
@@ -52,13 +52,13 @@ pub(crate) const TOOL: Tool = Tool {
     ],
 };
 
-/// An assembler that can be run.
+/// An assembler that can run.
 #[derive(Clone, Debug)]
 pub struct Ptxas(Program);
 
 impl Ptxas {
-    /// The first that is there of: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was
-    /// [fetched](Ptxas::fetch) for the workspace in `root`. One that is too old counts as not there.
+    /// The first one found: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was [fetched](Ptxas::fetch) for
+    /// the workspace in `root`. One that is too old is skipped.
     pub fn find(root: &Path) -> Option<Ptxas> {
         TOOL.find(root).map(Ptxas)
     }
@@ -73,13 +73,13 @@ impl Ptxas {
         &self.0.release
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Assembles PTX for a GPU, in files that are called `name` and lie in the workspace's build folder.
-    /// What the assembler said, and the file with the machine code.
+    /// Assembles PTX for a GPU, in files with that name in the workspace's build folder. Returns the assembler's
+    /// output, and the file with the machine code.
     fn run(
         &self,
         ptx: &str,
@@ -105,7 +105,8 @@ impl Ptxas {
         Ok((said.into_owned(), result))
     }
 
-    /// Assembles PTX, at that level of optimisation. What each kernel comes to, and the file with the machine code.
+    /// Assembles PTX at that level of optimisation. Returns the resources of each kernel, and the file with the
+    /// machine code.
     pub(crate) fn assemble(
         &self,
         ptx: &str,
@@ -117,8 +118,8 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
-    /// What the assembler says of PTX, and behind it a line with the instructions of each kernel. It is kept in the build folder, so
-    /// that no text is assembled twice; `CACHE=0` assembles all anew.
+    /// The assembler's output for PTX, and a line with the instructions of each kernel. It is kept in the build
+    /// folder, so that no text is assembled twice. `CACHE=0` assembles everything anew.
     fn said(&self, ptx: &str, on: (&str, Option<u32>), root: &Path, name: &str) -> Result<String> {
         let mut hasher = DefaultHasher::new();
         let program = fs::metadata(self.path()).map(|program| program.len()).ok();
@@ -137,7 +138,7 @@ impl Ptxas {
             let count = cubin::instructions(&machine_code, &kernel)?;
             said += &format!("\n{INSTRUCTIONS}{kernel} {count}\n");
         }
-        // In one step: a file that is there is whole.
+        // In one step: an existing file is complete.
         let partial = result.with_extension(format!("{}.txt", std::process::id()));
         fs::create_dir_all(&folder)
             .and_then(|()| fs::write(&partial, &said))
@@ -146,8 +147,8 @@ impl Ptxas {
         Ok(said)
     }
 
-    /// Assembles PTX for a target, its own or a newer one, each kernel at its level, and of one with constants each specialisation.
-    /// What each comes to, and a sentence for everything that is wrong.
+    /// Assembles PTX for its own target or a newer one. Each kernel has its own level, and each specialisation is
+    /// assembled. Returns their resources, and a sentence for every error.
     pub fn check(
         &self,
         ptx: &Ptx,
@@ -158,13 +159,13 @@ impl Ptxas {
         all.pop().context("nothing was assembled")
     }
 
-    /// The same of several, each for its target, side by side.
+    /// Checks several, each for its target, in parallel.
     pub(crate) fn check_all(
         &self,
         texts: &[(&Ptx, Target)],
         root: &Path,
     ) -> Result<Vec<(Vec<Usage>, Vec<String>)>> {
-        // ptxas uses one core, so there is work for each.
+        // ptxas uses one core, so the work is split for all cores.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let mut jobs = Vec::new();
         for (number, (ptx, _)) in texts.iter().enumerate() {
@@ -201,7 +202,7 @@ impl Ptxas {
     }
 }
 
-/// What the kernels of a text come to, by what the assembler said, and a sentence for everything that is wrong.
+/// The resources of a text's kernels, from the assembler's output, and a sentence for every error.
 fn findings(ptx: &Ptx, said: &[&str]) -> (Vec<Usage>, Vec<String>) {
     let (mut usages, mut problems) = (Vec::new(), Vec::new());
     for said in said {
@@ -224,21 +225,21 @@ fn findings(ptx: &Ptx, said: &[&str]) -> (Vec<Usage>, Vec<String>) {
     (usages, problems)
 }
 
-/// The combinations of a kernel's constants; of a kernel without any the one of none.
+/// The combinations of a kernel's constants. Without constants there is one empty combination.
 fn specialisations(kernel: &Function) -> Vec<Vec<Constant>> {
     check::declaration(kernel).map_or(vec![Vec::new()], Declaration::specialisations)
 }
 
-/// Kernels that ptxas is given together.
+/// Kernels that are assembled together.
 struct Job<'a> {
     kernels: BTreeSet<&'a str>,
-    /// Of a kernel that is alone.
+    /// For a kernel that is alone.
     constants: Vec<Constant>,
     level: Option<u32>,
 }
 
 impl Job<'_> {
-    /// Bytes of the kernels' text: about what they take.
+    /// Bytes of the kernels' text: about proportional to the time.
     fn length(&self, ptx: &Ptx) -> usize {
         let kernels = ptx.module().kernels();
         let own = kernels.filter(|kernel| self.kernels.contains(kernel.name.as_str()));
@@ -258,11 +259,11 @@ impl Job<'_> {
     }
 }
 
-/// What there is to assemble, for so many cores.
+/// The texts to assemble, for so many cores.
 fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
     let mut jobs = Vec::new();
-    // Those without constants together, but none with dynamic shared memory beside others: ptxas would round the others' up to its
-    // alignment.
+    // Kernels without constants are assembled together. Those with dynamic shared memory are separate: ptxas would
+    // round the others' shared memory up to its alignment.
     let mut parts = BTreeMap::<_, BTreeSet<&str>>::new();
     for (number, kernel) in ptx.module().kernels().enumerate() {
         let declared = check::declaration(kernel);
@@ -313,7 +314,7 @@ mod tests {
         let root = env::temp_dir().join(format!("xtask-ptxas-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
         let path = root.join("ptxas");
-        // The kernel's name is that of its entry, and its machine code lies beside the program.
+        // The kernel's name is that of its entry, and its machine code is next to the program.
         let script = "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\n\
                       name=$(sed -n 's/.*entry \\([a-z0-9_]*\\)(.*/\\1/p' \"$3\")\n\
                       here=$(dirname \"$0\")\ncp \"$here/$name.cubin\" \"$2\"\necho $name >> \"$here/calls\"\n\

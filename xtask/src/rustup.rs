@@ -1,4 +1,4 @@
-//! The device compiler by way of rustup: a nightly with three components.
+//! The device compiler from rustup: a nightly with three components.
 
 use std::{
     env, fs,
@@ -14,20 +14,19 @@ use crate::{
     version::Version,
 };
 
-/// What a nightly needs beside its compiler: core's source, LLVM's programs, and the linker that calls
-/// them.
+/// Components that a nightly needs: core's source, LLVM's programs, and the linker that calls them.
 pub(crate) const COMPONENTS: [&str; 3] = ["rust-src", "llvm-tools", "llvm-bitcode-linker"];
 
-/// A nightly that can be run.
+/// A nightly that can run.
 pub(crate) struct Nightly {
-    /// As `rustup run` takes it.
+    /// Its name for `rustup run`.
     pub(crate) name: String,
     pub(crate) version: Version,
     sysroot: PathBuf,
 }
 
 impl Nightly {
-    /// The nightly of this folder, as it is.
+    /// The nightly of this folder, as it is installed.
     pub(crate) fn installed() -> Result<Nightly> {
         let name = nightly(env::var("RUSTUP_TOOLCHAIN").ok());
         if let Err(error) = rustup().arg("--version").output() {
@@ -44,12 +43,12 @@ impl Nightly {
         Ok(Nightly { name, version, sysroot })
     }
 
-    /// Those of [`COMPONENTS`] that it lacks.
+    /// The [`COMPONENTS`] that it lacks.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         missing_components(&self.sysroot, &self.version.host)
     }
 
-    /// The arguments with which `rustup` adds them.
+    /// The arguments of `rustup` that add them.
     pub(crate) fn addition(&self) -> Vec<&str> {
         let mut arguments = vec!["component", "add", "--toolchain", &self.name];
         arguments.extend(self.missing());
@@ -57,7 +56,7 @@ impl Nightly {
     }
 }
 
-/// The nightly of this folder with its components, which are added where they are missing and may be.
+/// The nightly of this folder with its components. Missing ones are added if allowed.
 pub(crate) fn find(offline: bool) -> Result<Nightly> {
     let nightly = Nightly::installed()?;
     let name = &nightly.name;
@@ -82,12 +81,12 @@ fn rustup() -> Command {
     command
 }
 
-/// The nightly that runs us, so that a dated one can be chosen; otherwise the newest.
+/// The nightly that runs this program, so that a dated one can be used. Otherwise the newest.
 fn nightly(running: Option<String>) -> String {
     running.filter(|name| name.starts_with("nightly")).unwrap_or_else(|| "nightly".into())
 }
 
-/// The components that are not there, by a file of each. (Asking rustup may make it look for news.)
+/// The missing components, each tested by one file. (Asking rustup might make it look for updates.)
 fn missing_components(sysroot: &Path, host: &str) -> Vec<&'static str> {
     let library = sysroot.join("lib/rustlib");
     let programs = library.join(host).join("bin");

@@ -8,12 +8,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Ampere and, by the driver's own compiler, everything after it.
+    /// Ampere, and by the driver's compiler every later GPU.
     pub const SM_80: Target = Target::new("sm_80", (7, 1));
-    /// Hopper and only Hopper, with TMA and `wgmma`.
+    /// Hopper only, with TMA and `wgmma`.
     pub const SM_90A: Target = Target::new("sm_90a", (8, 3));
 
-    /// A GPU as rustc's `-Ctarget-cpu` names it, and the PTX version that its instructions need.
+    /// A GPU in the form of rustc's `-Ctarget-cpu`, and the PTX version of its instructions.
     pub const fn new(cpu: &'static str, ptx: (u32, u32)) -> Self {
         Target { cpu, ptx }
     }

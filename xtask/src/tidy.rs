@@ -1,12 +1,12 @@
-//! `cargo xtask tidy`: what a reader of the documents and of the comments would stumble over.
+//! `cargo xtask tidy`: rules for documents and comments.
 //!
 //! | module | refused |
 //! |---|---|
-//! | (here) | a README over its size |
+//! | (here) | a README above its limit |
 //! | `links` | links and paths that lead nowhere |
 //! | `words` | retired words, in documents and in sources |
 //! | `prose` | paragraphs and sentences that are too long |
-//! | `page` | nothing: a document taken apart into prose, code, tables and generated text |
+//! | `page` | nothing: a document split into prose, code, tables and generated text |
 //!
 //! Each refusal is a line: the file, the line, and what to write instead.
 
@@ -26,13 +26,13 @@ use crate::{
     environment::{output, say},
 };
 
-/// Bytes of README at most: it is read in five minutes.
+/// The most bytes of README: it is read in five minutes.
 const README_BYTES: usize = 10_240;
 
-/// Looks at everything in the workspace in `root`.
+/// Checks everything in the workspace in `root`.
 ///
 /// # Errors
-/// All refusals, a line each.
+/// All refusals, one on a line.
 pub fn run(root: &Path) -> Result<()> {
     let documents = course::documents(root)?;
     let pages = documents.iter().map(|(file, text)| Page::new(file, text)).collect::<Vec<_>>();
@@ -49,12 +49,12 @@ pub fn run(root: &Path) -> Result<()> {
     bail!("{} to mend:\n{}", refusals.len(), lines.trim_end())
 }
 
-/// The sources that git knows, or that are new: each path below the root, and its text.
+/// The sources that git knows, and new ones: paths below the root, and texts.
 fn sources(root: &Path) -> Result<Vec<(String, String)>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
     let names = output(git.args(["*.rs", "*.toml", ".ci"])).context("the list of sources")?;
-    // Without those that were deleted, and not yet for git.
+    // Without files that are deleted but not yet removed from git.
     let text = |name: &str| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?));
     Ok(names.lines().filter_map(text).collect())
 }

@@ -1,6 +1,6 @@
-//! What takes how long: each crate's compilation, each test program, each step of CI.
+//! Times of each crate's compilation, each test program, and each step of CI.
 //!
-//! A build whose `RUSTC_WRAPPER` is this program writes down what each call of the compiler costs.
+//! If `RUSTC_WRAPPER` is this program, it records the time of each call of the compiler.
 
 use std::{
     collections::BTreeMap,
@@ -19,23 +19,23 @@ use serde_json::Value;
 
 use crate::environment::{cargo, output, target_folder};
 
-/// Where calls of the compiler are written down.
+/// The file that records calls of the compiler.
 const LOG: &str = "XTASK_TIMES";
 
-/// The table.
+/// The document with the table.
 const DOCUMENT: &str = "docs/testing/times.md";
 
-/// What something has taken.
+/// The time that something took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// By the clock.
+    /// Wall time.
     pub wall: Duration,
-    /// By all processors, user and system.
+    /// Time of all processors, user and system.
     pub cpu: Duration,
 }
 
 impl Cost {
-    /// What something costs that waits for the processes that it starts; of this process's own work nothing.
+    /// The time of a call that waits for the processes that it starts. This process's own work does not count.
     pub fn of<T>(run: impl FnOnce() -> T) -> (T, Self) {
         let (start, before) = (Instant::now(), children());
         let result = run();
@@ -43,9 +43,9 @@ impl Cost {
     }
 }
 
-/// What all child processes that have been waited for have taken, their own children among them.
+/// The time of all child processes that have been waited for, with their children.
 fn children() -> Duration {
-    // SAFETY: a struct of integers, which zeros are a value of, for the call to fill in.
+    // SAFETY: a struct of integers, for which zeros are valid. The call fills it in.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
@@ -57,13 +57,13 @@ fn children() -> Duration {
     of(usage.ru_utime) + of(usage.ru_stime)
 }
 
-/// Lets a cargo write down what its calls of the compiler cost.
+/// Makes a cargo record the times of its calls of the compiler.
 pub fn recorded<'c>(command: &'c mut Command, log: &Path) -> Result<&'c mut Command> {
     let own = env::current_exe().context("which program is this?")?;
     Ok(command.env("RUSTC_WRAPPER", own).env(LOG, log))
 }
 
-/// If this process stands for the compiler: calls it, and writes down what that costs.
+/// If this process stands for the compiler: calls it, and records the time.
 pub fn as_compiler() -> Option<ExitCode> {
     let log = env::var_os(LOG)?;
     let mut args = env::args_os().skip(1);
@@ -84,7 +84,7 @@ pub fn as_compiler() -> Option<ExitCode> {
             cost.wall.as_secs_f64(),
             cost.cpu.as_secs_f64()
         );
-        // A table that lacks a line is no reason to fail a build.
+        // A missing line in the table is no reason to fail a build.
         let _ = OpenOptions::new()
             .create(true)
             .append(true)
@@ -97,7 +97,7 @@ pub fn as_compiler() -> Option<ExitCode> {
     }
 }
 
-/// What the compilation of each crate has cost, as a build has written it down: its name, what it was compiled as, and the cost.
+/// The recorded compilations of a build: the crate's name, its kind, and the time.
 pub fn compilations(log: &Path) -> Result<Vec<(String, String, Cost)>> {
     let text = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let line = |line: &str| {
@@ -109,7 +109,7 @@ pub fn compilations(log: &Path) -> Result<Vec<(String, String, Cost)>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Builds the workspace in `root` anew, in a folder of its own, runs each of its test programs, and writes the table.
+/// Builds the workspace in `root` anew in a folder of its own, runs each test program, and writes the table.
 pub fn run(root: &Path) -> Result<()> {
     let target = target_folder(root).join("times");
     let log = target.join("compilations.tsv");
@@ -175,16 +175,16 @@ pub fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file in the target folder with the costs of CI's steps, as rows of the table.
+/// The file in the target folder with the times of CI's steps, as rows of the table.
 pub const STEPS: &str = "ci-times.md";
 
-/// A row of a table: what it is of, and what that has taken.
+/// A row of a table: its cells, and the time.
 pub fn row(cells: &[&str], Cost { wall, cpu }: Cost) -> String {
     let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
     format!("| {} | {wall:.1} | {cpu:.1} |\n", cells.join(" | "))
 }
 
-/// Costs of the same name, added.
+/// Times of the same name, added.
 pub fn sums(all: &[(String, String, Cost)]) -> BTreeMap<&str, Duration> {
     let mut sums = BTreeMap::<_, Duration>::new();
     for (name, kind, cost) in all {

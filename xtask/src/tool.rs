@@ -1,4 +1,4 @@
-//! Programs of NVIDIA's toolkit that work without a toolkit: found where they are, or fetched from PyPI.
+//! Programs of NVIDIA's toolkit that work without a toolkit: found on this machine, or fetched from PyPI.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use crate::{
 /// The oldest release that knows PTX 8.3 and `sm_90a`.
 const OLDEST: (u32, u32) = (12, 3);
 
-/// A program, and the package on PyPI that has it.
+/// A program, and its packages on PyPI.
 #[derive(Debug)]
 pub(crate) struct Tool {
     /// `ptxas`. The variable that names the program is the same in capitals.
@@ -33,7 +33,7 @@ pub(crate) struct Tool {
 pub(crate) struct Wheel {
     /// The architecture, as Rust names it.
     pub(crate) arch: &'static str,
-    /// Its address below PyPI's file server.
+    /// Its address on PyPI's file server.
     pub(crate) address: &'static str,
     /// PyPI's SHA-256 of it.
     pub(crate) digest: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Wheel {
     pub(crate) program: &'static str,
 }
 
-/// A program that can be run.
+/// A program that can run.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// Where it is.
@@ -51,9 +51,9 @@ pub(crate) struct Program {
 }
 
 impl Tool {
-    /// The first that is there of: the one that its variable names, the one on `PATH`, a CUDA toolkit's,
-    /// one that was [fetched](Tool::fetch) for the workspace in `root`. One that is too old counts as not
-    /// there, and standard error says so.
+    /// The first one found: the one that its variable names, the one on `PATH`, a CUDA toolkit's, one that was
+    /// [fetched](Tool::fetch) for the workspace in `root`. One that is too old is skipped, with a note on standard
+    /// error.
     pub(crate) fn find(&self, root: &Path) -> Option<Program> {
         let (found, refused) = self.look(root);
         for reason in refused {
@@ -62,7 +62,7 @@ impl Tool {
         found
     }
 
-    /// As [`find`](Tool::find), with the reasons against each that was passed over.
+    /// As [`find`](Tool::find), with the reasons for skipping others.
     pub(crate) fn look(&self, root: &Path) -> (Option<Program>, Vec<String>) {
         let on_path = env::var_os("PATH").unwrap_or_default();
         let installed = env::var_os(self.variable())
@@ -90,10 +90,10 @@ impl Tool {
 
     /// Downloads the program from PyPI into the target folder of the workspace in `root`, unless it is there.
     pub(crate) fn fetch(&self, root: &Path) -> Result<Program> {
-        // pip knows the user's mirror and proxy; where there is none, curl will do.
+        // pip knows the user's mirror and proxy. Without pip, curl downloads it.
         self.fetch_by(root, |address, folder| {
             self.with_pip(folder).or_else(|pip| {
-                // What it had begun.
+                // pip's partial download.
                 fs::remove_dir_all(folder)
                     .and_then(|()| fs::create_dir(folder))
                     .with_context(|| format!("cannot empty {}", folder.display()))?;
@@ -102,8 +102,8 @@ impl Tool {
         })
     }
 
-    /// The same by a download that puts the wheel with that address, and nothing else, into a folder. What comes is compared
-    /// with PyPI's SHA-256 before anything is done with it, whoever has downloaded it.
+    /// As [`fetch`](Tool::fetch), with a function that downloads the wheel with that address, and nothing else, into
+    /// a folder. The file is compared with PyPI's SHA-256 before it is used.
     fn fetch_by(
         &self,
         root: &Path,
@@ -153,8 +153,8 @@ impl Tool {
         wheel.with_context(|| format!("NVIDIA has no {name} for {arch}"))
     }
 
-    /// The program that was fetched once. It is compared with its SHA-256 before it is run, each time: since then anybody may
-    /// have changed it.
+    /// The program that was fetched before. Its SHA-256 is compared each time before it runs, because it may have
+    /// been changed.
     fn fetched_program(&self, root: &Path) -> Result<Program> {
         let path = self.fetched(root);
         download::verify(&path, self.wheel()?.program)?;
@@ -184,7 +184,7 @@ fn with_curl(address: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks a wheel, which is a zip archive. Programs are not marked as such in it.
+/// Unpacks a wheel, which is a zip archive. It does not mark programs as executable.
 fn unzip(wheel: &Path, folder: &Path) -> Result<()> {
     let unzip = Command::new("unzip").arg("-q").arg(wheel).arg("-d").arg(folder).output();
     if !unzip.is_ok_and(|done| done.status.success()) {
@@ -203,7 +203,7 @@ impl Program {
     }
 }
 
-/// The release that a program names, where it is new enough.
+/// The release in a program's output, if it is new enough.
 fn release(said: &str) -> Result<String> {
     let release = said.split("release ").nth(1).and_then(|rest| rest.split(',').next());
     let release = release.context("it does not say its release")?;
@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// A package whose program is a script that says its release. (Python's `zipfile` made it.)
+    /// A package whose program is a script that prints its release. (Made with Python's `zipfile`.)
     const WHEEL: &[u8] = include_bytes!("../tests/data/ptxas.whl");
     const DIGEST: &str = "67609b4856cfc37efbc2d46837894ed3eeb033c61aa108801958bfb8e27921b8";
     const PROGRAM: &str = "2553b8b2c9cb8982096bb8e9eb7c98696bf4279599d770bec322882cf7687ae5";
@@ -246,7 +246,7 @@ mod tests {
         Tool { name: "ptxas", package, version, megabytes: 1, wheels }
     }
 
-    /// A root without anything, and the folder that programs are fetched into. (Cargo's may be elsewhere.)
+    /// An empty root, and the folder for fetched programs. (Cargo's target folder may be elsewhere.)
     fn workspace(name: &str) -> (PathBuf, PathBuf) {
         let root = env::temp_dir().join(format!("xtask-tool-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
@@ -268,7 +268,7 @@ mod tests {
         let _ = fs::remove_dir_all(programs.join("of-a-test"));
         let known = tool(DIGEST);
         let comes = |bytes: &[u8], folder: &Path| Ok(fs::write(folder.join("x.whl"), bytes)?);
-        // Another one: of its bytes none is kept.
+        // Another wheel: nothing of it is kept.
         let other = [WHEEL, b"x"].concat();
         let error = known.fetch_by(&root, |_, folder| comes(&other, folder)).unwrap_err();
         let error = error.to_string();
@@ -314,7 +314,7 @@ mod tests {
         let comes = |_: &str, folder: &Path| Ok(fs::write(folder.join("x.whl"), WHEEL)?);
         let program = known.fetch_by(&root, comes).unwrap();
         known.fetched_program(&root).unwrap();
-        // It would say a release, and leave a file.
+        // It would print a release, and create a file.
         let was_run = folder.join("was-run");
         let script =
             format!("#!/bin/sh\ntouch '{}'\necho 'release 13.0, V13.0'\n", was_run.display());
@@ -323,10 +323,10 @@ mod tests {
         assert!(error.starts_with("ptxas: its SHA-256 is ") && error.contains(PROGRAM), "{error}");
         let (_, refused) = known.look(&root);
         assert!(!was_run.exists(), "it was run");
-        // A machine may have one of its own, which comes first.
+        // The machine may have a program of its own, which comes first.
         let said = refused.iter().any(|reason| reason.contains("its SHA-256 is "));
         assert!(said || known.find(&root).is_some_and(|found| found.path != program.path));
-        // It is fetched anew.
+        // It is fetched again.
         known.fetch_by(&root, comes).unwrap();
         assert!(!was_run.exists() && known.fetched_program(&root).is_ok());
         fs::remove_dir_all(&folder).unwrap();

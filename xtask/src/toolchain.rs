@@ -1,12 +1,12 @@
-//! Which compiler there is for the device, and how to call it.
+//! Finds a device compiler, and calls it.
 //!
 //! Three ways to the same tools, tried in this order:
 //!
-//! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing components
-//!    are added, unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
-//! 2. **Debian's packages**, where they are installed: `rustc-web`, `rust-web-src`, `llvm-22`.
+//! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing components are added,
+//!    unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
+//! 2. **Debian's packages**, if they are installed: `rustc-web`, `rust-web-src`, `llvm-22`.
 //! 3. **Debian's packages in a folder**: downloaded and unpacked in `device-toolchain` in the target folder, on any
-//!    Debian machine, as any user. Nothing of the system changes.
+//!    Debian machine, as any user. The system is not changed.
 
 use std::{
     fmt,
@@ -24,12 +24,12 @@ use crate::{
     version::Version,
 };
 
-/// Where toolchains are kept for the workspace in `root`.
+/// The folder of toolchains for the workspace in `root`.
 fn folder(root: &Path) -> PathBuf {
     target_folder(root).join("device-toolchain")
 }
 
-/// A compiler for the device, ready to be called.
+/// A device compiler that is ready to be called.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     kind: Kind,
@@ -42,10 +42,10 @@ enum Kind {
     Debian { tree: Tree, linker: PathBuf },
 }
 
-/// No compiler for the device could be had: the one failure that says nothing about the kernels.
+/// There is no device compiler. Of all errors only this one says nothing about the kernels.
 #[derive(Debug)]
 pub struct ToolchainAbsent {
-    /// For each way to one, what it is called and why it does not lead there.
+    /// For each way, its name, and why it fails.
     reasons: Vec<(String, Error)>,
 }
 
@@ -74,14 +74,15 @@ impl fmt::Display for ToolchainAbsent {
     }
 }
 
-/// Finds a compiler for the device, or gets one into `device-toolchain` in the target folder
-/// (`$CARGO_TARGET_DIR`, or `target` of the workspace in `root`). Says on standard error which one it is, and, before it starts, what it downloads.
+/// Finds a device compiler, or downloads one into `device-toolchain` in the target folder (`$CARGO_TARGET_DIR`, or
+/// `target` of the workspace in `root`). Standard error names the compiler, and announces a download before it
+/// starts.
 ///
 /// # Errors
-/// [`ToolchainAbsent`], with what is missing for each way to one.
+/// [`ToolchainAbsent`], with what is missing for each way.
 pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
     let folder = folder(root);
-    // One at a time: what one build gets, the next one finds.
+    // One at a time: the next build finds what this one downloads.
     let _lock = download::lock(&folder.join("lock"))?;
     let mut reasons = Vec::new();
     // In the order in which they are tried.
@@ -105,15 +106,15 @@ pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
     Err(ToolchainAbsent { reasons }.into())
 }
 
-/// A compiler for the device, as far as it is there.
+/// The installed parts of a device compiler.
 pub(crate) struct Parts {
-    /// As [`Toolchain::compiler`] has it.
+    /// As in [`Toolchain::compiler`].
     pub(crate) compiler: String,
-    /// What [`find`] would have to get first, and the command that gets it; `None` where all is there.
+    /// What [`find`] would have to download first, and the command for it. `None` if everything is there.
     pub(crate) missing: Option<(String, String)>,
 }
 
-/// What there is of each way to a compiler, under a short name. Gets nothing and changes nothing.
+/// The installed parts for each way to a compiler, under a short name. Downloads and changes nothing.
 pub(crate) fn survey(root: &Path) -> [(&'static str, Result<Parts>); 3] {
     let folder = folder(root);
     let of_tree = |tree: Result<Tree>| -> Result<Parts> {
@@ -156,12 +157,12 @@ impl Toolchain {
         Ok(Toolchain { kind: Kind::Debian { tree, linker }, version })
     }
 
-    /// The compiler as the header of a PTX file names it.
+    /// The compiler as in the header of a PTX file.
     pub fn compiler(&self) -> &str {
         &self.version.text
     }
 
-    /// The folder that the compiler was unpacked in, where it was.
+    /// The folder in which the compiler was unpacked, if it was.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.kind {
             Kind::Rustup { .. } => None,
@@ -169,7 +170,7 @@ impl Toolchain {
         }
     }
 
-    /// A cargo that compiles for the device: its environment is set, its arguments are yet to come.
+    /// A cargo that compiles for the device. Its environment is set, its arguments are not.
     pub(crate) fn cargo(&self) -> Result<Command> {
         match &self.kind {
             Kind::Rustup { name } => {
@@ -182,7 +183,7 @@ impl Toolchain {
                 tree.prepare(clean(&mut command))?;
                 // The linker calls `llvm-link`, `opt` and `llc` by these names.
                 command.env("PATH", prepend("PATH", &[linker.clone(), tree.llvm(&self.version)])?);
-                // Debian's compiler calls itself stable.
+                // Debian's compiler is a stable release.
                 command.env("RUSTC_BOOTSTRAP", "1");
                 Ok(command)
             }

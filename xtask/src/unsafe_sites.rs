@@ -1,4 +1,5 @@
-//! The table of unsafe code, `docs/design/unsafe.md`, against the sources: a row for each file, with as many sites as it has.
+//! Compares the table of unsafe code, `docs/design/unsafe.md`, with the sources: a row for each file, with the number
+//! of its sites.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +9,7 @@ use crate::environment::rust_files;
 
 const TABLE: &str = "docs/design/unsafe.md";
 
-/// Every file has its row.
+/// Checks that every file has its row.
 pub fn check(root: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(TABLE)).with_context(|| format!("no {TABLE}"))?;
     let sites = |text: &str| text.lines().filter(|line| is_site(line)).count();
@@ -29,7 +30,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What `grep -E 'unsafe (\{|fn|impl)'` prints.
+/// Whether `grep -E 'unsafe (\{|fn|impl)'` matches the line.
 fn is_site(line: &str) -> bool {
     line.match_indices("unsafe ").any(|(at, word)| {
         let next = &line[at + word.len()..];
@@ -37,7 +38,7 @@ fn is_site(line: &str) -> bool {
     })
 }
 
-/// The files that the table has, each with the number of its sites.
+/// The files in the table, and the numbers of their sites.
 fn rows(table: &str) -> BTreeMap<String, usize> {
     let row = |line: &str| {
         let mut cells = line.strip_prefix("| ")?.split(" | ");

@@ -6,19 +6,19 @@ use anyhow::{Context, Result, ensure};
 
 use crate::environment::output;
 
-/// The oldest compiler whose PTX backend builds kernels as they are written here.
+/// The oldest compiler whose PTX backend can build these kernels.
 pub(crate) const OLDEST: (u32, u32) = (1, 96);
 
-/// What `rustc -vV` says.
+/// The output of `rustc -vV`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     /// Compiler and LLVM in one line.
     pub(crate) text: String,
     /// `1.96.0`.
     pub(crate) release: String,
-    /// LLVM's first number.
+    /// LLVM's major version.
     pub(crate) llvm: u32,
-    /// The machine that it runs on: `x86_64-unknown-linux-gnu`.
+    /// The compiler's host: `x86_64-unknown-linux-gnu`.
     pub(crate) host: String,
 }
 

@@ -1,7 +1,7 @@
-//! Barriers of a block, and the rule that none may depend on a constant.
+//! Block barriers, and the rule that none may depend on a constant.
 //!
-//! What a kernel declares is one number of barriers. Where a constant decides whether one is reached, there are specialisations
-//! with fewer, which nobody has counted, and the compiler may have put copies into branches.
+//! A kernel declares one number of barriers. If a constant decides whether one is reached, some specialisations have
+//! fewer, which were not counted. And the compiler may have copied the barrier into branches.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,12 +12,12 @@ use crate::{
 };
 
 impl Kernel<'_> {
-    /// The barriers that a constant decides about: those with a predicate that depends on one, and those between a branch that
-    /// does so and the place where its ways meet again. A loop that a constant ends is such a branch, too.
+    /// The barriers that depend on a constant: those with a predicate that depends on one, and those between a branch
+    /// that does and the place where its ways meet. A loop that a constant ends is such a branch.
     ///
-    /// A register depends on a constant where arithmetic, a comparison or a selection makes it of one that does. The rule does not
-    /// see what goes through memory or through a function's parameters, nor a register that two arms set differently. It looks at
-    /// the kernel alone; a call of a function counts as a barrier where any function that the kernel reaches has one.
+    /// A register depends on a constant if arithmetic, a comparison or a selection computes it from one that does.
+    /// The rule does not follow memory or parameters of functions, nor a register that two branches set differently.
+    /// It looks at the kernel only. A call counts as a barrier if any function that the kernel reaches has one.
     pub(super) fn constants_barriers(&self) -> Vec<String> {
         let body = &self.entry.body;
         let functions = self.reached.iter().skip(1);
@@ -34,7 +34,7 @@ impl Kernel<'_> {
         let mut flow = None;
         for (index, statement) in body.iter().enumerate() {
             let decides = match statement.opcode().next() {
-                // Where to, a register says.
+                // A register holds the target.
                 Some("brx") => on(&statement.predicate).or_else(|| on(&statement.text)),
                 _ => on(&statement.predicate),
             };
@@ -69,7 +69,7 @@ impl Kernel<'_> {
     }
 }
 
-/// The registers that depend on constants, each with one of these.
+/// The registers that depend on constants, each with one such constant.
 fn dependent(function: &Function) -> HashMap<&str, &str> {
     let mut depends = HashMap::new();
     for place in &function.constants {
@@ -100,7 +100,7 @@ fn dependent(function: &Function) -> HashMap<&str, &str> {
     }
 }
 
-/// An instruction's first operand, where the result goes, and the others.
+/// The first operand of an instruction, which is the result, and the others.
 fn operands(text: &str) -> (&str, &str) {
     let (_, operands) = text.split_once(' ').unwrap_or_default();
     // A result may be several registers.
@@ -108,19 +108,19 @@ fn operands(text: &str) -> (&str, &str) {
     operands.split_at(operands[from..].find(',').map_or(operands.len(), |comma| from + comma))
 }
 
-/// The words of operands that could be registers.
+/// The words of operands that may be registers.
 fn words_of(operands: &str) -> impl Iterator<Item = &str> {
     let words = operands.split(|c: char| !(c.is_ascii_alphanumeric() || "_$%.".contains(c)));
     words.filter(|word| word.starts_with(|c: char| c == '%' || c == '_' || c.is_ascii_alphabetic()))
 }
 
-/// Which way a function's threads may go: its statements in blocks that are executed from their first to their last.
+/// The control flow of a function: basic blocks of its statements.
 struct Flow {
-    /// Where each block begins, and behind them the body's length.
+    /// The start of each block, and at the end the body's length.
     starts: Vec<usize>,
-    /// The blocks that may follow each; the number of blocks where the function ends.
+    /// The successors of each block. The number of blocks stands for the end of the function.
     next: Vec<Vec<usize>>,
-    /// Where all ways from each block lead that have an end: itself, and all that it cannot get around.
+    /// The post-dominators of each block: the blocks on all ways from it to an end, with itself.
     always: Vec<BTreeSet<usize>>,
 }
 
@@ -145,13 +145,13 @@ impl Flow {
                 }
                 Some("brx") => {
                     let targets = table_targets(function, last, &body[last]);
-                    // A table that cannot be read may lead anywhere.
+                    // A table that cannot be parsed may lead anywhere.
                     let all = || function.labels.iter().map(|label| label.statement).collect();
                     targets.unwrap_or_else(|_| all()).into_iter().map(block_of).collect()
                 }
                 Some("ret") => vec![blocks],
-                // What stops all is no way that meets others, nor is what no thread comes to: LLVM ends it by `exit`, such as a table's
-                // bounds where the cases are all that there are. (A kernel that returns does it by `ret`.)
+                // `trap` and `exit` end the thread, so they meet no other way. LLVM writes `exit` where no thread
+                // comes, such as after a table with all cases. (A kernel returns by `ret`.)
                 Some("trap" | "exit") => vec![],
                 _ => vec![block + 1],
             };
@@ -161,7 +161,7 @@ impl Flow {
             next
         });
         let next = next.collect::<Vec<_>>();
-        // From all that there are, fewer and fewer.
+        // Starts with all blocks, and removes some until nothing changes.
         let mut always = vec![(0..=blocks).collect::<BTreeSet<_>>(); blocks];
         always.push(BTreeSet::from([blocks]));
         loop {
@@ -180,10 +180,10 @@ impl Flow {
         }
     }
 
-    /// The statements between a branch and where its ways meet again.
+    /// The statements between a branch and the place where its ways meet.
     fn arms(&self, branch: usize) -> impl Iterator<Item = usize> {
         let block = self.starts.partition_point(|start| *start <= branch) - 1;
-        // Of the blocks behind it that no way gets around, the nearest is the one with the most such behind it.
+        // Among the blocks that all ways pass, the nearest one has the most such blocks after it.
         let behind = self.always[block].iter().filter(|other| **other != block);
         let meets = behind.max_by_key(|other| self.always[**other].len()).copied();
         let mut seen = BTreeSet::new();

@@ -1,12 +1,12 @@
-//! How much constant memory a program declares.
+//! The limit of declared constant memory.
 
 use crate::ptx::{Array, Module};
 
-/// Bytes of constant memory that a program may declare (NVIDIA, *CUDA C++ Programming Guide*, "Technical
-/// Specifications per Compute Capability").
+/// The most bytes of constant memory of a program (NVIDIA, *CUDA C++ Programming Guide*, "Technical Specifications
+/// per Compute Capability").
 const CONSTANT_BYTES: u64 = 64 << 10;
 
-/// Too much of it is an error of the driver's compiler, which does not name the arrays.
+/// With too much of it the driver's compiler fails, and does not name the arrays.
 pub(super) fn constant_memory(module: &Module) -> Option<String> {
     let bytes = |array: &Array| array.bytes.unwrap_or_default();
     let total: u64 =

@@ -1,4 +1,4 @@
-//! The rules about constants, whose values the host writes when it loads a kernel.
+//! The rules for constants, whose values the host writes when it loads a kernel.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use crate::{
 };
 
 impl Kernel<'_> {
-    /// Those that a kernel breaks.
+    /// The rules that a kernel breaks.
     pub(super) fn constant_problems(&self, declaration: &Declaration) -> Vec<String> {
         let mut problems = Vec::new();
         let places = || {
             let reached = self.reached.iter().copied();
             reached.flat_map(|of| of.constants.iter().map(move |place| (of, place)))
         };
-        // Of places with the same text the first.
+        // The first of several places with the same text.
         let mut seen = HashSet::new();
         for (function, Place { constant, value, statement }) in places() {
             if !seen.insert((constant, value)) {
@@ -51,7 +51,7 @@ impl Kernel<'_> {
                 ));
             }
         }
-        // Each specialisation is a module of its own, and would have variables of its own.
+        // Each specialisation is a module of its own, and would have its own variables.
         let variables = self.module.constant.iter().chain(&self.module.global);
         let statements = || self.reached.iter().flat_map(|of| of.body.iter().map(move |s| (of, s)));
         let mut used = variables.filter_map(|array| {
@@ -71,8 +71,8 @@ impl Kernel<'_> {
         problems
     }
 
-    /// Whether its number is moved to a register in the kernel itself. It may be so several times: an operand that lies as the
-    /// constant says reads it anew, and each place is written when the kernel is loaded.
+    /// Whether its value is moved to a register in the kernel itself. There may be several such places: each is
+    /// written when the kernel is loaded.
     fn entry_moves(&self, name: &str) -> bool {
         let places = self.entry.constants.iter().filter(|place| place.constant == name);
         let mut opcodes = places.map(|place| self.entry.body[place.statement].opcode().next());
@@ -80,12 +80,12 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether a constant's values are numbers; else they are words.
+/// Whether a constant's values are numbers. Otherwise they are words.
 fn is_number(values: &[String]) -> bool {
     values.iter().all(|value| value.parse::<u32>().is_ok())
 }
 
-/// Whether a text may stand in a constant's place: its first value, of a word also with more behind it.
+/// Whether a text may stand in a constant's place: its first value. After a word more text may follow.
 fn stands_for(text: &str, values: &[String]) -> bool {
     match is_number(values) {
         true => text == values[0],

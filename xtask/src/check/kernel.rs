@@ -1,10 +1,10 @@
-//! A kernel as the rules see it.
+//! A kernel, as the rules need it.
 
 use std::collections::HashSet;
 
 use crate::ptx::{Array, Function, Module, Statement};
 
-/// A kernel with what the rules ask about: itself and everything that it calls.
+/// A kernel with all functions that it calls.
 pub(super) struct Kernel<'m> {
     pub(super) module: &'m Module,
     pub(super) entry: &'m Function,
@@ -38,9 +38,9 @@ impl<'m> Kernel<'m> {
     }
 }
 
-/// Whether an instruction is a barrier of the block, in any of PTX's spellings: `bar.sync`, `bar.red`,
-/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster, nor named barriers, which
-/// say for how many threads they are: they are for some of the block's warps.
+/// Whether an instruction is a block barrier, in any of PTX's spellings: `bar.sync`, `bar.red`, `bar.arrive`,
+/// `barrier.sync`, `barrier.cta.sync.aligned`. Barriers of a warp or a cluster are not, nor are named barriers with a
+/// number of threads: these are for some of the block's warps.
 pub(super) fn is_barrier(statement: &Statement) -> bool {
     let parts: Vec<&str> = statement.opcode().collect();
     matches!(parts[0], "bar" | "barrier")
@@ -54,7 +54,7 @@ pub(super) fn is_barrier(statement: &Statement) -> bool {
         }
 }
 
-/// Where a statement stands, for a message.
+/// The place of a statement, for a message.
 pub(super) fn line(function: &Function, statement: &Statement) -> String {
     match function.is_kernel {
         true => format!("line {}", statement.line),

@@ -1,4 +1,4 @@
-//! The modules of a crate, and which file defines what a path in them names.
+//! The modules of a crate, and the file that defines what a path names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use super::tokens::{
     Segments, end_of_item, end_of_statement, is_punct, name_of, path_of, plain_path, use_tree,
 };
 
-/// Names of nested modules, from the crate's root on.
+/// Names of nested modules, from the crate's root.
 type ModulePath = Vec<String>;
 
 /// What a path names.
 enum Named<'a> {
     /// A module itself.
     Module,
-    /// Something that is defined in that file.
+    /// An item that this file defines.
     Item(&'a str),
 }
 
-/// Imports of imports that are followed.
+/// The most nested imports that are followed.
 const MOST_IMPORTS: usize = 8;
 
-/// What is known of a module.
+/// A module.
 #[derive(Default)]
 struct Module {
     file: String,
     children: BTreeSet<String>,
-    /// Names that it imports, re-exported or not, and what they stand for.
+    /// Names that it imports, re-exported or not, and their paths.
     imports: BTreeMap<String, Segments>,
     /// Modules all of whose names it imports.
     globs: Vec<Segments>,
@@ -36,15 +36,15 @@ struct Module {
     items: BTreeSet<String>,
 }
 
-/// A path that a file names.
+/// A path in a file.
 struct Mention {
     module: ModulePath,
     path: Segments,
-    /// A re-export with `pub`, of whatever visibility.
+    /// A re-export: `pub`, with any visibility.
     is_export: bool,
 }
 
-/// The modules of a crate and what they name.
+/// The modules of a crate, and the paths in them.
 #[derive(Default)]
 pub(super) struct Crate {
     modules: BTreeMap<ModulePath, Module>,
@@ -61,7 +61,7 @@ impl Crate {
         Ok(krate)
     }
 
-    /// Reads a module's file. Its children's files are in `folder`. A file that a second module holds, too, is read once.
+    /// Reads a module's file. The files of its children are in `folder`. A file of two modules is read once.
     fn read_file(
         &mut self,
         file: &str,
@@ -97,9 +97,9 @@ impl Crate {
         Ok(())
     }
 
-    /// What a path in a module names. None where that is not of this crate.
+    /// What a path in a module names. `None` if it is not in this crate.
     fn resolve(&self, module: &[String], path: &[String], depth: usize) -> Option<Named<'_>> {
-        // Imports may lead in a circle themselves.
+        // Imports may form a circle themselves.
         let depth = depth.checked_sub(1)?;
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -163,7 +163,7 @@ impl Crate {
         self.modules.contains_key(&at).then_some(at)
     }
 
-    /// For each file the files that it uses.
+    /// For each file, the files that it uses.
     pub(super) fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut edges = BTreeMap::<&str, BTreeSet<&str>>::new();
         for Mention { module, path, is_export } in &self.mentions {
@@ -183,17 +183,17 @@ impl Crate {
     }
 }
 
-/// The folder that a file is in, with a slash at its end.
+/// The folder of a file, with a slash at the end.
 fn folder_of(file: &str) -> &str {
     &file[..file.rfind('/').map_or(0, |slash| slash + 1)]
 }
 
-/// A module that is in a file of its own.
+/// A module in a file of its own.
 struct Child {
     module: ModulePath,
-    /// Where the parent's children are.
+    /// The folder of the parent's children.
     folder: String,
-    /// What `#[path]` says.
+    /// The value of `#[path]`.
     path: Option<String>,
 }
 
@@ -227,7 +227,7 @@ impl Reader<'_> {
                 TokenTree::Ident(word) if word == "pub" => {
                     is_public = true;
                     at += 1;
-                    // Of `pub(in crate::x)` the path is no use of it.
+                    // The path of `pub(in crate::x)` is no use.
                     let scope = matches!(tokens.get(at), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
                     at += usize::from(scope);
                     continue;
@@ -258,7 +258,7 @@ impl Reader<'_> {
                 }
                 TokenTree::Ident(word) => {
                     let is_macro = word == "macro_rules";
-                    // Up to the item's end: its body, or a semicolon.
+                    // To the end of the item: its body, or a semicolon.
                     let end = end_of_item(&tokens, at);
                     if let Some(name) = name_of(&tokens[at..end]) {
                         if is_macro && is_exported {
@@ -291,7 +291,7 @@ impl Reader<'_> {
         self.krate.mentions.push(Mention { module: module.clone(), path, is_export });
     }
 
-    /// Paths in what is no list of items.
+    /// Paths outside lists of items.
     fn body(&mut self, tokens: &[TokenTree], module: &ModulePath) {
         let mut at = 0;
         while at < tokens.len() {

@@ -1,4 +1,4 @@
-//! Small crates, with circles and without.
+//! Small crates with and without circles.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Paths and items in a file's tokens.
+//! Paths and items among a file's tokens.
 
 use proc_macro2::{Delimiter, TokenTree};
 
@@ -8,7 +8,7 @@ pub(super) type Segments = Vec<String>;
 /// Words before the name of an item.
 const ITEMS: [&str; 8] = ["struct", "enum", "trait", "fn", "type", "const", "static", "union"];
 
-/// The name of the item that these tokens are.
+/// The name of the item in these tokens.
 pub(super) fn name_of(item: &[TokenTree]) -> Option<String> {
     if matches!(&item[0], TokenTree::Ident(word) if word == "macro_rules") {
         return item.get(2).map(ToString::to_string);
@@ -20,43 +20,43 @@ pub(super) fn name_of(item: &[TokenTree]) -> Option<String> {
     words.into_iter().nth(kind + 1)
 }
 
-/// What `#[path = "x"]` says, by the attribute's text.
+/// The value of `#[path = "x"]`, from the attribute's text.
 pub(super) fn path_of(attribute: &str) -> Option<String> {
     let rest = attribute.strip_prefix('[')?.trim_start().strip_prefix("path")?;
     let text = rest.trim_start().strip_prefix('=')?.split('"').nth(1)?;
     Some(text.to_owned())
 }
 
-/// Where the statement that begins there has its semicolon.
+/// The index of the semicolon that ends the statement starting there.
 pub(super) fn end_of_statement(tokens: &[TokenTree], from: usize) -> usize {
     let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');
     tokens[from..].iter().position(is_end).map_or(tokens.len(), |end| from + end)
 }
 
-/// Behind the item that begins there: its body in braces, or a semicolon.
+/// The index after the item that starts there: after its body in braces, or its semicolon.
 pub(super) fn end_of_item(tokens: &[TokenTree], from: usize) -> usize {
     let is_end = |token: &TokenTree| match token {
         TokenTree::Punct(punct) => punct.as_char() == ';',
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         _ => false,
     };
-    // A word such as `pub` or `unsafe` before it is no item: the rest follows.
+    // A word such as `pub` or `unsafe` before an item is not its end.
     tokens[from..].iter().position(is_end).map_or(tokens.len(), |end| from + end + 1)
 }
 
-/// Is it this character?
+/// Whether it is this character.
 pub(super) fn is_punct(token: &TokenTree, character: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == character)
 }
 
-/// Are there two colons?
+/// Whether there are two colons.
 pub(super) fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     let colon =
         |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':');
     colon(at) && colon(at + 1)
 }
 
-/// The path that begins there, as far as it is names, and where it ends.
+/// The path that starts there, as far as it has names, and the index after it.
 pub(super) fn plain_path(tokens: &[TokenTree], mut at: usize) -> (Segments, usize) {
     let mut path = Vec::new();
     while let Some(TokenTree::Ident(name)) = tokens.get(at) {
@@ -70,7 +70,7 @@ pub(super) fn plain_path(tokens: &[TokenTree], mut at: usize) -> (Segments, usiz
     (path, at)
 }
 
-/// The names that the tree of a `use` brings, and their paths.
+/// The names that a `use` tree imports, and their paths.
 pub(super) fn use_tree(tokens: &[TokenTree], before: &[String]) -> Vec<(String, Segments)> {
     let mut all = Vec::new();
     let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
@@ -78,7 +78,7 @@ pub(super) fn use_tree(tokens: &[TokenTree], before: &[String]) -> Vec<(String, 
         let start = if is_separator(branch, 0) { 2 } else { 0 };
         let (names, end) = plain_path(branch, start);
         let mut path = [before, &names].concat();
-        // What follows the names and two colons.
+        // The tokens after the names and two colons.
         let behind = if is_separator(branch, end) { end + 2 } else { end };
         match branch.get(behind) {
             Some(TokenTree::Group(group)) => {
@@ -95,7 +95,7 @@ pub(super) fn use_tree(tokens: &[TokenTree], before: &[String]) -> Vec<(String, 
             }
             _ if path.is_empty() => {}
             _ => {
-                // `fiber::{self, Event}` brings `fiber`.
+                // `fiber::{self, Event}` imports `fiber`.
                 if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
                     path.pop();
                 }

@@ -1,12 +1,12 @@
-//! The library's speed compared with cuBLAS's on a GPU, from the folder that recorded it.
+//! The library's speed compared with cuBLAS's on a GPU, from a recorded folder.
 
 use std::{fs, io::ErrorKind, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The sentences and the table that belong after the marker, from a folder that `host bench --vs cublas --out` wrote on that
-/// GPU. Where there is no such folder, a sentence that says so.
+/// The sentences and the table for the marker, from a folder that `host bench --vs cublas --out` wrote on that GPU.
+/// If the folder does not exist, a sentence that says so.
 pub fn section(root: &Path, record: &str) -> Result<String> {
     let read = |name: &str| -> Result<Option<String>> {
         match fs::read_to_string(root.join(record).join(name)) {
@@ -29,7 +29,7 @@ pub fn section(root: &Path, record: &str) -> Result<String> {
 }
 
 fn write(record: &str, rows: &[Value], machine: &Value) -> Result<String> {
-    // What a program gets; kernels asked for by name and the libraries' own rows are in the record.
+    // The kernels that `auto` selects. The record also has named kernels and the libraries.
     let own = rows.iter().filter(|row| row["role"] == "auto").collect::<Vec<_>>();
     ensure!(!own.is_empty(), "{record}/results.jsonl has no row of `auto`");
     let number = |row: &Value, key: &str| row[key].as_f64();
@@ -66,7 +66,7 @@ fn write(record: &str, rows: &[Value], machine: &Value) -> Result<String> {
     Ok(text)
 }
 
-/// A row of the table: slower ones as they are, wrong ones as wrong.
+/// A row of the table. Slow kernels are shown as they are, wrong ones as wrong.
 fn line(row: &Value) -> Result<String> {
     let size =
         |key: &str| row[key].as_u64().with_context(|| format!("a row has no `{key}`: {row}"));

@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use super::{kernels, measured::Measured};
 
-/// m, n and k: several blocks, all of them counted, and every row begins at a sector.
+/// m, n and k: several blocks, all of them counted, and every row starts at a sector.
 const SIZE: u64 = 256;
-/// The GPU whose SM holds the blocks: the same on every machine.
+/// The GPU for the occupancy: the same on every machine.
 const GPU: &str = "sm_90";
 
-/// What was counted of every kernel.
+/// The counts of all kernels.
 pub struct Counts {
-    /// Of `host kernels --json`, in the order of the registry.
+    /// From `host kernels --json`, in the order of the registry.
     kernels: Vec<Value>,
-    /// Of `host profile --json`, in the same order.
+    /// From `host profile --json`, in the same order.
     profiles: Vec<Value>,
 }
 
 impl Counts {
-    /// Runs `host`. It has said which kernels there are.
+    /// Runs `host`. `kernels`: its list of kernels.
     pub fn take(root: &Path, kernels: Vec<Value>) -> Result<Counts> {
         let size = SIZE.to_string();
         let profile = ["profile", "--kernel", "all", "--m", &size, "--n", &size, "--k", &size];
@@ -29,7 +29,7 @@ impl Counts {
         Ok(Counts { kernels, profiles: kernels::lines(root, &[&profile[..], &rest].concat())? })
     }
 
-    /// The lines of a kernel, and what follows from them.
+    /// The lines of a kernel, and the figures derived from them.
     pub fn of(&self, kernel: &str) -> Result<String> {
         let find =
             |lines: &'_ [Value], key: &str| lines.iter().find(|line| line[key] == kernel).cloned();
@@ -85,7 +85,7 @@ fn row(line: &Value) -> String {
     let code = text("source").replace('|', "\\|");
     let width = number("bytes");
     let operation = match width {
-        // Neither a barrier nor a multiply-add moves anything.
+        // Barriers and multiply-adds move no bytes.
         0.0 => {
             return format!(
                 "| `{code}` | {} | {requests} {} | | |\n",
@@ -130,7 +130,7 @@ fn summary(profile: &Value, kernel: &Value) -> String {
     text
 }
 
-/// FLOP of the product for each byte that a thread asks global memory for.
+/// FLOP of the product per byte that threads load from global memory.
 fn flop_per_byte(profile: &Value) -> Option<f64> {
     let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or_default();
     let loads = array(&profile["lines"]).iter().filter(|line| line["operation"] == "global-load");
@@ -155,7 +155,7 @@ fn array(value: &Value) -> &[Value] {
 
 fn ratio(value: Option<f64>) -> String {
     match value {
-        // Two digits behind the point are enough, and none where there are none.
+        // Two decimals, and none for whole numbers.
         Some(value) => {
             let text = format!("{value:.2}");
             text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! The lists of kernels: what `host kernels` says, which is what the registry has.
+//! The lists of kernels, from `host kernels`.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use super::program::of_package;
 
-/// What `host kernels --json` says of every kernel, in the order of the registry.
+/// The output of `host kernels --json`, in the order of the registry.
 pub fn take(root: &Path) -> Result<Vec<Value>> {
     lines(root, &["kernels", "--json"])
 }
 
-/// The lines of JSON that the command prints.
+/// The JSON lines that the command prints.
 pub fn lines(root: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
     let lines = of_package(root, "host", arguments, &[0])?;
     lines.lines().map(|line| serde_json::from_str(line).context("not a line of JSON")).collect()
 }
 
-/// Every kernel by its name: a heading and a table for each thing that kernels compute. Those that differ only in how their operands
-/// lie have one row.
+/// Every kernel by its name: a heading and a table for each contract. Kernels that differ only in the layouts of
+/// their operands have one row.
 pub fn list(kernels: &[Value]) -> String {
     let mut text = String::new();
     for (contract, kernels) in by_contract(kernels) {
@@ -46,7 +46,7 @@ pub fn list(kernels: &[Value]) -> String {
     text
 }
 
-/// What kernels compute, and for each of it how many there are, and of which tiles.
+/// The contracts of kernels, and the number of kernels and the tiles for each.
 pub fn families(kernels: &[Value]) -> String {
     let mut text = "| what is computed | kernels | tiles of C |\n|---|--:|---|\n".to_owned();
     for (contract, kernels) in by_contract(kernels) {
@@ -61,21 +61,21 @@ pub fn families(kernels: &[Value]) -> String {
     text
 }
 
-/// What a row is about: all of its kernels agree in this.
+/// The fields in which all kernels of a row agree.
 #[derive(PartialEq, Eq)]
 struct Row<'a> {
-    /// A name up to its last part.
+    /// The name without its last part.
     stem: &'a str,
     tile: String,
     block: String,
-    /// Up to how operands lie.
+    /// The summary without the layouts.
     summary: &'a str,
 }
 
 impl<'a> Row<'a> {
     fn of(kernel: &'a Value) -> Row<'a> {
         let summary = kernel["summary"].as_str().unwrap_or_default();
-        // One whose summary does not say how operands lie is alone in its row.
+        // A kernel whose summary names no layouts has a row of its own.
         let (stem, summary) = match (name(kernel).rsplit_once('_'), summary.rsplit_once("; ")) {
             (Some((stem, _)), Some((summary, _))) => (stem, summary),
             _ => (name(kernel), summary),
@@ -84,7 +84,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Kernels by what they compute, in the order in which that is first met.
+/// Kernels by contract, in the order of first appearance.
 fn by_contract(kernels: &[Value]) -> Vec<(&str, Vec<&Value>)> {
     let mut all: Vec<(&str, Vec<&Value>)> = Vec::new();
     for kernel in kernels {
@@ -101,7 +101,7 @@ fn name(kernel: &Value) -> &str {
     kernel["name"].as_str().unwrap_or_default()
 }
 
-/// `128 x 256`; of a block without the axes along which it has one thread.
+/// `128 x 256`. Axes with one thread are left out.
 fn sizes(value: &Value) -> String {
     let sizes = value.as_array().map_or(&[][..], Vec::as_slice);
     let mut sizes = sizes.iter().map(ToString::to_string).collect::<Vec<_>>();

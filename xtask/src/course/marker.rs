@@ -1,8 +1,8 @@
-//! A document taken apart at its markers, and put together again.
+//! A document split at its markers, and joined again.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What a marker can begin with, and whether something must follow.
+/// The kinds of markers, and whether arguments must follow.
 const KINDS: [(&str, bool); 9] = [
     ("source", true),
     ("counts", true),
@@ -19,7 +19,7 @@ const END: &str = "<!-- end -->";
 /// A marker: `<!-- KIND: ARGUMENTS -->`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker<'a> {
-    /// Its line in the document, from 1 on.
+    /// Its line in the document, from 1.
     pub line: usize,
     pub kind: &'a str,
     pub arguments: &'a str,
@@ -42,16 +42,16 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// A document whose markers are filled.
+/// A document with its markers filled.
 #[derive(Debug)]
 pub struct Filled {
     pub text: String,
     pub markers: usize,
-    /// The markers behind which something else stood.
+    /// The markers whose text was different.
     pub stale: Vec<String>,
 }
 
-/// Puts behind each marker what `write` says, `None` for what stands there already.
+/// Puts the text of `write` after each marker. `None` keeps the text.
 pub fn fill(
     text: &str,
     mut write: impl FnMut(&Marker) -> Result<Option<String>>,
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((&*filled.text, filled.markers), (expected, 2));
         let stale = ["line 2: <!-- source: x.rs fn f -->", "line 7: <!-- ladder -->"];
         assert_eq!(filled.stale, stale);
-        // Written once it stays.
+        // A second run changes nothing.
         let again = fill(expected, &mut write).unwrap();
         assert_eq!((&*again.text, again.stale.len()), (expected, 0));
         assert_eq!(lines, [2, 7, 2, 6]);

@@ -1,17 +1,17 @@
-//! Speeds on a GPU, out of the file that recorded them.
+//! Speeds on a GPU, from a recorded file.
 
 use std::{fs, io::ErrorKind, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A line a rung, as `host ladder --json` prints them on that GPU.
+/// The output of `host ladder --json` on that GPU.
 const RECORD: &str = "docs/results/ladder-h200.json";
 
 /// m, n and k of the record.
 const SIZE: u64 = 4096;
 
-/// What was recorded: nothing where there is no such file yet.
+/// The record. Empty if there is no file yet.
 #[derive(Debug, Default)]
 pub struct Measured {
     /// In the order of the ladder.
@@ -22,9 +22,9 @@ pub struct Measured {
 struct Rung {
     kernel: String,
     tflops: f64,
-    /// How many times as fast as the rung before, of runs in turn; the first has none.
+    /// The speed relative to the rung before, in the same rounds. The first has none.
     gain: Option<f64>,
-    /// Of cuBLAS's speed in the same run.
+    /// The speed relative to cuBLAS in the same run.
     share: Option<f64>,
 }
 
@@ -62,17 +62,17 @@ impl Measured {
         Ok(Measured { rungs })
     }
 
-    /// TFLOP/s of a kernel.
+    /// The TFLOP/s of a kernel.
     pub fn speed(&self, kernel: &str) -> Option<f64> {
         self.find(kernel).map(|(_, rung)| rung.tflops)
     }
 
-    /// A rung, and its place in the record.
+    /// A rung, and its index in the record.
     fn find(&self, kernel: &str) -> Option<(usize, &Rung)> {
         self.rungs.iter().enumerate().find(|(_, rung)| rung.kernel == kernel)
     }
 
-    /// A sentence on a kernel, and on what it gained over the rung before.
+    /// A sentence about a kernel, and about its gain over the rung before.
     pub fn of(&self, kernel: &str) -> Result<String> {
         if self.rungs.is_empty() {
             return Ok(format!("*Measured on an H200 at 4096³: not recorded yet ({RECORD}).*"));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::environment::{cargo, keep_target};
 
-/// The output of a package's program, if it ends in one of these exit codes.
+/// The output of a package's program, if it ends with one of these exit codes.
 pub(super) fn of_package(
     root: &Path,
     package: &str,
@@ -16,7 +16,7 @@ pub(super) fn of_package(
     of_program(root, &["--package", package], arguments, codes)
 }
 
-/// The output of a program, if it ends in one of these exit codes.
+/// The output of a program, if it ends with one of these exit codes.
 pub(super) fn of_program(
     root: &Path,
     program: &[&str],

@@ -1,12 +1,12 @@
-//! A source file, or a function's text out of it.
+//! A source file, or the text of a function in it.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use syn::{ImplItem, Item, spanned::Spanned};
 
-/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust. `FILE`: all of it but the comment at
-/// its head.
+/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust. `FILE`: the file without the
+/// comment at its head.
 pub fn excerpt(root: &Path, arguments: &str) -> Result<String> {
     let (file, name) = match arguments.split_once(" fn ") {
         Some((file, name)) => (file, Some(name)),
@@ -29,7 +29,7 @@ fn body(text: &str) -> String {
 
 fn function(text: &str, name: &str) -> Result<String> {
     let parsed = syn::parse_file(text).context("cannot be parsed")?;
-    // A function of the file, or a method in it: the first of that name.
+    // A function of the file, or a method in it: the first with that name.
     let found = parsed.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == name => Some(function.span()),
         Item::Impl(block) => block.items.iter().find_map(|item| match item {
@@ -39,7 +39,7 @@ fn function(text: &str, name: &str) -> Result<String> {
         _ => None,
     });
     let span = found.with_context(|| format!("has no function `{name}`"))?;
-    // A span's lines are counted from 1, and it begins with the first comment or attribute.
+    // A span's lines are counted from 1. It starts at the first comment or attribute.
     let (first, last) = (span.start().line - 1, span.end().line);
     // A method is indented.
     let dedent = |line: &'_ str| line.get(span.start().column..).unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! A finding, and what all of them come to.
+//! A finding, and the summary of all.
 
 use std::{fmt, process::ExitCode};
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::environment::say;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Ok,
-    /// Something is not there, which is all right.
+    /// Something optional is absent.
     Absent,
-    /// Something is missing that not everybody needs.
+    /// Something is missing that some need.
     Warn,
     /// Something is broken.
     Fail,
@@ -22,7 +22,7 @@ pub(super) enum Status {
 impl Status {
     const ALL: [Status; 4] = [Status::Ok, Status::Absent, Status::Warn, Status::Fail];
 
-    /// In JSON.
+    /// The name in JSON.
     fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -35,18 +35,18 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        // What is absent must not look as if it had been found.
+        // An absent thing must not look as if it had been found.
         f.pad(if *self == Status::Absent { "-" } else { self.name() })
     }
 }
 
-/// One thing that was looked at.
+/// A check of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) status: Status,
     pub(super) found: String,
-    /// What to do about it.
+    /// What to do.
     pub(super) advice: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Line {
         Line { name: name.into(), status, found: found.into(), advice: Some(advice.into()) }
     }
 
-    /// Reads a line of `host doctor --json`.
+    /// Parses a line of `host doctor --json`.
     pub(super) fn parse(text: &str) -> Result<Line> {
         let value: Value = serde_json::from_str(text)?;
         let field = |key: &str| {
@@ -102,7 +102,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What came out.
+/// The summary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verdict {
     pub(super) warnings: usize,
@@ -112,7 +112,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// 0 without a failure, 1 where a product was wrong, 3 for everything else.
+    /// 0 without a failure, 1 if a product was wrong, 3 for other failures.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Verdict { wrong: true, .. } => 1,

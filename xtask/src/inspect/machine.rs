@@ -1,4 +1,4 @@
-//! What NVIDIA's tools say.
+//! What NVIDIA's tools report.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use crate::{
     resources::Recorded,
 };
 
-/// What NVIDIA's tools say of a kernel, as far as they are there.
+/// What NVIDIA's tools report about a kernel, if they are there.
 pub(super) struct Machine {
-    /// The assembler's release, and what it says.
+    /// The assembler's release, and its report.
     pub(super) usage: Option<(String, Usage)>,
-    /// What the committed file has, where there is no assembler.
+    /// The figures in the committed file, if there is no assembler.
     pub(super) recorded: Option<Recorded>,
-    /// The disassembler's release, and what it says.
+    /// The disassembler's release, and its output.
     pub(super) sass: Option<(String, View)>,
-    /// Why something is not known, and what to do about it.
+    /// Why something is unknown, and what to do.
     pub(super) missing: Option<String>,
 }
 

@@ -1,15 +1,15 @@
-//! What to inspect, and how.
+//! The options of `inspect`.
 
 use crate::Target;
 
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kernel; with constants also as `gpu/ptx/resources.tsv` names its specialisations, or `host kernels` its variants.
+    /// The kernel. For a specialisation, the name in `gpu/ptx/resources.tsv` or in `host kernels` is possible, too.
     pub kernel: String,
-    /// What constants of it are, by their names; the others are what it declares first.
+    /// Values of its constants, by name. The others have their first declared value.
     pub constants: Vec<(String, String)>,
-    /// The GPU, as the files in `gpu/ptx` are named.
+    /// The GPU, as in the file names in `gpu/ptx`.
     pub target: Target,
     /// Show its PTX.
     pub ptx: bool,
@@ -17,12 +17,12 @@ pub struct Options {
     pub sass: bool,
     /// One JSON object instead of text.
     pub json: bool,
-    /// Download NVIDIA's assembler and disassembler where they are not there.
+    /// Download NVIDIA's assembler and disassembler if necessary.
     pub fetch: bool,
 }
 
 impl Default for Options {
-    /// Figures of a kernel on Hopper; which kernel is yet to be said.
+    /// The figures on Hopper. The kernel is still to be set.
     fn default() -> Self {
         Options {
             kernel: String::new(),

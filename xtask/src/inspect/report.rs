@@ -1,4 +1,4 @@
-//! What `inspect` says of a kernel, as text and as JSON.
+//! The report of `inspect`, as text and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::{
     resources::Recorded,
 };
 
-/// Everything that is known of a kernel.
+/// Everything known about a kernel.
 pub(super) struct Report<'a> {
     pub(super) file: &'a str,
     pub(super) module: &'a Module,
@@ -32,12 +32,12 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Threads of a block, where the kernel declares them.
+    /// Threads of a block, if the kernel declares them.
     fn threads(&self) -> Option<u32> {
         Some(check::declaration(self.kernel)?.block?.iter().product())
     }
 
-    /// How many of its blocks an SM holds.
+    /// The number of its blocks on an SM.
     fn occupancy(&self) -> Option<Occupancy> {
         let usage = self.machine.usage.as_ref().map(|(_, usage)| (usage.registers, usage.shared));
         let recorded = self.machine.recorded.as_ref();
@@ -52,12 +52,12 @@ impl Report<'_> {
         Some(occupancy(&sm, &block))
     }
 
-    /// Whether its launch adds shared memory that nothing here knows of.
+    /// Whether its launch adds an unknown amount of shared memory.
     fn has_dynamic_shared(&self) -> bool {
         check::shared_arrays(self.module, self.kernel).iter().any(|array| array.bytes.is_none())
     }
 
-    /// The line with which it declares itself, without the mark.
+    /// Its declaration, without the mark.
     fn declaration(&self) -> String {
         match self.kernel.declarations.first() {
             Some((line, _)) => {
@@ -138,7 +138,7 @@ impl Report<'_> {
         )
     }
 
-    /// Instructions by kind, in PTX and in machine code, all and those of the main loop.
+    /// Instructions by kind, in PTX and in machine code, of the kernel and of its main loop.
     fn table(&self) -> String {
         let mut columns: Vec<(&str, Option<Mix>)> = Vec::new();
         let views =
@@ -312,7 +312,7 @@ $LOOP:
         assert_eq!(cells("shared load 32"), ["1", "1"]);
         assert_eq!(cells("all"), ["5", "3"]);
         assert_eq!(cells("share of fma, tensor"), ["20.0", "%", "33.3", "%"]);
-        // Shown as it is in the file, the loop marked from its first instruction to its branch.
+        // Shown as in the file. The loop is marked from its first instruction to its branch.
         assert!(
             text.contains("\n  $LOOP:\n| \tld.shared") && text.contains("LOOP;\n  \tret;"),
             "{text}"

@@ -1,4 +1,4 @@
-//! Which specialisation of a kernel is meant.
+//! The selected specialisation of a kernel.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use specialise::Constant;
 
 use crate::{check, declaration::Declaration, ptx::Function};
 
-/// A constant that the kernel does not have, or a value that it may not have: the caller's mistake.
+/// A constant that the kernel does not have, or an impossible value. This is the caller's mistake.
 #[derive(Debug)]
 pub struct BadConstant(String);
 
@@ -19,10 +19,10 @@ impl fmt::Display for BadConstant {
     }
 }
 
-/// Reads `half=f16,a_mn_major=1`.
+/// Parses `half=f16,a_mn_major=1`.
 ///
 /// # Errors
-/// Where it is something else.
+/// Text of another form.
 pub fn constants(text: &str) -> Result<Vec<(String, String)>> {
     let one = |part: &str| {
         let (name, value) = part.split_once('=')?;
@@ -33,16 +33,16 @@ pub fn constants(text: &str) -> Result<Vec<(String, String)>> {
     all.with_context(|| format!("--constants {text}: must be like half=f16,a_mn_major=1"))
 }
 
-/// What a name has behind a kernel's: nothing, or the values of constants; `None` where it is another's.
+/// The text after the kernel in a name: empty, or values of constants. `None` if it is another kernel's name.
 pub(super) fn split<'a>(name: &'a str, kernel: &str) -> Option<&'a str> {
     let rest = name.strip_prefix(kernel)?;
     (rest.is_empty() || rest.starts_with("__")).then_some(rest)
 }
 
-/// What constants of a kernel are in one of its variants, by the name that `host kernels` has for it: `wgmma_bf16_64x16x64_tn` is
-/// `wgmma_half_64x16x64` of bf16, with A and B column by column. `None` where the name is another's, or the kernel's own.
+/// The constants of a kernel for a name in `host kernels`: `wgmma_bf16_64x16x64_tn` is `wgmma_half_64x16x64` with
+/// bf16, and with column-major A and B. `None` for another kernel's name, and for the kernel's own.
 pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String)>> {
-    // n is stored row by row: k's steps are side by side in A's rows, not in B's.
+    // N is row-major: A is K-major then, and B is not.
     const LAYOUTS: [(&str, [&str; 2]); 4] =
         [("_nn", ["0", "1"]), ("_nt", ["0", "0"]), ("_tn", ["1", "1"]), ("_tt", ["1", "0"])];
     let of = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -65,7 +65,7 @@ pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String
     })
 }
 
-/// Every constant of a kernel with its value: as the name has it by which the kernel was asked for, or as it was said.
+/// Every constant of a kernel with its value: from the name, or as given.
 ///
 /// # Errors
 /// [`BadConstant`].

@@ -1,4 +1,4 @@
-//! A kernel in one of its languages.
+//! A kernel as PTX or as machine code.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::{
     ptx::Function,
 };
 
-/// A kernel in one of its languages.
+/// A kernel as PTX or as machine code.
 pub(super) struct View {
     /// Its text.
     pub(super) text: String,
-    /// The number of the text's first line in its file.
+    /// The line number of the text's first line in its file.
     pub(super) first_line: usize,
     /// Its instructions, by the file's lines.
     pub(super) listing: Listing,
@@ -41,7 +41,7 @@ impl View {
         Some(self.listing.mix_of(self.main_loop.clone()?))
     }
 
-    /// The text with the main loop's lines marked.
+    /// The text with the lines of the main loop marked.
     pub(super) fn marked(&self) -> String {
         let main = self.main_loop.as_ref().map(|part| self.listing.lines(part));
         let mark = |line| match main {
@@ -76,7 +76,7 @@ fn kinds(mix: &Mix) -> Value {
     mix.0.iter().map(|(kind, count)| (kind.to_string().replace(' ', "_"), json!(count))).collect()
 }
 
-/// To four decimals: the rest would be the arithmetic's.
+/// Rounded to four decimals.
 pub(super) fn rounded(share: f64) -> f64 {
     (1e4 * share).round() / 1e4
 }

@@ -1,4 +1,4 @@
-//! PTX by kind. The instruction set: NVIDIA, *Parallel Thread Execution ISA*, chapter 9.
+//! Kinds of PTX instructions. The instruction set: NVIDIA, *Parallel Thread Execution ISA*, chapter 9.
 
 use anyhow::{Context, Result};
 
@@ -10,7 +10,7 @@ use crate::ptx::{Function, Statement};
 /// # Errors
 /// A branch to a label that the body does not have.
 pub fn listing(kernel: &Function) -> Result<Listing> {
-    // A body has declarations too; this says how many instructions stand before each statement.
+    // A body has declarations, too. This is the number of instructions before each statement.
     let mut before = Vec::new();
     let mut count = 0;
     for statement in &kernel.body {
@@ -33,7 +33,7 @@ pub fn listing(kernel: &Function) -> Result<Listing> {
     Ok(Listing(instructions))
 }
 
-/// The statement that a branch leads to.
+/// The target statement of a branch.
 pub(crate) fn branch_target(
     kernel: &Function,
     index: usize,
@@ -46,7 +46,7 @@ pub(crate) fn branch_target(
     labelled(kernel, index, name).map(Some)
 }
 
-/// The statements that the branch at `index` by a table (`brx.idx %r1, $table`) may lead to.
+/// The target statements of the branch at `index` by a table (`brx.idx %r1, $table`).
 pub(crate) fn table_targets(
     kernel: &Function,
     index: usize,
@@ -59,22 +59,22 @@ pub(crate) fn table_targets(
     targets.split(',').map(|name| labelled(kernel, at, name.trim())).collect()
 }
 
-/// The statement behind the label that the one at `index` calls so.
+/// The statement after the label with that name, as seen from the statement at `index`.
 fn labelled(kernel: &Function, index: usize, name: &str) -> Result<usize> {
     let labels = kernel.labels.iter().filter(|label| label.name == name);
-    // The innermost braces that have it hide others of the same name.
+    // A label in inner braces hides outer ones of the same name.
     let visible = labels.filter(|label| label.scope.contains(&index));
     let label = visible.min_by_key(|label| label.scope.len());
     Ok(label.with_context(|| format!("there is no label `{name}` to branch to"))?.statement)
 }
 
-/// What an instruction is for.
+/// The kind of an instruction.
 fn kind(instruction: &Statement) -> Kind {
     let parts: Vec<&str> = instruction.opcode().collect();
     let has = |word: &str| parts.contains(&word);
     match parts[0] {
         "fma" => Kind::Fma,
-        // Of floating-point numbers `mad` is `fma`.
+        // For floating-point numbers `mad` is `fma`.
         "mad" if has("f32") || has("f64") => Kind::Fma,
         "mma" => Kind::Tensor,
         "wgmma" if has("mma_async") => Kind::Tensor,
@@ -98,7 +98,7 @@ fn kind(instruction: &Statement) -> Kind {
     }
 }
 
-/// Whether an instruction of that name computes something of registers alone.
+/// Whether an instruction with that name computes from registers only.
 pub(crate) fn is_arithmetic(opcode: &str) -> bool {
     ARITHMETIC.contains(&opcode)
 }
@@ -113,7 +113,7 @@ const ARITHMETIC: [&str; 61] = [
 ];
 
 fn space(parts: &[&str]) -> Space {
-    // `shared::cta` and its like are shared memory too.
+    // `shared::cta` and the like are shared memory.
     let find = |name: &str| parts.iter().any(|part| part.split(':').next() == Some(name));
     match () {
         _ if find("global") => Space::Global,
@@ -126,7 +126,7 @@ fn space(parts: &[&str]) -> Space {
 /// The bits that a thread moves: `ld.global.v4.b32` moves 128.
 fn bits(parts: &[&str]) -> u32 {
     let number = |part: &str, letters: &[char]| part.strip_prefix(letters)?.parse::<u32>().ok();
-    // The type comes last: `.L2::128B` and `.v4` come before it.
+    // The type is last: `.L2::128B` and `.v4` are before it.
     let element = parts.iter().rev().find_map(|part| number(part, &['b', 'u', 's', 'f']));
     let vector = parts.iter().find_map(|part| number(part, &['v']));
     element.unwrap_or(0) * vector.unwrap_or(1)
@@ -234,7 +234,7 @@ $DONE:
         let module = Module::parse(&text).unwrap();
         let error = format!("{:#}", listing(module.function("k").unwrap()).unwrap_err());
         assert!(error.contains("line 15") && error.contains("no label `$LOOP`"), "{error}");
-        // A label between braces is unknown outside them.
+        // Outside its braces a label is unknown.
         let text = LOOP.replace("@%p4 bra $LOOP", "@%p4 bra WAIT");
         let module = Module::parse(&text).unwrap();
         assert!(listing(module.function("k").unwrap()).is_err());

@@ -1,7 +1,7 @@
-//! Machine code by kind, as NVIDIA's disassembler writes it.
+//! Kinds of machine code instructions, from the output of NVIDIA's disassembler.
 //!
-//! The instruction set is not documented beyond a list of names: NVIDIA, *CUDA Binary Utilities*,
-//! "Instruction Set Reference".
+//! The instruction set is documented only as a list of names: NVIDIA, *CUDA Binary Utilities*, "Instruction Set
+//! Reference".
 
 use std::{collections::HashMap, path::Path, process::Command};
 
@@ -37,13 +37,13 @@ pub(crate) const TOOL: Tool = Tool {
     ],
 };
 
-/// A disassembler that can be run.
+/// A disassembler that can run.
 #[derive(Clone, Debug)]
 pub struct Nvdisasm(Program);
 
 impl Nvdisasm {
-    /// The first that is there of: `$NVDISASM`, the one on `PATH`, a CUDA toolkit's, one that was
-    /// [fetched](Nvdisasm::fetch) for the workspace in `root`. One that is too old counts as not there.
+    /// The first one found: `$NVDISASM`, the one on `PATH`, a CUDA toolkit's, one that was [fetched](Nvdisasm::fetch)
+    /// for the workspace in `root`. One that is too old is skipped.
     pub fn find(root: &Path) -> Option<Nvdisasm> {
         TOOL.find(root).map(Nvdisasm)
     }
@@ -58,7 +58,7 @@ impl Nvdisasm {
         &self.0.release
     }
 
-    /// The code of a kernel in a file that the assembler wrote.
+    /// The code of a kernel in the assembler's output.
     pub fn disassemble(&self, cubin: &Path, kernel: &str) -> Result<Sass> {
         let said = output(Command::new(&self.0.path).arg("--print-code").arg(cubin))?;
         Sass::parse(&said, kernel)
@@ -69,17 +69,17 @@ impl Nvdisasm {
 /// The machine code of a kernel.
 #[derive(Clone, Debug)]
 pub struct Sass {
-    /// Its text, up to the last instruction: without the filling and what the file has behind it.
+    /// Its text up to the last instruction, without the filling and what follows.
     pub text: String,
     /// Its instructions, by the lines of `text`.
     pub listing: Listing,
 }
 
 impl Sass {
-    /// Finds a kernel in the text of a disassembler and takes it apart.
+    /// Finds a kernel in the output of a disassembler, and parses it.
     ///
     /// # Errors
-    /// Where the kernel is not there, or a line or a branch of it is not understood.
+    /// A missing kernel, and a line or a branch that is not understood.
     pub fn parse(said: &str, kernel: &str) -> Result<Sass> {
         let start = format!(".text.{kernel}:");
         let lines = said.lines().skip_while(|line| line.trim() != start);
@@ -108,8 +108,8 @@ impl Sass {
     }
 }
 
-/// How many instructions at the end only fill the last cache line: the assembler ends a kernel with a
-/// branch to itself, for an instruction fetch that runs ahead, and with `NOP`s.
+/// The number of instructions that only fill the last cache line: the assembler ends a kernel with a branch to
+/// itself, for an instruction fetch that runs ahead, and with `NOP`s.
 fn filling(code: &[(usize, Operation)], labels: &HashMap<&str, usize>) -> usize {
     let is_filling = |(index, (_, operation)): &(usize, &(usize, Operation))| {
         let to_itself = || {
@@ -125,7 +125,7 @@ fn filling(code: &[(usize, Operation)], labels: &HashMap<&str, usize>) -> usize 
 struct Operation<'a> {
     predicate: Option<&'a str>,
     opcode: &'a str,
-    /// What follows the opcode's dots.
+    /// The parts after the opcode's dots.
     modifiers: Vec<&'a str>,
     operands: &'a str,
 }
@@ -148,7 +148,7 @@ impl<'a> Operation<'a> {
         Ok(Operation { predicate, opcode, modifiers: parts.collect(), operands })
     }
 
-    /// The instruction that it may jump to.
+    /// The target of its jump.
     fn jump(&self, labels: &HashMap<&str, usize>) -> Result<Option<usize>> {
         if self.opcode != "BRA" {
             return Ok(None);
@@ -166,7 +166,7 @@ impl<'a> Operation<'a> {
     fn kind(&self) -> Kind {
         use Space::*;
         match self.opcode {
-            // A constant, put into a register by a unit that is free.
+            // A constant moved to a register by an arithmetic unit.
             "HFMA2" | "FFMA" | "IMAD" if self.only_moves() => Kind::Other,
             "FFMA" | "FFMA2" | "DFMA" | "HFMA2" => Kind::Fma,
             opcode if opcode.ends_with("MMA") => Kind::Tensor,
@@ -194,7 +194,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Whether what it multiplies is nothing.
+    /// Whether a factor is zero.
     fn only_moves(&self) -> bool {
         let mut operands = self.operands.split(',').map(|operand| operand.trim().trim_matches('-'));
         self.modifiers.contains(&"MOV")
@@ -203,7 +203,7 @@ impl<'a> Operation<'a> {
                 && operands.next() == Some("RZ"))
     }
 
-    /// The bits that a thread moves: 32 where the opcode does not say.
+    /// The bits that a thread moves. 32 if the opcode does not say.
     fn bits(&self) -> u32 {
         let number = |word: &&str| word.trim_start_matches(['U', 'S']).parse().ok();
         self.modifiers.iter().find_map(number).unwrap_or(32)
@@ -220,8 +220,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Whether an opcode computes: on floating-point numbers, on integers, or on those of a whole warp, whose
-/// opcodes begin with `U`.
+/// Whether an opcode computes: on floating-point numbers, on integers, or for a whole warp (opcodes with `U`).
 fn is_arithmetic(opcode: &str) -> bool {
     const NAMES: [&str; 62] = [
         "BMSK",

@@ -1,30 +1,30 @@
-//! A function's body: statements, labels, and where they stand.
+//! A function's body: statements, labels, and their places.
 
 use std::ops::Range;
 
 use super::statement::{Label, Statement, line_at};
 
-/// What stands between a function's braces.
+/// The text between a function's braces.
 pub(super) struct Body {
     pub(super) statements: Vec<Statement>,
     pub(super) labels: Vec<Label>,
-    /// Where each statement begins in the file, behind its labels and its predicate.
+    /// The start of each statement in the file, after its labels and its predicate.
     pub(super) starts: Vec<usize>,
 }
 
 impl Body {
-    /// Splits a body into statements and labels. A brace where a statement would begin opens or closes a
-    /// block; any other belongs to a vector operand, `{%r1, %r2}`.
+    /// Splits a body into statements and labels. A brace at the start of a statement opens or closes a block. Any
+    /// other brace belongs to a vector operand, `{%r1, %r2}`.
     pub(super) fn read(code: &str, body: Range<usize>) -> Body {
         let mut statements = Vec::new();
         let mut starts = Vec::new();
         let mut labels: Vec<Label> = Vec::new();
-        // The labels of each open block begin here.
+        // The labels of each open block start here.
         let mut blocks = vec![(0, 0)];
         let mut start = body.start;
         let mut line = line_at(code, body.start);
         let mut in_operand = false;
-        // The body's own closing brace is the last that is read.
+        // The body's own closing brace is read last.
         for (offset, byte) in code[body.clone()].bytes().chain(*b"}").enumerate() {
             let at = body.start + offset;
             match byte {
@@ -72,7 +72,7 @@ impl Body {
     }
 }
 
-/// A statement without the labels and the predicate in front of it.
+/// A statement without the labels and the predicate before it.
 fn strip_labels(mut text: &str) -> &str {
     loop {
         text = text.trim_start();

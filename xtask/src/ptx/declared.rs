@@ -1,20 +1,20 @@
-//! Declarations in PTX: arrays, and the names of whatever is declared.
+//! Declarations in PTX: arrays, and names.
 
 /// An array in shared or constant memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Its name.
     pub name: String,
-    /// Its size; `None` where the launch gives it (`name[]`).
+    /// Its size. `None` if the launch sets it (`name[]`).
     pub bytes: Option<u64>,
     /// Its alignment.
     pub align: u64,
 }
 
-/// The name that a declaration at the top level is of; `None` for `.version` and its like.
+/// The name in a declaration at the top level. `None` for `.version` and the like.
 pub(super) fn declared_name(head: &str) -> Option<&str> {
     if let Some((_, rest)) = head.split_once(".func") {
-        // A result comes in parentheses before the name.
+        // A result is in parentheses before the name.
         let rest = rest.trim_start();
         let rest = match rest.starts_with('(') {
             true => rest.split_once(')')?.1,
@@ -31,7 +31,7 @@ pub(super) fn declared_name(head: &str) -> Option<&str> {
     words().last()?.split('[').next()
 }
 
-/// Reads `.shared .align 16 .b8 name[1024]`, for an array in that memory.
+/// Parses `.shared .align 16 .b8 name[1024]`, for an array in that memory.
 pub(super) fn array(declaration: &str, memory: &str) -> Option<Array> {
     // An initial value is not part of it.
     let declaration = declaration.split('=').next().unwrap_or_default().trim_end();
@@ -57,7 +57,7 @@ pub(super) fn array(declaration: &str, memory: &str) -> Option<Array> {
     })
 }
 
-/// The bytes of a type as PTX spells it: `.b8`, `.f32`.
+/// The bytes of a PTX type: `.b8`, `.f32`.
 fn element_bytes(word: &str) -> Option<u64> {
     let bits: u64 = word.strip_prefix(['.'])?.strip_prefix(['b', 'u', 's', 'f'])?.parse().ok()?;
     matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)

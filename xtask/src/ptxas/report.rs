@@ -1,6 +1,6 @@
-//! What the assembler says of each kernel, and what is wrong with it.
+//! The assembler's report on each kernel, and its errors.
 
-/// What a kernel comes to, as the assembler has it.
+/// A kernel's resources, as the assembler reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The kernel.
@@ -15,16 +15,16 @@ pub struct Usage {
     pub spill_loads: u64,
     /// Bytes of static shared memory of a block.
     pub shared: u64,
-    /// Barriers of a block: how many of the sixteen are in use, not how many instructions there are.
+    /// Barriers of a block: how many of the sixteen are used, not how many instructions there are.
     pub barriers: u64,
-    /// Its instructions; `None` where nobody has looked into the machine code.
+    /// Its instructions. `None` if the machine code was not read.
     pub instructions: Option<u64>,
 }
 
-/// How the line with a kernel's instructions begins, which follows what the assembler said.
+/// The start of the line with a kernel's instructions, after the assembler's output.
 pub(super) const INSTRUCTIONS: &str = "instructions of ";
 
-/// Reads what `ptxas -v` says of each kernel.
+/// Parses the output of `ptxas -v` for each kernel.
 pub(super) fn usages(said: &str) -> Vec<Usage> {
     let mut usages: Vec<Usage> = Vec::new();
     for line in said.lines() {
@@ -50,7 +50,7 @@ pub(super) fn usages(said: &str) -> Vec<Usage> {
                 "registers" => usage.registers = number,
                 "barriers" => usage.barriers = number,
                 "bytes smem" => usage.shared = number,
-                // Functions that are called have a stack of their own, on top of the kernel's.
+                // Called functions have a stack of their own, on top of the kernel's.
                 "bytes stack frame" => usage.stack += number,
                 "bytes spill stores" => usage.spill_stores += number,
                 "bytes spill loads" => usage.spill_loads += number,
@@ -86,13 +86,12 @@ pub(super) fn usage_problems(usage: &Usage, shared: std::ops::RangeInclusive<u64
     problems
 }
 
-/// The warnings, and the advisory messages numbered C75xx: each of these says that an instruction was
-/// ignored or made slow.
+/// The warnings, and the advisory messages C75xx: each says that an instruction was ignored or made slow.
 pub(super) fn warnings(said: &str) -> Vec<String> {
     let is_warning = |line: &&str| {
         line.contains("warning") || line.contains("(C75") || line.contains("Performance Loss")
     };
-    // Spills and stacks are told with their numbers, from what each kernel uses.
+    // Spills and stacks are reported with their numbers, from each kernel's resources.
     let is_told =
         |line: &&str| line.contains("Registers are spilled") || line.contains("Local memory used");
     let told = said.lines().filter(is_warning).filter(|line| !is_told(line));

@@ -7,10 +7,10 @@ use super::{
     refusal::{OWN, Refusal},
 };
 
-/// Attempts of the past name files of the past.
+/// The log may name files that no longer exist.
 const LOG: &str = "docs/log/";
 
-/// Links of documents, to files and to headings; paths in backticks; and paths of documents that comments name.
+/// Checks links of documents, to files and to headings; paths in backticks; and paths of documents in comments.
 pub(super) fn check(root: &Path, pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal> {
     let anchors = pages.iter().map(|page| (page.file, anchors(page))).collect();
     let mut refusals = Vec::new();
@@ -53,7 +53,7 @@ fn targets(text: &str) -> Vec<String> {
     targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
 }
 
-/// What is wrong with a link from `file`.
+/// What is wrong with a link in `file`.
 fn wrong(
     root: &Path,
     anchors: &BTreeMap<&str, Vec<String>>,
@@ -78,14 +78,14 @@ fn wrong(
     }
 }
 
-/// A path relative to that of a document.
+/// A path relative to a document's path.
 fn join(file: &str, path: &str) -> String {
     let mut parts = file.split('/').collect::<Vec<_>>();
     parts.pop();
     for part in path.split('/') {
         match part {
             "." | "" => {}
-            // Above the root it stays, and is no file.
+            // Above the root the path stays, and is no file.
             ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
             }
@@ -95,7 +95,8 @@ fn join(file: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors of a page's headings, as GitHub makes them. (A second heading of the same words would have a number.)
+/// The anchors of a page's headings, as GitHub makes them. (A second heading with the same words would have a
+/// number.)
 fn anchors(page: &Page) -> Vec<String> {
     let generated =
         page.lines.iter().filter(|line| line.kind == Kind::Generated && line.text.starts_with('#'));
@@ -113,7 +114,7 @@ fn anchor(heading: &str) -> String {
     heading.chars().filter_map(kept).collect()
 }
 
-/// The paths of the repository that stand in backticks.
+/// The repository's paths in backticks.
 fn paths_in(text: &str) -> impl Iterator<Item = &str> {
     const TOP: [&str; 5] = ["docs/", "gpu/", "host/", "tests/", "xtask/"];
     let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -123,7 +124,7 @@ fn paths_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The paths of documents that a comment names.
+/// The paths of documents in a comment.
 fn documents_in(line: &str) -> impl Iterator<Item = &str> {
     let start = ["//", "#"].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
     let comment = &line[start..];
@@ -144,7 +145,7 @@ mod tests {
         let text = "# One two: `three`\n[a](../../README.md) [b](#one-two-three) [c](https://x.y/z#w)\n`[d](nowhere.md)`\n\
                     ```\n[e](nowhere.md)\n```\n";
         let page = Page::new("docs/design/new.md", text);
-        // It is no file, but the page links itself.
+        // It is no file. But a page may link itself.
         let own = |page: &Page| {
             check(root, std::slice::from_ref(page), &[])
                 .into_iter()

@@ -1,19 +1,19 @@
-//! A document taken apart into lines of prose, code, tables and generated text.
+//! A document split into lines of prose, code, tables and generated text.
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Prose,
     Heading,
     Table,
-    /// A code block, its fences included, or an indented one.
+    /// A code block with its fences, or an indented one.
     Code,
     /// Between a marker of `cargo xtask course` and its end.
     Generated,
 }
 
 pub(super) struct Line<'a> {
-    /// From 1 on.
+    /// From 1.
     pub number: usize,
     pub kind: Kind,
     pub text: &'a str,
@@ -55,14 +55,14 @@ impl<'a> Page<'a> {
         Page { file, lines }
     }
 
-    /// Its lines that people write to be read.
+    /// Its lines that people write.
     pub fn written(&self) -> impl Iterator<Item = &Line<'a>> {
         let is_written = |kind| matches!(kind, Kind::Prose | Kind::Heading | Kind::Table);
         self.lines.iter().filter(move |line| is_written(line.kind))
     }
 }
 
-/// A line with each piece in backticks put into one letter.
+/// A line with each piece in backticks replaced by one letter.
 pub(super) fn without_code(text: &str) -> String {
     let pieces = text.split('`').enumerate();
     let outside = |(number, piece): (usize, &str)| match number % 2 {

@@ -1,18 +1,18 @@
-//! Paragraphs and sentences that are too long to be read once.
+//! Paragraphs and sentences that are too long.
 
 use super::{
     page::{Kind, Page, without_code},
     refusal::Refusal,
 };
 
-/// Letters of a paragraph at most: eight lines.
+/// The most letters of a paragraph: eight lines.
 const LETTERS: usize = 700;
-/// Sentences of a paragraph at most.
+/// The most sentences of a paragraph.
 const SENTENCES: usize = 8;
-/// Words of a sentence at most.
+/// The most words of a sentence.
 const WORDS: usize = 40;
 
-/// Pages that are not rewritten yet, and how many of their paragraphs are too long. The list only shrinks.
+/// Pages that are not rewritten yet, and the number of their long paragraphs. The list only shrinks.
 const LONG: [(&str, usize); 0] = [];
 
 pub(super) fn check(pages: &[Page]) -> Vec<Refusal> {
@@ -53,7 +53,7 @@ fn check_but(pages: &[Page], long: &[(&str, usize)]) -> Vec<Refusal> {
     refusals
 }
 
-/// Each paragraph or item of a list, with the line where it begins.
+/// Each paragraph or list item, with its first line.
 fn paragraphs(page: &Page) -> Vec<(usize, String)> {
     let mut paragraphs: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -72,7 +72,7 @@ fn paragraphs(page: &Page) -> Vec<(usize, String)> {
     paragraphs
 }
 
-/// Does it begin an item of a list?
+/// Whether it starts a list item.
 fn is_item(text: &str) -> bool {
     let number = text.split_once(". ").map(|(number, _)| number);
     text.starts_with("* ")
@@ -81,7 +81,7 @@ fn is_item(text: &str) -> bool {
             .is_some_and(|number| number.len() < 3 && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// What is too long about a paragraph.
+/// Why a paragraph is too long.
 fn too_long(text: &str) -> Option<String> {
     let text = without_targets(text);
     let letters = text.chars().count();
@@ -126,7 +126,7 @@ fn sentences(text: &str) -> Vec<Vec<&str>> {
     sentences
 }
 
-/// Links without what they lead to.
+/// Links without their targets.
 fn without_targets(text: &str) -> String {
     let mut pieces = text.split("](");
     let mut shown = pieces.next().unwrap_or_default().to_owned();
@@ -157,7 +157,7 @@ mod tests {
             refused(&many, &[]),
             ["a.md:1: a paragraph of 9 sentences, and 8 are allowed: make it two, or a list"]
         );
-        // Items of a list are paragraphs of their own; code, tables and links' targets do not count.
+        // List items are paragraphs of their own. Code, tables and link targets do not count.
         let fine =
             format!("* {0}\n* {0}\n| {1} |\n\n    {1}\n", "One. ".repeat(8), "x".repeat(800));
         assert_eq!(refused(&fine, &[]), [""; 0]);

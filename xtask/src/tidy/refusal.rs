@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The words and paths here and in the tests of this folder are examples.
+/// The words and paths here, and in the tests of this folder, are examples.
 pub(super) const OWN: &str = "xtask/src/tidy";
 
-/// Something to mend.
+/// A refusal.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Refusal {
     pub(super) file: String,

@@ -1,4 +1,4 @@
-//! Retired words: one concept has one word, and the glossary in docs says which.
+//! Retired words. A concept has one word, which the glossary names.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::{
 
 type Row = (&'static str, &'static str, &'static str);
 
-/// Words that are not used any more, what to write instead, and the folder where that is so. Small letters stand for
-/// either case of a first letter; anything else is an identifier, exactly.
+/// Retired words, what to write instead, and the folder where the rule holds. Small letters stand for either case of
+/// a first letter. Anything else is an identifier, exactly.
 const RETIRED: &[Row] = &[
     ("multiprocessor", "SM", ""),
     ("multiprocessors", "SMs", ""),
@@ -53,9 +53,9 @@ pub(super) fn check(pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal
             refusals.push(Refusal { file: file.to_owned(), line, what });
         }
     };
-    // The glossary explains what the short words stand for.
+    // The glossary explains these words.
     for page in pages.iter().filter(|page| page.file != "docs/glossary.md") {
-        // Blank lines for what is not prose, so that lines keep their numbers.
+        // Blank lines replace what is not prose, so that line numbers stay.
         let mut lines = vec![String::new(); page.lines.len()];
         page.written().for_each(|line| lines[line.number - 1] = without_code(line.text));
         look(page.file, &lines.join("\n"));
@@ -69,7 +69,7 @@ pub(super) fn check(pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal
 /// The table by the first word of each row.
 struct Retired {
     rows: BTreeMap<&'static str, Vec<(Vec<&'static str>, Row)>>,
-    /// The bytes that a first word begins with, in either case.
+    /// The bytes with which a first word can start, in either case.
     starts: [bool; 256],
 }
 
@@ -86,7 +86,7 @@ impl Retired {
         retired
     }
 
-    /// The retired words in a file, each with its line.
+    /// The retired words in a file, and their lines.
     fn find(&self, file: &str, text: &str) -> Vec<(usize, Row)> {
         let mut found = Vec::new();
         let (mut line, mut counted) = (1, 0);
@@ -113,7 +113,7 @@ impl Retired {
     }
 }
 
-/// The next letters, digits and underscores.
+/// The next word of letters, digits and underscores.
 fn next_word(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let start = from + text[from..].iter().position(is_word)?;
@@ -121,7 +121,7 @@ fn next_word(text: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((start, start + length))
 }
 
-/// A word as the table has it: `The` as `the`. An identifier stays.
+/// A word as in the table: `The` becomes `the`. An identifier stays.
 fn small(word: &str) -> String {
     match word.len() > 1 && word[1..].bytes().all(|b| b.is_ascii_lowercase()) {
         true => word.to_ascii_lowercase(),
@@ -129,7 +129,7 @@ fn small(word: &str) -> String {
     }
 }
 
-/// Do these words follow, with nothing between but what stands at the end and at the start of lines?
+/// Whether these words follow, with nothing in between but the ends and starts of lines.
 fn follows(text: &str, mut at: usize, words: &[&str]) -> bool {
     words.iter().all(|wanted| {
         let Some((start, end)) = next_word(text.as_bytes(), at) else { return false };
@@ -164,7 +164,7 @@ mod tests {
             panic!("one")
         };
         assert!(shifted.contains("`Shifted` is retired: write `UnalignedA`"), "{shifted}");
-        // Neither words that stand apart, nor parts of identifiers, nor identifiers in other letters.
+        // Not words that are apart, parts of identifiers, or identifiers in other letters.
         assert_eq!(
             refused("a.rs", "// the, accelerator; most_multiprocessors, band, BANDS"),
             [""; 0]

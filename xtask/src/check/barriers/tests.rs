@@ -1,8 +1,8 @@
-//! Barriers behind branches.
+//! Tests with barriers behind branches.
 
 use crate::check::tests::{breaks, changed, problems};
 
-/// The good kernel with a constant, and this instead of its first barrier.
+/// The good kernel with a constant, and `code` in place of its first barrier.
 fn with(code: &str) -> String {
     let place = "mov.u32 %r9, /* simt.constant a */ 0;";
     let code = format!("{place}\n\tsetp.ne.b32 %p1, %r9, 0;\n\t{code}");
@@ -20,7 +20,7 @@ fn a_barrier_in_an_arm_is_found() {
         "@%p1 bra $L; @%p5 bra $L; bar.sync 0;\n$L:",
         // A table that leads behind it.
         "$T: .branchtargets $L, $M; brx.idx %r9, $T; $L: bar.sync 0;\n$M:",
-        // A loop's end.
+        // The end of a loop.
         "{ $L: bar.sync 0; add.s32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, %r9; @%p2 bra $L; }",
     ] {
         let text = with(code).replace("	barrier.cta.sync.aligned.all 0;\n", "");
@@ -50,17 +50,17 @@ fn other_barriers_are_free() {
     for code in [
         "bar.sync 0;",
         "@%p1 bra $L; st.shared.b32 [%r2], %r1;\n$L: bar.sync 0;",
-        // Of some of the warps.
+        // A barrier for some warps.
         "@%p1 bra $L; bar.sync 1, 64;\n$L: bar.sync 0;",
-        // A branch that has nothing to do with it, and one that stops all.
+        // A branch that does not depend on the constant, and one that stops all threads.
         "@%p5 bra $L; bar.sync 0;\n$L:",
         "@%p1 bra $L; trap;\n$L: bar.sync 0;",
         "@%p1 bra $L; exit;\n$L: bar.sync 0;",
-        // A loop around a branch: the next round is not in its arms.
+        // A loop around a branch: the next round is not part of the branch.
         "$M: bar.sync 0; @%p1 bra $L; st.shared.b32 [%r2], %r1;\n$L: @%p5 bra $M;",
         // A table that leads past no barrier.
         "$T: .branchtargets $L, $M; brx.idx %r9, $T; $L: st.shared.b32 [%r2], %r1;\n$M: bar.sync 0;",
-        // What memory has is not followed.
+        // Values in memory are not followed.
         "ld.shared.b32 %r7, [%r9]; setp.ne.b32 %p2, %r7, 0; @%p2 bra $L; bar.sync 0;\n$L:",
     ] {
         assert_eq!(problems(&with(code)), Vec::<String>::new(), "{code}");
