@@ -1,5 +1,5 @@
-//! nalgebra's and ndarray's matrices, and slices, as operands: whatever their strides, nothing between their
-//! elements is touched.
+//! Matrices of nalgebra and ndarray, and slices, as operands with any strides. Memory between their elements is not
+//! touched.
 
 use host::{Device, Gemm, SliceView, SliceViewMut};
 use nalgebra::{DMatrix, Dyn, U1};
@@ -59,7 +59,7 @@ fn ndarray_arrays_and_slices() {
         assert_eq!(c, a.dot(&b));
         assert!(c.iter().any(|&x| x != 0.0));
 
-        // Every other row and column, of C too, and a row for all rows.
+        // Every other row and column, also of C, and one row repeated for all rows.
         let (a, b) = (a.slice(s![..;2, ..;3]), b.slice(s![1..4, ..;2]));
         let mut whole = Array2::from_elem((7, 7), -1.0);
         let part = &mut whole.slice_mut(s![1..;2, ..;3]);
@@ -76,7 +76,7 @@ fn ndarray_arrays_and_slices() {
     }
 }
 
-/// A view is a borrow already, and is taken by value as well as by reference.
+/// A view is already a borrow. It is taken by value and by reference.
 #[test]
 fn views_by_value() {
     let stream = Device::cpu().stream().unwrap();
@@ -97,7 +97,7 @@ fn views_by_value() {
     assert_eq!(c, left * right);
 }
 
-/// An array that shares its elements is copied when it is written, to a place of its own and with strides of its own.
+/// An array that shares its elements is copied when it is written. The copy has its own place and strides.
 #[test]
 fn arrays_that_share_their_elements() {
     let stream = Device::cpu().stream().unwrap();
@@ -113,7 +113,7 @@ fn arrays_that_share_their_elements() {
     assert!(base.iter().chain(shared.iter()).all(|&x| x == 7.0), "somebody else's was written");
 }
 
-/// Rows of C may lie between rows of A: the borrows say that they are others.
+/// Rows of C may lie between rows of A: the borrows ensure that they are different memory.
 #[test]
 fn parts_of_one_matrix() {
     for device in devices() {

@@ -1,4 +1,4 @@
-//! The examples of the general product, whose functions run here as they do there.
+//! The library's examples. Their functions run here as in the examples.
 
 use host::{Matrix, operands};
 use tests::devices;

@@ -1,8 +1,8 @@
-//! Elements more than 2^32 places from the start of their matrix: no index wraps, neither as `u32` nor as
-//! `i32`, and no byte offset does.
+//! Elements more than 2^32 places from the start of their matrix: no index wraps, neither as `u32` nor as `i32`, and
+//! no byte offset does.
 //!
-//! The matrices are zero but for their last rows or columns. On the CPU device zeroed memory takes no
-//! memory until it is written, and only the last blocks run. A GPU has the memory, and runs all of it.
+//! The matrices are zero except for their last rows or columns. On the CPU device zeroed memory takes no memory until
+//! it is written, and only the last blocks run. A GPU has the memory, and runs all blocks.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -17,10 +17,10 @@ use host::{Device, operands, product};
 use simt::{Bound, Elements, LaunchConfig, Named, cpu::Options};
 use tests::{cuda_devices, products, reference, skip};
 
-/// The kind of product whose matrices are large.
+/// The kind of product with large matrices.
 #[derive(Clone, Copy, Debug)]
 enum Large {
-    /// A: as many rows as a launch has at 16 to a block, and long rows.
+    /// A: as many rows as a launch has with 16 rows to a block, and long rows.
     A,
     /// B and C: long rows.
     B,
@@ -30,7 +30,8 @@ enum Large {
 const ROWS: usize = 16;
 
 impl Large {
-    /// m, n and k such that a matrix has more than 2^`bits` elements, and a launch no more blocks of `tile` rows than there may be.
+    /// m, n and k such that a matrix has more than 2^`bits` elements, and a launch no more blocks of `tile` rows than
+    /// allowed.
     fn sizes(self, bits: u32, tile: usize) -> [usize; 3] {
         let rows = 65535 * tile;
         match self {
@@ -40,12 +41,12 @@ impl Large {
     }
 }
 
-/// What a test of one product needs: the shape, and the parts that are not zero.
+/// The data of a test: the shape, and the parts that are not zero.
 struct Case {
     m: usize,
     n: usize,
     k: usize,
-    /// The first row and the first column of C that are computed from what is not zero.
+    /// The first row and the first column of C that depend on them.
     first: [usize; 2],
     /// A's rows and B's columns from there on, dense.
     a: Vec<f32>,
@@ -56,7 +57,7 @@ struct Case {
 
 impl Case {
     fn new([m, n, k]: [usize; 3]) -> Self {
-        // Sixteen rows and columns, or all where there are few.
+        // Sixteen rows and columns, or all if there are few.
         let first = [m, n].map(|size| if size > 100 { size - 16 } else { 0 });
         let [rows, cols] = [m - first[0], n - first[1]];
         let magnitude = operands::exact_magnitude(k).unwrap();
@@ -67,8 +68,8 @@ impl Case {
         Case { m, n, k, first, a, b, c }
     }
 
-    /// The parts of A, B and C that are not zero, a row at a time: where a row starts in its matrix, and
-    /// where in the dense part.
+    /// The parts of A, B and C that are not zero, row by row: the start of a row in its matrix, and in the dense
+    /// part.
     fn rows(&self) -> [Vec<[usize; 2]>; 3] {
         let [row, col] = self.first;
         let cols = self.n - col;
@@ -79,7 +80,7 @@ impl Case {
         ]
     }
 
-    /// Compares what C holds, given a way to read it.
+    /// Compares C, which `read` reads.
     fn check(&self, what: &str, read: impl Fn(usize, &mut [f32])) {
         let cols = self.n - self.first[1];
         for [start, dense] in &self.rows()[2] {
@@ -87,7 +88,7 @@ impl Case {
             read(*start, &mut row);
             assert_eq!(row, self.c[*dense..dense + cols], "{what}, C from element {start} on");
         }
-        // Where an index that wrapped would have written.
+        // The place where a wrapped index would have written.
         let mut head = vec![f32::NAN; self.m.min(self.n)];
         read(0, &mut head);
         if self.first != [0, 0] {
@@ -96,7 +97,7 @@ impl Case {
     }
 }
 
-/// Zeros in memory that is mapped when it is first touched.
+/// Zeros in memory that is mapped at the first access.
 struct Zeros(*mut f32, Layout);
 
 impl Zeros {
@@ -124,8 +125,8 @@ impl Drop for Zeros {
     }
 }
 
-/// Runs the blocks of a product that compute what is not zero. `None` where the system does not even
-/// promise that much memory.
+/// Runs the blocks of a product that compute nonzero elements. `None` if the system does not even reserve that much
+/// memory.
 fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
     let &Case { m, n, k, .. } = case;
     let (mut a, mut b, mut c) = (Zeros::new(m * k)?, Zeros::new(k * n)?, Zeros::new(m * n)?);
@@ -146,7 +147,7 @@ fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
         let (from, to) = (case.first[1] / tile_cols, grid[0]);
         options.blocks = Some((y * grid[0] + from) as u64..(y * grid[0] + to) as u64);
         let sizes = (m as u32, n as u32, k as u32);
-        // SAFETY: the matrices have these sizes, and every product keeps to them.
+        // SAFETY: the matrices have these sizes, and every product keeps inside them.
         unsafe {
             let problem = GemmParams::dense(sizes.0, sizes.1, sizes.2);
             let mut arguments: Vec<Named> = vec![
@@ -176,7 +177,7 @@ fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
 
 fn every_kernel_on_the_cpu(large: Large) {
     for (entry, product) in products() {
-        // 2^31, beyond which only an `i32` wraps, where the system promises no more.
+        // 2^31, beyond which only an `i32` wraps, if the system reserves no more.
         let ran = [32, 31].into_iter().find(|&bits| {
             let case = Case::new(large.sizes(bits, ROWS.min(product.tile()[0] as usize)));
             on_cpu(entry, product, &case).is_some()
@@ -187,12 +188,12 @@ fn every_kernel_on_the_cpu(large: Large) {
             None => skip("2^31 elements: no address space", "CI"),
         }
     }
-    // The high-water mark of this process's memory.
+    // The highest memory use of this process.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     if let Some(kib) = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().ok())
     {
-        // A GPU's driver, in the same process, takes some of it.
+        // A GPU's driver in the same process takes some of it.
         assert!(kib < 2 << 20, "{kib} KiB: the zeros should have taken no memory");
     }
 }
@@ -207,7 +208,7 @@ fn a_large_b_and_c_on_the_cpu() {
     every_kernel_on_the_cpu(Large::B);
 }
 
-/// The whole product, all its blocks. Taller ones than a launch has, too: there the offsets are the host's.
+/// The whole product with all its blocks, also if it is taller than a launch: then the offsets are the host's.
 fn every_kernel_on(gpu: &Device, sizes: [usize; 3]) -> host::Result<()> {
     let case = Case::new(sizes);
     let Case { m, n, k, .. } = case;

@@ -1,11 +1,11 @@
-//! Wrong launches: refused before anything runs, with a message that names what is wrong.
+//! Wrong launches: refused before anything runs, with a message that names the mistake.
 
 use gpu::lessons::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
 use host::{Boxes, BoxesMut, Buffer, Device, Layout, Matrix, Result, Stream, product};
 use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices};
 
-/// A product of 16 x 16 matrices on a device: A and B full of ones, C of NaN.
+/// A product of 16 x 16 matrices on a device: A and B full of ones, C full of NaN.
 struct Operands {
     stream: Stream,
     a: Buffer<f32>,
@@ -33,7 +33,7 @@ impl Operands {
         unsafe { self.stream.launch(&tiled16, config, arguments) }
     }
 
-    /// Every element of C is the same.
+    /// The value of C, whose elements are all the same.
     fn c(&self) -> f32 {
         let c = self.c.to_vec().unwrap();
         assert!(c.iter().all(|x| x.to_bits() == c[0].to_bits()), "{c:?}");
@@ -43,7 +43,8 @@ impl Operands {
 
 const RIGHT: LaunchConfig = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 
-/// On every device: `launch` is refused with `message`, C is not touched, and then a right launch works.
+/// Checks on every device that `launch` is refused with `message`, that C is not changed, and that then a right
+/// launch works.
 fn refused(message: &str, launch: impl Fn(&mut Operands) -> Result<()>) {
     for device in devices() {
         let mut operands = Operands::new(&device);
@@ -65,7 +66,7 @@ fn a_block_that_the_kernel_does_not_declare() {
     }
 }
 
-/// A kernel that declares no block takes any that the device has.
+/// A kernel that declares no block takes any block that the device allows.
 #[test]
 fn a_block_that_no_device_has() {
     for (block, what) in [
@@ -77,7 +78,7 @@ fn a_block_that_no_device_has() {
         let config = LaunchConfig { block, ..RIGHT };
         refused(&format!("kernel rust_cuda_tiled16: {what}"), |operands| {
             let arguments = (16, 16, 16, &operands.a, &operands.b, &mut operands.c);
-            // SAFETY: not launched, which is what is tested.
+            // SAFETY: not launched, as the test checks.
             unsafe { operands.stream.launch(&rust_cuda_tiled16, &config, arguments) }
         });
     }
@@ -101,7 +102,7 @@ fn a_grid_that_no_device_has() {
 
 #[test]
 fn more_shared_memory_than_there_is() {
-    // 227 KiB on the CPU device and on Hopper; the kernel itself declares 2 KiB of it.
+    // The limit is 227 KiB on the CPU device and on Hopper. The kernel itself declares 2 KiB of it.
     for dynamic_shared in [227 * 1024 - 2047, 1 << 20, u32::MAX] {
         let all = u64::from(dynamic_shared) + 2048;
         let message = format!(
@@ -121,7 +122,7 @@ fn buffers_that_are_too_short() {
         ([257, 1, 1], "a has 256 elements, m * k = 257 are needed"),
         ([1, 257, 1], "b has 256 elements, k * n = 257 are needed"),
         ([257, 1, 0], "c has 256 elements, m * n = 257 are needed"),
-        // Beyond 64 bits, and just at 2^32, where 32 bits would see zero.
+        // Beyond 64 bits, and exactly 2^32, which is zero in 32 bits.
         ([u32::MAX; 3], "a has 256 elements, m * k = 18446744065119617025 are needed"),
         ([1 << 16, 16, 1 << 16], "a has 256 elements, m * k = 4294967296 are needed"),
     ] {
@@ -235,7 +236,7 @@ fn a_buffer_elsewhere() {
     }
 }
 
-/// A kernel that is in no PTX file: it runs on the CPU, and a GPU's refusal says what to do.
+/// A kernel that is in no PTX file. It runs on the CPU, and a GPU's refusal says what to do.
 #[test]
 fn a_kernel_that_is_not_in_the_ptx() {
     #[kernel(block = (1))]
@@ -253,22 +254,22 @@ fn a_kernel_that_is_not_in_the_ptx() {
     for gpu in cuda_devices() {
         let error = launch(&gpu).unwrap_err().to_string();
         assert!(error.contains("no such kernel") && error.contains("load_ptx"), "{error}");
-        // SAFETY: the kernel there does what the one above does.
+        // SAFETY: the kernel there does the same as the one above.
         unsafe { gpu.load_ptx("its own file", ITS_OWN_FILE) }.unwrap();
         assert_eq!(launch(&gpu).unwrap(), [1.0]);
-        // Of another declaration it would be another kernel.
+        // With another declaration it would be another kernel.
         let stale = ITS_OWN_FILE.replace("block=1,", "block=2,");
-        // SAFETY: no kernel of the source declares itself so.
+        // SAFETY: no kernel of the source has this declaration.
         unsafe { gpu.load_ptx("a stale file", &stale) }.unwrap();
         let error = launch(&gpu).unwrap_err().to_string();
         assert!(error.contains("block=2,1,1") && error.contains("block=1,1,1"), "{error}");
-        // SAFETY: there is no kernel in it.
+        // SAFETY: it contains no kernel.
         let error = unsafe { gpu.load_ptx("no PTX", "no PTX") }.unwrap_err();
         assert_eq!(error.exit_code(), 3, "{error}");
     }
 }
 
-/// `in_no_file` as the builder would write it.
+/// `in_no_file`, in the builder's form.
 const ITS_OWN_FILE: &str = "
 .version 7.1
 .target sm_80
@@ -286,7 +287,7 @@ const ITS_OWN_FILE: &str = "
 
 const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 0 };
 
-/// Copies the box at (row, col) of each matrix, a block for each. It is in no PTX file.
+/// Copies the box at (row, col) of each matrix, with a block for each matrix. It is in no PTX file.
 #[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128 * matrices))]
 fn copy_boxes(matrices: u32, row: u32, col: u32, map: TensorMap<f32>, mut boxes: Out<f32>) {
     let _ = matrices;
@@ -324,7 +325,7 @@ fn launch_boxes(
     let shape = LaunchConfig::new([matrices, 1, 1], [32, 1, 1]);
     let config = LaunchConfig { dynamic_shared: 512, ..shape };
     let arguments = (matrices, row, col, boxes, &mut c);
-    // SAFETY: each block writes 128 elements of its own, and so many are there.
+    // SAFETY: each block writes 128 elements of its own, and they exist.
     unsafe { device.stream()?.launch(&copy_boxes, &config, arguments) }?;
     c.to_vec()
 }
@@ -356,13 +357,13 @@ fn boxes_of_matrices() {
     }
 }
 
-/// Copies the first box of the matrix of that number. It is in no PTX file.
+/// Copies the first box of the matrix with that number. It is in no PTX file.
 #[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128))]
 fn copy_box_of_one(number: u32, maps: TensorMaps<f32, 3>, mut boxes: Out<f32>) {
     copy_box(&maps.numbered(number), (0, 0, 0), &mut boxes);
 }
 
-/// Several matrices are one parameter, of which a kernel takes one by number.
+/// Several matrices are one parameter. A kernel selects one of them by number.
 #[test]
 fn boxes_of_one_of_several() {
     assert_eq!(copy_box_of_one.declaration.params[1].ty, "tensormaps.f32x3");
@@ -376,7 +377,7 @@ fn boxes_of_one_of_several() {
         let mut c = device.upload(&[f32::NAN; 128]).unwrap();
         let shape = LaunchConfig::new([1; 3], [32, 1, 1]);
         let config = LaunchConfig { dynamic_shared: 512, ..shape };
-        // SAFETY: the block writes 128 elements, and so many are there.
+        // SAFETY: the block writes 128 elements, and they exist.
         unsafe { device.stream()?.launch(&copy_box_of_one, &config, (number, boxes, &mut c)) }?;
         c.to_vec()
     };
@@ -386,7 +387,7 @@ fn boxes_of_one_of_several() {
             assert_eq!(copied, values[first + i / 16 * 32 + i % 16], "{number}: element {i}");
         }
     }
-    // Each must be one that can be copied, and there are no more.
+    // TMA must be able to copy each, and there are no more.
     let error = launch(0, [0, 4, 6]).unwrap_err().to_string();
     assert!(error.starts_with("kernel copy_box_of_one: maps: address 0x"), "{error}");
     let error = launch(3, [0, 4, 8]).unwrap_err().to_string();
@@ -413,7 +414,8 @@ fn boxes_that_cannot_be_copied() {
     assert!(error.starts_with("kernel copy_boxes: map: address 0x"), "{error}");
 }
 
-/// Writes `value` to a box of 8 x 16 elements for each block, side by side from (row, 0) on. It is in no PTX file.
+/// Writes `value` to a box of 8 x 16 elements for each block. The boxes are next to each other from (row, 0) on. It
+/// is in no PTX file.
 #[kernel(block = (32), dynamic_shared = 512)]
 fn fill_boxes(row: u32, value: f32, map: TensorMapMut<f32>) {
     let mut tile = dynamic_shared![f32];
@@ -430,7 +432,7 @@ fn fill_boxes(row: u32, value: f32, map: TensorMapMut<f32>) {
     }
 }
 
-/// Boxes are written inside the part of a matrix that they are of, and nowhere else.
+/// Boxes are written inside their part of a matrix, and nowhere else.
 #[test]
 fn boxes_that_are_written() {
     let device = Device::cpu();
@@ -461,7 +463,7 @@ fn boxes_that_are_written() {
     assert!(error.starts_with("elements.len() = 100: must be at least 160"), "{error}");
 }
 
-/// Nothing to compute is nothing to launch, and no error: a grid of no blocks never reaches a device.
+/// An empty product is no error, and nothing is launched: a grid without blocks never reaches a device.
 #[test]
 fn an_empty_product_launches_nothing() {
     for device in devices() {

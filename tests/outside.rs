@@ -48,7 +48,7 @@ fn main() -> Result<()> {
             assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32, "{}", entry.name());
         }
     }
-    // The general product: half of it onto what C holds.
+    // `Gemm`: half of the product is added to half of C.
     Gemm::new().alpha(0.5).beta(0.5).run(&stream, a.view(), b.view(), c.view_mut())?;
     for (index, value) in c.to_row_major()?.into_iter().enumerate() {
         assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32);

@@ -1,7 +1,7 @@
-//! Odd leading dimensions, unaligned starts and sizes below a tile cost at most half the speed of their neighbours
-//! that are none of that. cuBLAS's half-precision product loses a factor of five there.
+//! Odd leading dimensions, unaligned starts and sizes below a tile must have at least half the speed of regular
+//! neighbours. With them cuBLAS's half-precision product loses a factor of five.
 //!
-//! Only a GPU can show it. What is measured is printed (`--nocapture`).
+//! Only a GPU can show it. The measurements are printed (`--nocapture`).
 
 use host::{
     Device, Gemm, MatrixView, MatrixViewMut, Shape,
@@ -10,7 +10,7 @@ use host::{
 };
 use tests::cuda_devices;
 
-/// A product and how its operands lie.
+/// A product, and the layout of its operands.
 #[derive(Clone, Copy)]
 struct Case {
     size: [usize; 3],
@@ -35,10 +35,10 @@ impl Case {
     }
 }
 
-/// FLOP a second of each case, measured in turn.
+/// FLOP per second of each case, measured in turn.
 fn speeds(device: &Device, cases: &[Case]) -> Vec<f64> {
     let stream = device.stream().unwrap();
-    // Large enough for the largest of them, and of integers, so that nothing denormal slows it.
+    // Large enough for the largest of them. Integers, so that no subnormal number slows it.
     let largest = |of: fn(&Case) -> usize| cases.iter().map(of).max().unwrap_or_default();
     let a_len = largest(|case| {
         let [m, _, k] = case.size;
@@ -111,12 +111,12 @@ fn operands_that_are_hard_to_read() {
                 compared += 1;
             }
         }
-        // Sizes below a tile, and beside a multiple of it.
+        // Sizes below a tile, and next to a multiple of it.
         for size in [17, 31, 33, 63, 65, 127, 129] {
             let even = (size as f64 / 16.0).ceil() as usize * 16;
             let cases = [Case::new([even; 3]), Case::new([size; 3])];
             let times = speeds(&device, &cases);
-            // Of time: the smaller has fewer operations.
+            // The smaller size has fewer operations.
             let flop = |n: usize| 2.0 * (n as f64).powi(3);
             let share = (flop(even) / times[0]) / (flop(size) / times[1]);
             println!("{size}^3 takes {:.2} of the time of {even}^3", 1.0 / share);
@@ -127,7 +127,7 @@ fn operands_that_are_hard_to_read() {
     assert!(compared == 4 * 17 * cuda_devices().len() + 7 * cuda_devices().len());
 }
 
-/// The choice of a kernel against all kernels, measured: how much is lost by it.
+/// The selection of a kernel compared with all kernels, measured: the loss is printed.
 #[test]
 fn the_choice_is_near_the_fastest() {
     for device in cuda_devices() {

@@ -1,7 +1,7 @@
-//! Random work from many threads at once, for as long as `STRESS_SECONDS` says (2 without it): products of whole matrices, of parts
-//! and in batches, by tasks of a thread pool and by plain threads, on streams of their own and on shared ones, on devices with 1, 2 and 16
-//! workers, checked launches and written symbols among them. Nothing may hang, no element may be wrong, and from a minute on no
-//! memory may be kept.
+//! Random work from many threads at once, for `STRESS_SECONDS` (2 by default): products of whole matrices, of parts
+//! and in batches, by tasks of a thread pool and by plain threads, on their own and on shared streams, on devices
+//! with 1, 2 and 16 workers, with checked launches and written symbols. Nothing may hang, and no element may be
+//! wrong. From a minute on no memory may leak.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -31,7 +31,7 @@ fn sizes(random: &mut Random, most: usize) -> [usize; 3] {
     [(); 3].map(|()| 1 + random.below(most))
 }
 
-/// One product, of whole matrices; A is taken through its transpose half of the time.
+/// One product of whole matrices. Half of the time A is passed as the transpose of its transpose.
 fn whole<T: Scalar<f32>>(
     stream: &Stream,
     random: &mut Random,
@@ -45,7 +45,7 @@ fn whole<T: Scalar<f32>>(
         let values = (0..rows * cols).map(|i| of(at(i))).collect::<Vec<_>>();
         Matrix::from_row_major(device, rows, cols, &values).unwrap()
     };
-    // A kernel that is named takes A row by row.
+    // A named kernel takes a row-major A.
     let turned = kernel.is_none() && random.below(2) == 1;
     let on_a = match turned {
         false => put(m, k, &|i| a[i]),
@@ -65,7 +65,7 @@ fn whole<T: Scalar<f32>>(
     );
 }
 
-/// Two halves of a C, each from parts of larger matrices, by a stream each.
+/// Two halves of a C, each from parts of larger matrices, on two streams.
 fn parts(streams: [&Stream; 2], random: &mut Random) {
     let device = streams[0].device();
     let [m, n, k] = sizes(random, 70);
@@ -109,7 +109,7 @@ fn batch(stream: &Stream, random: &mut Random) {
     }
 }
 
-/// A checked launch: what it finds, and what it computes.
+/// A checked launch: its findings, and its result.
 fn checked(device: &Device, random: &mut Random) {
     let kernel = random.choose(&["tiled16", "vectorised", "basic"]);
     let [m, n, k] = sizes(random, 40);
@@ -123,7 +123,7 @@ fn checked(device: &Device, random: &mut Random) {
     assert!(c.to_row_major().unwrap() == product([m, n, k], &a, &b), "{kernel}, {m} x {n} x {k}");
 }
 
-/// A variable that is written and read while others launch, and write it, too.
+/// A variable that is written and read while other threads launch, and write it, too.
 fn symbol(stream: &Stream, random: &mut Random) {
     if random.below(3) == 0 {
         write_coefficients(stream.device(), (1 + random.below(3)) as f32);
@@ -132,7 +132,7 @@ fn symbol(stream: &Stream, random: &mut Random) {
     assert!([0.0, 1.0, 2.0, 3.0].contains(&number), "nobody writes {number}");
 }
 
-/// One thing of all that there is.
+/// One random kind of work.
 fn anything(devices: &[Device], shared: &[Stream], random: &mut Random) {
     let device = random.below(devices.len());
     let own = devices[device].stream().unwrap();
@@ -148,7 +148,7 @@ fn anything(devices: &[Device], shared: &[Stream], random: &mut Random) {
     }
 }
 
-/// Pages of the process that are in memory, in MiB.
+/// Resident memory of the process in MiB.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
@@ -170,7 +170,7 @@ fn random_work_from_many_threads() {
             done.fetch_add(1, Ordering::Relaxed);
         }
     };
-    // A hang is that nothing was done for two minutes. The memory after a tenth of the time is what it should stay at.
+    // If nothing was done for two minutes, it is a hang. The memory after a tenth of the time is the level to keep.
     let (mut last, mut since) = (0, Instant::now());
     let look = || {
         let now = done.load(Ordering::Relaxed);

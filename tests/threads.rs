@@ -1,5 +1,5 @@
-//! Launches from inside other people's threads: tasks of a thread pool, plain threads, holders of locks, a forked process. On the CPU
-//! device, where a launch is carried out by threads of the library.
+//! Launches from threads of the program: tasks of a thread pool, plain threads, holders of locks, a forked process.
+//! On the CPU device, whose launches run on threads of the library.
 
 use std::{
     sync::Mutex,
@@ -18,7 +18,7 @@ fn value(row: usize, col: usize, size: usize) -> f32 {
     ((row * size + col) % 7) as f32 - 3.0
 }
 
-/// Multiplies square matrices of numbers that `of` makes on the stream, and compares one element.
+/// Multiplies square matrices of numbers that `of` makes, on the stream, and compares one element.
 fn product<T: Scalar<f32>>(stream: &Stream, size: usize, kernel: Option<&str>, of: fn(f32) -> T) {
     let device = stream.device();
     let values = (0..size * size).map(|i| of(value(i / size, i % size, size))).collect::<Vec<_>>();
@@ -38,7 +38,7 @@ fn multiply(stream: &Stream, size: usize) {
     product(stream, size, None, |value| value);
 }
 
-/// Fails where `work` takes a minute: it waits for itself.
+/// Fails if `work` takes a minute: it waits for itself.
 fn in_time(what: &str, work: impl FnOnce() + Send) {
     let start = Instant::now();
     let look = || {
@@ -54,7 +54,7 @@ fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
-/// Of each number of the pool's threads and each of the device's workers.
+/// For each number of the pool's threads and each number of the device's workers.
 fn each_pool(what: &str, work: impl Fn(&rayon::ThreadPool, &Device) + Sync) {
     for threads in WORKERS {
         for workers in WORKERS {
@@ -65,7 +65,7 @@ fn each_pool(what: &str, work: impl Fn(&rayon::ThreadPool, &Device) + Sync) {
     }
 }
 
-/// A thread that waits for a launch runs nobody else's task meanwhile, or its stack would have all of them.
+/// A thread that waits for a launch runs no other task meanwhile. Otherwise its stack would hold all of them.
 #[test]
 fn two_thousand_products_in_tasks() {
     in_time("tasks", || {
@@ -83,16 +83,16 @@ fn two_thousand_products_in_tasks() {
     });
 }
 
-/// Tasks that share a stream, whose memory and counters a product has for itself while it is launched.
+/// Tasks that share a stream. A product has the stream's memory and counters for itself while it is launched.
 #[test]
 fn tasks_that_share_a_stream() {
     each_pool("a shared stream", |pool, device| {
         let stream = device.stream().unwrap();
         pool.install(|| {
             (0..12).into_par_iter().for_each(|number| match number % 3 {
-                // Rows of odd length are copied first.
+                // Rows of odd length are packed before.
                 0 => product(&stream, 65, Some("wgmma_bf16_f32_128x256x64_nn"), Bf16::from_f32),
-                // B's last columns are copied beside, and counted.
+                // The tail of B is packed in the background, with counters.
                 1 => product(
                     &stream,
                     75,
@@ -136,7 +136,8 @@ fn plain_threads() {
     }
 }
 
-/// Clusters of 3072 threads by as many workers as there can be, of which few have stacks at a time; and small blocks beside them.
+/// Clusters of 3072 threads with as many workers as possible, of which few have stacks at a time; and small blocks at
+/// the same time.
 #[test]
 fn more_threads_than_there_are_stacks() {
     in_time("clusters", || {
@@ -167,7 +168,7 @@ fn more_threads_than_there_are_stacks() {
     });
 }
 
-/// A variable that is written while others launch without a pause: it comes in between.
+/// A variable that is written while others launch without a pause: the write is not delayed for ever.
 #[test]
 fn a_symbol_written_in_a_task() {
     each_pool("a symbol", |pool, device| {
@@ -184,14 +185,14 @@ fn a_symbol_written_in_a_task() {
     });
 }
 
-/// A process that has been forked has none of its parent's threads, and starts its own.
+/// A forked process has none of its parent's threads, and starts its own.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_forked_process() {
     let device = Device::cpu();
     multiply(&device.stream().unwrap(), 70);
-    // SAFETY: the child calls nothing that another thread of the parent could hold a lock of, but the allocator, which glibc's `fork`
-    // sees to; and it ends by `_exit`. `alarm` ends it where it hangs.
+    // SAFETY: the child calls nothing for which another thread of the parent could hold a lock, except the allocator,
+    // which glibc's `fork` handles. It ends by `_exit`. `alarm` ends it if it hangs.
     let status = unsafe {
         let child = libc::fork();
         assert!(child >= 0, "a process");

@@ -1,4 +1,4 @@
-//! The verification itself: what it must accept, and every kind of wrong result it must refuse.
+//! The verification itself: right results must be accepted, and every kind of wrong result refused.
 
 use host::{
     operands,
@@ -42,7 +42,7 @@ fn a_closed_form_is_accepted_exactly() {
     }
 }
 
-/// Refused under both criteria, whatever is wrong with the whole of C.
+/// Wrong results of all of C are refused under both criteria.
 #[test]
 fn a_result_that_is_wrong_as_a_whole() {
     let shape = shape(6, 6, 4);
@@ -72,7 +72,7 @@ fn a_result_that_is_wrong_as_a_whole() {
     }
 }
 
-/// One wrong element is found, and named, wherever it is: no row and no column is left out.
+/// One wrong element is found and named at every place: no row and no column is left out.
 #[test]
 fn one_wrong_element_anywhere() {
     let shape = shape(70, 3, 4);
@@ -97,7 +97,7 @@ fn one_wrong_element_anywhere() {
 fn nan_and_infinity_stand_in_the_figures() {
     let shape = shape(40, 3, 4);
     let (a, b, right) = closed_form(shape);
-    // Whatever is wrong before it or after it, also in other rows that are compared elsewhere.
+    // Also if other elements before or after it are wrong, in rows that other threads compare.
     for index in [0, 1, 60, 119] {
         let mut c = vec![1e30; right.len()];
         c[index] = f32::NAN;
@@ -114,7 +114,7 @@ fn nan_and_infinity_stand_in_the_figures() {
     }
 }
 
-/// The bound is neither looser nor tighter than it says.
+/// The bound is neither looser nor tighter than documented.
 #[test]
 fn twice_the_bound_is_refused_and_half_of_it_is_not() {
     for k in [1, 8, 100, 1000] {
@@ -147,7 +147,7 @@ fn twice_the_bound_is_refused_and_half_of_it_is_not() {
     }
 }
 
-/// Why the exact criterion is needed: at k = 4096 the bound alone lets a sum pass that lacks a product.
+/// The reason for the exact criterion: at k = 4096 the bound alone lets a sum pass that lacks a product.
 #[test]
 fn a_dropped_product_passes_the_bound_and_not_the_exact_criterion() {
     let shape = shape(3, 4, 4096);
@@ -193,7 +193,7 @@ fn without_products_every_element_is_zero() {
     }
 }
 
-/// Nothing compared is not verified.
+/// A result that was not compared is not verified.
 #[test]
 fn an_empty_result_is_not_verified() {
     for [m, n, k] in [[0, 3, 2], [3, 0, 2], [0, 0, 0]] {

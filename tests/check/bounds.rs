@@ -1,4 +1,5 @@
-//! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes, arrays of other blocks, swizzled boxes.
+//! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes, arrays of other
+//! blocks, swizzled boxes.
 
 use simt::{
     Kernel, LaunchConfig,
@@ -10,7 +11,7 @@ use simt::{
 mod kernels {
     use simt::checked::*;
 
-    /// 16 columns of an MN-major B take a box of 64 columns, whose end is after the array's end.
+    /// 16 columns of an MN-major B use a box of 64 columns, which ends after the array.
     #[kernel(block = (128), dynamic_shared = 232448, arch = 90)]
     pub fn multiplies_half_a_box(mut y: Out<f32>) {
         let shared = dynamic_shared![Bf16];
@@ -22,7 +23,7 @@ mod kernels {
         sums.wait::<0>().for_each(|_, _, value| y[0] = value);
     }
 
-    /// The other block's array at the place is shorter.
+    /// The other block's array at that place is shorter.
     #[kernel(block = (32), cluster = (2), arch = 90)]
     pub fn reads_a_longer_array(mut y: Out<f32>) {
         if cluster::block_rank() == 1 {
@@ -36,7 +37,7 @@ mod kernels {
         cluster::sync();
     }
 
-    /// A tile of 8 x 16 elements, numbered from 0 on. Group t % 4 of row t / 4 is at its swizzled place.
+    /// A tile of 8 x 16 elements, numbered from 0. Group t % 4 of row t / 4 is at its swizzled place.
     #[kernel(block = (32), dynamic_shared = 512, arch = 90)]
     pub fn stores_a_box(map: TensorMapMut<f32>) {
         let mut tile = dynamic_shared![f32];
@@ -54,7 +55,7 @@ mod kernels {
 }
 
 fn run<P: CheckableParams>(kernel: &Kernel<P>, config: LaunchConfig, params: P) -> Report {
-    // SAFETY: what the tests pass outlives the launch, and nobody else uses it.
+    // SAFETY: the tests' arguments outlive the launch, and nobody else uses them.
     unsafe { check::launch(kernel, &config, params, &Options::default()) }.expect("a report")
 }
 
@@ -95,12 +96,12 @@ fn an_array_of_another_block_may_be_shorter() {
 fn a_swizzled_box_is_stored_from_where_it_lay() {
     #[repr(align(16))]
     struct Aligned([f32; 128]);
-    // Wherever the checker puts what it has read.
+    // Wherever the checker copies what it has read.
     for round in 0..20 {
         let _elsewhere = vec![0u8; 37 * round];
         let mut matrix = Aligned([-1.0; 128]);
         let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
-        // SAFETY: the matrix is as large as said, and as in `run`.
+        // SAFETY: the matrix has these sizes, and as in `run`.
         let map = unsafe { TensorMapMut::new(matrix.0.as_mut_ptr(), [1, 8, 16], [128, 16], shape) };
         let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
         let report = run(&kernels::stores_a_box, config, (map.unwrap(),));

@@ -13,7 +13,7 @@ use simt::check::Order;
 
 use self::launches::{MOST_WAITS_OF_WRONG, Wrong, each, one_order, orders};
 
-/// These kinds are found and no others.
+/// Checks that these kinds are found, and no others.
 fn found(wrong: &Wrong, orders: impl Iterator<Item = Order>) {
     let expected = wrong.kinds.iter().copied().collect::<BTreeSet<_>>();
     each(wrong.kernel, MOST_WAITS_OF_WRONG, orders, |name, report, _| {
@@ -43,7 +43,7 @@ fn what_was_found_before_is_told() {
     outside::UNSEEN.iter().for_each(|wrong| found(wrong, one_order()));
 }
 
-/// The corpus is as large as it is meant to be.
+/// The list has the intended number of kernels.
 #[test]
 fn there_are_sixty() {
     let count = |lists: &[&[Wrong]]| lists.iter().map(|list| list.len()).sum::<usize>();

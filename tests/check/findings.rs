@@ -1,4 +1,4 @@
-//! Each specimen is wrong in one way, and that is found. Correct ones have no findings.
+//! Each specimen is wrong in one way, and that is found. Correct specimens have no findings.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(super) fn run_checked(specimen: &Specimen, order: Order) -> (Report, Vec<f32
 
 fn run_fast(specimen: &Specimen) -> Vec<f32> {
     let mut y = specimen.y();
-    // SAFETY: this specimen is clean: the test has seen that.
+    // SAFETY: this specimen is clean, as the test has checked.
     unsafe { specimen.run(&specimen.x(), &mut y) }.expect("a clean kernel runs");
     y
 }
@@ -79,7 +79,7 @@ fn a_race_names_threads_element_and_both_lines() {
     let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
     assert_eq!(finding.kind, Kind::WriteAfterWrite);
     assert_eq!(finding.kernel, "two_writers");
-    // 64 threads of 2 blocks, every second meets another's write.
+    // 64 threads of 2 blocks. Every second one conflicts with another's write.
     assert_eq!(finding.count, 64);
     assert_eq!(finding.examples.len(), 3);
     let first = &finding.examples[0];
@@ -105,9 +105,9 @@ fn a_finding_shows_the_lines_whose_text_is_known() {
     let lines = text.lines().collect::<Vec<_>>();
     assert!(lines[1].starts_with("    reads ") && lines[4].starts_with("    wrote "), "{text}");
     assert_eq!(lines[2], "           y[i] = line[63 - t];");
-    assert_eq!(lines[3], "                      ^"); // at the index
+    assert_eq!(lines[3], "                      ^"); // under the index
     assert_eq!(lines[5..7], ["           line[t] = x[i];", "               ^"]);
-    // A program with the sources at hand, as a test has, need not say where they are.
+    // A program that has the sources, as a test does, need not name them.
     assert_eq!(race.to_string(), text);
     assert!(report.to_string().contains(&text));
     assert!(!race.with_source(|_| None).to_string().contains("line[t]"));

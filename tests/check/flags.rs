@@ -1,4 +1,5 @@
-//! Flags in global memory, by which blocks wait for each other: correct kernels, and kernels that are wrong in one way each.
+//! Flags in global memory, by which blocks wait for each other: correct kernels, and kernels that are wrong in one
+//! way each.
 
 use simt::{
     LaunchConfig,
@@ -9,7 +10,7 @@ use simt::{
 /// Parts of 32 elements, and blocks.
 const PARTS: usize = 12;
 const BLOCKS: usize = 4;
-/// Counters: parts that have been taken, and parts that are done.
+/// Counters: parts that have been claimed, and parts that are done.
 const WORDS: usize = 2;
 
 macro_rules! kernels {
@@ -18,7 +19,7 @@ macro_rules! kernels {
         mod $module {
             use simt::$device::*;
 
-            /// Doubles parts of x as they are given out, and adds to each of its block's the one behind it.
+            /// Doubles parts of x as they are claimed, and adds to each of its block's parts the one after it.
             #[kernel(block = (32))]
             pub fn given_out(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
                 let lane = thread::lane_id() as usize;
@@ -43,7 +44,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// All blocks meet three times, and each reads behind every meeting what the next one wrote before it.
+            /// All blocks meet three times. After each meeting a block reads what the next block wrote before it.
             #[kernel(block = (32))]
             pub fn meet(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
                 let lane = thread::lane_id() as usize;
@@ -61,7 +62,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// How a block signals that a part has been doubled, and how the last one waits for all.
+            /// How a block signals that a part has been doubled, and how the last block waits for all.
             #[derive(Clone, Copy, PartialEq, Eq)]
             enum Way {
                 Right,
@@ -72,7 +73,7 @@ macro_rules! kernels {
                 TooFew,
             }
 
-            /// Each block doubles some parts, and the last one adds what they have doubled. It must begin last.
+            /// Each block doubles some parts, and the last one adds the doubled parts. It must start last.
             #[inline(always)]
             #[track_caller]
             fn in_order(
@@ -211,7 +212,7 @@ fn what_blocks_have_told_is_seen() {
     }
 }
 
-/// Each block waits for the one before it, with more threads than there are stacks, and the first takes its time.
+/// Each block waits for the previous one, with more threads than there are stacks. The first block takes its time.
 #[simt::device::kernel(block = (256))]
 fn one_behind_another(mut words: device::Out<u32>) {
     use simt::device::*;
@@ -266,7 +267,7 @@ fn blocks_that_wait_for_each_other_need_no_more_workers() {
             let (report, _) = check!(meet, order, workers);
             assert!(report.is_clean(), "{workers:?} workers, {order}: {report}");
         }
-        // On a device that has one block fewer at a time, the last one never begins.
+        // On a device with one resident block fewer, the last block never starts.
         options.resident = Some(BLOCKS as u64 - 1);
         let mut memory = Memory::new();
         let stop = run!(device, cpu::launch, &device_kernels::meet, memory, &options);
@@ -275,7 +276,7 @@ fn blocks_that_wait_for_each_other_need_no_more_workers() {
     }
 }
 
-/// Blocks begin one after the other, and there is one worker: it is the same each time.
+/// Blocks start one after the other, and there is one worker: the result is the same each time.
 #[test]
 fn who_does_not_wait_or_tell_is_in_a_race() {
     let is_a_race = |report: Report| {
@@ -293,7 +294,7 @@ fn who_does_not_wait_or_tell_is_in_a_race() {
 
 #[test]
 fn what_nobody_adds_is_waited_for_in_vain() {
-    // Of several workers those that have done with their blocks are no reason to wait.
+    // Workers whose blocks have ended are no reason to wait.
     for workers in [Some(1), Some(2), None] {
         let (report, _) = check!(too_many, Order::Forward, workers);
         let [finding] = &report.findings[..] else { panic!("one finding: {report}") };

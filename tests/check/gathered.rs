@@ -1,5 +1,5 @@
-//! Products of bf16 and f16 on tensor cores, of operands that warps gather: unaligned rows, of any number and length,
-//! with NaN before, between and behind them.
+//! Products of bf16 and f16 on tensor cores, with operands that threads load (`ldg`): unaligned rows, of any number
+//! and length, with NaN before, between and after them.
 
 use gpu::{
     collective::stored::Stored,
@@ -17,13 +17,13 @@ use tests::{
     passed::once,
 };
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
-/// Tile shapes, times ways in which operands lie.
+/// Tile shapes, times layouts.
 const TEXTS: usize = 2 * 4;
 
-/// The kernels of A and B of `T`, with C of `O`, in an order that is the same for all types.
+/// The kernels for A and B of `T`, with C of `O`, in an order that is the same for all types.
 fn cases<T: Output, O: Output>() -> Vec<Kernel> {
     let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
     let cases = kernels(|product| {
@@ -39,18 +39,18 @@ fn cases<T: Output, O: Output>() -> Vec<Kernel> {
 #[repr(align(16))]
 struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
 
-/// Matrices of which the first begins so many elements behind a multiple of sixteen bytes.
+/// Matrices whose first element is `offset` elements after a multiple of sixteen bytes.
 struct Operand<T> {
     memory: Vec<Eight<T>>,
     start: usize,
     len: usize,
-    /// Between rows of A (columns of B), between k-steps, between matrices.
+    /// Strides between rows of A (columns of B), between k-steps, between matrices.
     strides: [usize; 3],
 }
 
 impl<T: Stored<Real = f32>> Operand<T> {
-    /// `count` of them, `outer` rows of A (columns of B) by `steps` of k; rows, in whichever way they lie, have so many
-    /// elements between them, and so have matrices.
+    /// `count` matrices with `outer` rows of A (columns of B) and `steps` k-steps. Rows, in either layout, and
+    /// matrices have this padding between them.
     fn new(
         [count, outer, steps]: [usize; 3],
         along_k: bool,
@@ -86,7 +86,7 @@ fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-/// A launch of so many blocks, of `count` equal products.
+/// A launch of `blocks` blocks, for `count` equal products.
 #[derive(Clone, Copy)]
 struct Launch {
     sizes: [usize; 3],
@@ -117,7 +117,7 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
     if full {
         (problem.bias, problem.activation, problem.beta) = (COL_BIAS, RELU, 1.0);
     }
-    // With beta = 0 it is not looked at.
+    // With beta = 0 it is not read.
     let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f32::NAN };
     let mut c = (0..count * m * n).map(|i| O::nearest(before(i))).collect::<Vec<_>>();
     let cols = if full { 0..n } else { 0..0 };
@@ -140,7 +140,7 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
             Some(order) => {
                 let mut options = check::Options::default();
                 options.order = order;
-                // Of what lies between the rows nobody need read all.
+                // Padding between the rows need not be read.
                 options.complete = offsets[0].1 + offsets[1].1 == 0;
                 let report = watch(entry, &config, arguments, &options);
                 assert!(report.is_clean(), "{name}, {order}: {report}");
@@ -165,15 +165,15 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
 const PLAIN: Launch =
     Launch { sizes: [0; 3], count: 1, blocks: 1, offsets: [(0, 0); 2], full: false, order: None };
 
-/// Every distance from a multiple of sixteen bytes, of rows and of first elements; tiles and stages that are whole and not,
-/// rows of fewer elements than sixteen bytes have, several products. By default each case has one of two types, of which this is one.
+/// Every misalignment of rows and of first elements; whole and partial tiles and stages; rows shorter than sixteen
+/// bytes; several products. By default each case has one of two types, and `this` is one of them.
 fn integers_are_exact<T: Stored<Real = f32> + Output>(this: usize) {
     let mut types = Turns::of(2);
     let sizes = [[64, 128, 64], [67, 131, 129], [70, 150, 65], [37, 9, 8], [3, 5, 2], [1, 1, 1]];
     for (text, case) in cases::<T, f32>().into_iter().enumerate() {
         for (i, sizes) in sizes.into_iter().enumerate() {
             for offset in 0..8 {
-                // All pairs of a first element and a padding, between the texts.
+                // All pairs of a first element and a padding, distributed over the tiles.
                 let offsets = [(offset, (offset + i) % 8), ((offset + text) % 8, i)];
                 let launch = Launch { sizes, offsets, full: offset == 3, ..PLAIN };
                 if types.next_case().contains(&this) {
@@ -228,7 +228,7 @@ fn checked_launches_are_clean_in_every_order() {
     let kernels =
         [is_clean::<Bf16, f32>, is_clean::<F16, F16>, is_clean::<Bf16, Bf16>, is_clean::<F16, f32>];
     for text in 0..TEXTS {
-        // Each of a text's kernels has another order.
+        // Each kernel of a tile shape has another order.
         let mut turns = Turns::of(kernels.len());
         for order in orders {
             turns.next_case().into_iter().for_each(|kernel| kernels[kernel](order, text));

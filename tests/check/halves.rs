@@ -1,4 +1,4 @@
-//! Scaled slices of f16: what they are, and that what a patch loses is not more than it says.
+//! Scaled slices of f16: their values, and that the recorded loss of a patch is an upper bound.
 
 use gpu::{
     checked::kernels::emulated::split_f16x2::split_f16x2,
@@ -13,7 +13,7 @@ use simt::{F16, check::Order};
 use super::sliced::{Given, Slice, cut};
 use tests::passed::once;
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
 
 impl Slice for F16 {
@@ -26,16 +26,16 @@ impl Slice for F16 {
     }
 }
 
-/// A patch: its largest number, and the sum of what is lost of those that are small beside it, as it is at least and at most
-/// written, by the patch's scale.
+/// A patch: its largest number, and limits of the recorded sum of what is lost of its small numbers, as multiples of
+/// the scale.
 struct Patch {
     largest: f32,
     lost: f64,
     most: f64,
-    /// Of the scaled numbers all bits before the point, and is there any behind it?
+    /// All bits of the scaled numbers before the point, and whether there are any after it.
     integers: u64,
     is_whole: bool,
-    /// Rows and columns that are not zero.
+    /// Whether each row, and each column, has an element that is not zero.
     rows: [bool; PATCH_ROWS],
     cols: [bool; PATCH_COLS],
 }
@@ -67,7 +67,7 @@ impl Given<F16> {
         }
     }
 
-    /// Are its planes and scales what they should be?
+    /// Checks the planes and scales.
     fn check_halves(&mut self) {
         let numbers = self.numbers_mut().to_vec();
         let patches = self.source.patches as usize;
@@ -95,7 +95,7 @@ impl Given<F16> {
                 assert_eq!(written, 0, "{number}: of zeros");
                 return -110;
             }
-            // Powers of two that small have no inverse that is an f32.
+            // Powers of two that small have no inverse in f32.
             let largest = f64::from(patch.largest).log2().floor() as i32;
             assert_eq!(written - 256, (largest - 14).max(-110), "{number}: {:e}", patch.largest);
             written - 256
@@ -124,7 +124,7 @@ impl Given<F16> {
             } else if x != 0.0 {
                 assert!(off <= 2f64.powi(-25), "{x:e}: {first:?} {second:?}");
                 let patch = &mut of_patches[patch];
-                // With what a product leaves out.
+                // With the term that a product leaves out.
                 let lost = off + (scaled - one).abs() * 2f64.powi(-11);
                 patch.lost += lost;
                 if lost > 0.0 || scaled.abs() < 2f64.powi(-60) {
@@ -161,7 +161,7 @@ impl Given<F16> {
 #[test]
 fn slices_are_the_number() {
     let Some(_note) = once("check::halves::slices_are_the_number", SOURCES) else { return };
-    // Of one size; one by one of all sizes; special ones among them.
+    // Of one size; of all sizes one by one; with special ones among them.
     let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
     let all = spread.filter(|x| x.is_finite()).collect::<Vec<_>>();
     let near = all.iter().map(|x| f32::from_bits(x.to_bits() & 0x83ff_ffff | 0x3c00_0000));
@@ -173,8 +173,8 @@ fn slices_are_the_number() {
     let specials = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE];
     specials.iter().enumerate().for_each(|(i, x)| special[37 * i] = *x);
     let zeros = vec![0.0];
-    // Some rows and columns are zeros; and multiples of 8, of 1/4 (of which the scale makes larger numbers), and such as have more
-    // bits than an integer of the scale's.
+    // Some rows and columns are zeros. And multiples of 8, of 1/4 (which the scale makes larger), and numbers with
+    // more bits than an integer of the scale.
     let sparse = (0..3600).map(|i| if i % 61 < 48 || i > 2000 { 0.0 } else { near[i % 600] });
     let sparse = sparse.collect::<Vec<_>>();
     let eights = (0..997).map(|i| (i * 8 % 3000) as f32).collect::<Vec<_>>();

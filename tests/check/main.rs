@@ -1,4 +1,4 @@
-//! The checked launch: what it finds, and that it reports nothing else.
+//! The checked launch: it finds errors, and reports nothing else.
 
 mod bounds;
 mod boxes;

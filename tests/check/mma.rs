@@ -1,5 +1,5 @@
-//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for operands that
-//! are K-major or MN-major and unaligned, of which nothing is read that does not belong to them.
+//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for
+//! K-major and MN-major unaligned operands. Nothing outside of them is read.
 
 use std::{collections::HashSet, num::NonZeroU32};
 
@@ -18,10 +18,10 @@ use tests::{
     passed::once,
 };
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/mma", "tests/check"];
 
-/// How an operand lies: along k? Behind how many elements, and how many between one row and the next?
+/// The layout of an operand: K-major or not, elements before it, and padding between rows.
 #[derive(Clone, Copy, Debug)]
 struct Way(bool, usize, usize);
 
@@ -29,7 +29,7 @@ struct Way(bool, usize, usize);
 type Case = (usize, usize, usize, usize, Way, Way);
 
 const CASES: [Case; 13] = [
-    // Whole tiles, sixteen bytes at a time, either way.
+    // Whole tiles, sixteen bytes at a time, in either layout.
     (128, 192, 128, 1, Way(true, 0, 0), Way(false, 0, 0)),
     (128, 192, 64, 1, Way(false, 8, 8), Way(true, 0, 16)),
     // Eight and four bytes at a time.
@@ -38,19 +38,19 @@ const CASES: [Case; 13] = [
     // Rows that end within sixteen and within eight bytes.
     (66, 100, 100, 1, Way(true, 0, 4), Way(false, 8, 4)),
     (98, 35, 70, 1, Way(false, 0, 2), Way(false, 4, 2)),
-    // Every other row late, or the first; either way.
+    // Every other row, or the first one, is misaligned; in either layout.
     (65, 97, 129, 1, Way(true, 0, 0), Way(false, 0, 0)),
     (67, 99, 131, 1, Way(true, 3, 0), Way(false, 1, 0)),
     (67, 99, 131, 2, Way(false, 1, 0), Way(true, 0, 0)),
     (65, 33, 35, 1, Way(true, 0, 0), Way(true, 1, 0)),
-    // All rows late, or none.
+    // All rows are misaligned, or none.
     (64, 96, 64, 1, Way(true, 1, 0), Way(false, 3, 0)),
     // One of everything; fewer steps than a stage has.
     (1, 1, 1, 2, Way(true, 1, 0), Way(false, 0, 0)),
     (3, 130, 17, 1, Way(false, 5, 2), Way(true, 7, 3)),
 ];
 
-/// The kernels of such operands, with such a C.
+/// The kernels for these operands, and this C.
 fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
     let kernels = kernels(|product| {
         let of = product.variant;
@@ -65,12 +65,12 @@ fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
 #[repr(align(16))]
 struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
 
-/// A batch of matrices, `outer` rows of A (columns of B) by `k` steps.
+/// A batch of matrices: `outer` rows of A (columns of B) by `k` steps.
 struct Operand<T> {
     values: Vec<Eight<T>>,
     start: usize,
     len: usize,
-    /// Strides along the outer side and along k, and from matrix to matrix.
+    /// Strides along the outer side and along k, and between matrices.
     strides: [u64; 2],
     step: u64,
 }
@@ -84,7 +84,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
         let pitch = cols + between;
-        // The last row ends where its last element does: behind it nothing may be read.
+        // The last row ends at its last element: nothing after it may be read.
         let (step, len) = (rows * pitch, (count * rows - 1) * pitch + cols);
         let at = |at: usize| {
             let Some(at) = at.checked_sub(start).filter(|&at| at < len && at % pitch < cols) else {
@@ -107,7 +107,7 @@ impl<T> Operand<T> {
     }
 }
 
-/// What a kernel is given.
+/// The arguments of a kernel.
 ///
 /// # Safety
 /// All of it outlives the launch.
@@ -141,7 +141,7 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
         for case @ (m, n, k, count, way_a, way_b) in CASES {
             let a = Operand::<T>::new([m, k], count, way_a, |i, row, p| integer(i, row, p, 1));
             let b = Operand::<T>::new([n, k], count, way_b, |i, col, p| integer(i, col, p, 2));
-            // One in two with all that an epilogue can be asked for.
+            // Every other case has the whole epilogue.
             let full = m % 2 == 1;
             let pitch = if full { n + 1 } else { n };
             let before = |i: usize, row: usize, col: usize| integer(i, row, col, 3);
@@ -202,7 +202,7 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                     panic!("{name}, {case:?}, {by}: {found}, not {expected}, at element {at}");
                 }
             };
-            // Whatever its constants say: these are how, and not what.
+            // With all constants: they choose instructions, not results.
             for constants in entry.specialisations() {
                 let mut c = start.clone();
                 let config = LaunchConfig { constants, ..config };
@@ -215,7 +215,7 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 let mut c = start.clone();
                 let mut options = check::Options::default();
                 options.order = order;
-                // Where there is nothing between rows, and no bias that is not asked for.
+                // If there is no padding, and no bias that is not used.
                 options.complete = !full && way_a.2 == 0 && way_b.2 == 0;
                 // SAFETY: as above.
                 let report = unsafe {
@@ -258,7 +258,7 @@ fn and_so_they_may_with_c_of_f32() {
     );
 }
 
-/// Those of f32 that is rounded to tf32.
+/// The kernels for f32 that is rounded to tf32.
 fn of_tf32() -> Vec<Kernel> {
     kernels_of(Type::F32, Type::F32)
 }
@@ -277,9 +277,9 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// Of factors that were rounded to the nearest, of two that are equally near away from zero, the sum is cut off at each of
-/// `k / 8` steps, and each of 8 products once more: 2^-23 of the greatest sum each at most. And C's error is that of such
-/// factors, half of that of factors that are cut off: along k, where they are read by `ldmatrix`, and across, word by word.
+/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8` steps, and each
+/// of 8 products once more: at most 2^-23 of the largest sum each. The error of C is that of rounded factors, half of
+/// that of truncated factors. K-major operands are read by `ldmatrix`, MN-major ones word by word.
 #[test]
 fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
     let Some(_note) =
@@ -360,7 +360,7 @@ fn profile_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand
     report.profile.expect("it was asked for")
 }
 
-/// Whichever way f32 lies, and however it is copied, no access to shared memory meets another of its warp in a bank.
+/// In every layout of f32, and however it is copied, no accesses of a warp to shared memory are in the same bank.
 #[test]
 fn of_tf32_no_bank_conflicts() {
     let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
@@ -379,7 +379,7 @@ fn of_tf32_no_bank_conflicts() {
                 for line in &profile.lines {
                     let is_load = line.operation == Operation::SharedLoad;
                     if is_load || line.operation == Operation::SharedStore {
-                        // As many wavefronts as 32 lanes' bytes are lines of 128.
+                        // At most as many wavefronts as 32 lanes' bytes have lines of 128 bytes.
                         let most = line.requests * u64::from(line.width / 4);
                         assert!(line.units <= most, "{name}, {along:?}, {between}: {line:?}");
                     }

@@ -1,5 +1,5 @@
-//! The copies that are made for products by TMA: right and clean in every order, at any size, from rows that start
-//! anywhere; and turning over costs no bank conflict.
+//! The copies for TMA kernels: right and clean in every order, at any size, from unaligned rows. Transposing has no
+//! bank conflicts.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Rows, columns, elements from row to row, matrices, rows of blocks: fewer of these than there are tiles, too.
+/// Rows, columns, elements from row to row, matrices, rows of blocks. Some have fewer blocks than tiles.
 const CASES: [(usize, usize, usize, usize, u32); 8] = [
     (1, 1, 1, 1, 1),
     (32, 32, 32, 1, 1),
@@ -46,7 +46,7 @@ impl Numbered for u16 {
 #[repr(align(16))]
 struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
 
-/// Copies with that kernel, from the `start`th element behind a multiple of sixteen bytes on, and checks what comes out.
+/// Copies with that kernel, from the `start`th element after a multiple of sixteen bytes on, and checks the result.
 fn copy<T: Numbered>(
     kernel: &Kernel<Params<T>>,
     (rows, cols, pitch, matrices, grid_rows): (usize, usize, usize, usize, u32),
@@ -61,7 +61,7 @@ fn copy<T: Numbered>(
     let (step, to_step) = (rows * pitch + 3, to.0 * to_pitch);
     let last = (matrices - 1) * step + (rows - 1) * pitch + cols;
     let mut memory = vec![Sixteen([0; 16]); (start + last).div_ceil(unit)];
-    // SAFETY: as many elements as the sixteens have bytes for, of which every pattern is one.
+    // SAFETY: the 16-byte units have room for this many elements, for which every bit pattern is valid.
     let from =
         unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast::<T>().add(start), last) };
     from.iter_mut().enumerate().for_each(|(i, element)| *element = T::of(i));
@@ -90,7 +90,7 @@ fn copy<T: Numbered>(
         let (i, row, col) = (at / to_step, at / to_pitch % to.0, at % to_pitch);
         let (from_row, from_col) = if turned { (col, row) } else { (row, col) };
         let expected = from.get(i * step + from_row * pitch + from_col).filter(|_| col < to.1);
-        // What pads a row may be anything.
+        // The padding of a row may be anything.
         let right = expected.is_none_or(|expected| value == expected);
         assert!(right, "{context}: element ({row}, {col}) of matrix {i} is {value:?}");
     }
@@ -119,8 +119,8 @@ fn copies_are_clean_and_right() {
     }
 }
 
-/// A warp's 2048 bytes are read by five accesses and written by four, wherever rows begin. (The ends of the operand come
-/// element by element.)
+/// A warp's 2048 bytes are read by five accesses and written by four, for every misalignment. (The ends of the
+/// operand are copied element by element.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
     use gpu::checked::kernels::pack::pack_rows_u16;
@@ -134,14 +134,14 @@ fn padding_moves_sixteen_bytes_an_access() {
             let lines = profile.lines.iter().filter(|line| line.operation == operation);
             lines.map(|line| line.requests).sum::<u64>()
         };
-        // But for the operand's first and last row: 32 elements at a time.
+        // Except for the operand's first and last row: 32 elements at a time.
         let (warps, at_ends) = (rows as u64 - 2, 2 * cols as u64 / 32);
         assert_eq!(requests(Operation::GlobalStore), 4 * warps + at_ends);
         assert_eq!(requests(Operation::GlobalLoad), 5 * warps + at_ends);
     }
 }
 
-/// Reads and writes of whole sectors, and of 32 banks at a time.
+/// Reads and writes have whole sectors, and 32 banks at a time.
 #[test]
 fn turning_over_is_coalesced_and_without_bank_conflicts() {
     use gpu::checked::kernels::pack::transpose_rows;

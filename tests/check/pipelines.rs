@@ -32,7 +32,7 @@ fn text(place: Option<&Place>) -> &'static str {
     source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
 }
 
-/// In every order a specimen must have a finding that this says yes to.
+/// Checks that in every order a specimen has a finding for which `is_it` is true.
 fn every_order_finds(name: &str, is_it: impl Fn(&Finding) -> bool) {
     let specimen = find(name).expect(name);
     for order in orders() {
@@ -47,7 +47,7 @@ const READ: &str = "y[number * BOX + t] = tiles[stage * BOX + 63 - t];";
 #[test]
 fn races_are_found_in_every_order_and_name_both_lines() {
     for (name, one, other) in [
-        // Which of the two comes first depends on the order; a stage that is read before it was ever filled has one line.
+        // The order decides which of the two is first. A stage that is read before it was ever filled has one line.
         ("waits_for_another_stage", LOAD, READ),
         ("released_before_the_read", LOAD, READ),
         ("released_for_the_warp", LOAD, READ),
@@ -153,7 +153,7 @@ fn a_copy_to_global_memory_that_is_not_waited_for_names_both_lines() {
             finding.kind == kind && lines == [line, other]
         });
     }
-    // The output is what they meet in.
+    // The conflict is in the output.
     every_order_finds("two_blocks_store", |finding| finding.memory.as_deref() == Some("buffer y"));
 }
 
@@ -164,7 +164,7 @@ fn a_stage_that_nobody_waits_for_is_a_race_or_has_never_been_filled() {
         Kind::ReadAfterWrite => text(finding.other_place.as_ref()) == LOAD,
         _ => false,
     });
-    // Whether the mbarrier has been initialised by then depends on the order.
+    // The order decides whether the mbarrier has been initialised by then.
     every_order_finds("no_barrier_after_init", |finding| match finding.kind {
         Kind::Uninitialised => text(finding.place.as_ref()) == "full.at(0).wait(0);",
         Kind::ReadAfterWrite => text(finding.other_place.as_ref()) == "full.at(0).init(1);",
@@ -184,7 +184,7 @@ fn what_is_waited_for_in_vain_says_what_is_missing() {
                 && finding.detail.contains("wait for an mbarrier at tests/specimens/src/kernels/")
         });
     }
-    // The producer's own words: one reader has not come.
+    // The producer's message: one reader has not arrived.
     every_order_finds("one_reader_too_many", |finding| {
         finding.detail.contains("1 of 65 arrivals and 0 bytes")
     });

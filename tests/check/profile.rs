@@ -1,4 +1,4 @@
-//! What a profile counts, against what can be counted by hand.
+//! The counts of a profile, compared with counts by hand.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +9,7 @@ use simt::{
 };
 use specimens::list::find;
 
-/// tiled16's profile of an m x n x k product, one block in `every` counted.
+/// tiled16's profile of an m x n x k product. One block in `every` is counted.
 fn tiled16(m: usize, n: usize, k: usize, every: u32) -> Profile {
     let (a, b) = (vec![1.0f32; m * k], vec![1.0f32; k * n]);
     let mut c = vec![f32::NAN; m * n];
@@ -48,7 +48,7 @@ fn an_aligned_product() {
     let loads = lines(&profile, Operation::GlobalLoad);
     assert_eq!(loads.len(), 2, "A and B: {loads:?}");
     for load in loads {
-        // A warp loads two rows of sixteen floats: twice two sectors.
+        // A warp loads two rows of sixteen floats: two sectors each.
         assert_eq!((load.requests, load.lanes), (requests, requests * 32));
         assert_eq!((load.units, load.ideal, load.width), (requests * 4, requests * 4, 4));
     }
@@ -60,14 +60,14 @@ fn an_aligned_product() {
     assert_eq!((reads, wavefronts), (requests * 32, requests * 32), "no bank conflicts");
     assert_eq!(profile.total(Operation::SharedStore, |l| l.requests), (requests * 2) as f64);
     assert_eq!(profile.total(Operation::Fma, |l| l.lanes), (64 * 64 * 32) as f64);
-    // Two barriers a phase.
+    // Two barriers for each phase.
     assert_eq!(profile.total(Operation::Barrier, |l| l.requests), (requests * 2) as f64);
     assert_eq!(profile.divergent_intervals, 0);
 }
 
 #[test]
 fn a_ragged_product_takes_more_sectors_than_its_bytes_need() {
-    // The figures of the first prototype of this profile, which counted with words instead of bytes.
+    // The figures of the first prototype of this profile, which counted words instead of bytes.
     let profile = tiled16(1000, 513, 700, 16);
     let loads = lines(&profile, Operation::GlobalLoad);
     let [a, b] = loads[..] else { panic!("A and B: {loads:?}") };
@@ -75,7 +75,7 @@ fn a_ragged_product_takes_more_sectors_than_its_bytes_need() {
     assert!((each(a) - 4.98).abs() < 0.03, "{}", each(a));
     assert!((each(b) - 5.64).abs() < 0.03, "{}", each(b));
     assert!((125..135).contains(&profile.sampled), "{}", profile.sampled);
-    // Every thread of the grid multiplies, in all 44 phases of sixteen steps, also outside C.
+    // Every thread of the grid multiplies in all 44 phases of sixteen steps, also outside C.
     let fmas = profile.total(Operation::Fma, |line| line.lanes);
     let exact = (profile.blocks * 256 * 44 * 16) as f64;
     assert!((fmas - exact).abs() < 1e-6 * exact, "{fmas} {exact}");

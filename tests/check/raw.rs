@@ -1,4 +1,4 @@
-//! Kernels with raw pointers: dereferences are observed, and everything else compiles unchanged.
+//! Kernels with raw pointers: dereferences are checked, and everything else compiles unchanged.
 
 use simt::{
     LaunchConfig,
@@ -6,7 +6,7 @@ use simt::{
     device::*,
 };
 
-/// What Rust lets one write about pointers and references; each thread its own element.
+/// Uses of pointers and references that Rust allows. Each thread has its own element.
 #[kernel(block = (32))]
 pub unsafe fn all_sorts_of_places(n: u32, x: *const f32, y: *mut [f32; 4]) {
     struct Own<'a>(&'a [f32]);
@@ -47,7 +47,7 @@ pub unsafe fn all_sorts_of_places(n: u32, x: *const f32, y: *mut [f32; 4]) {
 #[kernel(block = (32))]
 pub unsafe fn outside(n: u32, x: *const f32, y: *mut f32) {
     let i = thread::thread_idx_x() as usize;
-    // SAFETY: not so, and a checked launch does not carry it out.
+    // SAFETY: wrong on purpose. A checked launch does not carry it out.
     unsafe { *y.add(i + 1) = *x.add(i + n as usize) };
 }
 
@@ -90,13 +90,13 @@ fn a_pointer_of_which_nothing_is_known_is_refused() {
 #[test]
 fn nothing_outside_is_touched() {
     let x = [1.0f32; 32];
-    // The last element lies outside the buffer that the kernel is told of.
+    // The last element is outside the declared buffer.
     let mut y = vec![5.0f32; 33];
     let mut options = check::Options::default();
     options.memory =
         vec![Memory::new(x.as_ptr(), 32, true), Memory::new(y.as_mut_ptr(), 32, false)];
     let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
-    // SAFETY: what is outside is not carried out.
+    // SAFETY: accesses outside are not carried out.
     let report =
         unsafe { check::launch(&outside, &config, (32, x.as_ptr(), y.as_mut_ptr()), &options) };
     let report = report.expect("not cancelled");
@@ -106,12 +106,12 @@ fn nothing_outside_is_touched() {
     assert_eq!(y[32], 5.0);
 }
 
-/// Reads what no buffer and no variable of the thread has: memory above its stack of 256 KiB.
+/// Reads memory of no buffer and no variable of the thread: above its stack of 256 KiB.
 #[kernel(block = (32))]
 pub unsafe fn above(y: *mut f32) {
     let i = thread::thread_idx_x() as usize;
     let local = [0.0f32; 1];
-    // SAFETY: not so, and a checked launch does not carry it out.
+    // SAFETY: wrong on purpose. A checked launch does not carry it out.
     unsafe { *y.add(i) = *local.as_ptr().wrapping_add(252 * 1024 / 4) };
 }
 
@@ -121,7 +121,7 @@ fn what_lies_above_the_stack_is_outside() {
     let mut options = check::Options::default();
     options.memory = vec![Memory::new(y.as_mut_ptr(), 32, false)];
     let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
-    // SAFETY: what is outside is not carried out.
+    // SAFETY: accesses outside are not carried out.
     let report = unsafe { check::launch(&above, &config, (y.as_mut_ptr(),), &options) };
     let report = report.expect("not cancelled");
     let [finding] = &report.findings[..] else { panic!("one finding: {report}") };

@@ -13,16 +13,16 @@ use simt::{
     checked::{In, Out},
 };
 
-/// m, n, partial products, rows of blocks: fewer of these than rows, too.
+/// m, n, partial products, rows of blocks. Some have fewer rows of blocks than rows.
 const CASES: [(usize, usize, usize, u32); 6] =
     [(1, 1, 2, 1), (3, 5, 8, 3), (2, 128, 9, 1), (5, 130, 17, 2), (1, 515, 3, 1), (7, 4, 256, 7)];
 
-/// What a partial product has at element i of C: small integers, so that all sums are exact.
+/// Element i of a partial product: small integers, so that all sums are exact.
 fn partial(number: usize, i: usize) -> f32 {
     ((number * 7 + i * 3) % 11) as f32 - 5.0
 }
 
-/// C before, and the bias.
+/// The old C, and the bias.
 fn before(i: usize) -> f32 {
     (i % 5) as f32
 }
@@ -51,7 +51,7 @@ fn params(m: usize, n: usize, bias: u32) -> GemmParams {
 
 type Params<O> = (GemmParams, u32, In<f32>, Out<O>, In<O>);
 
-/// Adds with that kernel, whose C is of `O`, stored as `S`, which rounds to the nearest.
+/// Adds with that kernel, whose C is of `O`. It is stored as `S`, which rounds to the nearest.
 fn reduces<O: Element, S: Copy + PartialEq + Debug>(
     kernel: &Kernel<Params<O>>,
     constants: Constants,

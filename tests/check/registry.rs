@@ -13,8 +13,8 @@ use simt::{
 };
 use tests::{Turns, everything, products, reference, scratch::workspace};
 
-/// A single element, sizes that no tile divides, several tiles along each dimension and along one alone,
-/// and no product at all.
+/// A single element, sizes that no tile divides, several tiles along each dimension and along one only, and an empty
+/// product.
 const SIZES: [[u64; 3]; 13] = [
     [1, 1, 1],
     [17, 33, 5],
@@ -31,8 +31,8 @@ const SIZES: [[u64; 3]; 13] = [
     [132, 260, 20],
 ];
 
-/// In every order C is what it should be to the last bit, and no thread does anything that it must not, nor
-/// leaves out anything that it must. By default a kernel has each order with some size.
+/// In every order C is exact, and no thread makes a wrong access or leaves out a necessary one. By default a kernel
+/// runs each order with one size.
 #[test]
 fn every_kernel_is_clean_and_right_in_every_order() {
     let device = Device::cpu();
@@ -65,8 +65,8 @@ fn every_kernel_is_clean_and_right_in_every_order() {
     assert_eq!(checked, SIZES.len() * products().len() * each);
 }
 
-/// Each value of each constant is a kernel's of the registry, in each combination, or follows from a launch's operands: so whoever runs
-/// all kernels, those of any strides in each layout, runs them all.
+/// Each combination of constants is a kernel of the registry, or follows from a launch's operands. So running all
+/// kernels, and those of any strides in each layout, runs them all.
 #[test]
 fn every_combination_of_constants_is_a_kernel() {
     let mut specialised = 0;
@@ -99,13 +99,13 @@ fn the_text_of_every_kernel_is_known() {
     for entry in KERNELS.iter() {
         let declaration = entry.declaration();
         let mut lines = (declaration.line..).map_while(|line| source(declaration.file, line));
-        // A function's name, or what a macro is given.
+        // A function's name, or the argument of a macro.
         let [function, given] =
             [format!("fn {}(", declaration.name), format!("! {{ {}:", declaration.name)];
         let names = |line: &str| line.contains(&function) || line.contains(&given);
         assert!(lines.any(names), "{declaration:?}");
     }
-    // Also of files that hold no kernel but what kernels share.
+    // Also for files without a kernel, whose code kernels share.
     let src = workspace().join("gpu/src");
     let first = Path::new(KERNELS[0].declaration().file).parent().unwrap().with_file_name("");
     let mut files = 0;
@@ -133,7 +133,7 @@ fn the_text_of_every_kernel_is_known() {
     assert_eq!(source("basic.rs", 1), None);
 }
 
-/// With C in A's place every kernel has a race, and the lines that it names are known.
+/// With C in A's place every kernel has a race, and its lines are named.
 #[test]
 fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
     for (entry, product) in products() {
@@ -148,8 +148,8 @@ fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
     }
 }
 
-/// Findings of a product whose result goes where A is: some rows, and as many columns as several blocks of any
-/// kernel take, since within a block barriers put reads and writes in order.
+/// Findings of a product whose C is in A's memory. It has some rows, and as many columns as several blocks: within a
+/// block, barriers order reads and writes.
 fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
     const M: u32 = 20;
     const N: u32 = 300;
@@ -160,7 +160,7 @@ fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
     let [rows, cols] = product.tile();
     let config = LaunchConfig::new([N.div_ceil(cols), M.div_ceil(rows), 1], product.block);
     let mut options = Options::default();
-    // So that what is a race in the kernel is none of this process.
+    // With one worker a race of the kernel is no race of this process.
     options.workers = Some(1);
     // SAFETY: the vectors outlive the launch; kernels of the registry stay inside them.
     let report = unsafe {

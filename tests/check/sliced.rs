@@ -1,5 +1,5 @@
-//! Emulated fp32, and the pass that splits the operands: right and clean in every order, of tiles that are whole and not; and what
-//! slices are, to the bit.
+//! Emulated fp32, and the pass that splits the operands: right and clean in every order, for whole and partial tiles.
+//! Slices are compared bit by bit.
 
 use gpu::{
     checked::kernels::emulated::split_bf16x3::split_bf16x3,
@@ -20,7 +20,7 @@ use simt::{
 use tests::Turns;
 use tests::passed::once;
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
 
 fn kernels() -> Vec<&'static Entry> {
@@ -32,9 +32,9 @@ fn kernels() -> Vec<&'static Entry> {
 #[test]
 fn products_are_clean_and_right() {
     let Some(_note) = once("check::sliced::products_are_clean_and_right", SOURCES) else { return };
-    // Tiles whole and not, several of a block, more slices than the ring has stages.
+    // Whole and partial tiles, several of a block, more slices than the ring has stages.
     let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
-    // Those with one kind of slices and tiles, which differ in how A and B lie.
+    // Kernels with one kind of slices and one tile differ in the layouts of A and B.
     let kernels = kernels();
     let tiles = |entry: &Entry| entry.declaration().name;
     for (number, alike) in kernels.chunk_by(|one, other| tiles(one) == tiles(other)).enumerate() {
@@ -57,8 +57,8 @@ fn products_are_clean_and_right() {
     }
 }
 
-/// What is uncertain is recomputed without a race, and right: a few of a warp's elements, many of them, all; numbers of all sizes,
-/// infinities and NaN, zeros that nobody doubts beside them; of tiles whole and not.
+/// Uncertain elements are recomputed without a race, and right: a few of a warp's elements, many, all; numbers of all
+/// sizes, infinities and NaN, next to certain zeros; in whole and partial tiles.
 #[test]
 fn doubted_elements_are_clean_and_right() {
     let Some(_note) = once("check::sliced::doubted_elements_are_clean_and_right", SOURCES) else {
@@ -77,7 +77,7 @@ fn doubted_elements_are_clean_and_right() {
         for kind in 0..4 {
             for [m, n, k] in of_sizes.next_case().into_iter().map(|number| sizes[number]) {
                 let a = |i: usize| match (i / k, kind) {
-                    // Of all sizes, or alone in a row of its own size, or a row of zeros beside it.
+                    // Of all sizes; or a row with a size of its own; or a row of zeros next to it.
                     (_, 0) => wide(i),
                     (5, 1) => 1e-12 * number(i),
                     (9, 1) => 0.0,
@@ -127,11 +127,11 @@ fn doubted_elements_are_clean_and_right() {
 #[repr(align(16))]
 struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
 
-/// What slices are of.
+/// A type of slices.
 pub(super) trait Slice: Element {
-    /// Slices of a number.
+    /// The number of slices of a number.
     const SLICES: usize;
-    /// What is written of a patch beside its slices.
+    /// Words that are written for a patch besides its slices.
     const WORDS: usize;
     /// Ones: NaN.
     const UNWRITTEN: Self;
@@ -150,7 +150,7 @@ impl Slice for Bf16 {
     }
 }
 
-/// A source, where its first element lies behind a multiple of sixteen bytes, and its numbers.
+/// A source, the misalignment of its first element, and its numbers.
 pub(super) struct Given<S> {
     pub(super) source: MatrixBatch,
     start: usize,
@@ -161,7 +161,7 @@ pub(super) struct Given<S> {
 }
 
 impl<S: Slice> Given<S> {
-    /// Numbers from `of`, one after another, rows `gap` further apart than they must be.
+    /// Numbers from `of` in order. Rows have a padding of `gap`.
     pub(super) fn new(
         [matrices, rows, cols]: [usize; 3],
         gap: usize,
@@ -190,18 +190,18 @@ impl<S: Slice> Given<S> {
 
     pub(super) fn numbers_mut(&mut self) -> &mut [f32] {
         let first = self.memory.as_mut_ptr().cast::<f32>().wrapping_add(self.start);
-        // SAFETY: so many elements are there, of which every pattern is one.
+        // SAFETY: this many elements exist, and every bit pattern is valid.
         unsafe { std::slice::from_raw_parts_mut(first, self.len) }
     }
 
     pub(super) fn planes(&self) -> &[S] {
-        // SAFETY: as many elements as the sixteens have bytes for.
+        // SAFETY: the 16-byte units have room for this many elements.
         unsafe { std::slice::from_raw_parts(self.planes.as_ptr().cast(), self.planes.len() * 8) }
     }
 }
 
 impl Given<Bf16> {
-    /// Are its planes and ranges what they should be?
+    /// Checks the planes and ranges.
     fn check(&mut self) {
         let MatrixBatch { rows, cols, count: matrices, pitch, step, .. } = self.source;
         let (rows, cols) = (rows as usize, cols as usize);
@@ -234,7 +234,7 @@ impl Given<Bf16> {
     }
 }
 
-/// Three slices are the number, but for what is below bf16's last digit; each is the nearest to what is left.
+/// Three slices are the number, except for what is below bf16's last digit. Each is the nearest to the rest.
 fn holds(x: f32, slices: [Bf16; 3]) {
     let [first, second, third] = slices.map(Bf16::to_f32);
     if !x.is_finite() {
@@ -245,7 +245,7 @@ fn holds(x: f32, slices: [Bf16; 3]) {
     let bound = if x.abs() < 2f32.powi(-110) { 2f64.powi(-134) } else { 0.0 };
     assert!(off <= bound, "{x:e}: {slices:?}, {off:e} off");
     let sizes = [first, second, third].map(f32::abs);
-    // (What is cut off at the upper end leaves twice as much.)
+    // (At the upper end a slice is truncated, which leaves twice as much.)
     let most = if x.abs() > 3.38e38 { 2.0 } else { 1.0 };
     let lost = 2f32.powi(-134);
     assert!(sizes[1] <= most * 2f32.powi(-8) * x.abs() + lost, "{x:e}: {slices:?}");
@@ -256,11 +256,11 @@ fn is_same(x: f32, y: f32) -> bool {
     x == y || x.is_nan() && y.is_nan()
 }
 
-/// What such a pass takes.
+/// The parameters of such a pass.
 pub(super) type CutParams<S> =
     (MatrixBatch, MatrixBatch, In<f32>, In<f32>, Out<S>, Out<S>, Out<S>, Out<S>);
 
-/// Cuts both by blocks of so many warps, and finds nothing wrong.
+/// Splits both by blocks of `warps` warps, and checks that there are no findings.
 pub(super) fn cut<S: Slice>(
     (kernel, warps): (&Kernel<CutParams<S>>, u32),
     [a, b]: [&mut Given<S>; 2],
@@ -300,7 +300,7 @@ fn slices_are_the_number() {
         -1.0,
         f32::MAX,
         f32::MIN,
-        // The first that would be rounded to infinity, and the last that is not.
+        // The first one that would be rounded to infinity, and the last one that is not.
         f32::from_bits(0x7f7f_8000),
         f32::from_bits(0xff7f_7fff),
         f32::MIN_POSITIVE,
@@ -312,7 +312,7 @@ fn slices_are_the_number() {
         f32::NEG_INFINITY,
         f32::NAN,
     ];
-    // Every exponent, and all sorts of bits.
+    // Every exponent, and various bits.
     let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
     numbers.extend(spread.filter(|x| x.is_finite()));
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];

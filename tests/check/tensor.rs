@@ -1,5 +1,5 @@
-//! The products by TMA: right and clean in every order, for each layout of the operands, for tiles that are
-//! whole and not, with k split over clusters and not.
+//! Products by TMA: right and clean in every order, for each layout of the operands, for whole and partial tiles,
+//! with k split over clusters and not.
 
 use gpu::{
     params::{COL_BIAS, GemmParams, RELU},
@@ -16,7 +16,7 @@ use tests::{
     passed::once,
 };
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/tma", "tests/check"];
 
 /// m, n, k, products, blocks that split k.
@@ -38,8 +38,8 @@ fn products() -> Vec<Kernel> {
 #[repr(align(16))]
 struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
 
-/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four elements; where they may be unaligned, by
-/// three elements.
+/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four elements. Unaligned rows
+/// are padded by three elements.
 struct Operand {
     values: Vec<Four>,
     inner: usize,
@@ -59,7 +59,7 @@ impl Operand {
     ) -> Self {
         let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(4) };
         let step = (pitch * outer).next_multiple_of(4);
-        // What lies between the rows is not to be read, or to count for nothing.
+        // The padding must not be read, or must not count.
         let mut values = vec![f32::NAN; step * count];
         for i in 0..count {
             for row in 0..outer {
@@ -72,7 +72,8 @@ impl Operand {
         Operand { values: values.collect(), inner, outer, pitch, step, count }
     }
 
-    /// A map of every so many'th row, from the multiple of that number of elements on before the first of these.
+    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
+    /// class's first row.
     fn maps(&self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let map = |first: usize| -> Map {
             let (start, rows) = match self.outer.saturating_sub(first) {
@@ -82,14 +83,14 @@ impl Operand {
             let extents = [self.count, rows, self.inner + start % classes];
             let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / classes * classes);
             let strides = [self.step, classes * self.pitch];
-            // SAFETY: so many elements, and nobody writes them.
+            // SAFETY: this many elements exist, and nobody writes them.
             unsafe { TensorMap::new(base, extents, strides, shape) }.unwrap().erased()
         };
         Bound::Maps((0..classes).map(map).collect())
     }
 }
 
-/// Small whole numbers, whose sums are exact in any order.
+/// Small integers, whose sums are exact in any order.
 fn a(i: usize, row: usize, p: usize) -> f32 {
     ((i + row * 7 + p * 5) % 9) as f32 - 4.0
 }
@@ -98,7 +99,7 @@ fn b(i: usize, p: usize, col: usize) -> f32 {
     ((i * 3 + p * 11 + col * 2) % 7) as f32 - 3.0
 }
 
-/// Multiplies so in that order, with every access watched.
+/// Multiplies in that order, with every access checked.
 fn is_clean_and_right(
     (entry, product): Kernel,
     (m, n, k, count, splits): (usize, usize, usize, usize, u32),
@@ -179,7 +180,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
     let mut turns = Turns::of(4);
     for kernel in products() {
         for (number, case) in CASES.into_iter().enumerate() {
-            // One of the epilogues: the others are the same text as the other family's.
+            // One of the epilogues: the others are the same code as another family's.
             let with_bias = number % 2 == 1;
             let orders = [
                 Order::Forward,
@@ -197,7 +198,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
     assert_eq!(seen, products().len() * CASES.len() * each);
 }
 
-/// Tiles of 72 x 80 that are not whole in either direction, and more stages than the ring has.
+/// Partial tiles of 72 x 80 in both directions, and more stages than the ring has.
 #[test]
 fn tiles_of_72_x_80_are_clean_in_ten_random_orders() {
     let Some(_note) =

@@ -1,5 +1,5 @@
-//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands that lie either way, tiles that are whole and
-//! not, several of them a block.
+//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands in either layout, whole and
+//! partial tiles, several of them for each block.
 
 mod operand;
 
@@ -20,22 +20,22 @@ use tests::{
 
 use self::operand::{Beside, INTEGERS, Operand, integer};
 
-/// Tile shapes, times layouts of the operands, and two of an A with unaligned rows: there is a kernel for each of every pair
-/// of types, whose texts differ in the types alone.
+/// Tile shapes, times layouts of the operands, and two with unaligned rows of A. There is a kernel for each of them
+/// and every pair of types. These differ in the types only.
 const TEXTS: usize = 9 * 4 + 2;
 
-/// How a product's work is shared.
+/// How the work of a product is divided.
 #[derive(Clone, Copy)]
 enum Work {
-    /// So many blocks, or clusters, have all tiles.
+    /// This many persistent blocks, or clusters, compute all tiles.
     Walkers(u32),
-    /// Each tile has a cluster, whose so many blocks split k.
+    /// Each tile has a cluster, whose blocks, this many, split k.
     Parts(u32),
 }
 use Work::{Parts, Walkers};
 use tests::passed::once;
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
 /// The types of A and B, and of C.
@@ -43,12 +43,12 @@ trait Number: Stored<Real = f32> + Output {}
 
 impl<T: Stored<Real = f32> + Output> Number for T {}
 
-/// The kernels of A and B of `T`, with C of `O`, in an order that is the same for all types.
+/// The kernels for A and B of `T`, with C of `O`, in an order that is the same for all types.
 fn cases<T: Number, O: Number>() -> Vec<Kernel> {
     let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
     let cases = kernels(|product| {
         let variant = product.variant;
-        // Those that load by threads are another text: `gathered` has them.
+        // The `ldg` kernels are tested in `gathered`.
         let is_text = variant.family == Family::Wgmma && variant.access != Access::Ldg;
         is_text && variant.scheme == Scheme::Native && [variant.operands, variant.c] == of
     });
@@ -67,15 +67,15 @@ struct Given<T, O> {
     b: Operand<T>,
     c: Vec<O>,
     bias: Vec<O>,
-    /// Before it is rounded to the type of C.
+    /// The result before it is rounded to the type of C.
     expected: Vec<f64>,
-    /// The sum of the absolute values of what is added.
+    /// The sum of the absolute values of the terms.
     magnitudes: Vec<f64>,
 }
 
 impl<T: Number, O: Number> Given<T, O> {
-    /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C. So many rows of A further on they
-    /// are the same, and so many columns of B.
+    /// A product of elements that `value` gives by row, column, and 1 for A, 2 for B, 3 for C. Rows of A repeat after
+    /// `periods[0]` rows, and columns of B after `periods[1]` columns.
     fn new(
         case: Kernel,
         [m, n, k]: [usize; 3],
@@ -96,13 +96,13 @@ impl<T: Number, O: Number> Given<T, O> {
         let a = Operand::new([m, k], a_k_major, of_classes, a_boxes, |row, p| value(row, p, 1));
         let b = Operand::new([n, k], b_k_major, false, b_boxes, |col, p| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
-        // With beta = 0 it is not looked at.
+        // With beta = 0 it is not read.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
         let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
-        // Where there is none, no element that nobody reads.
+        // Without a bias it has no elements, because unread elements would be a finding.
         let cols = if full { 0..n } else { 0..0 };
         let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
-        // Rounded beforehand, not in the innermost loop: without optimisation that would take longer than the launch.
+        // Rounded before, not in the innermost loop: without optimisation that would take longer than the launch.
         let wide = |row, col, salt| f64::from(value(row, col, salt).widened());
         let (rows, cols) = (m.min(period), n.min(period));
         let a_rows = (0..rows * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
@@ -129,7 +129,7 @@ impl<T: Number, O: Number> Given<T, O> {
         Given { problem, a, b, c, bias, expected, magnitudes }
     }
 
-    /// So many blocks (or clusters) that go on from tile to tile; or one for each tile, whose k so many share.
+    /// Persistent blocks (or clusters), or a cluster for each tile, whose blocks split k.
     fn config(&self, case: Kernel, work: Work) -> LaunchConfig {
         let (entry, product) = case;
         let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
@@ -144,7 +144,7 @@ impl<T: Number, O: Number> Given<T, O> {
         LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, product.block) }
     }
 
-    /// Launches, fast or checked, and B's last columns are copied in the background where the kernel does so.
+    /// Launches, fast or checked. If the kernel packs in the background, the tail of B is packed by it.
     fn launch<R>(
         &self,
         (entry, product): Kernel,
@@ -185,7 +185,7 @@ impl<T: Number, O: Number> Given<T, O> {
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
-        // Where rows are unaligned, nobody reads what lies between those of an operand.
+        // Padding between unaligned rows of an operand is not read.
         let of_classes = case.1.variant.access.classes() > 1;
         options.complete = self.problem.n.is_multiple_of(8) && !of_classes;
         let config = self.config(case, work);
@@ -197,7 +197,7 @@ impl<T: Number, O: Number> Given<T, O> {
         c
     }
 
-    /// Of integers whose sums f32 holds: C of 16 bits is these, rounded once.
+    /// Checks exact results of integers. 16-bit elements of C are rounded once.
     fn is_exact(&self, case: Kernel, c: &[O]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
@@ -213,7 +213,7 @@ fn integers_are_exact<T: Number>(turns: &mut Turns) {
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
             ([128, 256, 192], 1, (1.0, 0.0), false),
-            // Unaligned rows of C, in tiles that are whole and not.
+            // Unaligned rows of C, in whole and partial tiles.
             ([200, 301, 64], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
         ];
@@ -223,7 +223,7 @@ fn integers_are_exact<T: Number>(turns: &mut Turns) {
             let given = Given::<T, f32>::new(case, shape, scales, full, (integer, INTEGERS));
             given.is_exact(case, &given.run(case, Walkers(blocks)));
             if case.1.most_splits > 1 {
-                // By as many as there are stages, and by more.
+                // By as many blocks as there are stages, and by more.
                 given.is_exact(case, &given.run(case, Parts(3)));
             }
         }
@@ -236,7 +236,7 @@ fn integers_are_exact_whatever_way_operands_lie() {
     else {
         return;
     };
-    // Each text has another shape with the other type.
+    // Each kernel has another shape with the other type.
     let mut turns = Turns::of(5);
     integers_are_exact::<Bf16>(&mut turns);
     integers_are_exact::<F16>(&mut turns);
@@ -244,15 +244,16 @@ fn integers_are_exact_whatever_way_operands_lie() {
 
 fn is_clean<T: Number, O: Number>(text: usize, order: Order, shape: [usize; 3], work: Work) {
     let case = cases::<T, O>()[text];
-    // Unaligned rows are stored in a way of their own if there is nothing but the product.
+    // Unaligned rows have a store of their own if C is only the product.
     let full = shape[1].is_multiple_of(2);
     let scales = if full { (2.0, 1.0) } else { (2.0, 0.0) };
     let given = Given::<T, O>::new(case, shape, scales, full, (integer, INTEGERS));
     given.is_exact(case, &given.run_watched(case, work, order));
 }
 
-/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
-/// that can, k split: two tiles, of which one is whole along m or n. By default such a kernel has one of the two in its turn.
+/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. If the
+/// kernel can split k, also two tiles, one of which is whole along m or n. By default such a kernel runs one of the
+/// two in turn.
 fn both_are_clean<T: Number, O: Number>(text: usize, order: Order, turns: &mut Turns) {
     let case = cases::<T, O>()[text];
     let [rows, cols] = case.1.tile().map(|size| size as usize);
@@ -272,14 +273,14 @@ fn is_clean_in_every_order<T: Number>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let (mut with_f32, mut with_own, mut both) = (Turns::of(2), Turns::of(2), Turns::of(2));
     for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
-        // With either C.
+        // With either type of C.
         for which in with_f32.next_case() {
             match which {
                 0 => both_are_clean::<T, f32>(text, order, &mut both),
                 _ => is_clean::<T, f32>(text, order, [130, 265, 64], Walkers(1)),
             }
         }
-        // The first has a tile below the last row.
+        // The first one has a tile below the last row.
         for shape in
             with_own.next_case().into_iter().map(|shape| [[264, 256, 64], [130, 323, 64]][shape])
         {
@@ -298,7 +299,7 @@ fn checked_launches_are_clean_in_every_order() {
     is_clean_in_every_order::<F16>();
 }
 
-/// Each text in one of ten orders, or all, with C of f32 in five and of the operands' type in the others.
+/// Each kernel in one of ten orders, or all: five with C of f32, and five with C of the operands' type.
 fn is_clean_in_ten_random_orders<T: Number>(texts: impl Iterator<Item = usize>) {
     let (mut turns, mut both) = (Turns::of(10), Turns::of(2));
     for text in texts {
@@ -330,12 +331,12 @@ fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
     else {
         return;
     };
-    // From the last to the first, so that a text has other orders than with bf16.
+    // From the last to the first, so that a kernel has other orders than with bf16.
     is_clean_in_ten_random_orders::<F16>((0..TEXTS).rev());
 }
 
-/// The sum is cut off at each of `k / 16` steps, and each of 16 products once more: 2^-23 of the greatest sum each at
-/// most.
+/// The sum is truncated at each of `k / 16` steps, and each of 16 products once more: at most 2^-23 of the largest
+/// sum each.
 fn real_numbers_are_within_the_bound<T: Number>() {
     let case = cases::<T, f32>()[0];
     let [m, n, k] = [70, 40, 1000];
@@ -364,8 +365,8 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
     real_numbers_are_within_the_bound::<F16>();
 }
 
-/// Of f16 a product may have bits down to 2^-48, and subnormal numbers are what they are; C of f16 is infinite from where
-/// the nearest number would be 2^16.
+/// A product of f16 may have bits down to 2^-48, and subnormal numbers are kept. C of f16 is infinite if the nearest
+/// number would be 2^16.
 #[test]
 fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
     let Some(_note) = once("check::wgmma::f16_is_subnormal_and_overflows_as_ieee_has_it", SOURCES)
@@ -381,7 +382,7 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
         false,
         (
             |row: usize, col: usize, salt: usize| match salt {
-                // Multiples of the least number there is, all of them subnormal.
+                // Multiples of the smallest number, all of them subnormal.
                 1 => tiny * (1 + row * 3 + col) as f32,
                 _ => (row % 2 + col + 1) as f32,
             },
@@ -390,7 +391,7 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
     );
     given.is_exact(case, &given.run(case, Walkers(1)));
     let case = cases::<F16, F16>()[0];
-    // 32 sums of 65504 + 8 i: from i = 2 on, 65520, nearer to 2^16 or as near.
+    // 32 sums of 65504 + 8 i: from i = 2 on, 65520, they are nearer to 2^16 or as near.
     let given = Given::<F16, F16>::new(
         case,
         [32, 8, 2],

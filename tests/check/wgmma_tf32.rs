@@ -1,5 +1,5 @@
-//! Products of f32 with factors of tf32 on tensor cores, as the kernels are launched: tiles that are whole and not, several
-//! of them a block; factors that are rounded to the nearest as they are copied.
+//! Products of f32 as tf32 on tensor cores, as the kernels are launched: whole and partial tiles, several of them for
+//! each block. Factors are rounded to the nearest as they are copied.
 
 use std::num::NonZeroU32;
 
@@ -18,7 +18,7 @@ use tests::{
     passed::once,
 };
 
-/// What these tests are of.
+/// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma_tf32", "tests/check"];
 
 fn cases() -> Vec<Kernel> {
@@ -43,8 +43,8 @@ fn is_of_classes((_, product): &Kernel) -> bool {
 #[repr(align(16))]
 struct Four([f32; 4]);
 
-/// A row-major matrix. Its rows begin at multiples of sixteen bytes, and what is between them is NaN: nobody may read it; or they lie
-/// one behind the other.
+/// A row-major matrix. Its rows are 16-byte aligned, with a padding of NaN that must not be read; or they are
+/// contiguous.
 struct Operand {
     values: Vec<Four>,
     rows: usize,
@@ -75,15 +75,16 @@ impl Operand {
         self.values[place / 4].0[place % 4]
     }
 
-    /// Maps of every so many'th row, from the multiple of that number before its first on.
+    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
+    /// class's first row.
     fn maps(&self, classes: usize) -> Bound<'static> {
         let map = |class: usize| -> Map {
-            // Where there is no such row, one that nobody may read: another's.
+            // A class without a row has a map of other rows, which must not be read.
             let start = if class < self.rows { class * self.pitch } else { 0 };
             let rows = (self.rows - class.min(self.rows - 1)).div_ceil(classes);
             let extents = [1, rows, self.cols + start % classes];
             let first = self.values.as_ptr().cast::<f32>().wrapping_add(start - start % classes);
-            // SAFETY: so many elements, and nobody writes them.
+            // SAFETY: this many elements exist, and nobody writes them.
             let map =
                 unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
             map.unwrap().erased()
@@ -104,7 +105,7 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// How a launch is divided: so many blocks that go on from tile to tile, or so many for each tile that split k.
+/// How a launch is divided: persistent blocks, or this many blocks for each tile that split k.
 #[derive(Clone, Copy)]
 enum Split {
     Blocks(u32),
@@ -137,7 +138,7 @@ impl Given {
         let a = Operand::new((m, k), is_of_classes(&case), shape_a, |row, p| value(row, p, 1));
         let b = Operand::new((k, n), false, shape_b, |p, col| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
-        // With beta = 0 it is not looked at.
+        // With beta = 0 it is not read.
         let c_at = |i: usize| if beta == 0.0 { f32::NAN } else { value(i / n, i % n, 3) };
         let c = (0..m * n).map(c_at).collect();
         let bias = (0..n).map(|col| if full { col as f32 - 7.0 } else { 0.0 }).collect();
@@ -165,7 +166,7 @@ impl Given {
         c
     }
 
-    /// What a kernel is given.
+    /// The arguments of a kernel.
     ///
     /// # Safety
     /// All of it outlives the launch, and nobody else uses `c`.
@@ -190,13 +191,13 @@ impl Given {
     }
 
     fn watch(&self, case: Kernel, split: Split, mut options: check::Options) -> (Vec<f32>, Report) {
-        // From a multiple of 128 bytes on, as the counts take it.
+        // C is 128-byte aligned, as the counts assume.
         let len = self.c.len();
         let mut memory = vec![0.0; len + 32];
         let start = memory.as_ptr().align_offset(128);
         let c = &mut memory[start..start + len];
         c.copy_from_slice(&self.c);
-        // Of a bias that there is not nothing is read, nor what lies between rows, or before.
+        // Padding, elements before the first, and an unused bias are not read.
         let GemmParams { n, k, bias, .. } = self.problem;
         options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0 && !is_of_classes(&case);
         let order = options.order;
@@ -207,7 +208,7 @@ impl Given {
         (c.to_vec(), report)
     }
 
-    /// What element `i` of C should be of these factors, and the sum of the absolute values of what is added.
+    /// The reference of element `i` of C for these factors, and the sum of the absolute values of its terms.
     fn expected(&self, i: usize, factor: fn(f32) -> f32) -> (f64, f64) {
         let GemmParams { n, k, alpha, beta, activation, .. } = self.problem;
         let (row, col) = (i / n as usize, i % n as usize);
@@ -223,7 +224,7 @@ impl Given {
         (if activation == RELU { sum.max(0.0) } else { sum }, magnitude)
     }
 
-    /// What C should be of [`integer`]s, which are the same from the eleventh row of A and column of B on.
+    /// C for [`integer`]s. They repeat from the eleventh row of A and column of B on.
     fn exact(&self) -> Vec<f64> {
         let GemmParams { n, k, alpha, beta, activation, .. } = self.problem;
         let sum = |row, col| -> f64 {
@@ -269,7 +270,7 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([1, 3, 1], 1, (1.0, 0.0), true),
             ([11, 70, 166], 1, (1.0, 0.0), true),
             ([2100, 34, 44], 3, (1.0, 0.0), true),
-            // Of one class one row more than a tile has, so that others have tiles without a row.
+            // One class has one row more than a tile, so others have tiles without a row.
             ([2049, 10, 9], 2, (1.0, 0.0), true),
         ] {
             let given = Given::new(case, shape, scales, full, integer);
@@ -282,7 +283,7 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
     }
 }
 
-/// Where rows are unaligned, what lies before a row's first step is the end of the row before.
+/// With unaligned rows, the elements before a row's first k-step are the end of the row before.
 #[test]
 fn what_is_no_part_of_a_row_may_be_infinite() {
     let Some(_note) = once("check::wgmma_tf32::what_is_no_part_of_a_row_may_be_infinite", SOURCES)
@@ -292,7 +293,7 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
     let shifted = cases().into_iter().filter(is_of_classes).collect::<Vec<_>>();
     assert!(!shifted.is_empty());
     for case in shifted {
-        // Of every second row of A the last seven elements.
+        // The last seven elements of every second row of A.
         let value = |row: usize, p: usize, salt: usize| match salt {
             1 if row.is_multiple_of(2) && p >= 30 => f32::INFINITY,
             _ => integer(row, p, salt).abs() + 1.0,
@@ -307,7 +308,7 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
     }
 }
 
-/// As many parts as there are rows or not, one of them without a k-step; more stages than the ring has.
+/// As many blocks as there are rows or not, one of them without a k-step; more stages than the ring has.
 #[test]
 fn blocks_of_a_cluster_split_k() {
     let Some(_note) = once("check::wgmma_tf32::blocks_of_a_cluster_split_k", SOURCES) else {
@@ -357,7 +358,7 @@ fn checked_launches_are_clean_in_ten_random_orders() {
     }
 }
 
-/// There is no bank conflict; and a row of 64 columns, wherever it begins, is written in nine sectors at most.
+/// There is no bank conflict. A row of 64 columns with any start is written in at most nine sectors.
 #[test]
 fn accesses_are_as_few_as_can_be() {
     let Some(_note) = once("check::wgmma_tf32::accesses_are_as_few_as_can_be", SOURCES) else {
@@ -366,7 +367,7 @@ fn accesses_are_as_few_as_can_be() {
     for case in cases() {
         let splits = case.1.most_splits > 1;
         for n in [128, 133] {
-            // Of unaligned rows some are cleared before.
+            // Some unaligned rows are cleared first.
             let k = if is_of_classes(&case) { 67 } else { 64 };
             let shape = if splits { [40, n, k] } else { [300, n, k] };
             let given = Given::new(case, shape, (1.0, 0.0), false, integer);
@@ -375,7 +376,7 @@ fn accesses_are_as_few_as_can_be() {
             for line in &profile.lines {
                 let is_shared =
                     matches!(line.operation, Operation::SharedLoad | Operation::SharedStore);
-                // As many wavefronts as 32 lanes' bytes are lines of 128.
+                // At most as many wavefronts as 32 lanes' bytes have lines of 128 bytes.
                 let most = line.requests * u64::from(line.width / 4);
                 assert!(!is_shared || line.units <= most, "{}: {line:?}", name(case));
             }
@@ -405,9 +406,9 @@ fn parts_are_added_in_the_order_of_ranks() {
     }
 }
 
-/// Of factors that were rounded to the nearest, of two that are equally near away from zero, the sum is cut off at each of
-/// `k / 8` steps, and each of 8 products once more: 2^-23 of the greatest sum each at most. And C's error is that of such
-/// factors, half of that of factors that are cut off.
+/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8` steps, and each
+/// of 8 products once more: at most 2^-23 of the largest sum each. The error of C is that of rounded factors, half of
+/// that of truncated factors.
 #[test]
 fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
     let Some(_note) =

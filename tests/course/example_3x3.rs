@@ -1,7 +1,7 @@
-//! The 3 x 3 example with tiles of 2 x 2: threads that compute no element of C and still must load, and threads
-//! that compute one and must not load everything.
+//! The 3 x 3 example with tiles of 2 x 2. Some threads compute no element of C and still must load. Others compute
+//! one and must not load everything.
 //!
-//! A thread is written (row, column) here, as on the slides; CUDA's index has x, the column, first.
+//! A thread is written (row, column) here, as on the slides. CUDA's index has x, the column, first.
 
 use exercises::{answers::toy_table::toy_table, attempt::attempt};
 use simt::{
@@ -52,7 +52,7 @@ fn toy(n: u32, slip: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     }
 }
 
-/// What a checked launch of the 3 x 3 example finds, and C.
+/// The findings of a checked launch of the 3 x 3 example, and C.
 fn run(slip: u32, order: Order) -> (Vec<Finding>, [f32; 9]) {
     let a: [f32; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
     let b: [f32; 9] = [1.0, 0.0, 2.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0];
@@ -61,7 +61,7 @@ fn run(slip: u32, order: Order) -> (Vec<Finding>, [f32; 9]) {
     options.order = order;
     options.workers = Some(1);
     let config = LaunchConfig::new([2, 2, 1], [2, 2, 1]);
-    // SAFETY: the arrays outlive the launch, nobody else uses them, and an access outside is not carried out.
+    // SAFETY: the arrays outlive the launch, nobody else uses them, and accesses outside are not carried out.
     let report = unsafe {
         let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
         let c = Out::uninit(c.as_mut_ptr(), c.len());
@@ -81,8 +81,8 @@ fn zeros_outside_leave_the_product_as_it_is() {
     }
 }
 
-/// Thread (1, 0) of block (0, 0) computes C(1, 0), which exists, and would load B(3, 0), which does not: in
-/// phase 1, where the slides say phase 0. In phase 0 it loads B(1, 0).
+/// Thread (1, 0) of block (0, 0) computes C(1, 0), which exists. It would load B(3, 0), which does not exist, in
+/// phase 1. (The slides say phase 0.) In phase 0 it loads B(1, 0).
 #[test]
 fn a_thread_inside_c_may_load_from_outside_b() {
     let (findings, _) = run(B_UNCHECKED, Order::Forward);
@@ -95,8 +95,8 @@ fn a_thread_inside_c_may_load_from_outside_b() {
     assert_eq!(first.element, Some(3 * 3));
 }
 
-/// Thread (1, 0) of block (1, 1) would compute C(3, 2), which does not exist, and must load B(1, 2) in phase 0:
-/// without it thread (0, 0) reads an element of the tile that nobody has written.
+/// Thread (1, 0) of block (1, 1) would compute C(3, 2), which does not exist. It must load B(1, 2) in phase 0:
+/// otherwise thread (0, 0) reads an element of the tile that was not written.
 #[test]
 fn a_thread_outside_c_must_load() {
     let (findings, c) = run(OUTSIDE_IDLE, Order::Forward);
@@ -110,7 +110,7 @@ fn a_thread_outside_c_must_load() {
     assert_ne!(c[8], PRODUCT[8]);
 }
 
-/// The kernel of the exercises is the same with its checks in place: of 64 elements in the tiles 36 exist.
+/// The exercises' kernel is the same with right checks: of 64 elements in the tiles 36 exist.
 #[test]
 fn what_does_not_exist_is_not_loaded() {
     let attempt = attempt(&toy_table, [3, 3, 3], |_| None).unwrap();

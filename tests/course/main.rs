@@ -1,4 +1,4 @@
-//! `docs/course`: its claims are compared with what is counted; and the text itself.
+//! `docs/course`: its claims are compared with counts, and its text is checked.
 
 mod example_3x3;
 mod text;

@@ -1,4 +1,4 @@
-//! `docs/course`: its excerpts are what the sources say, and its tables name what exists.
+//! `docs/course`: its excerpts are equal to the sources, and its tables name what exists.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use exercises::list::exercises;
 use gpu::registry::ladder;
 use tests::scratch::workspace;
 
-/// The table of the topics and of where each is covered.
+/// The table of topics, and where each is covered.
 const COVERAGE: &str = "docs/course/18-coverage.md";
 
 /// All pages, in the order of their numbers.
@@ -17,7 +17,7 @@ fn text() -> String {
     pages.iter().map(|page| fs::read_to_string(page).unwrap()).collect()
 }
 
-/// `cargo xtask course --check` looks at the figures as well.
+/// `cargo xtask course --check` also checks the figures.
 #[test]
 fn every_excerpt_is_what_its_source_says() {
     let excerpts = xtask::course::check_sources(workspace());
@@ -48,7 +48,7 @@ fn every_exercise_is_posed() {
     }
 }
 
-/// The cells of the table of the course's rows.
+/// The cells of the table of topics.
 fn table() -> Vec<Vec<String>> {
     let table = fs::read_to_string(workspace().join(COVERAGE)).unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
@@ -56,7 +56,7 @@ fn table() -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn code(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }

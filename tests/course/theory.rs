@@ -1,6 +1,6 @@
-//! Tiling, coalescing and bank conflicts appear in the counts with the factors that theory gives.
+//! Tiling, coalescing and bank conflicts: the counts show the factors that theory gives.
 //!
-//! Sizes are multiples of every tile, so that there are no edges, and rows begin at sectors.
+//! Sizes are multiples of every tile, so there are no edges, and rows start at sectors.
 
 use std::{
     collections::BTreeMap,
@@ -23,10 +23,10 @@ use host::{
 
 const SIZE: u64 = 256;
 
-/// A kernel's profile of a SIZE x SIZE x SIZE product, every block counted: once for all tests.
+/// A kernel's profile of a SIZE x SIZE x SIZE product with every block counted. Each is made once for all tests.
 fn counted(entry: &'static Entry) -> Profile {
     static KNOWN: Mutex<BTreeMap<&str, Profile>> = Mutex::new(BTreeMap::new());
-    // A kernel that cannot be counted fails its own tests alone.
+    // A kernel that cannot be counted fails only its own tests.
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(profile) = known().get(entry.name()) {
         return profile.clone();
@@ -48,12 +48,12 @@ fn counted_by_name(kernel: &str) -> Profile {
     counted(find(kernel).unwrap_or_else(|| panic!("there is no kernel `{kernel}`")))
 }
 
-/// Bytes that threads ask global memory for.
+/// Bytes that threads load from global memory.
 fn bytes_loaded(profile: &Profile) -> f64 {
     profile.total(Operation::GlobalLoad, |line| line.lanes * u64::from(line.width))
 }
 
-/// For each line of an operation, in the order of the source, what a warp's access takes.
+/// For each line with an operation, in the order of the source: the sectors or wavefronts of a warp's access.
 fn units(profile: &Profile, operation: Operation) -> Vec<u64> {
     let lines = profile.lines.iter().filter(|line| line.operation == operation);
     let each = |line: &Line| {
@@ -73,7 +73,7 @@ fn every_rung_loads_what_follows_on_paper() {
     }
 }
 
-/// A tile's element is used TILE times, so n² accesses become n² / TILE, and not n.
+/// A tile's element is used TILE times. So there are n² / TILE accesses for each n², and not n.
 #[test]
 fn tiling_divides_loads_by_the_width_of_the_tile() {
     let elements = |kernel: &str| bytes_loaded(&counted_by_name(kernel)) / 4.0;
@@ -87,15 +87,15 @@ fn tiling_divides_loads_by_the_width_of_the_tile() {
 #[test]
 fn a_warp_of_the_basic_kernel_touches_two_rows() {
     let profile = counted_by_name("basic");
-    // Sixteen threads read one element of A, and the other sixteen one of the next row. Both halves read
-    // the same sixteen elements of B: 64 bytes.
+    // Sixteen threads read one element of A, and the other sixteen one of the next row. Both halves read the same
+    // sixteen elements of B: 64 bytes.
     assert_eq!(units(&profile, Operation::GlobalLoad), [2, 2]);
     assert_eq!(units(&profile, Operation::GlobalStore), [4]);
 }
 
 #[test]
 fn coalesced_tiles_take_the_fewest_sectors_and_no_bank_conflict() {
-    // A warp loads 128 bytes: half a row of one tile each for 16, a row for 32.
+    // A warp loads 128 bytes: half a row of each of two tiles for 16, one row for 32.
     for kernel in ["tiled16", "tiled32"] {
         let profile = counted_by_name(kernel);
         assert_eq!(units(&profile, Operation::GlobalLoad), [4, 4], "{kernel}");
@@ -118,7 +118,7 @@ fn two_barriers_a_phase_for_every_warp() {
     }
 }
 
-/// The named rung, if it is in the registry yet, beside what an exercise's kernel counts.
+/// The named rung, if it is in the registry, and the counts of an exercise's kernel.
 fn with_rung(exercise: &Kernel<Params>, rung: &str) -> Vec<(String, Profile)> {
     let attempt = attempt(exercise, [SIZE as usize; 3], |_| None).unwrap();
     assert!(attempt.solved(), "{attempt:?}");
@@ -127,8 +127,8 @@ fn with_rung(exercise: &Kernel<Params>, rung: &str) -> Vec<(String, Profile)> {
     [exercise].into_iter().chain(rung).collect()
 }
 
-/// Down a column of B a warp of a 16 x 16 block meets sixteen rows, two neighbours in each: sixteen sectors instead
-/// of four. What it stores is a column of the tile: sixteen words in two banks, eight in each.
+/// Down a column of B a warp of a 16 x 16 block reads sixteen rows, two neighbours in each: sixteen sectors instead
+/// of four. It stores a column of the tile: sixteen words in two banks, eight in each.
 #[test]
 fn a_tile_read_down_its_columns_takes_four_times_the_sectors() {
     for (name, profile) in with_rung(&answers::block_of_b::block_of_b, "tiled_uncoalesced") {
@@ -138,8 +138,7 @@ fn a_tile_read_down_its_columns_takes_four_times_the_sectors() {
     }
 }
 
-/// A column of a TILE x TILE tile lies in 32 / TILE banks, and TILE words that lie in so many banks take
-/// TILE² / 32 wavefronts.
+/// A column of a TILE x TILE tile is in 32 / TILE banks. TILE words in that many banks take TILE² / 32 wavefronts.
 #[test]
 fn a_transposed_tile_has_bank_conflicts_and_padding_removes_them() {
     let turned = &exercises::kernels::bank_conflict::bank_conflict;
@@ -155,8 +154,8 @@ fn a_transposed_tile_has_bank_conflicts_and_padding_removes_them() {
     assert_eq!(units(&padded.profile, Operation::SharedLoad), [1, 1]);
 }
 
-/// Two for the inner product, as document 003 finds in the machine code; one for the outer product, whose other
-/// operand is in a register; fewer for a thread that computes several rows and columns.
+/// Two reads for the inner product, as document 003 finds in the machine code. One for the outer product, whose other
+/// operand is in a register. Fewer for a thread that computes several rows and columns.
 #[test]
 fn operands_read_from_shared_memory_for_each_multiply_add() {
     for (kernel, expected) in [
@@ -197,7 +196,7 @@ fn unrolling_changes_no_access() {
     }
 }
 
-/// One barrier a phase and one before the first, instead of two a phase.
+/// One barrier for each phase and one before the first, instead of two for each phase.
 #[test]
 fn with_two_buffers_one_barrier_a_phase_is_enough() {
     let barriers = |kernel: &str| {
@@ -210,7 +209,7 @@ fn with_two_buffers_one_barrier_a_phase_is_enough() {
     assert_eq!(barriers("prefetched"), phases + 1.0);
 }
 
-/// The same bytes, four elements a request.
+/// The same bytes, with four elements in each request.
 #[test]
 fn wide_accesses_are_a_quarter_of_the_requests() {
     let [narrow, wide] = ["register_blocked", "vectorised"].map(counted_by_name);

@@ -1,4 +1,4 @@
-//! What holds of products whatever the numbers: bit by bit, since an element's sum is the same wherever it stands.
+//! Laws of products for any numbers. They hold bit by bit, because an element's sum is the same at every place.
 
 use tests::gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Suite, bytes};
 use tests::passed::once;
@@ -6,7 +6,7 @@ use tests::passed::once;
 const SIZES: [[usize; 3]; 6] =
     [[1, 1, 1], [5, 9, 3], [33, 20, 17], [64, 65, 32], [100, 37, 50], [129, 70, 24]];
 
-/// The product of two matrices that lie in any order.
+/// The product of two matrices in any layouts.
 fn multiply<T: Number>(
     bench: &mut Bench<T>,
     kernel: &str,
@@ -19,7 +19,7 @@ fn multiply<T: Number>(
     Operand::new(size, case.c.place, |_, row, col| c[row * size.1 + col])
 }
 
-/// A matrix of the same elements elsewhere: (row, col) is at `from(row, col)` in `matrix`.
+/// A matrix of the same elements at other places: (row, col) is `from(row, col)` in `matrix`.
 fn moved<T: Number>(
     matrix: &Operand<T>,
     size: (usize, usize),
@@ -36,13 +36,13 @@ fn same<T: Number>(one: &Operand<T>, other: &Operand<T>) -> bool {
     bytes(&one.values()) == bytes(&other.values()) && !one.is_empty()
 }
 
-/// Holds for all sizes, with every kernel on every device, in both types.
+/// Checks a law for all sizes, with every kernel on every device, in both types.
 fn holds(test: &str, single: Law<f32>, double: Law<f64>) {
     each(test, single);
     each(test, double);
 }
 
-/// Does it hold for A and B?
+/// Whether the law holds for A and B.
 type Law<T> = fn(&mut Bench<T>, &str, &Operand<T>, &Operand<T>) -> bool;
 
 fn each<T: Number>(test: &str, law: Law<T>) {
@@ -93,7 +93,7 @@ fn the_transpose_of_a_product() {
     holds("algebra::the_transpose_of_a_product", transpose, transpose);
 }
 
-/// Rows of A in another order are rows of C in that order.
+/// Permuted rows of A give permuted rows of C.
 fn permuted<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &Operand<T>) -> bool {
     let m = a.size.0;
     let order = move |row: usize| (row * 7 + 3) % m;
@@ -126,7 +126,7 @@ fn columns_by_themselves() {
     holds("algebra::columns_by_themselves", split, split);
 }
 
-/// A power of two comes out of the sums: by alpha, and by A's elements.
+/// A power of two can be factored out of the sums: of alpha, and of A's elements.
 fn doubled<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &Operand<T>) -> bool {
     let times = |m: &Operand<T>, by: f64| {
         Operand::new(m.size, m.place, |_, row, col| T::nearest(by).times(m.get(0, row, col)))

@@ -1,4 +1,4 @@
-//! What is refused: with words that begin with the argument, C untouched, and nothing launched.
+//! Refused calls: the message starts with the argument, C is not changed, and nothing is launched.
 
 use host::{
     Activation, Batch, BatchMut, Bias, Buffer, Device, Gemm, Layout, Matrix, MatrixView,
@@ -9,7 +9,7 @@ use tests::{
     gemm::{bytes, counted},
 };
 
-/// A 4 x 3 product of a 4 x 5 and a 5 x 3 matrix: the right one, of which each case gets one thing wrong.
+/// A right 4 x 3 product of a 4 x 5 and a 5 x 3 matrix. Each case changes one thing.
 struct Operands {
     device: Device,
     stream: Stream,
@@ -18,11 +18,11 @@ struct Operands {
     bias: Buffer<f32>,
 }
 
-/// What C's memory is full of: a NaN that no arithmetic makes. It has room for two Cs.
+/// The content of C's memory: a NaN that no arithmetic makes. There is room for two Cs.
 const UNTOUCHED: u32 = 0x7fed_cba9;
 const C_LEN: usize = 24;
 
-/// A call with one thing wrong in it.
+/// A call with one mistake.
 type Wrong = fn(&Operands, &mut Buffer<f32>) -> Result<()>;
 
 impl Operands {
@@ -46,7 +46,7 @@ impl Operands {
         gemm.run(&self.stream, self.a.view(), self.b.view(), matrix(c)?).map(|_| ())
     }
 
-    /// Two products by one launch, with these counts of matrices.
+    /// Two products in one launch, with these counts of matrices.
     fn batch(&self, counts: [usize; 3], gemm: Gemm<f32>, c: &mut Buffer<f32>) -> Result<()> {
         let (a, b) =
             (Batch::repeat(self.a.view(), counts[0]), Batch::repeat(self.b.view(), counts[1]));
@@ -55,12 +55,12 @@ impl Operands {
     }
 }
 
-/// C where it belongs.
+/// C at its place.
 fn matrix(c: &mut Buffer<f32>) -> Result<MatrixViewMut<'_, f32>> {
     MatrixViewMut::new(c.view_mut(..12)?, 4, 3, [3, 1])
 }
 
-/// Each case on each device is refused with its words; then the right call works.
+/// Checks that each case is refused on each device with its words. Then the right call works.
 fn refused(test: &str, cases: &[(&str, Wrong)]) {
     for device in devices() {
         let operands = Operands::new(&device);
@@ -144,7 +144,7 @@ fn biases_that_do_not_fit() {
             ("bias.len() = 0: must be C.cols = 3", |o, c| {
                 o.run(Gemm::new().bias(Bias::PerCol(o.bias.view(..0)?)), c)
             }),
-            // Of a C whose columns lie side by side rows are still rows.
+            // A column-major C also has rows.
             ("bias.len() = 3: must be C.rows = 4", |o, c| {
                 let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 4])?;
                 let gemm = Gemm::new().bias(Bias::PerRow(o.bias.view(..3)?));
@@ -166,7 +166,7 @@ fn leading_dimensions_that_are_too_small() {
         ("leading_dimension = 0: must be at least 1", |o, _| {
             Matrix::<f32>::with_layout(&o.device, 0, 1, Layout::RowMajor, 0).map(|_| ())
         }),
-        // Elements of C would be one.
+        // Two elements of C would be the same.
         ("strides = [2, 1]: two elements", |o, c| {
             let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [2, 1])?;
             Gemm::new().run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
@@ -250,7 +250,7 @@ fn numbers_beyond_what_can_be_addressed() {
             ("step = ", |o, _| {
                 Batch::new(o.a.buffer().view(..)?, (4, 5), [5, 1], 3, usize::MAX).map(|_| ())
             }),
-            // All of a row and of a column is one element, so that memory is no limit.
+            // All elements are one, so memory is no limit.
             ("k = 4294967296: must be", |o, c| {
                 let one = |rows, cols| MatrixView::new(o.a.buffer().view(..1)?, rows, cols, [0, 0]);
                 let c = MatrixViewMut::new(c.view_mut(..)?, 1, 1, [1, 1])?;
@@ -286,7 +286,7 @@ fn kernels_that_may_not_run() {
                 |o, c| o.run(Gemm::new().kernel("gemm_f32_33x33x8")?, c),
             ),
             ("kernel = : must be one of", |o, c| o.run(Gemm::new().kernel("")?, c)),
-            // There is one of that name, for something else, or for another type.
+            // A kernel with that name exists, but for another purpose or type.
             ("kernel = vec_add: is a program, and computes no product: `cargo run", |o, c| {
                 o.run(Gemm::new().kernel("vec_add")?, c)
             }),
@@ -327,7 +327,7 @@ fn kernels_that_may_not_run() {
                 let gemm = Gemm::new().kernel("tiled16")?;
                 gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
             }),
-            // C with its columns side by side is taken with A and B in each other's place, and these lie wrong then.
+            // For a column-major C, A and B are swapped. Then they have the wrong layout.
             ("kernel = tiled16: needs dense row-major matrices", |o, c| {
                 let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 4])?;
                 let gemm = Gemm::new().kernel("tiled16")?;
@@ -337,7 +337,7 @@ fn kernels_that_may_not_run() {
     );
 }
 
-/// Foreign memory there, of which nothing is used.
+/// Makes foreign memory at that address. Nothing of it is used.
 fn foreign<T: Pod>(operands: &Operands, address: u64, len: usize) -> Result<()> {
     // SAFETY: it is dropped at once.
     unsafe { operands.device.foreign::<T>(address, len) }.map(drop)
@@ -356,7 +356,8 @@ fn somebody_elses_memory() {
     );
 }
 
-/// A, B, C or the bias elsewhere than the stream. (All handles of the CPU are one device, so that this takes a GPU.)
+/// A, B, C or the bias on another device than the stream's. (All handles of the CPU are one device, so this needs a
+/// GPU.)
 #[test]
 fn another_device() {
     let mut count = 0;

@@ -11,7 +11,7 @@ fn evenly_spaced<T: Number>() {
     let (mut suite, mut random) = (Suite::<T>::new().in_turns(), Random::new(21));
     for [m, n, k] in [[5, 7, 3], [33, 36, 17], [1, 1, 1], [4, 4, 0]] {
         for count in [0, 1, 2, 5] {
-            // How far apart: touching, with a gap, at boundaries of sixteen bytes; all one.
+            // Distances: contiguous, with a gap, 16-byte aligned, and all the same matrix.
             for gaps in [[0, 0, 0], [1, 2, 3], [8, 4, 4]] {
                 for one in [[false, false], [true, false], [false, true], [true, true]] {
                     let mut place = |size, gap, one: bool| {
@@ -75,7 +75,7 @@ fn repeated() {
     counted("batches::repeated", count / devices().len());
 }
 
-/// The heads of an array of (tokens, heads, width) are a batch that interleaves, and no two of its elements are one.
+/// The heads of an array of (tokens, heads, width) are an interleaved batch. No two of its elements are the same.
 #[test]
 fn interleaved() {
     let Some(_note) = once("gemm::batches::interleaved", crate::SOURCES) else { return };
@@ -123,7 +123,7 @@ fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) -> usize {
     count
 }
 
-/// Products of unlike shapes that lie anywhere, each with the bits that it has alone.
+/// Products of different shapes in any layouts. Each has the bits that it has alone.
 #[test]
 fn arrays() {
     let Some(_note) = once("gemm::batches::arrays", crate::SOURCES) else { return };
@@ -166,8 +166,8 @@ fn arrays() {
     counted("batches::arrays", count / devices().len() / f32::general().len());
 }
 
-/// Two products into the halves of one matrix, by one call: the bits of the product in one piece. Then one half by the
-/// other's elements.
+/// Two products into the halves of one matrix, in one call: the bits of the product in one piece. Then one half from
+/// the other's elements.
 #[test]
 fn halves() {
     let Some(_note) = once("gemm::batches::halves", crate::SOURCES) else { return };
@@ -211,7 +211,7 @@ fn halves() {
                 Gemm::new().launch_array(&stream, &inputs, &mut [left, right]).unwrap();
                 is_whole(&by_cols);
 
-                // The left half times 0 and what the right one was times 2: it is read where it lies.
+                // The left half times 0, plus the right half times 2: the right half is read in place.
                 let (left, right) = by_cols.view_mut().split_cols_at(col).unwrap();
                 let zeros = Matrix::zeros(&device, col, n - col).unwrap();
                 let doubles = Gemm::new().beta(2.0);

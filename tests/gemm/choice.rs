@@ -1,4 +1,4 @@
-//! The choice of a kernel: what is said before a launch is what the launch takes.
+//! The choice of a kernel: a launch uses the kernel that was named before.
 
 use host::{
     Gemm, Layout, Matrix, Shape,
@@ -6,7 +6,7 @@ use host::{
 };
 use tests::{devices, gemm::counted};
 
-/// All three of a layout, dense.
+/// A, B and C dense, all in this layout.
 fn request(shape: [usize; 3], layout: Layout) -> Request {
     let [m, n, k] = shape;
     let strides = [(m, k), (k, n), (m, n)].map(|(rows, cols)| match layout {
@@ -17,8 +17,8 @@ fn request(shape: [usize; 3], layout: Layout) -> Request {
     Request::new(shape, strides)
 }
 
-/// The best one, and each that is asked for by name. Where columns lie side by side, A and B change places on the way,
-/// so that the lessons' kernels may run, and tiles count along the other sides.
+/// The fastest kernel, and each that is asked for by name. For column-major matrices A and B are swapped, so that
+/// lessons' kernels can run, and tiles count along the other sides.
 #[test]
 fn what_is_chosen_is_what_runs() {
     let mut count = 0;
@@ -44,7 +44,7 @@ fn what_is_chosen_is_what_runs() {
                 };
                 same(Gemm::new());
                 for name in f32::kernels().map(|kernel| kernel.entry.name()) {
-                    // The largest only where it takes no time; and those that take such operands.
+                    // The largest only where it takes no time, and those that take such operands.
                     let gemm = Gemm::new().kernel(name).unwrap();
                     if (m < 1000 || device.is_cuda()) && gemm.choose(&request, &target).is_ok() {
                         same(gemm);

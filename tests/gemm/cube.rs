@@ -7,7 +7,7 @@ const SIZES: [usize; 6] = [0, 1, 2, 3, 5, 9];
 const ALPHAS: [f64; 3] = [0.0, 1.0, 0.7];
 const BETAS: [f64; 3] = [0.0, 1.0, 1.3];
 
-/// Where a matrix of that size lies: one of four leading dimensions.
+/// The place of a matrix with one of four leading dimensions.
 fn place(size: (usize, usize), order: Order, random: &mut Random) -> Place {
     let run = if order == Order::Rows { size.1 } else { size.0 };
     Place::padded(size, order, random.choose(&[0, 1, 7, run]))
@@ -20,7 +20,7 @@ fn cube<T: Number>() {
         for (alpha, beta) in ALPHAS.into_iter().flat_map(|alpha| BETAS.map(|beta| (alpha, beta))) {
             for (a, b) in Order::BOTH.into_iter().flat_map(|a| Order::BOTH.map(|b| (a, b))) {
                 let seed = random.next();
-                // A transpose is a view of the other order.
+                // A transpose is a view in the other order.
                 let [a, b] = [((m, k), a), ((k, n), b)].map(|(size, order)| match order {
                     Order::Rows => (size, place(size, order, &mut random)),
                     Order::Columns => (size, place(size, order, &mut random).transposed()),

@@ -22,7 +22,7 @@ fn each<T: Number>() {
             let before = testing::counts().launches;
             suite.check(&case, &tests::gemm::Want::bounded(&case));
             let launched = testing::counts().launches > before;
-            // A grid of no blocks never reaches a device; nor does a C that stays as it is.
+            // An empty grid is not launched, nor is a product that leaves C as it is.
             assert_eq!(launched, m > 0 && n > 0 && beta != 1.0, "{case}");
         }
     }
@@ -35,7 +35,7 @@ fn every_combination() {
     each::<f64>();
 }
 
-/// C is left as it is, whatever is in it, even if that is NaN.
+/// C is left as it is, even if it is NaN.
 #[test]
 fn without_products_and_with_beta_one_c_stays() {
     let mut suite = Suite::<f32>::new();
@@ -51,7 +51,7 @@ fn without_products_and_with_beta_one_c_stays() {
     suite.done("empty::without_products_and_with_beta_one_c_stays");
 }
 
-/// A matrix without elements may lie nowhere.
+/// A matrix without elements may have any address.
 #[test]
 fn no_memory_at_all() {
     let mut count = 0;

@@ -9,7 +9,7 @@ use tests::passed::once;
 const ACTIVATIONS: [Activation; 3] = [Activation::Identity, Activation::Relu, Activation::Gelu];
 const SIDES: [Option<Side>; 3] = [None, Some(Side::Row), Some(Side::Col)];
 
-/// Sizes that no tile divides; a single row and a single column, of which it does not show how they lie.
+/// Sizes that no tile divides; a single row and a single column, for which the layout does not matter.
 const SHAPES: [[usize; 3]; 4] = [[37, 70, 19], [1, 37, 5], [37, 1, 5], [65, 132, 0]];
 
 fn combinations<T: Number>(mut suite: Suite<T>) {
@@ -31,7 +31,7 @@ fn combinations<T: Number>(mut suite: Suite<T>) {
                     0.0 => case,
                     _ => case.scaled(0.7, beta, Data::Uniform, random.next()),
                 });
-                // Else the activation would have had nothing to do.
+                // Otherwise the activation would have no effect.
                 let negative = c.iter().any(|&x| x.into() < 0.0);
                 assert!(sizes != SHAPES[0] || negative == (activation != Activation::Relu));
             }
@@ -48,12 +48,12 @@ fn every_bias_activation_and_order() {
     };
     combinations::<f32>(Suite::new());
     combinations::<f64>(Suite::new());
-    // On tensor cores, which a CPU takes long for.
+    // On tensor cores, which take long on a CPU.
     combinations::<Bf16>(Suite::new().in_turns());
     combinations::<F16>(Suite::new().in_turns());
 }
 
-/// NaN and infinities in the bias, in C, under each activation.
+/// NaN and infinities in the bias and in C, with each activation.
 #[test]
 fn nan_and_infinity() {
     let Some(_note) = once("gemm::epilogue::nan_and_infinity", crate::SOURCES) else { return };
@@ -71,7 +71,7 @@ fn nan_and_infinity() {
                 let c = suite.bounded(&case);
                 let of_value = |x: &&f32| x.is_nan() || x.is_infinite();
                 let changed = c.iter().filter(of_value).count();
-                // ReLU and GELU make zeros of the negative ones.
+                // ReLU and GELU map negative infinity to zero.
                 let all_stay = activation == Activation::Identity || value != -INFINITY;
                 assert_eq!(changed, if all_stay { 21 } else { 0 }, "{case}");
             }
@@ -80,7 +80,7 @@ fn nan_and_infinity() {
     suite.done("epilogue::nan_and_infinity");
 }
 
-/// A negative zero, which is no number below zero, is that after every activation.
+/// A negative zero stays negative with every activation.
 #[test]
 fn a_zero_keeps_its_sign() {
     let Some(_note) = once("gemm::epilogue::a_zero_keeps_its_sign", crate::SOURCES) else { return };
@@ -100,10 +100,10 @@ fn a_zero_keeps_its_sign() {
     suite.done("epilogue::a_zero_keeps_its_sign");
 }
 
-/// Each number of a wide choice, as it is: `alpha = 0` and `beta = 1`.
+/// Many numbers unchanged as input: `alpha = 0` and `beta = 1`.
 fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
     let mut suite = Suite::<T>::new();
-    // Sixty-four numbers of each power of two, of both signs; and densely where the curve is.
+    // Sixty-four numbers for each power of two, of both signs, and densely where the curve bends.
     let powers = (smallest..=largest).flat_map(|power| (0..64).map(move |i| (power, f64::from(i))));
     let wide = powers.map(|(power, i)| (1.0 + i / 64.0) * 2f64.powi(power));
     let end = if T::SLACK == 1.0 { 14.5 } else { 39.0 };
@@ -114,7 +114,7 @@ fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
     let c = Operand::new((rows, cols), place, |_, row, col| values[row * cols + col]);
     let case = Case::<T>::dense([rows, cols, 0], Data::Uniform, 1).activated(Activation::Gelu);
     let case = Case { c, beta: 1.0, ..case };
-    // The number itself is not off at all, so that only GELU's own error counts; in f64 the reference's, too.
+    // The input is exact, so only GELU's own error counts. In f64 also the reference's.
     let ulps = if T::SLACK == 1.0 { 2.0 } else { 4.0 };
     let x = |at: usize| -> f64 { case.c.get(0, at / cols, at % cols).into() };
     let mut want = Want::bounded(&case);
@@ -122,7 +122,7 @@ fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
         *bound = (ulps * ulp::<T>(*value)).max(T::TINY);
     }
     let c = suite.check(&case, &want);
-    // Far out it is x, or nothing.
+    // For large |x| it is x or zero.
     for (at, &c) in c.iter().enumerate() {
         let far = if x(at) > 0.0 { x(at) } else { 0.0 };
         assert!(x(at).abs() <= end || c.into() == far, "GELU({:?}) = {c:?}", x(at));
@@ -130,14 +130,14 @@ fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
     values.len()
 }
 
-/// A unit in the last place of the number.
+/// A unit in the last place of a number.
 fn ulp<T: Number>(value: f64) -> f64 {
     let power = f64::from_bits(value.to_bits() & (0x7ff << 52));
     2.0 * T::U * power
 }
 
-/// GELU against the error function of another library, over all powers of two: off by at most two units in the last place of the
-/// result, however small it is; in f64 by four, two of which are the reference's.
+/// GELU against the error function of another library, over all powers of two. The error is at most two units in the
+/// last place of the result, however small. In f64 it is four, of which two are the reference's.
 #[test]
 fn gelu_is_off_by_two_units() {
     let Some(_note) = once("gemm::epilogue::gelu_is_off_by_two_units", crate::SOURCES) else {
@@ -147,7 +147,7 @@ fn gelu_is_off_by_two_units() {
     counted("epilogue::gelu_is_off_by_two_units", numbers);
 }
 
-/// The reference itself, at numbers whose GELU was computed in 60 digits.
+/// The reference itself, at numbers whose GELU was computed with 60 digits.
 #[test]
 fn the_reference_of_gelu_is_right() {
     for (x, want) in GELU_IN_SIXTY_DIGITS {

@@ -1,32 +1,32 @@
-//! The general product on every device, with every general kernel. docs/testing/gemm.md lists the tests, and how many cases
-//! each has.
+//! Products of `Gemm` on every device, with every general kernel. docs/testing/gemm.md lists the tests, and the
+//! number of cases of each.
 //!
-//! | module | what it holds the product to |
+//! | module | what is tested |
 //! |---|---|
 //! | `verification` | the reference and the comparison: every kind of wrong result is refused |
 //! | `cube` | every small size with every pair of scalars and every transposition |
-//! | `shapes` | exact results at sizes chosen for where kernels go wrong |
-//! | `empty` | sizes of 0: what is done to C, and that nothing is launched |
+//! | `shapes` | exact results at sizes where kernels are likely to fail |
+//! | `empty` | sizes of 0: the effect on C, and that nothing is launched |
 //! | `partials` | split-K over the grid: every layout, kernels by name |
-//! | `places` | leading dimensions, any strides, any distance from a 16-byte boundary |
+//! | `places` | leading dimensions, any strides, any misalignment |
 //! | `wide` | strides beyond 2^31, more rows and products than one launch has |
 //! | `scalars` | alpha and beta: what is not read, and what stays |
 //! | `sliced` | operands that are split into slices: every layout, special values, errors |
-//! | `sliced_f16` | factors that are cut into scaled slices of f16: numbers of all sizes, sums to the bit |
+//! | `sliced_f16` | factors that are split into scaled slices of f16: numbers of all sizes, sums to the bit |
 //! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
 //! | `epilogue` | bias and activation |
 //! | `batches` | batches and arrays of products |
-//! | `choice` | which kernel is taken, and that it is the one that was said |
-//! | `arguments` | what is refused, with which words, and that C and the device are left alone |
-//! | `overlap` | C and what is read in one memory |
+//! | `choice` | the selected kernel, and that a launch uses it |
+//! | `arguments` | refused calls: their messages, and that C and the device are not changed |
+//! | `overlap` | C in the memory of an operand |
 //! | `memory` | memory that runs out |
 //! | `recomputed` | elements that emulated fp32 recomputes: which, how many, and that they are right |
-//! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
-//! | `tensor` | products by TMA: operands as they take them, k split over clusters |
+//! | `same_bits` | the same bits in every run, for every number of cores, order of fibers, kernel and device |
+//! | `tensor` | products by TMA: operands in all layouts, k split over clusters |
 //! | `tf32` | factors that may be rounded to tf32 |
-//! | `threads` | from several threads at once |
-//! | `algebra` | what holds of products whatever the numbers |
-//! | `random` | anything at all |
+//! | `threads` | several threads at once |
+//! | `algebra` | laws of products for any numbers |
+//! | `random` | random cases |
 //! | `table` | docs/testing/gemm.md names every test |
 
 mod algebra;
@@ -56,8 +56,8 @@ mod threads;
 mod verification;
 mod wide;
 
-/// What the general product is made of, beside what every test depends on. Tests that draw at random are not in it: each run of
-/// theirs is another.
+/// The sources of products, besides those on which every test depends. Tests with random cases do not use it: each of
+/// their runs is different.
 const SOURCES: &[&str] = &[
     "gpu/src/kernels/tma",
     "gpu/src/kernels/mma",

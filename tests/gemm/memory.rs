@@ -1,4 +1,4 @@
-//! Memory that runs out: an error that says so, nothing lost, and the next call works.
+//! Memory that runs out: the error says so, nothing is lost, and the next call works.
 
 use host::{
     Activation, Bias, Device, Error, Gemm, Layout, Matrix, Result, SliceView, SliceViewMut,
@@ -6,7 +6,7 @@ use host::{
 };
 use tests::{devices, gemm::counted};
 
-/// Operands to the device, a product there, the result back.
+/// Uploads operands, multiplies, and downloads the result.
 fn product(device: &Device) -> Result<Vec<f32>> {
     let values = |len: usize| (0..len).map(|at| (at % 9) as f32 - 4.0).collect::<Vec<_>>();
     let stream = device.stream()?;
@@ -44,7 +44,7 @@ fn at_every_allocation() {
             assert_eq!(product(&device).unwrap(), right, "{device}, after allocation {nth}");
             refused += 1;
         }
-        // Of one more there is nothing to refuse.
+        // With one more allocation nothing is refused.
         refuse_allocation(allocations + 1);
         assert_eq!(product(&device).unwrap(), right);
         refuse_allocation(0);
@@ -52,7 +52,7 @@ fn at_every_allocation() {
     counted("memory::at_every_allocation", refused / devices().len());
 }
 
-/// The same of operands in this machine's memory: on the CPU device nothing is allocated at all.
+/// The same with operands in host memory: on the CPU device nothing is allocated.
 #[test]
 fn at_every_allocation_for_slices() {
     let [a, b] =
@@ -89,7 +89,7 @@ fn at_every_allocation_for_slices() {
     }
 }
 
-/// More than any machine has: what is asked for is in the error.
+/// More than any machine has: the error names the number of bytes.
 #[test]
 fn more_than_there_is() {
     let mut refused = 0;

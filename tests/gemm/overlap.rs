@@ -1,12 +1,12 @@
-//! C and what is read in one memory. Rust's borrows forbid it (`tests/src/does_not_compile.rs`); memory that somebody
-//! else has allocated may be borrowed twice, and is looked at.
+//! C in the memory of an operand. Rust's borrows forbid it (`tests/src/does_not_compile.rs`). Foreign memory may be
+//! borrowed twice, so it is checked.
 
 use host::{
     Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, testing,
 };
 use tests::{devices, gemm::counted};
 
-/// Size, strides, first element: of A, B, C and of a bias, which has the strides of a matrix of one row.
+/// Size, strides and first element of A, B, C or a bias. A bias has the strides of a matrix with one row.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     size: (usize, usize),
@@ -29,17 +29,18 @@ impl Part {
     }
 
     /// # Safety
-    /// The memory is there, and nobody uses it otherwise.
+    /// The memory exists, and nobody else uses it.
     unsafe fn buffer(&self, device: &Device, memory: u64) -> Buffer<f32> {
         // SAFETY: the caller's.
         unsafe { device.foreign(memory + 4 * self.start as u64, self.len()) }.unwrap()
     }
 }
 
-/// Somewhere on a GPU that is a multiple of 4 and of no interest: nothing is launched that would touch it.
+/// An address on a GPU that is a multiple of 4. Nothing is launched that would access it.
 const NOWHERE: u64 = 1 << 40;
 
-/// Memory of a device for what is refused. On the CPU it is there, if it should be used after all.
+/// The address of a device's memory for refused calls. On the CPU it exists, in case it is used in spite of the
+/// refusal.
 fn place(device: &Device, memory: &mut [f32]) -> u64 {
     if device.is_cuda() { NOWHERE } else { memory.as_mut_ptr() as u64 }
 }
@@ -49,7 +50,7 @@ fn place(device: &Device, memory: &mut [f32]) -> u64 {
 /// # Safety
 /// The memory has room for the parts, or nothing is launched.
 unsafe fn run(device: &Device, memory: u64, [a, b, c, bias]: [Part; 4]) -> Result<()> {
-    // SAFETY: the caller's; this is all that uses it.
+    // SAFETY: the caller's. Only this code uses it.
     let [a_all, b_all, mut c_all, bias_all] =
         [a, b, c, bias].map(|part| unsafe { part.buffer(device, memory) });
     let a = MatrixView::new(a_all.view(..)?, a.size.0, a.size.1, a.strides)?;
@@ -61,7 +62,7 @@ unsafe fn run(device: &Device, memory: u64, [a, b, c, bias]: [Part; 4]) -> Resul
 
 /// Elements of the memory.
 const LEN: usize = 200;
-/// Where nothing else is.
+/// A place without other parts.
 const FAR: usize = 100;
 
 #[test]
@@ -72,18 +73,18 @@ fn shared_elements_are_refused() {
     let block = |start, width| Part::strided((4, width), [9, 1], start);
     let refused = [
         ("A = at ", [a, b, c(FAR), bias]),
-        // By one element at either end.
+        // They overlap by one element at either end.
         ("A = at ", [a, b, c(FAR - 15), bias]),
         ("A = at ", [a, b, c(FAR + 15), bias]),
         ("B = at ", [Part::rows(4, 4, 0), b, c(FAR + 20), bias]),
         ("B = at ", [Part::rows(4, 4, 0), b, c(FAR + 35), bias]),
         ("bias = at ", [Part::rows(4, 4, 0), Part::rows(4, 4, 20), c(FAR + 37), bias]),
-        // Column blocks of one matrix that share a column; C's reaches into the next row of A's.
+        // Column blocks of one matrix that share a column. C's block reaches into the next row of A's.
         ("A = at ", [block(0, 4), b, block(3, 4), bias]),
         ("A = at ", [block(0, 4), b, block(6, 4), bias]),
-        // The other way round: C's comes first.
+        // The other way round: C's block comes first.
         ("A = at ", [block(3, 4), b, block(0, 4), bias]),
-        // Rows of one between the rows of the other: it shares none, but nobody works that out.
+        // Rows of one are between the rows of the other. They share no element, but this is not computed.
         ("A = at ", [Part::strided((4, 4), [8, 1], 0), b, Part::strided((4, 4), [16, 1], 4), bias]),
     ];
     let (mut count, mut memory) = (0, [1.0; LEN]);
@@ -101,7 +102,7 @@ fn shared_elements_are_refused() {
     counted("overlap::shared_elements_are_refused", count / devices().len());
 }
 
-/// Next to each other is not in each other.
+/// Neighbouring parts do not overlap.
 #[test]
 fn neighbours_are_fine() {
     let (b, bias) = (Part::rows(4, 4, FAR), Part::rows(1, 4, FAR + 16));
@@ -110,7 +111,7 @@ fn neighbours_are_fine() {
     let fine = [
         [Part::rows(4, 4, 0), b, Part::rows(4, 4, 16), bias],
         [Part::rows(4, 4, 16), b, Part::rows(4, 4, 0), bias],
-        // Column blocks of a row-major matrix, either first; row blocks of a column-major one.
+        // Column blocks of a row-major matrix, in either order; row blocks of a column-major one.
         [block(0), b, block(4), bias],
         [block(4), b, block(0), bias],
         [block(0), b, block(5), bias],
@@ -119,7 +120,7 @@ fn neighbours_are_fine() {
         // Every other element of a matrix, left and right half.
         [Part::strided((4, 4), [18, 2], 0), b, Part::strided((4, 4), [18, 2], 8), bias],
         [Part::strided((4, 4), [2, 18], 8), b, Part::strided((4, 4), [2, 18], 0), bias],
-        // C after the bias, and A where C is, but without elements.
+        // C after the bias, and an empty A at C's place.
         [Part::rows(4, 4, 0), b, Part::rows(4, 4, FAR + 20), bias],
         [Part::rows(4, 0, 8), Part::rows(0, 4, 8), Part::rows(4, 4, 0), bias],
     ];
@@ -142,7 +143,7 @@ fn neighbours_are_fine() {
     counted("overlap::neighbours_are_fine", fine.len());
 }
 
-/// Matrices of batches that take turns in memory are not told apart: C between the matrices of A is refused.
+/// Interleaved batches are not told apart: C between the matrices of A is refused.
 #[test]
 fn batches_in_each_other_are_refused() {
     let (mut count, mut memory) = (0, [1.0; LEN]);

@@ -10,8 +10,8 @@ use tests::{
     passed::once,
 };
 
-/// Sizes, and the numbers of partial products: a last range that is whole, that is short, and that is one k-step; one element of C;
-/// more columns than a block adds.
+/// Sizes, and the numbers of partial products. The last range of k is whole, or shorter, or one k-step. One element
+/// of C; more columns than a block adds.
 const CASES: [([usize; 3], &[u32]); 5] = [
     ([7, 5, 512], &[2, 4, 8]),
     ([1, 1, 1000], &[2, 3, 16]),
@@ -20,7 +20,7 @@ const CASES: [([usize; 3], &[u32]); 5] = [
     ([70, 9, 2048], &[32, 256]),
 ];
 
-/// Every size, layout and epilogue, by the kernel that `auto` takes: `T` with C of its own type.
+/// Every size, layout and epilogue, by the kernel that `auto` selects. C has the type `T`.
 fn every_layout<T: Number + Scalar>() -> usize {
     let mut count = 0;
     for device in devices() {
@@ -30,7 +30,7 @@ fn every_layout<T: Number + Scalar>() -> usize {
                 let order =
                     |bit: usize| if layout >> bit & 1 == 0 { Order::Rows } else { Order::Columns };
                 let data = Data::exact(k);
-                // Odd paddings: rows that are not 16-byte aligned, too.
+                // Odd paddings: rows are also unaligned.
                 let place = |size, bit| Place::padded(size, order(bit), layout % 3);
                 let a = Operand::draw((m, k), place((m, k), 0), data, 91);
                 let b = Operand::draw((k, n), place((k, n), 1), data, 92);
@@ -64,7 +64,7 @@ fn every_layout_and_epilogue() {
     counted("partials::every_layout_and_epilogue", count / devices().len());
 }
 
-/// The kernels of tensor cores and TMA, by name, on a batch that is a range of k each.
+/// Kernels on tensor cores and TMA kernels, by name, on a batch with a range of k each.
 #[test]
 fn kernels_by_name() {
     let Some(_note) = once("gemm::partials::kernels_by_name", crate::SOURCES) else { return };
@@ -97,7 +97,7 @@ fn kernels_by_name() {
     counted("partials::kernels_by_name", count / devices().len());
 }
 
-/// The number depends on the request, not on the SMs of a GPU; and it is within the workspace.
+/// The number depends on the request, not on the SMs of a GPU, and keeps to the workspace limit.
 #[test]
 fn the_number_is_the_same_on_every_gpu() {
     let mut split = 0;
@@ -128,7 +128,8 @@ fn the_number_is_the_same_on_every_gpu() {
     }
 }
 
-/// A request for partial products that nobody can compute, or add, is refused before anything is launched, and the error names it.
+/// A request for partial products that no kernel can compute, or add, is refused before anything is launched. The
+/// error names it.
 #[test]
 fn what_cannot_be_added_is_refused() {
     let request = Request::dense(Shape::new(64, 64, 200_000).unwrap());
@@ -148,7 +149,7 @@ fn what_cannot_be_added_is_refused() {
     let both = gemm().split_k(2).unwrap();
     let expected = "split_k = 2: must be 1 with partial products, which split k already";
     assert_eq!(refusal(both, Target::H200), expected);
-    // Without being asked for, they are not used there.
+    // By default they are not used there.
     let choice = Gemm::<f32>::new().choose(&request, &a100()).unwrap();
     assert_eq!(choice.partials, 1);
     assert_eq!(gemm().choose(&request, &Target::cpu(2)).unwrap().partials, 4);

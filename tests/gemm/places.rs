@@ -1,4 +1,4 @@
-//! Where matrices lie: leading dimensions, any strides, any distance from a 16-byte boundary.
+//! Places of matrices: leading dimensions, any strides, any misalignment.
 
 use tests::passed::once;
 use tests::{
@@ -6,7 +6,7 @@ use tests::{
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Suite, Want, bytes, counted},
 };
 
-/// All combinations of one thing for each of A, B and C.
+/// All combinations of these for A, B and C.
 fn thrice<'a, T: Copy>(things: &'a [T]) -> impl Iterator<Item = [T; 3]> + 'a {
     let pairs = move |a: T| things.iter().map(move |&b| (a, b));
     let all = things.iter().flat_map(move |&a| pairs(a));
@@ -19,7 +19,7 @@ fn leading<T: Number>() {
     const K: usize = 21;
     let (mut suite, data) = (Suite::<T>::new().in_turns(), Data::exact(K));
     for orders in thrice(&Order::BOTH) {
-        // 0 stands for a leading dimension of twice the least.
+        // 0 stands for a leading dimension of twice the minimum.
         for padding in thrice(&[None, Some(0), Some(1), Some(7)]) {
             let place = |which: usize, size: (usize, usize)| {
                 let run = if orders[which] == Order::Rows { size.1 } else { size.0 };
@@ -34,8 +34,8 @@ fn leading<T: Number>() {
     suite.done("places::leading_dimensions");
 }
 
-/// Each of A, B and C in either order, with four leading dimensions each: padding stays, and no NaN of it gets into
-/// the result.
+/// Each of A, B and C in either order, with four leading dimensions each. Padding is not changed, and its NaN does
+/// not reach the result.
 #[test]
 fn leading_dimensions() {
     let Some(_note) = once("gemm::places::leading_dimensions", crate::SOURCES) else { return };
@@ -43,7 +43,7 @@ fn leading_dimensions() {
     leading::<f64>();
 }
 
-/// Strides of a matrix that is read: it may lie in all ways, its elements in one place among them.
+/// Strides of a matrix that is read. They may be any: all elements may be at one place.
 fn read((rows, cols): (usize, usize)) -> [[usize; 2]; 9] {
     [
         [2 * cols + 1, 2],
@@ -120,7 +120,7 @@ fn slices<T: Number>() -> usize {
     count / devices().len()
 }
 
-/// The same of matrices in this machine's memory: what lies between their elements stays.
+/// The same with matrices in host memory. Memory between their elements is not changed.
 #[test]
 fn slices_of_any_kind() {
     let Some(_note) = once("gemm::places::slices_of_any_kind", crate::SOURCES) else { return };
@@ -133,7 +133,7 @@ fn distances<T: Number>() {
     const K: usize = 20;
     let mut suite = Suite::<T>::new().in_turns();
     for order in Order::BOTH {
-        // Whole groups of four in a row, or not: then only some begin at a boundary.
+        // Whole groups of four in a row, or not: then only some groups are aligned.
         for padding in [0, 1, 2, 4] {
             let case = |offsets: [usize; 3]| {
                 let place =
@@ -156,8 +156,7 @@ fn distances<T: Number>() {
     suite.done("places::distances_from_a_boundary");
 }
 
-/// Sixteen bytes may be moved at a time where they begin at a multiple of sixteen. Where A, B or C begins 1, 2 or 3
-/// elements further on, C has the same bits.
+/// Aligned 16 bytes may be moved at once. If A, B or C starts 1, 2 or 3 elements later, C has the same bits.
 #[test]
 fn distances_from_a_boundary() {
     let Some(_note) = once("gemm::places::distances_from_a_boundary", crate::SOURCES) else {

@@ -1,5 +1,5 @@
-//! Anything at all: random sizes, places, scalars, biases, activations and batches. What fails is shrunk, and its
-//! seed is kept in `proptest-regressions/`, to be tried first from then on.
+//! Random cases: sizes, places, scalars, biases, activations and batches. A failing case is shrunk, and its seed is
+//! kept in `proptest-regressions/`, to be run first from then on.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,12 +14,12 @@ use tests::{
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
 };
 
-/// How many cases a test has.
+/// The number of cases of a test.
 fn cases() -> u32 {
     if everything() || full() { 500 } else { 60 }
 }
 
-/// A size: nothing, one, about a tile, a prime, or anything up to three tiles of 32 and a bit.
+/// A size: zero, one, about a tile, a prime, or any up to a little more than three tiles of 32.
 fn size() -> impl Strategy<Value = usize> {
     prop_oneof![
         1 => Just(0),
@@ -79,7 +79,7 @@ fn case<T: Number>([m, n, k]: [usize; 3], seed: u64, exact: bool) -> Case<T> {
     case.activated(activations[random.below(if exact { 2 } else { 3 })])
 }
 
-/// Runs so many of them, or `PROPTEST_CASES`.
+/// Runs this number of cases, or `PROPTEST_CASES`.
 fn anything<T: Number>(test: &str, regressions: &'static str, exact: bool) {
     let config = Config {
         cases: std::env::var_os("PROPTEST_CASES").map_or_else(cases, |_| Config::default().cases),
@@ -108,7 +108,7 @@ fn anything<T: Number>(test: &str, regressions: &'static str, exact: bool) {
     counted(test, self::cases() as usize);
 }
 
-/// Where a property's regressions are kept.
+/// The file of a property's regressions.
 macro_rules! regressions {
     ($name:literal) => {
         concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/gemm_", $name, ".txt")
@@ -157,8 +157,8 @@ fn anything_of_f16_within_the_bound() {
     anything::<F16>("random::anything_of_f16_within_the_bound", regressions, false);
 }
 
-/// With C of f32 a product of two-byte numbers is what f32 makes of the same, bit by bit; with C of their type, that
-/// rounded once. The kernels are those of either C.
+/// With C of f32, a product of 16-bit numbers has the bits of the same product in f32. With C of their type, those
+/// bits rounded once. The kernels are those of either C.
 fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> usize {
     let mut checked = 0;
     for device in devices() {
@@ -198,7 +198,7 @@ fn anything_of_f16_is_that_of_f32() {
     counted("random::anything_of_f16_is_that_of_f32", checked);
 }
 
-/// Are these the same bits, where they are numbers?
+/// Whether the bits are the same, except for NaN.
 fn same<T: Number>(found: &[T], want: &[T]) -> bool {
     let nan = |x: &T| -> bool { (*x).into().is_nan() };
     let same = |x: &T, y: &T| nan(x) && nan(y) || bytes(&[*x]) == bytes(&[*y]);

@@ -15,8 +15,8 @@ use super::{
 /// The kernels' tiles, as their names have them.
 const TILES: [&str; 3] = ["64x128x64", "256x128x64_c2", "256x192x64_c2"];
 
-/// Rows and columns of zeros make zeros, +0, beside numbers of which some are too small for their patch's slices: these sums are
-/// not doubted. With infinity a zero makes NaN.
+/// Rows and columns of zeros give +0, next to numbers that are too small for their patch's slices: these sums are
+/// certain. With infinity a zero gives NaN.
 #[test]
 fn rows_and_columns_of_zeros() {
     let Some(_note) = once("gemm::recomputed::rows_and_columns_of_zeros", crate::SOURCES) else {
@@ -33,7 +33,7 @@ fn rows_and_columns_of_zeros() {
             let mut random = Random::new(8);
             let mut draw = |outer: usize, p: usize| {
                 let number = (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
-                // Beside the others it has no bit.
+                // Next to the others this number has no bit.
                 let number = if (outer + p).is_multiple_of(89) { number * 1e-12 } else { number };
                 if is_zero(outer) { -0.0 * number } else { number }
             };
@@ -75,8 +75,8 @@ fn rows_and_columns_of_zeros() {
     counted("recomputed::rows_and_columns_of_zeros", count / devices().len());
 }
 
-/// How many elements were computed again is told: none of integers, those of a column that is small beside its neighbours, and of
-/// numbers of all sizes all of a tile.
+/// The number of recomputed elements is reported: none for integers, those of a column that is small compared with
+/// its neighbours, and for numbers of all sizes all of a tile.
 #[test]
 fn what_is_computed_again_is_counted() {
     let Some(_note) = once("gemm::recomputed::what_is_computed_again_is_counted", crate::SOURCES)
@@ -114,7 +114,7 @@ fn what_is_computed_again_is_counted() {
             count += 1;
         }
         turns.each_had_one();
-        // Others compute nothing again, also where slices would do.
+        // Other kernels recompute nothing, even if emulation is allowed.
         let stream = device.stream().unwrap();
         let a = Matrix::from_row_major(&device, 1, 1, &[f32::NAN]).unwrap();
         let mut c = Matrix::zeros(&device, 1, 1).unwrap();
@@ -129,7 +129,7 @@ fn what_is_computed_again_is_counted() {
     counted("recomputed::what_is_computed_again_is_counted", count / devices().len());
 }
 
-/// Is each element of C within the bound of the exact sum?
+/// Checks that each element of C is within the bound of the exact sum.
 fn all_within_the_bound(
     name: &str,
     [m, n, k]: [usize; 3],
@@ -138,15 +138,15 @@ fn all_within_the_bound(
 ) {
     for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], a, b)).enumerate() {
         let bound = ((k as f64 / 64.0).ceil() + 55.0) * 2f64.powi(-24) * size + at_least;
-        // Terms that are no f32 make what fused multiply-adds make of them: no number.
+        // If terms exceed f32, fused multiply-adds give NaN or infinity.
         let is_right =
             (f64::from(*c) - sum).abs() <= bound || size > f32::MAX.into() && !c.is_finite();
         assert!(is_right, "{name}: {:?}: {c:e}, {sum:e}", (at / n, at % n));
     }
 }
 
-/// Each block has several tiles, of which some are uncertain and some are not, and of those by two of four warps: a warp's part that is
-/// not is written while the next tile is multiplied already, others before.
+/// Each block has several tiles. Some are uncertain, or uncertain for two of four warps. A warp's certain part is
+/// stored while the next tile is multiplied, the others before.
 #[test]
 fn some_tiles_are_doubted() {
     let Some(_note) = once("gemm::recomputed::some_tiles_are_doubted", crate::SOURCES) else {
@@ -161,13 +161,13 @@ fn some_tiles_are_doubted() {
         let n = 3 * blocks * TILE;
         let mut random = Random::new(9);
         let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
-        // Half of the rows have nothing of the first k-step.
+        // Half of the rows have a zero in the first k-step.
         let mut a = (0..M * K).map(|_| uniform()).collect::<Vec<_>>();
         (0..M / 2).for_each(|row| a[row * K] = 0.0);
         let mut doubted = 0;
         let mut b = (0..K * n).map(|_| uniform()).collect::<Vec<_>>();
         for tile in 0..n / TILE {
-            // One behind the other of a block's tiles, and of neighbouring blocks.
+            // Alternating for a block's tiles, and for neighbouring blocks.
             if (tile / blocks + tile % blocks) % 2 == 1 {
                 (1..K).for_each(|p| b[p * n + tile * TILE + 3] *= 1e-12);
                 doubted += M / 2;
@@ -193,8 +193,8 @@ fn some_tiles_are_doubted() {
     counted("recomputed::some_tiles_are_doubted", count / devices().len());
 }
 
-/// Scales at the ends of what an f32 holds: what cannot be relied on is uncertain also where the last steps' part of a sum, times their
-/// factor, is infinite, or so small that a question asked by dividing would have come out as zero.
+/// Scales at the ends of f32's range. A part is uncertain if the last steps' part of a sum, times its factor, is
+/// infinite, or so small that a test by division would give zero.
 #[test]
 fn scales_at_the_ends() {
     let Some(_note) = once("gemm::recomputed::scales_at_the_ends", crate::SOURCES) else { return };
@@ -204,7 +204,7 @@ fn scales_at_the_ends() {
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
-        // Infinite: 2^130 is in both patches of k, beside what is added up to 2^124.
+        // Infinite: 2^130 is in both patches of k, next to sums up to 2^124.
         let k = 128;
         let (mut large_a, mut large_b) = (vec![0.0; M * k], vec![0.0; k * N]);
         for row in 0..M {
@@ -216,7 +216,7 @@ fn scales_at_the_ends() {
             large_b[p * N..][..N].fill(two(exponent));
         }
         let large = ("large", k, large_a, large_b);
-        // Small: the first patch of k makes 2^-124 of the first row, and the last one's factor is 2^51.
+        // Small: the first patch of k gives 2^-124 in the first row, and the last one's factor is 2^51.
         let k = 192;
         let (mut small_a, mut small_b) = (vec![0.0; M * k], vec![0.0; k * N]);
         small_a[0] = two(-94);

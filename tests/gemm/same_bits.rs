@@ -1,5 +1,5 @@
-//! The same bits: from every run, number of cores, order of fibers, kernel, processor and device. On real numbers,
-//! whose sums show every change of order.
+//! The same bits in every run, for every number of cores, order of fibers, kernel, processor and device. The numbers
+//! are real, so that every change of the order of summation shows.
 
 use host::{Activation, Bf16, Device, F16, check::orders, gemm::Scalar};
 use tests::{
@@ -9,7 +9,7 @@ use tests::{
     },
 };
 
-/// One of each kind: plain, transposed into columns, strided anyhow, a batch; each activation.
+/// One of each kind: plain, transposed into columns, any strides, a batch; each activation.
 fn cases<T: Number>() -> Vec<Case<T>> {
     let draw = |size, place, seed| Operand::<T>::draw(size, place, Data::Uniform, seed);
     let [(m, k), (_, n)] = [(100, 75), (75, 90)];
@@ -32,7 +32,7 @@ fn cases<T: Number>() -> Vec<Case<T>> {
     vec![plain, columns, strided, batch]
 }
 
-/// Each case with each kernel on a device.
+/// Runs each case with each kernel on a device.
 fn runs<T: Number>(device: &Device) -> Vec<Vec<T>> {
     let mut bench = Bench::new(device);
     let pairs = cases()
@@ -41,7 +41,7 @@ fn runs<T: Number>(device: &Device) -> Vec<Vec<T>> {
     pairs.map(|(kernel, case)| bench.run(&case, Some(kernel)).unwrap()).collect()
 }
 
-/// How many cases, of one type or both, have had the same bits as `first`.
+/// Compares with `first`, and returns the number of cases, of one type or both.
 fn same<T: Number>(first: &[Vec<T>], again: &[Vec<T>], what: &str) -> usize {
     assert_eq!(first.len(), again.len());
     for (number, (one, other)) in first.iter().zip(again).enumerate() {
@@ -51,7 +51,7 @@ fn same<T: Number>(first: &[Vec<T>], again: &[Vec<T>], what: &str) -> usize {
     first.len() / T::general().len()
 }
 
-/// Twenty times as often where a GPU is required.
+/// Twenty times as many if a GPU is required.
 fn repetitions() -> usize {
     if full() { 100 } else { 5 }
 }
@@ -62,7 +62,7 @@ fn from_run_to_run() {
     for device in devices() {
         let first = (runs::<f32>(&device), runs::<f64>(&device));
         for run in 0..repetitions() {
-            // What was freed is full of NaN when it is used again.
+            // Freed memory is full of NaN when it is used again.
             device.zeros::<f64>(1 << 16).unwrap().fill_bytes(0xff).unwrap();
             let what = format!("{device}, repetition {run}");
             count += same(&first.0, &runs(&device), &what) + same(&first.1, &runs(&device), &what);
@@ -105,8 +105,8 @@ fn any_order<T: Number>() -> usize {
     count
 }
 
-/// Forward, reverse and in eight random orders; and every access of every thread is watched: no races, nothing read
-/// that nobody has written, of C with beta = 0 among it.
+/// Forward, reverse, and eight random orders, with every access of every thread checked: no races, and nothing is
+/// read before it is written, also C with beta = 0.
 #[test]
 fn from_any_order_of_fibers() {
     counted("same_bits::from_any_order_of_fibers", any_order::<f32>() + any_order::<f64>());
@@ -123,7 +123,8 @@ fn any_processor<T: Number>() -> usize {
     same(&runs, &portable, "portable")
 }
 
-/// A kernel is compiled twice for the CPU: a processor without a fused multiply-add of its own runs the other version.
+/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction runs the other
+/// version.
 #[test]
 fn from_any_processor() {
     counted("same_bits::from_any_processor", any_processor::<f32>() + any_processor::<f64>());
@@ -141,8 +142,8 @@ fn from_a_gpu_and_from_the_cpu() {
     }
 }
 
-/// A product of dense matrices has the bits of the lessons' `basic`, whatever kernel it is asked of; with C's columns
-/// side by side too, for which A and B change places.
+/// A product of dense matrices has the bits of the lessons' `basic`, with any kernel. Also for a column-major C, for
+/// which A and B are swapped.
 #[test]
 fn from_every_lesson() {
     let mut count = 0;
@@ -156,12 +157,12 @@ fn from_every_lesson() {
                 let b = Operand::draw((k, n), b, Data::Uniform, 43);
                 let case = Case::plain(a, b, c);
                 let basic = bench.run(&case, Some("basic")).unwrap();
-                // TMA kernels do not take all of these, and add the sums of small tiles in parts. tf32 gives
+                // TMA kernels do not take all of these cases, and add the sums of small tiles in parts. tf32 gives
                 // other numbers.
                 let kernels = f32::kernels()
                     .filter(|kernel| !kernel.product.is_tma_or_ldg() && !kernel.entry.is_tf32());
                 let names = kernels.map(|kernel| kernel.entry.name());
-                // Rust-CUDA's idiom has no fused multiply-add.
+                // `rust_cuda_tiled16` has no fused multiply-add.
                 for name in names.filter(|name| *name != "rust_cuda_tiled16") {
                     let c = bench.run(&case, Some(name)).unwrap();
                     assert!(bytes(&c) == bytes(&basic), "{name} on {device}: {case}");

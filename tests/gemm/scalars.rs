@@ -1,4 +1,4 @@
-//! alpha and beta: what is not read, what stays, and every pair of unlike numbers.
+//! alpha and beta: what is not read, what stays, and every pair of different numbers.
 
 use host::testing;
 use tests::gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Suite, Want, bytes};
@@ -7,12 +7,12 @@ use tests::passed::once;
 /// None of them a multiple of a tile's side.
 const SHAPES: [[usize; 3]; 3] = [[255, 127, 63], [62, 126, 254], [253, 61, 125]];
 
-/// A matrix of that size with one number everywhere.
+/// A matrix of that size with the same number everywhere.
 fn full<T: Number>(size: (usize, usize), value: T) -> Operand<T> {
     Operand::new(size, Place::padded(size, Order::Rows, 1), |_, _, _| value)
 }
 
-/// With `beta = 0` C may hold anything: the result is the same, bit for bit, as with zeros.
+/// With `beta = 0` C may hold anything: the result has the same bits as with zeros.
 fn beta_zero<T: Number>() {
     let mut suite = Suite::<T>::new();
     for sizes in SHAPES {
@@ -26,7 +26,7 @@ fn beta_zero<T: Number>() {
             full(size, T::nearest(NAN)),
             full(size, T::nearest(INFINITY)),
             full(size, T::nearest(-INFINITY)),
-            // Of all payloads, signalling ones among them.
+            // All payloads, also signalling ones.
             Operand::noise(size, Place::padded(size, Order::Columns, 2)),
         ] {
             let c = suite.check(&with(c), &want);
@@ -79,7 +79,7 @@ fn alpha_zero_does_not_read_a_and_b() {
     alpha_zero::<f64>();
 }
 
-/// With `alpha = 0` and `beta = 1` nothing is launched, and C stays, the payloads of its NaNs too.
+/// With `alpha = 0` and `beta = 1` nothing is launched, and C is not changed, also the payloads of its NaNs.
 #[test]
 fn alpha_zero_and_beta_one_leave_c() {
     let Some(_note) = once("gemm::scalars::alpha_zero_and_beta_one_leave_c", crate::SOURCES) else {
@@ -88,7 +88,7 @@ fn alpha_zero_and_beta_one_leave_c() {
     let mut suite = Suite::<f32>::new();
     for [m, n, k] in SHAPES {
         let case = Case::plain(full((m, k), 1.0), full((k, n), 1.0), Place::strided([n + 1, 1]));
-        // The second pair is the first once it is rounded to f32.
+        // The second pair, rounded to f32, is the first.
         for (alpha, beta) in [(0.0, 1.0), (1e-60, 1.0 + 1e-12)] {
             let case = Case { alpha, beta, ..case.clone() };
             suite.each(|bench, kernel| {
@@ -102,7 +102,7 @@ fn alpha_zero_and_beta_one_leave_c() {
     suite.done("scalars::alpha_zero_and_beta_one_leave_c");
 }
 
-/// Without products alpha is not looked at, even if it is NaN.
+/// Without products alpha is not read, even if it is NaN.
 #[test]
 fn without_products_alpha_may_be_nan() {
     let Some(_note) = once("gemm::scalars::without_products_alpha_may_be_nan", crate::SOURCES)
@@ -136,7 +136,7 @@ fn pairs<T: Number>() {
     suite.done("scalars::every_pair");
 }
 
-/// Where one is NaN C is; where one is infinite C is infinite, or NaN where infinities of both signs meet.
+/// If a scalar is NaN, so is C. If one is infinite, C is infinite, or NaN if infinities of both signs are added.
 #[test]
 fn every_pair() {
     let Some(_note) = once("gemm::scalars::every_pair", crate::SOURCES) else { return };
@@ -144,7 +144,7 @@ fn every_pair() {
     pairs::<f64>();
 }
 
-/// Scalars are rounded to the operands' type: what is zero or one there counts as that.
+/// Scalars are rounded to the operands' type. What is zero or one then counts as that.
 #[test]
 fn scalars_are_rounded_first() {
     let Some(_note) = once("gemm::scalars::scalars_are_rounded_first", crate::SOURCES) else {

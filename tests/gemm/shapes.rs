@@ -1,4 +1,4 @@
-//! Exact results at sizes chosen for where kernels go wrong: of matrices that lie anywhere, with scalars and without.
+//! Exact results at sizes where kernels are likely to fail: matrices in any layouts, with scalars and without.
 
 use host::{Bf16, F16};
 use tests::gemm::{Case, Data, Number, Random, Suite};
@@ -17,7 +17,7 @@ fn exact<T: Number>(suite: &mut Suite<T>, sizes: [usize; 3], random: &mut Random
     });
 }
 
-/// Each shape in each type, of 16 bits with one kernel in turn.
+/// Each shape in each type. The 16-bit types run one kernel in turn.
 fn shapes(test: &str, shapes: impl IntoIterator<Item = [usize; 3]>) {
     let (mut single, mut double) = (Suite::<f32>::new(), Suite::<f64>::new());
     let (mut upper, mut half) = (Suite::<Bf16>::new().in_turns(), Suite::<F16>::new().in_turns());
@@ -55,7 +55,7 @@ fn squares() {
     shapes("shapes::squares", (1..=20).map(|size| [size; 3]));
 }
 
-/// One less, as many and one more than a kernel's tile has, at one and at two tiles.
+/// One less than a kernel's tile, as many, and one more, at one and at two tiles.
 #[test]
 fn edges_of_tiles() {
     let Some(_note) = once("gemm::shapes::edges_of_tiles", crate::SOURCES) else { return };
@@ -68,7 +68,7 @@ fn edges_of_tiles() {
     shapes("shapes::edges_of_tiles", shapes_of.into_iter().flat_map(|(tile, k)| around(tile, k)));
 }
 
-/// A phase takes 8 or 16 k-steps: the last may be nearly empty, nearly full or full, and there are two buffers.
+/// A phase takes 8 or 16 k-steps: the last may be nearly empty, nearly full or full. There are two buffers.
 #[test]
 fn edges_of_phases() {
     let Some(_note) = once("gemm::shapes::edges_of_phases", crate::SOURCES) else { return };
@@ -97,12 +97,12 @@ fn long_sums() {
     shapes("shapes::long_sums", [[9, 16, 23040], [33, 17, 5000]]);
 }
 
-/// Within the bound, which says something even of so many products: their sum is far below them.
+/// Within the bound. It is significant even for this many products, because their sum is far below them.
 #[test]
 fn a_very_long_sum_on_a_gpu() {
     let mut suite = Suite::<f32>::cuda();
     if suite.is_empty() {
-        return; // without a GPU it would take half a minute
+        return; // on the CPU it would take half a minute
     }
     suite.bounded(&Case::dense([128, 128, 300_000], Data::Uniform, 3));
     suite.done("shapes::a_very_long_sum_on_a_gpu");

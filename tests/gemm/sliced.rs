@@ -1,5 +1,5 @@
-//! Operands of f32 that are split into slices: every layout, numbers of every size, and that sums are as
-//! accurate as they are said to be.
+//! Operands of f32 that are split into slices: every layout, numbers of every size, and that sums are as accurate as
+//! documented.
 
 mod model;
 
@@ -17,7 +17,7 @@ use tests::{
     passed::once,
 };
 
-/// The kernels of such a tile; each with whether A, and B, are K-major.
+/// The kernels with that tile. For each, whether A, and B, is K-major.
 fn kernels() -> Vec<(&'static str, [bool; 2])> {
     let kernels = f32::kernels().filter(|kernel| kernel.entry.is_emulated());
     let kernels = kernels.map(|kernel| (kernel.entry.name(), kernel.product.variant.k_major()));
@@ -31,7 +31,7 @@ pub(super) fn run(bench: &mut Bench<f32>, case: &Case<f32>, name: &str) -> Vec<f
     bench.run_as(case, |gemm| gemm.compute(asks_for(name)).kernel(name)).unwrap()
 }
 
-/// What asks for a kernel of that name.
+/// The arithmetic for a kernel of that name.
 fn asks_for(name: &str) -> Compute {
     match variant(name).scheme {
         Scheme::F16x3 => Compute::Fp32F16x3,
@@ -39,8 +39,8 @@ fn asks_for(name: &str) -> Compute {
     }
 }
 
-/// Multiplies by that kernel, and compares how many elements it says that it has computed again: of a product that is waited for,
-/// and of several on a stream.
+/// Multiplies by that kernel, and compares the reported number of recomputed elements: for a product that is waited
+/// for, and for several on a stream.
 pub(super) fn computes_again(
     device: &Device,
     name: &str,
@@ -61,7 +61,7 @@ pub(super) fn computes_again(
     assert_eq!(run(true, &mut c), Some(wanted), "{name}");
     assert_eq!(run(true, &mut c), Some(wanted), "{name}");
     assert_eq!(stream.recomputed().unwrap(), 2 * wanted, "{name}");
-    // What was launched before is not counted with the next.
+    // Earlier launches are not counted with the next.
     assert_eq!(run(false, &mut c), None);
     assert_eq!(run(true, &mut c), Some(wanted), "{name}");
     assert_eq!(run(false, &mut c), None);
@@ -73,7 +73,8 @@ pub(super) fn computes_again(
     assert_eq!(stream.recomputed().unwrap(), 6 * wanted, "{name}");
 }
 
-/// How many elements were computed again is told: a column that meets infinity, and NaN of all; none of numbers of all sizes.
+/// The number of recomputed elements is reported: a column with infinity, all elements for NaN, and none for numbers
+/// of all sizes.
 #[test]
 fn what_is_computed_again_is_counted() {
     let Some(_note) = once("gemm::sliced::what_is_computed_again_is_counted", crate::SOURCES)
@@ -109,14 +110,14 @@ fn what_is_computed_again_is_counted() {
     counted("sliced::what_is_computed_again_is_counted", count / devices().len());
 }
 
-/// Operands that lie as a kernel reads them.
+/// The orders that a kernel reads.
 fn orders([a, b]: [bool; 2]) -> [Order; 2] {
     let along = |rows: bool| if rows { Order::Rows } else { Order::Columns };
     [along(a), along(!b)]
 }
 
-/// Every way in which A and B lie, with each of the kernels that read them so in turn: both biases, a batch; rows and first elements
-/// that begin at multiples of sixteen bytes and not; tiles whole and not.
+/// Every layout of A and B, with each of the kernels for it in turn: both biases, a batch; aligned and unaligned rows
+/// and first elements; whole and partial tiles.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::sliced::every_way_to_lie", crate::SOURCES) else { return };
@@ -167,8 +168,9 @@ fn every_way_to_lie() {
     counted("sliced::every_way_to_lie", count / devices().len());
 }
 
-/// What slices cannot hold is found in all patches that a tile has a part of: the second tile of 192 columns has the end of one
-/// patch of 256 and the beginning of the next, whose numbers alone are too small.
+/// Numbers that slices cannot hold are found in all patches of which a tile has a part. The second tile of 192
+/// columns has the end of one patch of 256 and the start of the next, and only the numbers of the latter are too
+/// small.
 #[test]
 fn a_tile_has_parts_of_patches() {
     let Some(_note) = once("gemm::sliced::a_tile_has_parts_of_patches", crate::SOURCES) else {
@@ -205,7 +207,7 @@ fn a_tile_has_parts_of_patches() {
     counted("sliced::a_tile_has_parts_of_patches", count / devices().len());
 }
 
-/// Of one product, and of few, bit by bit what fused multiply-adds make of them: zeros of both signs, subnormal numbers,
+/// Single products, and sums of few, have the bits of fused multiply-adds: zeros of both signs, subnormal numbers,
 /// overflow, infinities; and any NaN.
 #[test]
 fn special_values_are_those_of_f32() {
@@ -238,7 +240,7 @@ fn special_values_are_those_of_f32() {
         ["wgmma_bf16x6_64x128x64_nn", "wgmma_f16x3_64x128x64_nn"].map(|name| (device.clone(), name))
     }) {
         let mut bench = Bench::<f32>::new(&device);
-        // All by all: C's elements are single products, and with others' rows beside them.
+        // All pairs: C's elements are single products, next to other rows.
         let side = |size| {
             Operand::new(size, Place::dense(size, Order::Rows), |_, row, col| values[row + col])
         };
@@ -270,9 +272,9 @@ fn special_values_are_those_of_f32() {
     counted("sliced::special_values_are_those_of_f32", count / devices().len());
 }
 
-/// Every element is within what the kernel's documentation derives; and over all elements of long sums the median of the relative error, the
-/// Frobenius norm's and the largest beside the terms' absolute values are not larger than those of fused multiply-adds in the
-/// order of k.
+/// Every element is within the bound that the kernel's documentation derives. Over all elements of long sums, three
+/// errors are not larger than those of fused multiply-adds in the order of k: the median relative error, the
+/// Frobenius norm's, and the largest one relative to the terms' absolute values.
 #[test]
 fn errors_are_not_larger_than_those_of_f32() {
     let Some(_note) = once("gemm::sliced::errors_are_not_larger_than_those_of_f32", crate::SOURCES)
@@ -318,13 +320,14 @@ fn errors_are_not_larger_than_those_of_f32() {
                         };
                         not_more(0);
                         not_more(3);
-                        // Of a sum that is one product and little else, a fused multiply-add rounds that one, and tensor
-                        // cores cut it off.
+                        // If one product dominates a sum, a fused multiply-add rounds it, and tensor cores truncate
+                        // it.
                         if !matches!(kind, Kind::Outlier) {
                             not_more(2);
                         }
                     }
-                    // Without promotion it is 7e-6 at 1024, and of slices of bf16 with the great products first 4e-7.
+                    // Without promotion it is 7e-6 at 1024. With slices of bf16 and the large products first it is
+                    // 4e-7.
                     if matches!(kind, Kind::Normal | Kind::Positive) {
                         assert!(ours[0] < median, "{name} {kind:?} {k}: {:e}", ours[0]);
                     }
@@ -336,8 +339,8 @@ fn errors_are_not_larger_than_those_of_f32() {
     counted("sliced::errors_are_not_larger_than_those_of_f32", count / devices().len());
 }
 
-/// The kernel computes, to the bit, what it says; and without promotion, or with great products first, the errors would be
-/// such as [`errors_are_not_larger_than_those_of_f32`] does not let pass.
+/// The kernel has the bits of the documented computation. Without promotion, or with large products first, the errors
+/// would be too large for [`errors_are_not_larger_than_those_of_f32`].
 #[test]
 fn promotion_and_the_order_of_products_matter() {
     let Some(_note) =
@@ -389,8 +392,8 @@ fn promotion_and_the_order_of_products_matter() {
     counted("sliced::promotion_and_the_order_of_products_matter", count - devices().len());
 }
 
-/// Where it is not asked for, nothing is cut; where it is, on Hopper alone, and where it is fast; and of other types nothing
-/// changes.
+/// By default nothing is split. On request it is, on Hopper only, and where it is faster. Other types are not
+/// affected.
 #[test]
 fn only_where_it_is_asked_for() {
     let Some(_note) = once("gemm::sliced::only_where_it_is_asked_for", crate::SOURCES) else {
@@ -424,8 +427,7 @@ fn only_where_it_is_asked_for() {
     counted("sliced::only_where_it_is_asked_for", count + 2);
 }
 
-/// Slices that were made before are those that would be made: the same bits, whichever operand they are of, and whichever way
-/// it lies.
+/// Slices that were prepared before give the same bits, for either operand and in either layout.
 #[test]
 fn prepared_matrices_give_the_same_bits() {
     let Some(_note) = once("gemm::sliced::prepared_matrices_give_the_same_bits", crate::SOURCES)
@@ -442,7 +444,7 @@ fn prepared_matrices_give_the_same_bits() {
         let values = Kind::Normal.draw(M, K, false, &mut random);
         let a = Matrix::from_row_major(&device, M, K, &values).unwrap();
         let values = Kind::Wide.draw(N, K, false, &mut random);
-        // B lies column by column in the one, row by row in the other.
+        // B is column-major in the one, row-major in the other.
         let of_columns = Matrix::from_row_major(&device, N, K, &values).unwrap();
         let turned = (0..K * N).map(|i| values[i % N * K + i / N]).collect::<Vec<_>>();
         let of_rows = Matrix::from_row_major(&device, K, N, &turned).unwrap();
@@ -462,7 +464,7 @@ fn prepared_matrices_give_the_same_bits() {
             };
             let of_a = PreparedMatrix::for_compute(&stream, a.view().t(), compute).unwrap();
             let of_b = PreparedMatrix::for_compute(&stream, b, compute).unwrap();
-            // What was made for the other kind of slices is not taken.
+            // Slices of the other kind are not used.
             let of_other = match compute {
                 Compute::Fp32F16x3 => PreparedMatrix::new(&stream, b),
                 _ => PreparedMatrix::for_compute(&stream, b, Compute::Fp32F16x3),
@@ -479,7 +481,7 @@ fn prepared_matrices_give_the_same_bits() {
                 assert!(run(gemm) == wanted, "{device:?}, {name}");
                 count += 1;
             }
-            // Others take the matrix itself.
+            // Other kernels use the matrix itself.
             let mut c = Matrix::<f32>::zeros(&device, M, N).unwrap();
             let plain = Gemm::new().prepared(&of_b).run(&stream, a.view(), b, c.view_mut());
             assert!(!plain.unwrap().entry.is_emulated());

@@ -1,5 +1,5 @@
-//! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
-//! and why they are promoted as often as they are.
+//! Factors of f32 that are split into two scaled slices of f16: numbers of different sizes, sums to the bit, and the
+//! reason for the number of promotions.
 
 use gpu::{kernels::emulated::scales::PATCH_COLS, registry::Scheme};
 use host::{
@@ -29,9 +29,9 @@ pub(super) fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f6
     sums
 }
 
-/// Two scaled slices hold numbers of one size; what they do not hold is computed again. So every element is as near as the
-/// bound says: also of numbers of 2^-20 to 2^20, one by one and row by row, of one that is far larger than all others, of some
-/// that are far smaller, and of subnormal ones.
+/// Two scaled slices hold numbers of similar size. Elements for which they are not enough are recomputed. So every
+/// element is within the bound: also for numbers of 2^-20 to 2^20, one by one and row by row, with one far larger
+/// than all others, with some far smaller, and with subnormal ones.
 #[test]
 fn wide_numbers() {
     let Some(_note) = once("gemm::sliced_f16::wide_numbers", crate::SOURCES) else { return };
@@ -54,11 +54,11 @@ fn wide_numbers() {
                         3 if at == 77 => 20.0,
                         4 if at == 77 => 60.0,
                         5 if !is_b => -140.0,
-                        // Products are normal numbers, and those of the scales' powers of two are not.
+                        // Products are normal numbers, but those of the scales' powers of two are not.
                         6 => -58.0,
-                        // Sums of a patch that overflow beside others.
+                        // Sums of a patch that overflow, next to others.
                         7 if outer == 5 => 63.0,
-                        // Beside one that is very large, few bits, all of which the second slice has.
+                        // Next to a very large one, numbers with few bits, all of which the second slice holds.
                         8 if at == 77 && !is_b => return 2f32.powi(38),
                         8 if !is_b => return (3.0 * number).round() as f32,
                         _ => 0.0,
@@ -75,7 +75,7 @@ fn wide_numbers() {
             );
             let c = run(&mut bench, &case, "wgmma_f16x3_64x128x64_nn");
             for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], &a, &b)).enumerate() {
-                // (Sums of subnormal numbers are off by some of an f32's last digit.)
+                // (Sums of subnormal numbers are off by a part of f32's last digit.)
                 let bound = (k as f64 / 32.0 + 58.0) * (2f64.powi(-24) * size + 2f64.powi(-149));
                 let off = (f64::from(*c) - sum).abs();
                 let place = (at / n, at % n);
@@ -87,7 +87,8 @@ fn wide_numbers() {
     counted("sliced_f16::wide_numbers", count / devices().len());
 }
 
-/// A row's (column's) slices, of patches of [`PATCH_COLS`] k-steps whose numbers are scaled by 2 to so much.
+/// The slices of a row (column), for patches of [`PATCH_COLS`] k-steps whose numbers are scaled by powers of two with
+/// these exponents.
 fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     let cut = |(p, x): (usize, &f32)| {
         let scaled = x * 2f32.powi(-exponents[p / PATCH_COLS]);
@@ -98,7 +99,7 @@ fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     [first, second]
 }
 
-/// The exponents of rows (columns) of `k` elements: their largest becomes one of [2^14, 2^15).
+/// The exponents of rows (columns) of `k` elements. The largest element of a patch is scaled into [2^14, 2^15).
 fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     let patch = |first: usize| {
         let of_row = |row: &[f32]| {
@@ -110,8 +111,8 @@ fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     (0..k).step_by(PATCH_COLS).map(patch).collect()
 }
 
-/// The sum of the slices' products, in that order within 64 k-steps, promoted after `together` steps: times the scale's
-/// power of two, and times `more`.
+/// The sum of the slices' products, in that order within 64 k-steps, promoted after `together` steps: times the
+/// scale's power of two, and times `more`.
 fn sum(
     [a, b]: [&[Vec<f32>; 2]; 2],
     exponent: impl Fn(usize) -> i32,
@@ -133,9 +134,9 @@ fn sum(
     master
 }
 
-/// The kernel computes, to the bit, what it says. Of positive numbers its sums are nearer than fused multiply-adds in the order of
-/// k; promoted by the power of two alone they are not. And without promotion, or with great products first, the errors would be
-/// such as `errors_are_not_larger_than_those_of_f32` does not let pass.
+/// The kernel has the bits of the documented computation. For positive numbers its sums are more accurate than fused
+/// multiply-adds in the order of k. If promoted by the power of two only they would not be. And without promotion, or
+/// with large products first, the errors would be too large for `errors_are_not_larger_than_those_of_f32`.
 #[test]
 fn promotion_the_order_and_the_factor_matter() {
     let Some(_note) =
@@ -222,8 +223,8 @@ fn promotion_the_order_and_the_factor_matter() {
     counted("sliced_f16::promotion_the_order_and_the_factor_matter", count / devices().len());
 }
 
-/// Sums that are exact come out so, although sums are made larger by what is cut off of them on average: of integers so small that
-/// 64 products are below 2^24.
+/// Exact sums stay exact, although sums are enlarged by the average of what is truncated: sums of integers so small
+/// that 64 products are below 2^24.
 #[test]
 fn small_integers_are_exact() {
     let Some(_note) = once("gemm::sliced_f16::small_integers_are_exact", crate::SOURCES) else {
@@ -235,7 +236,7 @@ fn small_integers_are_exact() {
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
-        // As large as that allows, of both and of one; and times powers of two.
+        // The largest possible integers, in both and in one operand, and times powers of two.
         for (of_a, of_b, exponent) in
             [(511, 511, 0), (4095, 63, 0), (7, 32_767, 0), (511, 511, -90)]
         {
@@ -273,8 +274,8 @@ fn small_integers_are_exact() {
     counted("sliced_f16::small_integers_are_exact", count / devices().len());
 }
 
-/// Tiles of two widths in one launch, however A and B lie, of a size at which the device at hand has both. A wide tile that is put
-/// down where it does not belong, or a column that nobody has, shows: elements are small integers, and exact.
+/// Tiles of two widths in one launch, in every layout of A and B, at a size at which this device has both. A tile at
+/// a wrong place, or a missing column, shows: elements are small integers, and exact.
 #[test]
 fn wide_and_narrow_tiles() {
     let Some(_note) = once("gemm::sliced_f16::wide_and_narrow_tiles", crate::SOURCES) else {
@@ -323,7 +324,7 @@ fn wide_and_narrow_tiles() {
     counted("sliced_f16::wide_and_narrow_tiles", count / devices().len());
 }
 
-/// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.
+/// It is selected on request, on Hopper, and where it is faster; or by its name.
 #[test]
 fn only_where_it_is_asked_for() {
     let Some(_note) = once("gemm::sliced_f16::only_where_it_is_asked_for", crate::SOURCES) else {

@@ -1,5 +1,5 @@
-//! NaN and infinities reach the elements of C that depend on them, and no other; overflow; numbers below the normal
-//! range; the sign of zero.
+//! NaN and infinities reach the elements of C that depend on them, and no others; overflow; subnormal numbers; the
+//! sign of zero.
 
 use host::{Bf16, Compute, Device, F16, Gemm, Matrix, gemm::Scalar};
 use tests::{
@@ -8,13 +8,13 @@ use tests::{
     passed::once,
 };
 
-/// Corners, edges of tiles, tails of a 37 x 41 by 41 x 39 product.
+/// Corners, and edges of tiles, of a 37 x 41 by 41 x 39 product.
 const PLACES: [(usize, usize); 6] = [(0, 0), (15, 16), (16, 15), (31, 32), (32, 31), (36, 38)];
 const M: usize = 37;
 const N: usize = 39;
 const K: usize = 41;
 
-/// `C = 2 A B - C` of integers, in an order of each kind.
+/// `C = 2 A B - C` of integers, with A, B and C in different orders.
 fn case<T: Number>() -> Case<T> {
     let data = Data::exact(K);
     let a = Operand::draw((M, K), Place::padded((M, K), Order::Columns, 2), data, 14);
@@ -23,7 +23,7 @@ fn case<T: Number>() -> Case<T> {
     Case::plain(a, b, c).scaled(2.0, -1.0, data, 16)
 }
 
-/// Which elements of C are that.
+/// The elements of C for which `is` is true.
 fn elements<T: Number>(c: &[T], is: fn(f64) -> bool) -> Vec<(usize, usize)> {
     let found = (0..c.len()).filter(|&at| is(c[at].into()));
     found.map(|at| (at / N, at % N)).collect()
@@ -46,7 +46,7 @@ fn planted<T: Number>() {
         in_c.c.set(0, i, j, T::nearest(NAN));
         assert_eq!(elements(&suite.exact(&in_c), f64::is_nan), [(i, j)], "C({i}, {j})");
 
-        // An infinity times a zero is NaN, times anything else it is infinite.
+        // An infinity times a zero is NaN, times any other number it is infinite.
         let mut zero = case::<T>();
         zero.a.set(0, i, j, T::nearest(INFINITY));
         zero.b.set(0, j, 3, T::nearest(0.0));
@@ -105,8 +105,8 @@ fn single<T: Number>(suite: &mut Suite<T>, a: &[f64], b: &[f64], scalars: [f64; 
     found.unwrap()
 }
 
-/// What is too large is infinite, where float64 would not be: in a product, in a sum, by alpha, by beta. What follows
-/// does not undo it.
+/// A result that is too large is infinite, also where float64 would not be: in a product, in a sum, by alpha, by
+/// beta. Later operations do not undo it.
 #[test]
 fn overflow() {
     let Some(_note) = once("gemm::special::overflow", crate::SOURCES) else { return };
@@ -119,7 +119,7 @@ fn overflow() {
         (&[-large], &[1.0], [2.0, 0.0, 0.0], -INFINITY),
         (&[large], &[2.0], [0.5, 0.0, 0.0], INFINITY),
         (&[large], &[1.0], [2.0, -1.0, large], INFINITY),
-        // Not in between: a fused multiply-add is rounded once.
+        // No intermediate overflow: a fused multiply-add is rounded once.
         (&[-large], &[1.0], [1.0, 2.0, large], large),
         (&[large], &[1.0], [0.5, 1.0, 0.0], large / 2.0),
     ] {
@@ -129,7 +129,8 @@ fn overflow() {
     suite.done("special::overflow");
 }
 
-/// Sums of f16 are of f32, so that C alone is infinite: from 65520 on, which lies as near to 2^16 as to 65504, the largest.
+/// Sums of f16 are in f32, so only C is infinite: from 65520 on, which is as near to 2^16 as to 65504, the largest
+/// number.
 #[test]
 fn overflow_of_f16() {
     let Some(_note) = once("gemm::special::overflow_of_f16", crate::SOURCES) else { return };
@@ -139,7 +140,7 @@ fn overflow_of_f16() {
         (&[large, 16.0 - 2f64.powi(-7)][..], &[1.0, 1.0][..], [1.0, 0.0, 0.0], large),
         (&[large, 16.0], &[1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
         (&[256.0], &[-256.0], [1.0, 0.0, 0.0], -INFINITY),
-        // Not in between, by a sum, a product or beta.
+        // No intermediate overflow, by a sum, a product or beta.
         (&[large, large, -large], &[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], large),
         (&[large], &[large], [2f64.powi(-16), 0.0, 0.0], 65472.0),
         (&[-large], &[1.0], [1.0, 2.0, large], large),
@@ -151,7 +152,7 @@ fn overflow_of_f16() {
     suite.done("special::overflow_of_f16");
 }
 
-/// Numbers below the normal range are kept: none is flushed to zero, neither read nor made.
+/// Subnormal numbers are kept: none is flushed to zero, neither when read nor as a result.
 #[test]
 fn subnormal_numbers_are_kept() {
     let Some(_note) = once("gemm::special::subnormal_numbers_are_kept", crate::SOURCES) else {
@@ -178,7 +179,7 @@ fn subnormal_numbers_are_kept() {
     suite.done("special::subnormal_numbers_are_kept");
 }
 
-/// The same of f16, whose products have bits down to 2^-48: C is rounded to multiples of its least number.
+/// The same for f16, whose products have bits down to 2^-48. C is rounded to multiples of its smallest number.
 #[test]
 fn subnormal_numbers_of_f16_are_kept() {
     let Some(_note) = once("gemm::special::subnormal_numbers_of_f16_are_kept", crate::SOURCES)
@@ -203,7 +204,7 @@ fn subnormal_numbers_of_f16_are_kept() {
     suite.done("special::subnormal_numbers_of_f16_are_kept");
 }
 
-/// A sum begins with +0, so that a sum of zeros is +0, whatever theirs; the rest is what the operations make of it.
+/// A sum starts with +0, so a sum of zeros is +0, whatever their signs. Later operations may change the sign.
 #[test]
 fn the_sign_of_zero() {
     let Some(_note) = once("gemm::special::the_sign_of_zero", crate::SOURCES) else { return };
@@ -228,7 +229,8 @@ fn the_sign_of_zero() {
     suite.done("special::the_sign_of_zero");
 }
 
-/// Sums below the normal range on tensor cores, which cut addends off: the bits of an H100, by every instruction, on every device.
+/// Subnormal sums on tensor cores, which truncate addends: the bits of an H100, for every instruction, on every
+/// device.
 #[test]
 fn subnormal_sums_on_tensor_cores() {
     let Some(_note) = once("gemm::special::subnormal_sums_on_tensor_cores", crate::SOURCES) else {
@@ -255,7 +257,7 @@ fn subnormal_sums_on_tensor_cores() {
     counted("special::subnormal_sums_on_tensor_cores", 8);
 }
 
-/// A hash of the bits of all elements of a product of factors of 2^-74 to 2^-66.
+/// A hash of the bits of all elements of a product with factors of 2^-74 to 2^-66.
 fn subnormal_sums<T: Scalar<f32>>(
     device: &Device,
     gemm: Gemm<T, f32>,

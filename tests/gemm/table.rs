@@ -57,7 +57,7 @@ fn every_test_is_in_the_table() {
     for (module, text) in MODULES {
         for name in tests(text) {
             let test = format!("{module}::{name}");
-            // What runs several cases counts them, under its name.
+            // A test with several cases counts them, under its name.
             let counts = text.contains(&format!("\"{test}\""));
             let one = listed.contains(&(&test, 1));
             assert!(counts || one, "{test} does not count its cases, or is not listed as one");

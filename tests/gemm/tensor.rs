@@ -1,5 +1,5 @@
-//! Products by TMA: operands as they take them, of any size, with k split over clusters; and what is refused.
-//! (In the other tests they take every case that they can.)
+//! Products by TMA: operands in all layouts, of any size, with k split over clusters; and refused ones. (The other
+//! tests also run TMA kernels, on every case that these take.)
 
 mod on_tensor_cores;
 
@@ -18,7 +18,7 @@ use tests::{
     passed::once,
 };
 
-/// The kernels that neither round operands nor split them, each with whether A is K-major, and B N-major.
+/// The kernels that neither round operands nor split them. For each, whether A is K-major, and B MN-major.
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     let of_tma = f32::kernels().filter(|kernel| kernel.product.variant.family == Family::Tma);
     of_tma.map(|kernel| {
@@ -27,13 +27,13 @@ fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     })
 }
 
-/// Are its sums not put together of parts? Then they have the bits of every other kernel.
+/// Whether its sums are not added from parts. Then they have the bits of every other kernel.
 fn is_whole(name: &str) -> bool {
     let [rows, cols, _] = variant(name).tile;
     [rows, cols] == [128, 128]
 }
 
-/// A row-major or column-major matrix, whose rows or columns begin at multiples of sixteen bytes.
+/// A row-major or column-major matrix with 16-byte aligned rows or columns.
 fn place((rows, cols): (usize, usize), by_rows: bool) -> Place {
     let (order, run) = if by_rows { (Order::Rows, cols) } else { (Order::Columns, rows) };
     Place::padded((rows, cols), order, run.next_multiple_of(4) - run)
@@ -45,7 +45,8 @@ fn case([m, n, k]: [usize; 3], by_rows: (bool, bool), data: Data) -> Case<f32> {
     Case::plain(a, b, Place::dense((m, n), Order::Rows))
 }
 
-/// Device by device, each of the cases that `cases` makes for a kernel: with all kernels, or in turns. How many cases.
+/// Runs on each device each case that `cases` makes for a kernel, with all kernels or in turns. Returns the number of
+/// cases.
 fn each<C>(
     in_turns: bool,
     cases: impl Fn((bool, bool)) -> Vec<C>,
@@ -70,8 +71,8 @@ fn each<C>(
     count / devices().len()
 }
 
-/// Rows that begin at multiples of sixteen bytes and not, whose operands are copied; one operand, both, matrices of a batch
-/// between which there is an odd number of elements.
+/// Aligned and unaligned rows, with copies of operands: of one, of both, and of matrices of a batch with an odd
+/// distance.
 #[test]
 fn every_pitch() {
     let Some(_note) = once("gemm::tensor::every_pitch", crate::SOURCES) else { return };
@@ -107,7 +108,7 @@ fn every_pitch() {
     counted("tensor::every_pitch", count);
 }
 
-/// Tiles that are whole and not, fewer stages than blocks and more, with and without an epilogue.
+/// Whole and partial tiles, fewer stages than blocks and more, with and without an epilogue.
 #[test]
 fn every_size_and_split() {
     let Some(_note) = once("gemm::tensor::every_size_and_split", crate::SOURCES) else { return };
@@ -130,7 +131,7 @@ fn every_size_and_split() {
     counted("tensor::every_size_and_split", count);
 }
 
-/// C may lie in any way; and A and B in a batch, one for all.
+/// C in any layout; and A and B in a batch, or one for all.
 #[test]
 fn every_place_of_c_and_batches() {
     let Some(_note) = once("gemm::tensor::every_place_of_c_and_batches", crate::SOURCES) else {
@@ -163,7 +164,7 @@ fn every_place_of_c_and_batches() {
     counted("tensor::every_place_of_c_and_batches", count);
 }
 
-/// The kernels that take operands which lie in that way: those for A by columns and B by rows, and those for all others.
+/// The kernels for operands in that layout: those for a column-major A and a row-major B, and those for all others.
 fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
     let taken =
         |&(_, (_, along_k, _)): &(usize, (&str, bool, bool))| along_k != (way == (false, true));
@@ -173,7 +174,7 @@ fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
     takers
 }
 
-/// Every layout of A, B and C: exchanged, copied, transposed, with all that changes with them.
+/// Every layout of A, B and C: swapped, copied, transposed.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::tensor::every_way_to_lie", crate::SOURCES) else { return };
@@ -181,7 +182,7 @@ fn every_way_to_lie() {
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
         let mut turns = Turns::on(&device, kernels().count());
-        // Rows at multiples of sixteen bytes; anywhere; and a first element that is at none.
+        // Aligned rows; unaligned rows; and an unaligned first element.
         for ([m, n, k], padded, start) in
             [([37, 70, 45], true, 0), ([130, 67, 33], false, 0), ([5, 9, 130], false, 3)]
         {
@@ -237,8 +238,8 @@ fn rows_anywhere_on_tensor_cores() {
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
-/// Unaligned rows of a K-major A, in all eight ways, or sixteen, are taken without a copy: with rows of C that do, too,
-/// and all that may be done to it.
+/// Unaligned rows of a K-major A, with all eight or sixteen misalignments, are taken without a copy. C has unaligned
+/// rows, too, and every epilogue.
 #[test]
 fn shifted_rows_on_tensor_cores() {
     let Some(_note) = once("gemm::tensor::shifted_rows_on_tensor_cores", crate::SOURCES) else {
@@ -258,7 +259,7 @@ fn shifted_rows_on_tensor_cores() {
     for device in devices() {
         let mut bench = Bench::<Bf16>::new(&device);
         let mut turns = Turns::on(&device, names.len());
-        // The last has several tiles of a class.
+        // The last one has several tiles of a class.
         for ([m, n, k], pitch) in
             [([1, 8, 1], 1), ([37, 72, 45], 47), ([150, 264, 130], 133), ([4200, 8, 33], 35)]
         {
@@ -267,7 +268,7 @@ fn shifted_rows_on_tensor_cores() {
                 if m > 4000 && products > 1 {
                     continue;
                 }
-                // The first element, and products, are at multiples of sixteen bytes, also where rows would be at those of 32.
+                // The first element, and products, are 16-byte aligned, also where rows would be 32-byte aligned.
                 let start = if padding > 0 { 8 } else { 0 };
                 let a = Place::padded((m, k), Order::Rows, pitch - k).at(start);
                 let b = Place::dense((k, n), Order::Rows);
@@ -294,9 +295,9 @@ fn shifted_rows_on_tensor_cores() {
     counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
 }
 
-/// A B whose rows are unaligned: half of its columns are copied before, the others beside the product of these. So large that
-/// there are more rounds of tiles than one; one after the other, since a product leaves the words as it found them. Rows that overlap, or
-/// are all one, are all copied before.
+/// A B with unaligned rows: half of its columns are packed before, the others in the background of the product. There
+/// is more than one wave of tiles. Products follow each other, because a product must leave the counters as it found
+/// them. If rows overlap, or are all one, everything is packed before.
 #[test]
 fn columns_are_copied_beside_others() {
     let Some(_note) = once("gemm::tensor::columns_are_copied_beside_others", crate::SOURCES) else {
@@ -316,7 +317,7 @@ fn columns_are_copied_beside_others() {
     counted("tensor::columns_are_copied_beside_others", count / devices().len());
 }
 
-/// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.
+/// Layouts change no bits, for kernels with the same tiles, and for sums that are not split.
 #[test]
 fn the_same_bits_in_every_way() {
     let Some(_note) = once("gemm::tensor::the_same_bits_in_every_way", crate::SOURCES) else {
@@ -335,7 +336,7 @@ fn the_same_bits_in_every_way() {
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
         let in_order = bench.run(&cases[0].1, Some("gemm_f32_64x64x16")).unwrap();
-        // The first bits of each kind of tiles and number of parts.
+        // The bits of the first kernel for each kind of tiles and number of parts.
         let mut first = HashMap::new();
         for (way, case) in &cases {
             for (name, split) in
@@ -352,8 +353,8 @@ fn the_same_bits_in_every_way() {
     counted("tensor::the_same_bits_in_every_way", cases.len());
 }
 
-/// Parts are added in one order: the same bits in every run and on any number of cores; and tiles whose sums no one
-/// splits have the bits of every other kernel.
+/// Parts are added in one order: the same bits in every run and for any number of cores. Tiles whose sums are not
+/// split have the bits of every other kernel.
 #[test]
 fn the_same_bits() {
     let Some(_note) = once("gemm::tensor::the_same_bits", crate::SOURCES) else { return };
@@ -381,7 +382,7 @@ fn the_same_bits() {
     counted("tensor::the_same_bits", count);
 }
 
-/// What such a kernel does not take, in words that say what it would take.
+/// Cases that such a kernel cannot compute. The message says what it takes.
 #[test]
 fn what_is_refused() {
     let Some(_note) = once("gemm::tensor::what_is_refused", crate::SOURCES) else { return };
@@ -419,7 +420,7 @@ fn what_is_refused() {
         of(nn, &across(by_cols[0], by_rows[1]), h200),
         "kernel = tma_f32_128x128x32_nn: needs A contiguous along k",
     );
-    // What is contiguous along neither side.
+    // A matrix that is contiguous along neither side.
     check(
         of(nn, &across([80, 2], by_rows[1]), h200),
         "kernel = tma_f32_128x128x32_nn: needs A contiguous along k",
@@ -444,7 +445,7 @@ fn what_is_refused() {
         refusal(room.kernel(nn), &both_along_k, h200),
         "kernel = tma_f32_128x128x32_nn: needs 9600 bytes of workspace, and the limit is 9599",
     );
-    // Operands with unaligned rows are copied first, where there is room.
+    // Operands with unaligned rows are copied before, if there is room.
     let odd = Request::dense(Shape::new(100, 61, 41).unwrap());
     check(of(nn, &odd, h200), nn);
     let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);

@@ -1,4 +1,4 @@
-//! Factors of f32 that may be rounded to tf32: operands that lie any way, and when such a kernel is taken.
+//! Factors of f32 that may be rounded to tf32: operands in any layout, and when such a kernel is selected.
 
 use gpu::registry::Family;
 use host::{
@@ -12,7 +12,7 @@ use tests::{
     passed::once,
 };
 
-/// The kernels, those of Hopper and those of every GPU, with k whole, and in three parts where it may be split.
+/// The kernels, Hopper's and those of every GPU, with k whole, and in three parts if they can split it.
 fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
     let of_tf32 = f32::kernels()
         .filter(|kernel| kernel.entry.is_tf32())
@@ -22,8 +22,8 @@ fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
     })
 }
 
-/// Four ways, both orders of C, both biases, a batch; rows and first elements that begin at multiples of sixteen bytes and
-/// not; tiles whole and not.
+/// Four layouts, both orders of C, both biases, a batch; aligned and unaligned rows and first elements; whole and
+/// partial tiles.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::tf32::every_way_to_lie", crate::SOURCES) else { return };
@@ -76,7 +76,7 @@ fn check(bench: &mut Bench<f32>, turns: &mut Turns, case: &Case<f32>) {
     }
 }
 
-/// `C = 2 A B` whose rows begin at multiples of sixteen bytes and not, and are side by side; tiles whole and not.
+/// `C = 2 A B` with aligned, unaligned and contiguous rows; whole and partial tiles.
 #[test]
 fn rows_of_c_anywhere() {
     let Some(_note) = once("gemm::tf32::rows_of_c_anywhere", crate::SOURCES) else { return };
@@ -99,8 +99,8 @@ fn rows_of_c_anywhere() {
     counted("tf32::rows_of_c_anywhere", count / devices().len());
 }
 
-/// Sides of 0 and 1 among others; neighbours that are none in memory; rows that are all one; a batch of which each
-/// product begins elsewhere: by the kernels that take every product.
+/// Sides of 0 and 1 among others; elements that are not contiguous; rows that are all one; a batch whose products
+/// start at different misalignments: by the kernels that take every product.
 #[test]
 fn any_strides_and_sizes() {
     let Some(_note) = once("gemm::tf32::any_strides_and_sizes", crate::SOURCES) else { return };
@@ -150,7 +150,8 @@ fn any_strides_and_sizes() {
     counted("tf32::any_strides_and_sizes", count / devices().len());
 }
 
-/// Where it may not, no product is rounded; where it may, on tensor cores; and of other types nothing changes.
+/// If not allowed, no product is rounded. If allowed, products are rounded on tensor cores. Other types are not
+/// affected.
 #[test]
 fn only_where_it_may() {
     let Some(_note) = once("gemm::tf32::only_where_it_may", crate::SOURCES) else { return };

@@ -14,7 +14,7 @@ use tests::{
 const THREADS: usize = 3;
 const EACH: usize = 20;
 
-/// What a thread computes: its own sizes, places and numbers.
+/// The products of a thread: its own sizes, places and numbers.
 fn cases(thread: usize) -> Vec<Case<f32>> {
     let mut random = Random::new(50 + thread as u64);
     let one = |number: usize| {
@@ -25,13 +25,13 @@ fn cases(thread: usize) -> Vec<Case<f32>> {
     (0..EACH).map(one).collect()
 }
 
-/// All of a thread's results, by a stream and buffers of its own.
+/// All results of a thread, with its own stream and buffers.
 fn results(device: &Device, cases: &[Case<f32>]) -> Vec<Vec<f32>> {
     let mut bench = Bench::new(device);
     cases.iter().map(|case| bench.run(case, None).unwrap()).collect()
 }
 
-/// Each has its own stream and buffers: the bits are those of one thread alone.
+/// Each thread has its own stream and buffers: the bits are those of one thread alone.
 #[test]
 fn each_with_its_own_stream() {
     let mut count = 0;
@@ -51,7 +51,7 @@ fn each_with_its_own_stream() {
     counted("threads::each_with_its_own_stream", count / devices().len());
 }
 
-/// All read the same A and B, each writes its own C; and the streams are another thread's.
+/// All threads read the same A and B, each writes its own C. The streams were made by another thread.
 #[test]
 fn the_same_inputs() {
     let mut count = 0;
@@ -83,7 +83,7 @@ fn the_same_inputs() {
     counted("threads::the_same_inputs", count / devices().len());
 }
 
-/// All GPUs of the machine at the same product at once, each from its own thread.
+/// All GPUs of the machine compute the same product at once, each from its own thread.
 #[test]
 fn all_gpus_at_once() {
     let gpus = cuda_devices();
@@ -101,7 +101,7 @@ fn all_gpus_at_once() {
     counted("threads::all_gpus_at_once", together.len() / gpus.len());
 }
 
-/// Whatever a product is made of may go to another thread, and be seen from several. The compiler says so.
+/// The types of products can be sent to, and shared between, threads. The compiler checks it.
 #[test]
 fn everything_may_go_to_another_thread() {
     fn may<T: Send + Sync>() {}

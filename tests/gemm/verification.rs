@@ -1,4 +1,5 @@
-//! The reference and the comparison themselves: what is right is accepted, and every kind of wrong result refused.
+//! The reference and the comparison themselves: right results are accepted, and every kind of wrong result is
+//! refused.
 
 use tests::gemm::{
     Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Side, Want, counted, same_bits,
@@ -20,7 +21,7 @@ fn closed_form<T: Number>([m, n, k]: [usize; 3]) -> (Case<T>, Vec<T>) {
     (Case::plain(a, b, place), c.values())
 }
 
-/// By plain loops and, where that would take long, by nalgebra: the last shapes are such.
+/// By plain loops, and by nalgebra where that would take long: the last shapes.
 fn accepted<T: Number>() -> usize {
     let shapes =
         [[1, 1, 1], [6, 6, 4], [5, 7, 3], [33, 40, 16], [70, 3, 9], [41, 43, 40], [50, 30, 60]];
@@ -67,13 +68,13 @@ fn a_result_that_is_wrong_as_a_whole() {
     counted("verification::a_result_that_is_wrong_as_a_whole", wrong.len());
 }
 
-/// Everything that a case can have.
+/// A case with everything.
 fn full() -> Case<f64> {
     let case = Case::dense([7, 9, 33], Data::Uniform, 24).scaled(0.7, 1.3, Data::Uniform, 25);
     case.biased(Side::Col, Data::Uniform, 26)
 }
 
-/// Wherever it is, and named. The bound is neither looser nor tighter than it says.
+/// A wrong element at any place is found and named. The bound is neither looser nor tighter than documented.
 #[test]
 fn one_wrong_element_anywhere() {
     let (want, mut refused) = (Want::bounded(&full()), 0);
@@ -98,7 +99,7 @@ fn one_wrong_element_anywhere() {
     counted("verification::one_wrong_element_anywhere", refused);
 }
 
-/// What must be NaN or infinite may be nothing else.
+/// If an element must be NaN or infinite, no other value is accepted.
 #[test]
 fn another_class_of_number() {
     let mut refused = 0;
@@ -118,7 +119,7 @@ fn another_class_of_number() {
     counted("verification::another_class_of_number", refused);
 }
 
-/// A single bit in padding, in a band, in what is only read.
+/// A single bit in padding, in a guard band, or in an operand.
 #[test]
 fn a_changed_bit_around_a_matrix() {
     let place = Place::padded((3, 4), Order::Rows, 2).at(1).batch(2, 20);
@@ -140,7 +141,7 @@ fn a_changed_bit_around_a_matrix() {
     counted("verification::a_changed_bit_around_a_matrix", refused);
 }
 
-/// A dropped product passes the bound at this k; the exact criterion and the comparison of bits find it.
+/// At this k a dropped product passes the bound. The exact criterion and the comparison of bits find it.
 #[test]
 fn a_dropped_product() {
     let case = Case::<f32>::dense([2, 3, 4096], Data::exact(4096), 28);

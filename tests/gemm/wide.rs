@@ -1,4 +1,4 @@
-//! Elements more than 2^32 places from the first; more rows and more products than one launch has.
+//! Elements more than 2^32 places after the first; more rows and more products than one launch has.
 
 use host::{Batch, BatchMut, Buffer, Device, Error, Gemm, Stream};
 use tests::passed::once;
@@ -10,19 +10,19 @@ use tests::{
 
 /// Beyond 2^31 in one step, beyond 2^32 in two.
 const STRIDE: usize = (1 << 31) + 1;
-/// Elements of a matrix, or a batch, that is not wide, and room behind the last of one that is.
+/// Elements of a matrix, or a batch, that is not wide, and room after the last element of a wide one.
 const SMALL: usize = 40;
 
-/// How a matrix lies: elements between rows and between columns, and from one product's to the next one's.
+/// The layout of a matrix: strides between rows and between columns, and between products.
 type Way = ([usize; 2], usize);
 
 /// Rows, columns, or the matrices of a batch are far apart.
 const WAYS: [Way; 3] = [([STRIDE, 1], 3), ([1, STRIDE], 3), ([3, 1], STRIDE)];
 
-/// Zeros with room for anything wide, and how many steps that is: three of everything, or two where there is no more
-/// memory. On the CPU device zeros take none until they are written.
+/// Zeros with room for anything wide, and the number of steps: three of everything, or two if there is no more
+/// memory. On the CPU device zeros take no memory until they are written.
 fn room<T: Number>(device: &Device) -> Option<(Buffer<T>, usize)> {
-    // In f64 there is twice as much of it: in two steps more than most machines have.
+    // f64 needs twice as much: more than most machines have in three steps.
     let most = if T::SLACK == 1.0 { 3 } else { 2 };
     let zeros = |count| match device.zeros((count - 1) * STRIDE + SMALL) {
         Ok(buffer) => Some((buffer, count)),
@@ -38,13 +38,13 @@ fn room<T: Number>(device: &Device) -> Option<(Buffer<T>, usize)> {
     steps
 }
 
-/// Where an element (product, row, column) is.
+/// The index of an element (product, row, column).
 fn at((strides, step): Way, (i, row, col): (usize, usize, usize)) -> usize {
     i * step + row * strides[0] + col * strides[1]
 }
 
-/// `C = A B` of `count` rows and columns, for one product or as many. The `wide`th of A, B and C lies in `memory`,
-/// which is zero, and is given back so.
+/// `C = A B` of `count` rows and columns, for one or `count` products. The `wide`th of A, B and C is in `memory`,
+/// which is zero before and after.
 fn run<T: Number>(
     stream: &Stream,
     kernel: &str,
@@ -52,7 +52,7 @@ fn run<T: Number>(
     (wide, way, count): (usize, Way, usize),
 ) -> Buffer<T> {
     let layout = |it| if it == wide { way } else { ([3, 1], 9) };
-    // Matrices that are written lie one after another: of those whose rows are far apart there is one.
+    // Matrices that are written do not overlap: if rows are far apart there is one matrix.
     let products = if way.1 == STRIDE { count } else { 1 };
     let places =
         (0..products).flat_map(|i| (0..count * count).map(move |n| (i, n / count, n % count)));
@@ -96,7 +96,7 @@ fn run<T: Number>(
     for &place in &places {
         memory.write(at(way, place), &[T::nearest(0.0)]).unwrap();
     }
-    // Where an index that wrapped would have written.
+    // The place where a wrapped index would have written.
     let mut head = vec![T::nearest(f64::NAN); SMALL];
     memory.read(0, &mut head).unwrap();
     assert!(head.iter().all(|&x| x.into() == 0.0), "the start of it: {head:?}, {}", context());
@@ -118,8 +118,8 @@ fn strides<T: Number>() {
     counted("wide::strides_beyond_2_31", count / devices().len() / T::general().len());
 }
 
-/// A, B and C in turn with rows, columns and matrices of a batch so far apart that neither an `i32` nor a `u32` counts
-/// the elements between.
+/// A, B and C in turn have rows, columns or matrices so far apart that neither an `i32` nor a `u32` holds the
+/// distance.
 #[test]
 fn strides_beyond_2_31() {
     let Some(_note) = once("gemm::wide::strides_beyond_2_31", crate::SOURCES) else { return };
@@ -127,7 +127,7 @@ fn strides_beyond_2_31() {
     strides::<f64>();
 }
 
-/// As rocBLAS tests it: 2048 x 2048 with rows so far apart that a matrix reaches beyond 2^31 elements.
+/// As in rocBLAS's tests: 2048 x 2048 with rows so far apart that a matrix has more than 2^31 elements.
 #[test]
 fn a_long_leading_dimension_on_a_gpu() {
     const SIZE: usize = 2048;
@@ -163,24 +163,24 @@ fn a_long_leading_dimension_on_a_gpu() {
     }
 }
 
-/// One kernel alone where no GPU is required: the offsets are the host's, and its tile is the smallest.
+/// One kernel if no GPU is required: the offsets are the host's, and its tile is the smallest.
 fn kernels<T: Number>() -> Vec<&'static str> {
     let mut general = T::general();
     general.truncate(if full() { general.len() } else { 1 });
     general
 }
 
-/// A launch has 65535 rows of blocks. One with more rows of C takes two, and so does one with more columns, where
-/// these lie side by side.
+/// A launch has 65535 rows of blocks. With more rows of C it takes two launches, and with more columns for a
+/// column-major C.
 fn rows<T: Number>() {
     for (number, name) in kernels::<T>().into_iter().enumerate() {
         let kernel = T::kernels().find(|kernel| kernel.entry.name() == name).unwrap();
         let long = 65535 * kernel.product.variant.tile[0] as usize + 5;
-        // A CPU takes long for the larger tiles.
+        // The larger tiles take long on a CPU.
         let suite = if number == 0 || everything() { Suite::<T>::new() } else { Suite::cuda() };
         let mut suite = suite.only(&[name]);
         let data = Data::exact(1);
-        // Distances that differ, so that a wrong one shows.
+        // Different distances, so that a wrong one shows.
         let a = Operand::draw((long, 1), Place::strided([3, 1]), data, 72);
         let b = Operand::draw((1, 1), Place::strided([1, 1]), data, 73);
         let case = Case::plain(a, b, Place::strided([2, 1])).scaled(1.0, 2.0, data, 74);
@@ -205,7 +205,7 @@ fn more_rows_than_a_launch_has() {
     }
 }
 
-/// A launch has 65535 layers of blocks. A larger batch takes several.
+/// A launch has 65535 layers of blocks. A larger batch takes several launches.
 #[test]
 fn more_products_than_a_launch_has() {
     let Some(_note) = once("gemm::wide::more_products_than_a_launch_has", crate::SOURCES) else {
@@ -222,14 +222,14 @@ fn more_products_than_a_launch_has() {
     suite.done("wide::more_products_than_a_launch_has");
 }
 
-/// Where there is nothing to be read, or a single row, distances are of no matter, however large.
+/// If nothing is read, or there is a single row, strides may be any, however large.
 #[test]
 fn distances_to_nothing() {
     let Some(_note) = once("gemm::wide::distances_to_nothing", crate::SOURCES) else { return };
     let (long, data) = (65535 * 32 + 5, Data::exact(1));
     let far = |strides| Place::strided(strides);
     let mut suite = Suite::<f32>::new().only(&kernels::<f32>()[..1]);
-    // Several launches, each with another part of an A without elements; several layers of such.
+    // Several launches, each with another part of an empty A; several layers of such.
     let (a, b) = (
         Operand::noise((long, 0), far([usize::MAX; 2])),
         Operand::noise((0, 1), far([usize::MAX; 2])),

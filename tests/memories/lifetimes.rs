@@ -15,7 +15,7 @@ fn a_register_belongs_to_its_thread_and_begins_with_it() {
         let mut counts = device.zeros::<u32>(THREADS as usize).unwrap();
         for _ in 0..2 {
             let arguments = (THREADS, 3, &mut counts);
-            // SAFETY: a thread writes its own element, and there are as many.
+            // SAFETY: each thread writes its own element, and there are enough.
             unsafe { stream.launch(&register_counter, &line(BLOCKS, BLOCK), arguments) }.unwrap();
             assert_eq!(counts.to_vec().unwrap(), [3; THREADS as usize], "{device}");
         }
@@ -29,7 +29,7 @@ fn shared_memory_belongs_to_its_block_and_begins_with_it() {
         let mut counts = device.zeros::<u32>(BLOCKS as usize).unwrap();
         for _ in 0..2 {
             let arguments = (BLOCKS, &mut counts);
-            // SAFETY: a block writes its own element, and there are as many.
+            // SAFETY: each block writes its own element, and there are enough.
             unsafe { stream.launch(&shared_counter, &line(BLOCKS, BLOCK), arguments) }.unwrap();
             assert_eq!(counts.to_vec().unwrap(), [BLOCK as u32; BLOCKS as usize], "{device}");
         }
@@ -47,12 +47,12 @@ fn global_memory_belongs_to_all_and_outlives_the_launch() {
         for launch in 1..=3 {
             let mut numbers = device.zeros::<u32>(THREADS as usize).unwrap();
             let arguments = (THREADS, &mut numbers);
-            // SAFETY: a thread writes its own element, there are as many, and additions are atomic.
+            // SAFETY: each thread writes its own element, there are enough, and additions are atomic.
             unsafe { stream.launch(&global_counter, &line(BLOCKS, BLOCK), arguments) }.unwrap();
             assert_eq!(count.read().unwrap(), [launch * THREADS], "{device}");
             seen.extend(numbers.to_vec().unwrap());
         }
-        // No thread of any launch saw what another one did.
+        // No thread of any launch saw another thread's count.
         seen.sort_unstable();
         assert!(seen.into_iter().eq(0..3 * THREADS), "{device}");
     }
@@ -73,7 +73,7 @@ fn constant_memory_is_read_by_all_and_stays_until_the_host_writes_it() {
             let expected: Vec<_> = x.iter().map(horner).collect();
             for _ in 0..2 {
                 let arguments = (THREADS, &on_device, &mut y);
-                // SAFETY: a thread writes its own element, and there are as many.
+                // SAFETY: each thread writes its own element, and there are enough.
                 unsafe { stream.launch(&constant_polynomial, &line(BLOCKS, BLOCK), arguments) }
                     .unwrap();
                 assert_eq!(y.to_vec().unwrap(), expected, "{device}");
@@ -91,14 +91,14 @@ fn a_global_pointer_leads_to_a_buffer_until_it_is_set_anew() {
         let pointer = device.pointer_symbol(&NUMBERS).unwrap();
         let mut first = device.upload(&[1.0f32; THREADS as usize]).unwrap();
         let mut second = device.upload(&[5.0f32; 7]).unwrap();
-        // SAFETY: the buffer that the pointer leads to has as many elements and is there.
+        // SAFETY: the pointer's buffer has enough elements and exists.
         let negate =
             |n: u32| unsafe { stream.launch(&pointed_negation, &line(BLOCKS, BLOCK), (n,)) };
-        // SAFETY: the buffer outlives the launches, and this test has the variables for itself.
+        // SAFETY: the buffer outlives the launches, and only this test uses the variables.
         unsafe { pointer.point_to(&mut first) }.unwrap();
         negate(THREADS).unwrap();
         negate(3).unwrap();
-        // SAFETY: the buffer outlives the launches, and this test has the variables for itself.
+        // SAFETY: the buffer outlives the launches, and only this test uses the variables.
         unsafe { pointer.point_to(&mut second) }.unwrap();
         negate(7).unwrap();
         let first = first.to_vec().unwrap();

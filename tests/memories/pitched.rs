@@ -1,4 +1,4 @@
-//! Pitched arrays: their copies against a dense model, the kernels that walk them, and what is refused.
+//! Pitched arrays: their copies compared with a dense model, the kernels that read them, and refused calls.
 
 use gpu::lessons::pitched::{BOX, ROWS, row_sums, scale_box};
 use host::{Device, Pitched, Region, Stream};
@@ -24,7 +24,7 @@ fn sums(stream: &Stream, array: &Pitched<f32>, width: usize, rows: usize) -> Vec
     let blocks = rows.div_ceil(ROWS) as u32;
     let config = LaunchConfig::new([blocks, 1, 1], [ROWS as u32, 1, 1]);
     let arguments = (width as u32, rows as u32, array.pitch() as u64, array, &mut sums);
-    // SAFETY: the kernel stays inside rows of this pitch, and a thread writes the sum of its own row.
+    // SAFETY: the kernel keeps inside rows of this pitch, and each thread writes the sum of its own row.
     unsafe { stream.launch(&row_sums, &config, arguments) }.unwrap();
     sums.to_vec().unwrap()
 }
@@ -49,7 +49,7 @@ fn a_kernel_walks_the_rows_by_pitch() {
         let stream = device.stream().unwrap();
         for size in SIZES {
             let (array, values) = counted(&device, size);
-            // All slices' rows lie one pitch apart.
+            // The rows of all slices are one pitch apart.
             let found = sums(&stream, &array, size[0], size[1] * size[2]);
             // Below 2^24 every sum is exact.
             let expected: Vec<_> = values.chunks(size[0]).map(|row| row.iter().sum()).collect();
@@ -70,12 +70,12 @@ fn a_kernel_scales_a_box_and_leaves_the_padding() {
             let (pitch, slice_pitch) = (array.pitch() as u64, array.slice_pitch() as u64);
             let arguments = (width, height, depth, pitch, slice_pitch, 0.5, &mut array);
             let config = LaunchConfig::new(grid, [x, y, 1]);
-            // SAFETY: the kernel stays inside rows and slices of these pitches, a thread for each element.
+            // SAFETY: the kernel keeps inside rows and slices of these pitches, with a thread for each element.
             unsafe { stream.launch(&scale_box, &config, arguments) }.unwrap();
             let expected: Vec<_> = values.iter().map(|x| 0.5 * x).collect();
             assert_eq!(array.to_vec().unwrap(), expected, "{device} {size:?}");
             if array.pitch() > 4 * size[0] {
-                // One element more is padding, and still NaN.
+                // The next element is padding, and still NaN.
                 let wider = sums(&stream, &array, size[0] + 1, size[1] * size[2]);
                 assert!(wider.iter().all(|sum| sum.is_nan()), "{device} {size:?}");
             }
@@ -149,7 +149,7 @@ fn rows_on_the_host_may_lie_apart_too() {
     for device in devices() {
         for [width, height, depth] in SIZES {
             let (rows, pitch) = (height * depth, width + 3);
-            // The last row has no gap after it.
+            // The last row has no padding.
             let mut apart = vec![-7.0f32; (rows - 1) * pitch + width];
             for (row, values) in apart.chunks_mut(pitch).enumerate() {
                 values[..width].fill(row as f32);

@@ -1,4 +1,4 @@
-//! Variables from the host: addresses, sizes, copies, and what is refused.
+//! Variables accessed from the host: addresses, sizes, copies, and refused calls.
 
 use std::thread;
 
@@ -25,7 +25,8 @@ fn a_symbol_has_an_address_and_a_size() {
     }
 }
 
-/// Else safe code could hold a reference into a variable that another thread writes, or read where a pointer points to nothing.
+/// Otherwise safe code could hold a reference into a variable that another thread writes, or read through a null
+/// pointer.
 #[test]
 fn only_a_kernel_accesses_a_variable_by_itself() {
     let accesses: [fn(); 5] = [
@@ -74,7 +75,7 @@ fn a_pointer_stays_on_its_device() {
     }
 }
 
-/// A host that writes a variable while another thread launches: no launch sees half of what was written.
+/// The host writes a variable while another thread launches. No launch sees a half-written value.
 #[test]
 fn no_launch_of_the_cpu_sees_a_variable_change() {
     let _alone = variables();
@@ -94,7 +95,7 @@ fn no_launch_of_the_cpu_sees_a_variable_change() {
         let stream = device.stream().unwrap();
         let mut launches = 0;
         while launches < 100 || !writer.is_finished() {
-            // SAFETY: a thread writes its own element, and there are as many.
+            // SAFETY: each thread writes its own element, and there are enough.
             unsafe {
                 let arguments = (N as u32, &x, &mut y);
                 stream.launch(&constant_polynomial, &line(20, BLOCK), arguments).unwrap();
@@ -114,7 +115,7 @@ fn an_index_past_the_end_of_a_pointed_buffer_is_a_fault_on_the_cpu() {
     let device = Device::cpu();
     let pointer = device.pointer_symbol(&NUMBERS).unwrap();
     let mut three = device.upload(&[1.0f32; 3]).unwrap();
-    // SAFETY: the buffer outlives the launch, and this test has the variables for itself.
+    // SAFETY: the buffer outlives the launch, and only this test uses the variables.
     unsafe { pointer.point_to(&mut three) }.unwrap();
     let stream = device.stream().unwrap();
     // SAFETY: on this device views are bounds-checked.
@@ -124,7 +125,8 @@ fn an_index_past_the_end_of_a_pointed_buffer_is_a_fault_on_the_cpu() {
     assert!(text.contains("memories.rs"), "{text}");
 }
 
-/// A pointer variable is no number, whatever its name: who could write one would have the kernel follow any address.
+/// A pointer variable cannot be written as a number, whatever its name: otherwise the kernel could be made to read
+/// any address.
 #[test]
 fn a_pointer_variable_is_not_found_as_a_number() {
     mod other {

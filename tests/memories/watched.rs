@@ -10,7 +10,7 @@ use simt::{
 
 use super::{line, variables};
 
-/// What a checked launch finds.
+/// The findings of a checked launch.
 fn findings<P: CheckableParams>(
     kernel: &Kernel<P>,
     config: LaunchConfig,
@@ -19,7 +19,7 @@ fn findings<P: CheckableParams>(
 ) -> Vec<Finding> {
     let mut options = Options::default();
     options.memory = memory;
-    // So that what is a race in the kernel is none of this process.
+    // With one worker a race of the kernel is no race of this process.
     options.workers = Some(1);
     // SAFETY: the buffers outlive this call, and kernels here access them through views.
     unsafe { check::launch(kernel, &config, params, &options) }.unwrap().findings
@@ -69,7 +69,7 @@ fn the_kernels_on_pitched_arrays_are_clean() {
     const WIDTH: usize = 33;
     const HEIGHT: usize = 5;
     const DEPTH: usize = 3;
-    /// Elements from row to row.
+    /// Elements from one row to the next.
     const PITCH: usize = 48;
     let [width, height, depth] = [WIDTH, HEIGHT, DEPTH].map(|size| size as u32);
     let pitch = (4 * PITCH) as u64;
@@ -147,7 +147,7 @@ fn an_index_past_the_end_is_found() {
         findings(&wrong::past_the_end, line(1, 1), (i, view), memory())
     };
     assert!(found(1).is_empty());
-    // Both arrays end at or before 4; only the shorter one before 3.
+    // Both arrays end at or before 4. Only the shorter one ends before 3.
     for (i, expected) in [(3, 1), (4, 2)] {
         let findings = found(i);
         assert_eq!(findings.len(), expected, "{findings:#?}");
@@ -155,7 +155,7 @@ fn an_index_past_the_end_is_found() {
     }
 }
 
-/// A variable is no parameter, so the launch must be told of it.
+/// A variable is no parameter, so the launch must be told about it.
 #[test]
 fn a_variable_that_is_not_named_is_an_error() {
     let findings = findings(&wrong::lost_updates, line(1, 64), (64,), vec![]);

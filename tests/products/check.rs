@@ -1,4 +1,4 @@
-//! One product, held against nalgebra. A failure says how to see it with the command.
+//! One product compared with nalgebra. A failure says how to reproduce it with the command.
 
 use gpu::registry::Entry;
 use host::{Device, operands, product::Shape, verify};
@@ -18,7 +18,7 @@ pub fn shape(m: usize, n: usize, k: usize) -> Shape {
     Shape::new(m as u64, n as u64, k as u64).unwrap()
 }
 
-/// A and B for a shape. None of their sums of products is empty of information: no zeros among integers.
+/// A and B for a shape. Integers have no zeros, so every product counts.
 pub fn operands(shape: Shape, data: Data, seed: u64) -> (Vec<f32>, Vec<f32>) {
     let magnitude = operands::exact_magnitude(shape.k()).unwrap();
     let draw = |seed, len| {
@@ -36,8 +36,7 @@ pub fn operands(shape: Shape, data: Data, seed: u64) -> (Vec<f32>, Vec<f32>) {
     (a, b)
 }
 
-/// Multiplies with every kernel on one device, and compares every element. Returns how many products
-/// that were.
+/// Multiplies with every kernel on one device, and compares every element. Returns the number of products.
 pub fn check_all(device: &Device, shape: Shape, data: Data, seed: u64) -> Result<usize, String> {
     let entries = products().into_iter().map(|(entry, _)| entry).collect::<Vec<_>>();
     check(device, &entries, shape, data, seed)
@@ -74,7 +73,7 @@ pub fn check(
     Ok(entries.len())
 }
 
-/// The project's own verification comes to the same verdict.
+/// Checks that the project's own verification has the same verdict.
 fn agrees(shape: Shape, a: &[f32], b: &[f32], c: &[f32], data: Data) -> Result<(), String> {
     let criterion = match data {
         Data::Integers => verify::Criterion::Exact,
@@ -88,7 +87,7 @@ fn agrees(shape: Shape, a: &[f32], b: &[f32], c: &[f32], data: Data) -> Result<(
     Err(format!("right, but not so for the verification: {found:?}"))
 }
 
-/// `gamma(k + 3) |A| |B|` and as many of the smallest float.
+/// `gamma(k + 3) |A| |B|`, and `k + 3` times the smallest float.
 fn bounds(shape: Shape, a: &[f32], b: &[f32]) -> Vec<f64> {
     let roundings = shape.k() as f64 + 3.0;
     let relative = roundings * 2f64.powi(-24);
@@ -97,7 +96,7 @@ fn bounds(shape: Shape, a: &[f32], b: &[f32]) -> Vec<f64> {
     reference::magnitude(shape, a, b).iter().map(|x| gamma * x + roundings * tiny).collect()
 }
 
-/// How to see it again.
+/// How to reproduce it.
 fn hint(device: &Device, entry: &Entry, shape: Shape, seed: u64) -> String {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     format!(

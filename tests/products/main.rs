@@ -1,13 +1,13 @@
 //! Every product of the registry on every device.
 //!
-//! | module | what it holds them to |
+//! | module | what is tested |
 //! |---|---|
-//! | `shapes` | exact results at sizes chosen for where kernels go wrong |
+//! | `shapes` | exact results at sizes where kernels are likely to fail |
 //! | `random` | exact results and bounded errors at random sizes |
-//! | `special` | NaN and infinities reach exactly the elements that they should |
-//! | `same_bits` | the same bits from every run, number of cores, tile size and device |
+//! | `special` | NaN and infinities reach exactly the elements that depend on them |
+//! | `same_bits` | the same bits in every run, for every number of cores, tile size and device |
 //! | `panels` | more rows than one launch can have |
-//! | `oracle` | nalgebra against three plain loops |
+//! | `oracle` | nalgebra compared with three plain loops |
 
 mod check;
 mod oracle;

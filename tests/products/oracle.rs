@@ -1,5 +1,5 @@
-//! The reference is nalgebra's product. It is itself compared with three plain loops: were both wrong in
-//! one way, it would have to be in two unrelated programs.
+//! The reference is nalgebra's product. It is compared with three plain loops: an error of both would have to be the
+//! same in two unrelated programs.
 
 use tests::reference;
 
@@ -14,7 +14,7 @@ fn nalgebra_and_three_loops_agree() {
         let (a, b) = operands(shape, Data::Integers, 11);
         assert_eq!(reference::product(shape, &a, &b), reference::naive(shape, &a, &b), "{shape}");
 
-        // Sums of real numbers depend on their order in float64 too, by far less than in float32.
+        // Sums of real numbers depend on their order in float64, too, but much less than in float32.
         let (a, b) = operands(shape, Data::Uniform, 12);
         let (one, other) = (reference::product(shape, &a, &b), reference::naive(shape, &a, &b));
         let magnitude = reference::magnitude(shape, &a, &b);
@@ -24,7 +24,7 @@ fn nalgebra_and_three_loops_agree() {
     }
 }
 
-/// Values worked out by hand: which matrix is which, and which way round each lies.
+/// Values computed by hand: they show which matrix is which, and its layout.
 #[test]
 fn rows_and_columns_are_where_they_should_be() {
     let shape = shape(2, 3, 2);

@@ -1,5 +1,5 @@
-//! A grid has at most 65535 rows of blocks; a taller product takes several launches, each with its own
-//! rows of A and C.
+//! A grid has at most 65535 rows of blocks. A taller product takes several launches, each with its own rows of A and
+//! C.
 
 use tests::{devices, products};
 
@@ -11,8 +11,8 @@ fn more_rows_than_a_launch_has() {
     for device in devices() {
         for (entry, product) in products() {
             let rows = device.limits().grid[1] as usize * product.tile()[0] as usize;
-            // Two barriers for each of 67 million threads take seconds on the CPU. There a kernel with
-            // barriers has no phases to go through, and the panels show in C alone, which becomes zero.
+            // Two barriers for each of 67 million threads take seconds on the CPU. So on the CPU k is 0 for a kernel
+            // with barriers: it has no phases, and the panels show in C only, which becomes zero.
             let barriers = entry.declaration().barriers != Some(0);
             let k = if barriers && !device.is_cuda() { 0 } else { 3 };
             multiplied += k;

@@ -1,5 +1,5 @@
-//! Random sizes and values. What fails is shrunk, and its seed is kept in `proptest-regressions/`, to be
-//! tried first from then on.
+//! Random sizes and values. A failing case is shrunk, and its seed is kept in `proptest-regressions/`, to be run
+//! first from then on.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use tests::{devices, products};
 
 use crate::check::{Data, check_all, shape};
 
-/// A size: nothing, one, about a tile, a prime, or anything up to three tiles of 32 and a bit.
+/// A size: zero, one, about a tile, a prime, or any up to a little more than three tiles of 32.
 fn size() -> impl Strategy<Value = usize> {
     prop_oneof![
         1 => Just(0),
@@ -23,7 +23,7 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
-/// A size of at least two tiles, so that a grid has several blocks along its axis, a sum several phases.
+/// A size of at least two tiles: a grid has several blocks along its axis, and a sum several phases.
 fn large() -> impl Strategy<Value = usize> {
     33usize..=130
 }
@@ -56,12 +56,12 @@ fn check_random<S: Strategy<Value = [usize; 3]>>(
         Err(TestError::Fail(why, case)) => panic!("{why}\nsizes and seed: {case:?}"),
         Err(other) => panic!("{other}"),
     }
-    // The regressions come on top of the cases.
+    // The regressions are run in addition to the cases.
     let expected = cases as usize * products().len() * devices.len();
     assert!(checked.get() >= expected, "{} of {expected} products", checked.get());
 }
 
-/// Where a property's regressions are kept.
+/// The file of a property's regressions.
 macro_rules! regressions {
     ($name:literal) => {
         concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/", $name, ".txt")

@@ -1,4 +1,5 @@
-//! The same bits, whenever and wherever: on real data, whose sums show every change of order.
+//! The same bits in every run and on every device. The data are real, so that every change of the order of summation
+//! shows.
 
 use gpu::params::GemmParams;
 use host::{Device, Result, product};
@@ -51,14 +52,14 @@ fn from_any_number_of_cores() {
     }
 }
 
-/// A sum goes from p = 0 to k with a fused multiply-add in each of them, whatever the tile.
+/// A sum goes from p = 0 to k with a fused multiply-add in each step, for any tile.
 #[test]
 fn from_any_tile_size() {
     for device in devices() {
         let basic = multiply(&device, "basic").unwrap();
         for (entry, _) in products() {
             let kernel = entry.name();
-            // Rust-CUDA's idiom has no fused multiply-add.
+            // `rust_cuda_tiled16` has no fused multiply-add.
             if kernel != "rust_cuda_tiled16" {
                 let tiled = multiply(&device, kernel).unwrap();
                 assert!(tiled == basic, "{kernel} on {}", device.name());
@@ -67,8 +68,7 @@ fn from_any_tile_size() {
     }
 }
 
-/// Rows of a multiple of four elements may be moved sixteen bytes at a time; not where the matrix begins between
-/// two such addresses.
+/// Rows of a multiple of four elements may be moved sixteen bytes at a time, but not if the matrix is unaligned.
 #[test]
 fn from_any_place_in_memory() {
     let shape = shape(132, 260, 36);
@@ -93,7 +93,7 @@ fn from_any_place_in_memory() {
     }
 }
 
-/// Every operation is rounded as IEEE 754 says, on either kind of device.
+/// Every operation is rounded as in IEEE 754, on both kinds of device.
 #[test]
 fn from_a_gpu_and_from_the_cpu() {
     for device in cuda_devices() {
@@ -105,12 +105,12 @@ fn from_a_gpu_and_from_the_cpu() {
     }
 }
 
-/// What lessons take, and general products.
+/// The parameters of lessons, and of general kernels.
 type LessonParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
 type GeneralParams = (GemmParams, In<f32>, In<f32>, Out<f32>, In<f32>);
 
-/// A kernel is compiled twice for the CPU, and a processor without a fused multiply-add of its own runs
-/// the portable version. Here it runs where the other one would.
+/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction runs the portable
+/// version. Here that version runs on every processor.
 #[test]
 fn from_any_processor() {
     let shape = shape(M, N, K);
@@ -122,7 +122,7 @@ fn from_any_processor() {
         let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
         let config = LaunchConfig::new(grid, product.block);
         let (m, n, k) = (M as u32, N as u32, K as u32);
-        // SAFETY: a product of the registry, as it is, in its own grid, on buffers of its shape.
+        // SAFETY: an unchanged product of the registry, in its own grid, on buffers of its shape.
         unsafe {
             let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
             let c = Out::new(c.as_mut_ptr(), c.len());

@@ -1,4 +1,4 @@
-//! Exact results at sizes chosen for where kernels go wrong.
+//! Exact results at sizes where kernels are likely to fail.
 
 use tests::{devices, products};
 
@@ -38,7 +38,7 @@ fn squares() {
     check_shapes((1..=20).map(|size| [size; 3]), 20);
 }
 
-/// One less, as many and one more than a tile has; m and n two tiles of 16 or more, so many blocks.
+/// One less than a tile, as many, and one more. m and n have two tiles of 16 or more, so there are many blocks.
 #[test]
 fn tile_edges() {
     check_shapes(cube(&[15, 16, 17]), 27);
@@ -64,18 +64,18 @@ fn thin() {
     let shapes = cube(&[63, 64, 65, 1, 2, 3, 4, 5, 6, 7, 8])
         .filter(|[m, n, k]| (63..66).contains(m) && (1..5).contains(n) && (5..9).contains(k));
     check_shapes(shapes.flat_map(rotations), 144);
-    // One row, one column, one product a sum.
+    // One row, one column, one product for each sum.
     check_shapes([[1, 1, 1000], [1000, 1, 1], [1, 1000, 1]].into_iter().flat_map(rotations), 9);
     check_shapes(rotations([1, 300, 200]), 3);
 }
 
-/// Sums long enough that a count of phases or an offset in shared memory would show.
+/// Sums so long that a wrong count of phases, or a wrong offset in shared memory, would show.
 #[test]
 fn long_sums() {
     check_shapes([[9, 16, 23040], [33, 17, 5000]], 2);
 }
 
-/// The sizes of the project's first command: no multiple of a tile anywhere.
+/// The sizes of the project's first command: no multiples of a tile.
 #[test]
 fn the_first_command() {
     check_shapes([[1000, 700, 513]], 1);

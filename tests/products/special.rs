@@ -1,16 +1,16 @@
-//! NaN and infinities: they reach the elements of C that depend on them, and no other.
+//! NaN and infinities reach the elements of C that depend on them, and no others.
 
 use tests::{devices, multiply_guarded, products, reference};
 
 use crate::check::{Data, operands, shape};
 
-/// Corners, tile edges, the tails of a 37 x 41 by 41 x 39 product.
+/// Corners, and edges of tiles, of a 37 x 41 by 41 x 39 product.
 const PLACES: [(usize, usize); 6] = [(0, 0), (15, 16), (16, 15), (31, 32), (32, 31), (36, 38)];
 const M: usize = 37;
 const N: usize = 39;
 const K: usize = 41;
 
-/// What a number is beside its value.
+/// The class of a number, apart from its value.
 fn class(x: f64) -> &'static str {
     match x {
         x if x.is_nan() => "NaN",
@@ -20,8 +20,8 @@ fn class(x: f64) -> &'static str {
     }
 }
 
-/// Multiplies A and B, changed by `plant`, and returns the class of each element of C, having compared
-/// it with the three loops' in float64.
+/// Multiplies A and B, changed by `plant`. Returns the class of each element of C, after a comparison with the three
+/// loops in float64.
 fn classes(plant: impl Fn(&mut [f32], &mut [f32])) -> Vec<Vec<&'static str>> {
     let shape = shape(M, N, K);
     let (mut a, mut b) = operands(shape, Data::Integers, 5);
@@ -63,7 +63,7 @@ fn a_nan_in_b_makes_its_column_nan() {
     }
 }
 
-/// An infinity times a zero is NaN, times anything else it is infinite.
+/// An infinity times a zero is NaN, times any other number it is infinite.
 #[test]
 fn an_infinity_meets_zero() {
     for (i, p) in PLACES {
@@ -89,7 +89,7 @@ fn opposite_infinities_in_one_sum() {
     assert!(found.iter().all(|c| c[7 * N..8 * N].iter().all(|&class| class == "NaN")));
 }
 
-/// Numbers below the normal range are kept: no kernel flushes them to zero.
+/// Subnormal numbers are kept: no kernel flushes them to zero.
 #[test]
 fn subnormal_numbers_are_kept() {
     let shape = shape(20, 20, 1);
@@ -104,7 +104,7 @@ fn subnormal_numbers_are_kept() {
     }
 }
 
-/// The sum overflows in float32, where float64 would not.
+/// The sum overflows in float32. In float64 it would not.
 #[test]
 fn an_overflow_is_infinite() {
     let shape = shape(17, 17, 2);

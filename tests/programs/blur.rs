@@ -7,8 +7,8 @@ use host::{
 };
 use tests::devices;
 
-/// Width, height and channels: less than a block, more, one row, one column, one pixel, and sizes that no
-/// block divides, of every number of channels.
+/// Width, height and channels: less than a block, more, one row, one column, one pixel, and sizes that no block
+/// divides, for every number of channels.
 const SIZES: [[u32; 3]; 9] = [
     [1, 1, 1],
     [33, 9, 1],
@@ -23,7 +23,7 @@ const SIZES: [[u32; 3]; 9] = [
 
 const RADII: [u32; 7] = [1, 2, 3, 7, 16, 32, 67];
 
-/// Bytes that look like nothing in particular.
+/// Bytes without a pattern.
 fn noise(size: Size) -> Vec<u8> {
     let seed = u64::from(size.width() * 7 + size.height());
     let uniform = operands::uniform(seed, size.bytes()).unwrap();
@@ -80,7 +80,7 @@ fn every_byte_is_that_of_four_plain_loops() {
             }
         }
     }
-    // One radius for the single pixel, and so on; radius 67 is for the plain kernel alone.
+    // One radius for the single pixel, and so on. Radius 67 is for the plain kernel only.
     let radii = |side: u32| RADII.into_iter().filter(|&radius| radius <= side).count();
     let all = SIZES.map(|[width, height, _]| radii(width.max(height))).iter().sum::<usize>();
     let large = SIZES.iter().filter(|[width, height, _]| *width.max(height) >= 67).count();

@@ -1,5 +1,5 @@
-//! The programs' kernels under the checked launch: in every order the result is what it should be, no thread
-//! does anything that it must not, and none leaves out anything that it must.
+//! The programs' kernels under the checked launch: in every order the result is right, no thread makes a wrong
+//! access, and none leaves out a necessary one.
 
 use gpu::checked::lessons::{
     blur, padded::padded16, tiled_transposed::tiled_transposed, vec_add::vec_add,
@@ -11,7 +11,7 @@ use simt::{
     checked::{In, Out},
 };
 
-/// A checked launch in twelve orders, each held to `right` afterwards.
+/// A checked launch in twelve orders. `right` checks the result of each.
 fn is_clean<P: CheckableParams>(
     kernel: &Kernel<P>,
     config: &LaunchConfig,
@@ -22,8 +22,8 @@ fn is_clean<P: CheckableParams>(
         let mut options = Options::default();
         options.order = order;
         options.complete = true;
-        // SAFETY: the callers' buffers outlive this, are of the lengths that the kernels declare, and are
-        // touched by nobody else; a view's elements are numbers.
+        // SAFETY: the callers' buffers outlive this, have the lengths that the kernels declare, and are used by
+        // nobody else. A view's elements are numbers.
         let report = unsafe { check::launch(kernel, config, params, &options) }.unwrap();
         let context = format!("{}, order {order}", kernel.declaration.name);
         assert!(report.findings.is_empty(), "{context}: {:#?}", report.findings);
@@ -37,7 +37,7 @@ fn vector_addition() {
         let (a, b, mut c) = (vec![1.5f32; n], vec![2.25f32; n], vec![0.0f32; n]);
         let c = c.as_mut_ptr();
         let config = LaunchConfig::new([n.div_ceil(256) as u32, 1, 1], [256, 1, 1]);
-        // SAFETY: the vectors outlive the launches, and only these touch them.
+        // SAFETY: the vectors outlive the launches, and only these use them.
         let params = unsafe {
             (n as u32, In::new(a.as_ptr(), n), In::new(b.as_ptr(), n), Out::uninit(c, n))
         };
@@ -56,7 +56,7 @@ fn the_product_with_b_transposed() {
         let grid = [n.div_ceil(16) as u32, m.div_ceil(16) as u32, 1];
         let config = LaunchConfig::new(grid, [16, 16, 1]);
         let (a, b) = (a.as_ptr(), b.as_ptr());
-        // SAFETY: the vectors outlive the launches, and only these touch them.
+        // SAFETY: the vectors outlive the launches, and only these use them.
         let (a, b, view) = unsafe { (In::new(a, m * k), In::new(b, n * k), Out::uninit(c, m * n)) };
         is_clean(&tiled_transposed, &config, (m as u32, n as u32, k as u32, a, b, view), || {
             // SAFETY: written by the launch that has just ended.
@@ -73,7 +73,7 @@ fn the_padded_product() {
         let c = c.as_mut_ptr();
         let config = LaunchConfig::new([n as u32 / 16, m as u32 / 16, 1], [16, 16, 1]);
         let (a, b) = (a.as_ptr(), b.as_ptr());
-        // SAFETY: the vectors outlive the launches, and only these touch them.
+        // SAFETY: the vectors outlive the launches, and only these use them.
         let (a, b, view) = unsafe { (In::new(a, m * k), In::new(b, k * n), Out::uninit(c, m * n)) };
         is_clean(&padded16, &config, (m as u32, n as u32, k as u32, a, b, view), || {
             // SAFETY: written by the launch that has just ended.
@@ -101,7 +101,7 @@ fn both_blurs() {
             let expected = reference(size, radius, &image).unwrap();
             let mut blurred = vec![0u8; len];
             let blurred = blurred.as_mut_ptr();
-            // SAFETY: the vectors outlive the launches, and only these touch them.
+            // SAFETY: the vectors outlive the launches, and only these use them.
             let (input, output) =
                 unsafe { (In::new(image.as_ptr(), len), Out::uninit(blurred, len)) };
             let params = (width, height, channels, radius, input, output);

@@ -10,7 +10,7 @@ use host::{
     },
 };
 
-/// What a profile of all blocks counts.
+/// The counts of a profile of all blocks.
 fn counted(kernel: &str, shape: Shape) -> Divergence {
     let entry = product::find(kernel).unwrap();
     let profile = profile::product(entry, shape, NonZeroU32::MIN, 1).unwrap().profile;
@@ -38,8 +38,8 @@ fn what_is_counted_is_what_the_boundary_checks_make_it() {
     }
 }
 
-/// The course's "small for large matrices": at twice the size half as many diverge, or nearly so where the
-/// matrix is all edge.
+/// The course's "small for large matrices": at twice the size the share is half, or nearly half where the matrix is
+/// all edge.
 #[test]
 fn the_share_shrinks_as_the_matrices_grow() {
     let share = |size| {

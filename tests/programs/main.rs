@@ -1,13 +1,13 @@
 //! The small programs, on every device.
 //!
-//! | module | what it holds them to |
+//! | module | what is tested |
 //! |---|---|
-//! | `vec_add` | the example adds exactly, also where the last block is not full |
-//! | `padding` | padded products are exact at ragged sizes, and cost what they must |
+//! | `vec_add` | the example adds exactly, also with a partial last block |
+//! | `padding` | padded products are exact at ragged sizes, and have the derived cost |
 //! | `transposed` | a product with B transposed by the CPU is exact at ragged sizes |
 //! | `blur` | every byte of both kernels is that of four plain loops |
-//! | `clean` | each kernel does nothing that it must not, in several orders |
-//! | `divergence` | the share of divergent warps is what the boundary checks make it, and shrinks |
+//! | `clean` | each kernel is clean, in several orders |
+//! | `divergence` | the share of divergent warps is the derived one, and falls with the size |
 
 mod blur;
 mod clean;

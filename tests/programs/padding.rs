@@ -1,9 +1,9 @@
-//! Padding instead of boundary checks.
+//! Padding in place of boundary checks.
 
 use host::{Shape, operands, padding};
 use tests::{devices, reference};
 
-/// Below, at and above a tile along each dimension, nothing at all, and many tiles.
+/// Below, at and above a tile along each dimension, empty, and many tiles.
 const SIZES: [[u64; 3]; 12] = [
     [1, 1, 1],
     [16, 16, 16],
@@ -37,7 +37,7 @@ fn both_ways_are_exact_at_any_size() {
     }
 }
 
-/// One more than a tile is the worst: nearly a whole tile of padding on each side.
+/// One more than a tile is the worst case: nearly a whole tile of padding on each side.
 #[test]
 fn padding_costs_the_bytes_that_the_rounding_adds() {
     let stream = devices()[0].stream().unwrap();

@@ -1,4 +1,4 @@
-//! The example `vec_add`, whose function runs here as it does there.
+//! The example `vec_add`. Its function runs here as in the example.
 
 use host::{gpu::lessons::vec_add::BLOCK, operands};
 use tests::devices;

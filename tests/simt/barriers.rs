@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// In every round each thread of a ring takes its two neighbours' sum. One thread that runs ahead, or one
-/// that stays behind, gives other sums.
+/// In every round each thread of a ring takes the sum of its two neighbours. A thread that is early or late gives
+/// other sums.
 #[kernel(block = (96), shared = 96 * 4, len(c = blocks * 96))]
 pub fn exchange(blocks: u32, rounds: u32, mut c: Out<u32>) {
     let mut ring = shared![u32; 96];
@@ -20,7 +20,7 @@ pub fn exchange(blocks: u32, rounds: u32, mut c: Out<u32>) {
     let _ = blocks;
 }
 
-/// What `exchange` should come to.
+/// The result of `exchange`.
 pub fn exchange_by_hand(blocks: u32, rounds: u32) -> Vec<u32> {
     let block = |block: u32| {
         let mut ring = (block * 96..(block + 1) * 96).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ fn neighbours_exchange_through_shared_memory() {
     }
 }
 
-/// The largest block there is, through global memory: what is written before a barrier is read after it.
+/// The largest possible block, with global memory: what is written before a barrier is read after it.
 #[kernel]
 fn reversed(mut c: Out<u32>) {
     let (t, size) = (thread::thread_idx_x(), thread::block_dim_x());
@@ -64,7 +64,7 @@ fn neighbours_exchange_through_global_memory() {
     }
 }
 
-/// Each thread passes as many barriers as every other, but not all in one place.
+/// Each thread passes the same number of barriers, but at different places.
 #[kernel]
 fn barrier_in_a_helper(mut c: Out<u32>) {
     #[inline(never)]
@@ -92,7 +92,7 @@ fn a_barrier_in_a_helper() {
     assert_eq!(c, [49 * 50 / 2; 50]);
 }
 
-/// A thread may end where no other will wait again, at another time than the others.
+/// A thread may end if no other thread will wait again, at another time than the others.
 #[kernel]
 fn leaves_early(mut c: Out<u32>) {
     let t = thread::thread_idx_x() as usize;
@@ -123,7 +123,7 @@ fn a_kernel_without_barriers() {
     assert!(c.iter().zip(1..).all(|(&x, wanted)| x == wanted));
 }
 
-/// Two pairs of warps hand numbers round, `rounds` times: the first writes what the second has doubled.
+/// Two pairs of warps pass numbers to each other, `rounds` times: the first pair writes what the second has doubled.
 #[kernel(block = (128), shared = 2 * 64 * 4, len(c = blocks * 64))]
 pub fn handed_round(blocks: u32, rounds: u32, mut c: Out<u32>) {
     let _ = blocks;
@@ -163,7 +163,7 @@ fn some_warps_wait_for_others() {
     }
 }
 
-/// A block of a warp and a half: the second warp counts like a whole one.
+/// A block of a warp and a half: the second warp counts as a whole one.
 #[kernel(block = (48), shared = 48 * 4, len(c = 48))]
 pub fn half_a_warp_more(mut c: Out<u32>) {
     let (mut line, all) = (shared![u32; 48], named_barriers![15, 1; 64]);
@@ -173,7 +173,7 @@ pub fn half_a_warp_more(mut c: Out<u32>) {
     c[t] = line[47 - t];
 }
 
-/// Comes with half of the threads that the barrier is for.
+/// Only half of the barrier's threads arrive.
 #[kernel(block = (64))]
 pub fn waits_for_nobody(mut c: Out<u32>) {
     let alone = named_barriers![7, 1; 128];

@@ -37,7 +37,7 @@ fn arguments_go_by_their_names_and_their_types() {
         |a, c| vec![("c", Bound::Elements(c)), ("n", Bound::Value(&n)), ("a", Bound::Elements(a))];
     launch(f16, all(of_a, of_c)).unwrap();
     assert_eq!(c, [1.5, -3.0]);
-    // What the constant says is what the elements are; else they would be other numbers.
+    // The elements must have the type of the constant. Otherwise they would be other numbers.
     let half = "a is of f16, the constant half of bf16: the kernel takes one of both";
     for constants in [Constants::NONE, Constants::NONE.with_word("half", "bf16")] {
         assert!(launch(constants, all(of_a, of_c)).unwrap_err().contains(half));

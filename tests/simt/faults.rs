@@ -13,7 +13,7 @@ fn check_next_launch() {
     assert!(c == exchange_by_hand(4, 5), "the launch after a fault");
 }
 
-/// Makes one mistake for each case. Before that it stores the number of the next line.
+/// Makes one mistake for each case. Before, it stores the number of the next line.
 #[kernel(shared = 256 * 4)]
 fn goes_wrong(case: u32, from: In<f32>, mut to: Out<f32>, mut line: Out<u32>) {
     let mut tile = shared![f32; 16, 16];
@@ -36,7 +36,7 @@ fn goes_wrong(case: u32, from: In<f32>, mut to: Out<f32>, mut line: Out<u32>) {
             to[0] = tile[256];
         }
         4 => {
-            // An element of the array, but of the next row.
+            // An element of the array, but in the next row.
             line[0] = line!() + 1;
             to[0] = tile[(0, 16)];
         }
@@ -119,7 +119,7 @@ fn a_panic_names_its_place() {
     }
 }
 
-/// Fails in some threads of some blocks, some before a barrier, some after.
+/// Fails in some threads of some blocks, before or after a barrier.
 #[kernel(block = (8, 4))]
 fn fails_here_and_there(mut c: Out<u32>) {
     let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
@@ -143,7 +143,7 @@ fn of_several_faults_the_lowest_blocks_is_told() {
             assert_eq!((found.block, found.thread), ([7, 1, 0], [5, 1, 0]), "{found}");
             assert_eq!(found.kernel, "fails_here_and_there");
             assert!(found.to_string().contains(": after (at "), "{found}");
-            // Blocks are begun in order, and one that has begun ends.
+            // Blocks start in order, and a block that has started ends.
             assert!(c[..17 * 32].iter().all(|&x| x == 1), "a block below the fault did not run");
         }
     }
@@ -270,7 +270,7 @@ fn shared_arrays_that_are_not_as_declared() {
     check_next_launch();
 }
 
-/// A panic outside a kernel is nobody's fault but its own, and is reported as ever.
+/// A panic outside a kernel is reported as usual.
 #[test]
 fn panics_elsewhere_are_left_alone() {
     let mut c = vec![0.0; 1];

@@ -1,10 +1,10 @@
-//! Every thread of every block runs once and knows who it is.
+//! Every thread of every block runs once, with its own indices.
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// What a thread knows of itself.
+/// The values that a thread knows about itself.
 const WORDS: usize = 14;
 
 #[kernel(len(known = threads * 14))]

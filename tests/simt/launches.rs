@@ -1,4 +1,4 @@
-//! Launches that are cancelled, that run concurrently, that run a part of their grid.
+//! Launches that are cancelled, that run concurrently, or that run a part of their grid.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -38,14 +38,14 @@ fn a_cancelled_launch_ends_at_a_barrier() {
         assert!(matches!(outcome, Err(Stop::Interrupted)), "{outcome:?}");
         assert_eq!(started, [1; 64]);
 
-        // The flag is still up: nothing begins.
+        // The flag is still set: no block starts.
         let mut c = vec![7; 96];
         let config = LaunchConfig::new([1, 1, 1], [96, 1, 1]);
         let outcome = launch_with(&exchange, config, (1, 1, write(&mut c)), &options);
         assert!(matches!(outcome, Err(Stop::Interrupted)), "{outcome:?}");
         assert_eq!(c, [7; 96]);
 
-        // The fibers that were waiting can be used again.
+        // The waiting fibers can be used again.
         cancel.store(false, Ordering::Relaxed);
         launch_with(&exchange, config, (1, 9, write(&mut c)), &options).unwrap();
         assert!(c == exchange_by_hand(1, 9));
@@ -76,8 +76,8 @@ fn a_kernel_that_may_begin_early_runs_after_the_one_before() {
     assert_eq!(counts, [200; 64]);
 }
 
-/// Each block writes down the rounds that it has begun, of those that are its: as many as others, or one fewer. The thread that
-/// keeps step says how many arrivals there were at most.
+/// Each block writes the rounds that it has started: as many as other blocks, or one fewer. The thread that keeps
+/// step reports the largest number of arrivals.
 #[kernel(block = (32))]
 fn keeps_step(rows: u32, mut done: Out<u32>, mut word: Out<u32>, mut most: Out<u32>) {
     let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -104,7 +104,7 @@ fn keeps_step(rows: u32, mut done: Out<u32>, mut word: Out<u32>, mut most: Out<u
 fn the_last_arrival_leaves_a_zero() {
     let mut word = vec![7, 7, 7, 0, 7];
     for workers in [None, Some(1)] {
-        // Rounds that are whole and not, one, of fewer blocks than rows and of more.
+        // Whole and partial rounds, one round, fewer blocks than rows and more.
         for (rows, blocks) in [(12, 4), (13, 4), (15, 4), (3, 4), (4, 4), (9, 1), (1, 3)] {
             let mut done = vec![0; rows as usize * 32];
             let mut most = vec![u32::MAX; blocks as usize];
@@ -114,7 +114,7 @@ fn the_last_arrival_leaves_a_zero() {
             let config = LaunchConfig::new([blocks, 1, 1], [32, 1, 1]);
             launch_with(&keeps_step, config, params, &options).unwrap();
             assert!(done.iter().all(|&done| done == 1), "{rows} {blocks}");
-            // Nobody arrives before the first round. What the last one finds is all but what it adds.
+            // Nobody arrives before the first round. The last thread finds all arrivals except its own.
             assert_eq!(word, [7, 7, 7, 0, 7], "{rows} {blocks}");
             let rounds = rows.div_ceil(blocks);
             let most = most.into_iter().max().unwrap_or_default();
@@ -190,7 +190,7 @@ fn a_part_of_the_grid() {
     }
 }
 
-/// One block shape after another on the same cores: fibers and shared memory are reused.
+/// Different block shapes one after another on the same cores: fibers and shared memory are reused.
 #[test]
 fn shapes_may_change_from_launch_to_launch() {
     #[kernel]
@@ -228,7 +228,7 @@ fn a_wrong_launch_is_refused() {
     }
 }
 
-/// A rule may subtract: of an empty matrix it comes to less than nothing, which is no panic.
+/// A rule may subtract. For an empty matrix the result would be negative, which is no panic.
 #[test]
 fn a_length_rule_with_a_leading_dimension() {
     #[kernel(block = (1), len(c = (m - 1) * ld + k))]

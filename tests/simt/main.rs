@@ -9,9 +9,9 @@
 //! | `faults` | a kernel that fails gives an error that names the place |
 //! | `stacks` | a stack overflow is an error |
 //! | `pipelines` | mbarriers, TMA copies, clusters |
-//! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
+//! | `tensor_cores` | products of warpgroups, and the findings of a checked launch |
 //! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
-//! | `bound` | arguments by name, of kernels that are known only when the program runs |
+//! | `bound` | arguments by name, for kernels that are known only at run time |
 //! | `constants` | constants of a kernel, which a launch sets |
 //! | `launches` | cancelled and concurrent launches, parts of a grid |
 
@@ -51,8 +51,8 @@ fn launch_with<P: Params>(
     params: P,
     options: &Options,
 ) -> Result<(), Stop> {
-    // SAFETY: the views are of vectors that live until this returns, and in each of these kernels a
-    // thread writes elements of its own, or a barrier stands between.
+    // SAFETY: the views are of vectors that live until this returns. In each of these kernels a thread writes
+    // elements of its own, or there is a barrier in between.
     unsafe { simt::cpu::launch(kernel, &config, params, options) }
 }
 
@@ -64,13 +64,13 @@ fn fault(outcome: Result<(), Stop>) -> Fault {
     }
 }
 
-/// A view to be read.
+/// A view for reading.
 fn read<T: Element>(values: &[T]) -> In<T> {
-    // SAFETY: used in `launch` alone.
+    // SAFETY: used in `launch` only.
     unsafe { In::new(values.as_ptr(), values.len()) }
 }
 
-/// A view to be written.
+/// A view for writing.
 fn write<T: Element>(values: &mut [T]) -> Out<T> {
     // SAFETY: as in `read`.
     unsafe { Out::new(values.as_mut_ptr(), values.len()) }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Copies sixteen bytes at a time: global to shared, reversed by lane, and back; and once through dynamic
-/// shared memory.
+/// Copies sixteen bytes at a time: global to shared, reversed by lane, and back; and once through dynamic shared
+/// memory.
 #[kernel(block = (16), shared = 64 * 4)]
 fn copies(from: In<f32>, mut to: Out<f32>) {
     let mut tile = shared![f32; 64];
@@ -40,8 +40,7 @@ fn sixteen_bytes_at_a_time() {
     }
 }
 
-/// Each thread writes two neighbours behind as many elements as the view's first lies behind sixteen bytes, unless it is the
-/// one that is left out.
+/// Each thread writes two neighbours with the view's own misalignment, except the thread that is left out.
 #[kernel(block = (8))]
 fn pairs(left_out: u32, mut to: Out<f32>) {
     let t = thread::thread_idx_x();
@@ -61,7 +60,7 @@ fn two_elements_where_that_is_valid() {
     }
 }
 
-/// Each thread writes one element of two bytes, unless it is the one that is left out.
+/// Each thread writes one 16-bit element, except the thread that is left out.
 #[kernel(block = (8))]
 fn halves(left_out: u32, mut to: Out<F16>) {
     let t = thread::thread_idx_x();
@@ -91,12 +90,12 @@ fn a_fused_multiply_add_is_rounded_once() {
     let (mut single, mut double) = (vec![0.0], vec![0.0]);
     let params = (x, y, write(&mut single), write(&mut double));
     launch(&multiply_add, [1, 1, 1], [1, 1, 1], params).unwrap();
-    // (1 + e)^2 = 1 + 2 e + e^2, of which e^2 is what rounding loses.
+    // (1 + e)^2 = 1 + 2 e + e^2, and e^2 is lost by rounding.
     assert_eq!(single[0], f32::EPSILON * f32::EPSILON);
     assert_eq!(double[0], f64::EPSILON * f64::EPSILON);
 }
 
-/// Every kind of parameter arrives as it was given.
+/// Every kind of parameter arrives unchanged.
 #[kernel]
 fn parameters(a: u32, b: i32, c: u64, d: i64, e: f32, f: f64, mut out: Out<f64>) {
     out[0] = a.into();
@@ -116,7 +115,7 @@ fn numbers_arrive_as_they_were_given() {
     assert_eq!(out, [4_294_967_295.0, -1.0, wide, -wide, 0.5, -0.25]);
 }
 
-/// Each thread writes four elements, unless it is the one that is left out.
+/// Each thread writes four elements, except the thread that is left out.
 #[kernel(block = (8))]
 fn fours(left_out: u32, mut to: Out<f32>) {
     let t = thread::thread_idx_x();

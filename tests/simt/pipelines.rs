@@ -1,10 +1,10 @@
-//! Mbarriers and TMA copies: phases end when all arrivals and bytes have come, and copies bring the right elements.
+//! Mbarriers and TMA copies: phases end when all arrivals and bytes have arrived, and copies have the right elements.
 
 use simt::{LaunchConfig, cpu::Options, device::*};
 
 use super::{Aligned, launch_with, write};
 
-/// Sums rows of boxes of 8 x 16 elements that lie one below the other: a ring of two stages, filled by thread 0 of 32.
+/// Sums rows of boxes of 8 x 16 elements that are below each other: a ring of two stages, filled by thread 0 of 32.
 #[kernel(block = (32), dynamic_shared = 2 * 512, shared = 32)]
 fn sum_of_boxes(count: u32, map: TensorMap<f32>, mut sums: Out<f32>) {
     let mut tiles = dynamic_shared![f32];
@@ -26,7 +26,7 @@ fn sum_of_boxes(count: u32, map: TensorMap<f32>, mut sums: Out<f32>) {
             next += 1;
         }
         let stage = consumer.wait();
-        // Lane t adds the four elements of group t % 4 of row t / 4, which lies where the swizzle has put it.
+        // Lane t adds the four elements of group t % 4 of row t / 4, at the swizzled place.
         let (row, group) = (t as usize / 4, t as usize % 4);
         let four: [f32; 4] = tiles.load128(stage * 128 + row * 16 + (group ^ (row / 2)) * 4);
         sum += four[0] + 10.0 * four[1] + 100.0 * four[2] + 1000.0 * four[3];
@@ -49,7 +49,7 @@ fn boxes_come_stage_after_stage() {
     let (rows, cols) = (61, 15);
     let matrix = Aligned::<[f32; 61 * PITCH]>(std::array::from_fn(|i| (i % 7) as f32));
     let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
-    // SAFETY: the matrix is as large as said.
+    // SAFETY: the matrix has these sizes.
     let map =
         unsafe { TensorMap::new(matrix.0.as_ptr(), [1, rows, cols], [0, PITCH], shape) }.unwrap();
     let mut sums = vec![0.0; 32];
@@ -68,7 +68,7 @@ fn boxes_come_stage_after_stage() {
     }
 }
 
-/// Each block adds up its part of x, and the first of each cluster of four adds up those sums.
+/// Each block sums its part of x, and the first block of each cluster of four adds these sums.
 #[kernel(block = (64), cluster = (4), dynamic_shared = 64 * 4, len(x = 256 * clusters, y = clusters))]
 fn sum_over_clusters(clusters: u32, x: In<f32>, mut y: Out<f32>) {
     let mut parts = dynamic_shared![f32];
@@ -133,7 +133,7 @@ fn copies_floats(col: u32, map: TensorMap<f32>) {
     full.at(0).wait(0);
 }
 
-/// The same of bytes.
+/// As `copy_box`, for bytes.
 #[kernel(block = (32), dynamic_shared = 128, shared = 8)]
 fn copies_bytes(col: u32, map: TensorMap<u8>) {
     let (mut tile, full) = (dynamic_shared![u8], mbarriers![1]);
@@ -154,7 +154,7 @@ fn a_box_begins_at_a_multiple_of_sixteen_bytes() {
     let bytes = Aligned::<[u8; 256]>([1; 256]);
     let (extents, strides) = ([1, 8, 32], [0, 32]);
     let shape = |swizzle| BoxShape { rows: 8, cols: 16, swizzle };
-    // SAFETY: the matrices are as large as said.
+    // SAFETY: the matrices have these sizes.
     let (floats, bytes) = unsafe {
         let floats = TensorMap::new(floats.0.as_ptr(), extents, strides, shape(64));
         (floats.unwrap(), TensorMap::new(bytes.0.as_ptr(), extents, strides, shape(0)).unwrap())
@@ -166,7 +166,7 @@ fn a_box_begins_at_a_multiple_of_sixteen_bytes() {
         4 => launch_with(&copies_floats, config(512), (col, floats), &options),
         _ => launch_with(&copies_bytes, config(128), (col, bytes), &options),
     };
-    // Partly outside, and all of it, too.
+    // Partly outside, and completely outside.
     for (element, col) in [(4, 0), (4, 4), (4, 28), (4, 36), (1, 0), (1, 16), (1, 48)] {
         run(element, col).unwrap();
     }
@@ -194,7 +194,7 @@ fn initialises_twice(n: u32) {
 fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     let matrix = Aligned::<[f32; 128]>([1.0; 128]);
     let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
-    // SAFETY: the matrix is as large as said.
+    // SAFETY: the matrix has these sizes.
     let map = unsafe { TensorMap::new(matrix.0.as_ptr(), [1, 8, 16], [0, 16], shape) }.unwrap();
     let run = |bytes: u32| {
         let config = LaunchConfig { dynamic_shared: 1024, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
@@ -202,7 +202,7 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     };
     run(1024).unwrap();
     for (bytes, text) in [
-        // Nobody waits for a second phase, and that its bytes have come is seen at the end.
+        // Nobody waits for a second phase. That its bytes have arrived is seen at the end.
         (512, "512 more bytes were copied than announced"),
         (256, "256 more bytes were copied than announced"),
         (1025, "waits for 0 of 1 arrivals and 1 bytes"),
@@ -215,7 +215,7 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     assert!(fault.contains("initialised before") && fault.contains("simt/pipelines.rs"), "{fault}");
 }
 
-/// Copies a box to the blocks of its cluster that `blocks` names; each of these adds its rank and writes.
+/// Copies a box to the blocks of its cluster that `blocks` names. Each of these adds its rank and writes.
 #[kernel(block = (32), cluster = (4), dynamic_shared = 512, shared = 8, len(y = 4 * 128))]
 fn sends_a_box(blocks: u32, map: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, full) = (dynamic_shared![f32], mbarriers![1]);
@@ -246,7 +246,7 @@ fn sends_a_box(blocks: u32, map: TensorMap<f32>, mut y: Out<f32>) {
 fn a_box_comes_to_each_block_that_is_named() {
     let matrix = Aligned::<[f32; 128]>(std::array::from_fn(|i| 10.0 * i as f32));
     let shape = BoxShape { rows: 8, cols: 16, swizzle: 0 };
-    // SAFETY: the matrix is as large as said.
+    // SAFETY: the matrix has these sizes.
     let map = unsafe { TensorMap::new(matrix.0.as_ptr(), [1, 8, 16], [0, 16], shape) }.unwrap();
     let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([4, 1, 1], [32, 1, 1]) };
     let run = |blocks: u32| {
@@ -254,7 +254,7 @@ fn a_box_comes_to_each_block_that_is_named() {
         let params = (blocks, map, write(&mut y));
         launch_with(&sends_a_box, config, params, &Options::default()).map(|()| y)
     };
-    // The block that sends may be one of them or not.
+    // The sending block may be one of them or not.
     for blocks in [0b0010, 0b1111, 0b1001, 0b0100] {
         let expected = (0..4).flat_map(|rank| {
             let is_meant = blocks >> rank & 1 == 1;
@@ -269,12 +269,12 @@ fn a_box_comes_to_each_block_that_is_named() {
     }
 }
 
-/// Copies a tile of 8 x 16 elements, numbered from 0 on, to the box at (row, col).
+/// Copies a tile of 8 x 16 elements, numbered from 0, to the box at (row, col).
 #[kernel(block = (32), dynamic_shared = 512)]
 fn stores_a_box(row: u32, col: u32, map: TensorMapMut<f32>) {
     let mut tile = dynamic_shared![f32];
     let t = thread::thread_idx_x() as usize;
-    // Group t % 4 of row t / 4 lies where the swizzle is to find it.
+    // Group t % 4 of row t / 4 is at its swizzled place.
     let (of_row, group) = (t / 4, t % 4);
     let at = of_row * 16 + (group ^ (of_row / 2)) * 4;
     tile.store128(at, std::array::from_fn::<f32, 4, _>(|i| (t * 4 + i) as f32));
@@ -295,7 +295,7 @@ fn what_a_box_has_outside_is_not_written() {
     for (row, col) in [(0, 0), (4, 0), (5, 0), (11, 4), (0, 16), (12, 0), (0, 20)] {
         let mut matrices = Aligned::<[f32; 2 * 12 * PITCH]>([-1.0; 2 * 12 * PITCH]);
         let (extents, strides) = ([2, 12, 18], [12 * PITCH, PITCH]);
-        // SAFETY: the matrices are as large as said.
+        // SAFETY: the matrices have these sizes.
         let map = unsafe { TensorMapMut::new(matrices.0.as_mut_ptr(), extents, strides, shape) };
         let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
         let params = (row as u32, col as u32, map.unwrap());

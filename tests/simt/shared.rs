@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Every thread reports what it finds before anyone has written, and then leaves something there.
+/// Every thread reports the content before any write, and then writes something.
 #[kernel(block = (64), shared = 64 * 4 + 64 * 8, len(found = blocks * 192))]
 fn reads_before_it_writes(blocks: u32, mut found: Out<f64>) {
     let mut single = shared![f32; 64];
@@ -21,7 +21,7 @@ fn reads_before_it_writes(blocks: u32, mut found: Out<f64>) {
 #[test]
 fn nothing_leaks_from_block_to_block() {
     let config = LaunchConfig { dynamic_shared: 256, ..LaunchConfig::new([50, 1, 1], [64, 1, 1]) };
-    // A second launch finds what the first has left no more than another block does.
+    // A second launch sees no more of the first launch's content than another block does.
     for _ in 0..2 {
         let mut found = vec![0.0; 50 * 192];
         launch_with(&reads_before_it_writes, config, (50, write(&mut found)), &Options::default())
@@ -31,7 +31,7 @@ fn nothing_leaks_from_block_to_block() {
     }
 }
 
-/// Three arrays and the dynamic one, filled with what tells them apart.
+/// Three arrays and the dynamic one, filled with different values.
 #[kernel(block = (32), shared = 32 * 4 + 3 + 8 * 8)]
 fn several_arrays(mut out: Out<u32>, mut addresses: Out<u64>) {
     let mut words = shared![u32; 32];
@@ -74,7 +74,7 @@ fn arrays_do_not_overlap_and_are_aligned() {
     assert!(addresses.iter().all(|&address| address > 0 && address % 16 == 0), "{addresses:x?}");
 }
 
-/// One array as large as a block's shared memory can be.
+/// One array of the largest possible size.
 #[kernel(block = (1), shared = 227 * 1024)]
 fn all_of_it(mut out: Out<u32>) {
     let mut all = shared![u32; 227 * 256];

@@ -9,10 +9,10 @@ use simt::{
 
 use super::*;
 
-/// Bytes of a stack where a kernel declares nothing.
+/// Bytes of a stack if a kernel declares nothing.
 const USUAL: usize = 256 * 1024;
 
-/// So many numbers in an array of its own, at one depth of recursion in so many.
+/// A recursion with an array of numbers at each depth.
 #[inline(never)]
 fn sum<const N: usize>(depth: u32) -> u32 {
     let numbers = black_box([depth; N]);
@@ -28,7 +28,7 @@ macro_rules! kernels {
         mod $module {
             use simt::$device::*;
 
-            /// Thread 5 of block 2 needs more than there is.
+            /// Thread 5 of block 2 needs more stack than there is.
             #[kernel(block = (32), barriers = 1)]
             pub fn too_deep(depth: u32, mut c: Out<u32>) {
                 thread::sync_threads();
@@ -38,14 +38,14 @@ macro_rules! kernels {
                     super::sum::<512>(if is_the_one { depth } else { 0 });
             }
 
-            /// A single frame of a MiB, whose guard page is far from its end.
+            /// A single frame of 1 MiB, which ends far beyond the guard page.
             #[kernel(block = (32))]
             pub fn too_wide(depth: u32, mut c: Out<u32>) {
                 let at = (thread::block_idx_x() * 32 + thread::thread_idx_x()) as usize;
                 c[at] = super::sum::<{ 1 << 18 }>(depth);
             }
 
-            /// The same, and says so.
+            /// The same, with a declared stack size.
             #[kernel(block = (32), stack = 8 << 20)]
             pub fn wide(depth: u32, mut c: Out<u32>) {
                 let at = (thread::block_idx_x() * 32 + thread::thread_idx_x()) as usize;
@@ -110,7 +110,7 @@ fn a_checked_launch_reports_it_with_what_it_found() {
 #[test]
 fn other_faults_are_left_alone() {
     run(&fast::too_deep, 0).unwrap();
-    // SAFETY: the child does nothing but to read where nothing is, and ends by that.
+    // SAFETY: the child only reads unmapped memory, and ends by that.
     let status = unsafe {
         let child = libc::fork();
         assert!(child >= 0, "a process");

@@ -1,4 +1,4 @@
-//! What goes on beside work of many threads: who looks whether it hangs, and a variable that is written and read.
+//! Parts for tests with many threads: a watcher for hangs, and a variable that is written and read.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -10,9 +10,9 @@ use gpu::lessons::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_pol
 use host::{Device, Stream};
 use simt::LaunchConfig;
 
-/// Does `work`, and looks at it now and then from another thread.
+/// Runs `work`. Another thread calls `look` at intervals.
 pub fn watched(every: Duration, mut look: impl FnMut() + Send, work: impl FnOnce()) {
-    /// Where `work` panics, too.
+    /// Also if `work` panics.
     struct End<'a>(&'a AtomicBool);
     impl Drop for End<'_> {
         fn drop(&mut self) {
@@ -32,12 +32,12 @@ pub fn watched(every: Duration, mut look: impl FnMut() + Send, work: impl FnOnce
     });
 }
 
-/// Makes all coefficients of the polynomial, a variable of the device, that number.
+/// Sets all coefficients of the polynomial, a variable of the device, to that number.
 pub fn write_coefficients(device: &Device, number: f32) {
     device.symbol(&COEFFICIENTS).unwrap().write(&[number; COEFFICIENTS_LEN]).unwrap();
 }
 
-/// Launches the kernel that reads the coefficients, and gives what they were: a number that all of them had at the same time.
+/// Launches the kernel that reads the coefficients, and returns them: one number that all had at the same time.
 pub fn read_coefficients(stream: &Stream) -> f32 {
     let numbers: [f32; 64] = std::array::from_fn(|i| (i % 3) as f32);
     let x = stream.device().upload(&numbers).unwrap();
@@ -47,7 +47,7 @@ pub fn read_coefficients(stream: &Stream) -> f32 {
     unsafe { stream.launch(&constant_polynomial, &config, (numbers.len() as u32, &x, &mut y)) }
         .unwrap();
     let y = y.to_vec().unwrap();
-    // Of 0 the constant term.
+    // At 0 the polynomial is its constant term.
     let number = y[0];
     for (x, y) in numbers.into_iter().zip(y) {
         let powers = (0..COEFFICIENTS_LEN as i32).map(|power| x.powi(power));

@@ -6,7 +6,7 @@ use host::Device;
 
 use crate::{skip, skip::is_set};
 
-/// The CPU device, and every CUDA device there is.
+/// The CPU device, and every CUDA device.
 ///
 /// # Panics
 /// As [`cuda_devices`].
@@ -16,12 +16,12 @@ pub fn devices() -> Vec<Device> {
     devices
 }
 
-/// Every CUDA device there is. None is a skip, and counted.
+/// Every CUDA device. If there is none, that is a counted skip.
 ///
 /// # Panics
-/// Where there is none and `REQUIRE_GPU=1` is set.
+/// If there is none and `REQUIRE_GPU=1` is set.
 pub fn cuda_devices() -> Vec<Device> {
-    // Opened once, so that the driver compiles the kernels once a program.
+    // Opened once, so that the driver compiles the kernels once in a program.
     static FOUND: OnceLock<Result<Vec<Device>, String>> = OnceLock::new();
     match FOUND.get_or_init(open) {
         Ok(devices) => devices.clone(),
@@ -44,7 +44,7 @@ fn open() -> Result<Vec<Device>, String> {
     if devices.is_empty() { Err(refusals.join("; ")) } else { Ok(devices) }
 }
 
-/// Are the tests to run in full: with `REQUIRE_GPU=1`, which is for a machine with a GPU and many cores?
+/// Whether to run the tests in full: with `REQUIRE_GPU=1`, for a machine with a GPU and many cores.
 pub fn full() -> bool {
     is_set("REQUIRE_GPU")
 }

@@ -7,13 +7,13 @@ use crate::gemm::{Operand, Order, Place};
 
 /// `C = A B` on a device, with A, B and C each between bands of NaN, and C full of NaN before.
 ///
-/// A value read from outside a matrix makes a result NaN; a value written outside changes a band.
+/// A value read from outside a matrix makes a result NaN. A value written outside changes a band.
 ///
 /// # Errors
-/// What the launch says.
+/// Those of the launch.
 ///
 /// # Panics
-/// Where a band, A or B has changed in a single bit, or an element of C was not written.
+/// If a bit of a band, A or B has changed, or an element of C was not written.
 pub fn multiply_guarded(
     device: &Device,
     entry: &'static Entry,
@@ -42,7 +42,7 @@ pub fn multiply_guarded(
     }
     let written = c.written(&c_all.to_vec()?);
     let written = written.unwrap_or_else(|at| panic!("a band by C, {at}: {}", context()));
-    // No arithmetic makes a NaN of such a payload.
+    // No arithmetic makes a NaN with this payload.
     let before = &c.stored[c.range()];
     let same = written.iter().zip(before).position(|(x, y)| x.to_bits() == y.to_bits());
     assert!(same.is_none(), "C[{same:?}] was not written: {}", context());

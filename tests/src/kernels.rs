@@ -10,16 +10,16 @@ use simt::{
 /// A kernel, and the product that it computes.
 pub type Kernel = (&'static Entry, &'static Product);
 
-/// The products' kernels that are so, in the order of the registry.
+/// The products' kernels for which `are` is true, in the order of the registry.
 pub fn kernels(are: impl Fn(&Product) -> bool) -> Vec<Kernel> {
     let products = KERNELS.iter().filter_map(|entry| Some((entry, entry.product.as_ref()?)));
     products.filter(|(_, product)| are(product)).collect()
 }
 
-/// What the product's kernel of that name is.
+/// The variant of the product's kernel with that name.
 ///
 /// # Panics
-/// Where there is none.
+/// If there is none.
 pub fn variant(name: &str) -> Variant {
     let entry = registry::find(name).unwrap_or_else(|| panic!("{name}: there is no such kernel"));
     entry.product.as_ref().unwrap_or_else(|| panic!("{name}: no product's kernel")).variant
@@ -43,7 +43,7 @@ pub unsafe fn write<T: Element>(elements: &mut [T]) -> Bound<'static> {
     Bound::Elements(unsafe { Elements::write(elements.as_mut_ptr(), elements.len()) })
 }
 
-/// With the entry's constants, where the launch says none.
+/// The configuration with the entry's constants, if it has none.
 fn with_constants(entry: &Entry, config: &LaunchConfig) -> LaunchConfig {
     let constants = match config.constants {
         Constants::NONE => entry.constants,
@@ -55,7 +55,7 @@ fn with_constants(entry: &Entry, config: &LaunchConfig) -> LaunchConfig {
 /// Runs a kernel fast.
 ///
 /// # Panics
-/// Where it goes wrong.
+/// If the launch fails.
 ///
 /// # Safety
 /// As for [`cpu::launch`].
@@ -70,10 +70,10 @@ pub unsafe fn run<'a>(
     done.unwrap_or_else(|stop| panic!("{}: {stop}", entry.name()));
 }
 
-/// Runs a kernel with every access watched.
+/// Runs a kernel with every access checked.
 ///
 /// # Panics
-/// Where the launch cannot be carried out.
+/// If the launch fails.
 ///
 /// # Safety
 /// As for [`check::launch`].

@@ -1,9 +1,9 @@
 //! What the tests share: the devices under test, products between guard bands, references.
 //!
-//! The tests themselves are listed in `Cargo.toml`, each with what it is for. They run on the CPU device
-//! and on every CUDA device there is. Without one, what was left out is counted and told at the end of
-//! each test program; `REQUIRE_GPU=1` makes that a failure. Of kernels that differ little each case has one or few, in turn:
-//! that is told at the end, too, and `FULL=1` runs all.
+//! `Cargo.toml` lists the tests, each with its purpose. They run on the CPU device and on every CUDA device. Without
+//! a CUDA device, skipped runs are counted, and reported at the end of each test program. `REQUIRE_GPU=1` makes that
+//! a failure. Of similar kernels each case runs one or few, in turn. That is also reported at the end, and `FULL=1`
+//! runs all.
 
 pub mod beside;
 mod devices;

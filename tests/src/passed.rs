@@ -1,7 +1,7 @@
-//! Checks that have passed on the same inputs are not run again.
+//! Checks that have passed with the same inputs are not run again.
 //!
-//! Such a check is a pure function of files and of the compiler. What has passed is noted in the target folder, under a
-//! hash of these. `CACHE=0` and CI run everything.
+//! Such a check is a pure function of files and of the compiler. The target folder records that it has passed, under
+//! a hash of these. `CACHE=0` and CI run everything.
 
 use std::{
     env, fs,
@@ -15,8 +15,8 @@ use std::{
 
 use crate::{scratch::workspace, skip, skip::is_set};
 
-/// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
-/// profiles.
+/// The files on which every check depends: the CPU device, what all products share, the host's layer, the tests'
+/// library, versions and profiles.
 const COMMON: [&str; 18] = [
     "docs/testing/gemm.md",
     "gpu/Cargo.toml",
@@ -38,10 +38,10 @@ const COMMON: [&str; 18] = [
     "Cargo.toml",
 ];
 
-/// A check that is under way. When it ends without a panic, it is noted that it has passed.
+/// A running check. If it ends without a panic, that is recorded.
 pub struct Note(Option<PathBuf>);
 
-/// Begins a check, unless it has passed with these files as they are. Folders stand for the Rust files in them.
+/// Starts a check, unless it has passed with these files. A folder stands for the Rust files in it.
 pub fn once(name: &str, files: &[&str]) -> Option<Note> {
     let note = noted(name, files);
     if note.as_ref().is_some_and(|note| note.exists()) {
@@ -54,17 +54,17 @@ pub fn once(name: &str, files: &[&str]) -> Option<Note> {
 impl Drop for Note {
     fn drop(&mut self) {
         if let Some(note) = self.0.take().filter(|_| !thread::panicking()) {
-            // A note that cannot be written costs time alone.
+            // If it cannot be recorded, only time is lost.
             let folder = note.parent().unwrap_or(Path::new("."));
             let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&note, ""));
         }
     }
 }
 
-/// Where it is noted that a check has passed; nowhere where everything is run.
+/// The file that records that a check has passed. `None` if everything is run.
 fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
     let off = env::var("CACHE").is_ok_and(|value| value == "0");
-    // On a GPU a test runs whatever it has shown on the CPU.
+    // On a GPU a test runs even if it has passed on the CPU.
     let gpu = host::Device::cuda_count().is_ok_and(|count| count > 0);
     if gpu || off || ["CI", "FULL", "REQUIRE_GPU"].into_iter().any(is_set) {
         return None;
@@ -72,7 +72,7 @@ fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     (name, common()).hash(&mut hasher);
     files.iter().for_each(|file| hash(&workspace().join(file), &mut hasher));
-    // A file that was written after this program was compiled is not what it shows.
+    // This program does not test a file that was written after it was compiled.
     let compiled = env::current_exe().and_then(fs::metadata).and_then(|exe| exe.modified()).ok()?;
     let all = COMMON.iter().chain(files).map(|file| workspace().join(file));
     if all.into_iter().any(|file| newest(&file).is_none_or(|written| written > compiled)) {
@@ -107,7 +107,7 @@ fn hash(path: &Path, hasher: &mut DefaultHasher) {
     }
 }
 
-/// When a file, or the last of the files below a folder, was written.
+/// The time of the last write to a file, or to the files below a folder.
 fn newest(path: &Path) -> Option<SystemTime> {
     match fs::read_dir(path) {
         Ok(entries) => entries.filter_map(|entry| newest(&entry.ok()?.path())).max(),

@@ -1,4 +1,4 @@
-//! What a product should be: by nalgebra in float64, and by three plain loops that check nalgebra.
+//! The right result of a product: by nalgebra in float64, and by three plain loops that check nalgebra.
 
 use host::product::Shape;
 use nalgebra::DMatrix;
@@ -8,7 +8,7 @@ pub fn product(shape: Shape, a: &[f32], b: &[f32]) -> Vec<f64> {
     multiply(shape, a, b, |x| x)
 }
 
-/// `|A| |B|` in float64: what an error bound is measured by.
+/// `|A| |B|` in float64, for error bounds.
 pub fn magnitude(shape: Shape, a: &[f32], b: &[f32]) -> Vec<f64> {
     multiply(shape, a, b, f64::abs)
 }
@@ -17,7 +17,7 @@ fn multiply(shape: Shape, a: &[f32], b: &[f32], f: fn(f64) -> f64) -> Vec<f64> {
     let wide = |values: &[f32]| values.iter().map(|&x| f(x.into())).collect::<Vec<_>>();
     let a = DMatrix::from_row_slice(shape.m(), shape.k(), &wide(a));
     let b = DMatrix::from_row_slice(shape.k(), shape.n(), &wide(b));
-    // nalgebra stores columns; the transpose's columns are the rows.
+    // nalgebra stores columns. The transpose's columns are the rows.
     (a * b).transpose().as_slice().to_vec()
 }
 

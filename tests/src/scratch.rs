@@ -1,4 +1,4 @@
-//! Crates outside the workspace, made by tests that build them.
+//! Crates outside the workspace, for tests that build them.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ pub struct Scratch {
 impl Scratch {
     /// Makes `folder` anew, with these files.
     pub fn new(folder: PathBuf, files: &[(&str, &str)]) -> Self {
-        // What an earlier run left there is of no use.
+        // Remains of an earlier run are removed.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -45,15 +45,15 @@ impl Scratch {
     }
 }
 
-/// `rustup` with these arguments, forbidden to change any toolchain.
+/// `rustup` with these arguments. It may not change a toolchain.
 pub fn rustup(arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.env("RUSTUP_AUTO_INSTALL", "0").args(arguments);
     command
 }
 
-/// What the outer cargo, a person or a toolkit has set, and a crate elsewhere should not see. How to reach
-/// the network, and what rustup may do, stays; `RUSTUP_TOOLCHAIN` unless another is asked for.
+/// Whether a variable is from the outer cargo, a person or a toolkit, and a crate elsewhere must not see it. Settings
+/// of the network and of rustup stay, and `RUSTUP_TOOLCHAIN` unless another is asked for.
 fn of_the_outer_cargo(variable: &str, other_toolchain: bool) -> bool {
     let starts = |starts: &[&str]| starts.iter().any(|start| variable.starts_with(start));
     match variable {
@@ -69,7 +69,7 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// What a command wrote, for a message.
+/// The output of a command, for a message.
 pub fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{}\n{out}{err}", output.status)

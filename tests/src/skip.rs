@@ -1,4 +1,4 @@
-//! Tests that cannot run here: counted, told, and failures where the environment says so.
+//! Tests that cannot run here are counted and reported. They fail if the environment says so.
 
 use std::{
     collections::BTreeMap,
@@ -9,30 +9,30 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// How often something was left out, by reason.
+/// The number of skips, by reason.
 static SKIPPED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
-/// Makes some lines, given the program's name.
+/// Makes some lines. The argument is the program's name.
 type Lines = fn(&str) -> Vec<String>;
 
-/// What is to be told when the program ends.
+/// The lines to print when the program ends.
 static AT_END: Mutex<Vec<Lines>> = Mutex::new(Vec::new());
 
 unsafe extern "C" {
-    // SAFETY: C's; any function may be registered.
+    // SAFETY: the C function. Any function may be registered.
     safe fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-/// Is an environment variable set, and neither `0` nor `false`?
+/// Whether an environment variable is set, and neither `0` nor `false`.
 pub(crate) fn is_set(variable: &str) -> bool {
     !["", "0", "false"].contains(&&*env::var(variable).unwrap_or_default())
 }
 
-/// Counts something that is left out because of `why`. When the program ends, one line a reason tells how
-/// often, whatever the test harness captures.
+/// Counts a skip because of `why`. When the program ends, one line for each reason reports the number, even if the
+/// test harness captures output.
 ///
 /// # Panics
-/// Where the environment variable `forbidden_by` is set, and neither `0` nor `false`.
+/// If the environment variable `forbidden_by` is set, and neither `0` nor `false`.
 pub fn skip(why: &str, forbidden_by: &str) {
     let value = env::var(forbidden_by).unwrap_or_default();
     assert!(!is_set(forbidden_by), "{forbidden_by}={value} forbids to skip this: {why}");
@@ -48,7 +48,7 @@ fn skips(name: &str) -> Vec<String> {
     skipped.iter().map(|(why, count)| format!("{name}: SKIPPED {count} times: {why}")).collect()
 }
 
-/// Has `lines` tell something when the program ends.
+/// Prints `lines` when the program ends.
 pub(crate) fn at_end(lines: Lines) {
     let mut all = AT_END.lock().unwrap_or_else(PoisonError::into_inner);
     if all.is_empty() {

@@ -1,5 +1,5 @@
-//! Fewer kernels for each case than there are: in turn, so that each kernel runs some cases and each case has some kernel.
-//! What that leaves out is counted and told, and `FULL=1` runs it all.
+//! Fewer kernels for each case: they alternate, so that each kernel runs some cases and each case runs with some
+//! kernel. The runs left out are counted and reported, and `FULL=1` runs all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,17 +10,17 @@ use crate::{
     skip::{at_end, is_set},
 };
 
-/// What was run of what there is.
+/// Runs made, and all possible runs.
 static RAN: AtomicUsize = AtomicUsize::new(0);
 static OF: AtomicUsize = AtomicUsize::new(0);
 
-/// Is everything to run that can, whatever time it takes: with `FULL=1`?
+/// Whether to run everything, however long it takes: with `FULL=1`.
 pub fn everything() -> bool {
     is_set("FULL")
 }
 
-/// Counts runs: so many of so many that there are. When the program ends, one line tells of both, whatever the test harness
-/// captures.
+/// Counts runs: `count` of `of`. When the program ends, one line reports both, even if the test harness captures
+/// output.
 pub fn ran(count: usize, of: usize) {
     if OF.fetch_add(of, Ordering::Relaxed) == 0 {
         at_end(tell);
@@ -33,25 +33,25 @@ fn tell(name: &str) -> Vec<String> {
     vec![format!("{name}: {ran} of {of} runs; FULL=1 runs all")]
 }
 
-/// Some things, kernels for the most part, of which each case has one by default, in turn, and all with `FULL=1`.
+/// A set of things, mostly kernels. By default each case has one of them, in turn, and with `FULL=1` all.
 #[derive(Clone, Debug)]
 pub struct Turns {
-    /// How often each has been had.
+    /// How often each was used.
     runs: Vec<usize>,
     all: bool,
 }
 
 impl Turns {
-    /// Of so many things.
+    /// For this many things.
     ///
     /// # Panics
-    /// Where there is none.
+    /// If there is none.
     pub fn of(things: usize) -> Self {
         assert!(things > 0, "nothing to take turns: nothing would be tested");
         Turns { runs: vec![0; things], all: everything() }
     }
 
-    /// Of so many kernels on that device: a GPU runs all where one is required, as it takes no time there.
+    /// For this many kernels on that device. If a GPU is required it runs all, because that takes no time.
     ///
     /// # Panics
     /// As [`Turns::of`].
@@ -60,21 +60,21 @@ impl Turns {
         Turns { all: turns.all || device.is_cuda() && full(), ..turns }
     }
 
-    /// Has each case all?
+    /// Whether each case has all.
     pub fn is_all(&self) -> bool {
         self.all
     }
 
-    /// The things of the next case.
+    /// The things for the next case.
     pub fn next_case(&mut self) -> Vec<usize> {
         self.among(&(0..self.runs.len()).collect::<Vec<_>>())
     }
 
-    /// Of the things that may be had with the next case: all, or that which has been had least often. Of several such the first,
-    /// counted from one further on each time that all have been had, so that cases in groups do not always meet the same.
+    /// Those of `things` for the next case: all, or the one that was used least often. Of several such the first,
+    /// counted from one further on after each full round, so that groups of cases do not always get the same one.
     ///
     /// # Panics
-    /// Where none may be had.
+    /// If `things` is empty.
     pub fn among(&mut self, things: &[usize]) -> Vec<usize> {
         let count = self.runs.len();
         let round = self.runs.iter().sum::<usize>() / count;
@@ -89,10 +89,10 @@ impl Turns {
         had
     }
 
-    /// Each thing has been had with some case.
+    /// Checks that each thing was used in some case.
     ///
     /// # Panics
-    /// Where one has not.
+    /// If one was not.
     pub fn each_had_one(&self) {
         let missed = self.runs.iter().position(|&runs| runs == 0);
         assert_eq!(missed, None, "by number: it was had with no case");
@@ -109,7 +109,7 @@ mod tests {
         let mut all = turns();
         let had = (0..9).map(|_| all.next_case()[0]).collect::<Vec<_>>();
         assert_eq!(had, [0, 1, 2, 1, 2, 0, 2, 0, 1]);
-        // Whoever may not be had catches up.
+        // A thing that could not be used catches up.
         let mut some = turns();
         let had = [&[0, 1][..], &[0, 1], &[0, 1, 2], &[0, 2]].map(|of| some.among(of)[0]);
         assert_eq!(had, [0, 1, 2, 2]);

@@ -1,4 +1,4 @@
-//! Launches of kernels that are checked: in every order, with every number of workers, under low limits.
+//! Launches of kernels that are checked: in every order, with every number of workers, with low limits.
 
 use std::{hint::black_box, time::Duration};
 
@@ -20,7 +20,7 @@ pub(super) const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
 #[repr(align(128))]
 pub(super) struct Aligned(pub(super) [f32; LEN]);
 
-/// The memory of a launch: x is 0, 1, 2 and so on; y and the words, which hold flags, are zeros.
+/// The memory of a launch: x is 0, 1, 2 and so on. y and the words, which hold flags, are zeros.
 pub(super) struct Memory {
     pub(super) x: Aligned,
     pub(super) y: Aligned,
@@ -34,7 +34,7 @@ impl Memory {
     }
 }
 
-/// A kernel that is checked, of whichever parameters.
+/// A kernel that is checked, with any parameters.
 pub(super) trait Checked: Sync {
     fn declaration(&self) -> &Declaration;
 
@@ -80,7 +80,8 @@ checked! {
     );
 }
 
-/// Gives the report, and y. The limits on accesses, waits and time are low, so that kernels that never end are ended soon.
+/// Returns the report, and y. The limits on accesses, waits and time are low, so that kernels that never end are
+/// ended soon.
 pub(super) fn run(
     kernel: &dyn Checked,
     order: Order,

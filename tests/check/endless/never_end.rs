@@ -64,7 +64,7 @@ pub(super) static WITH_WAITS: &[Wrong] = &[
     wrong(&a_lane_of_its_own_way, DEADLOCK),
 ];
 
-/// Executes a loop that never ends.
+/// A loop that never ends.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -179,7 +179,7 @@ kernels! {
         told.at(0).arrive();
         told.at(0).wait(0);
     }
-    /// A lock that a warp's lanes take one after another, and that none releases.
+    /// A lock that a warp's lanes take one after another, and that no lane releases.
     a_spin_lock_that_is_kept(block = (32)): |lane, block, _x: In<f32>, y, words| {
         while words.atomic_add(2, 1) != 0 && lane < 32 {}
     }
@@ -190,7 +190,7 @@ kernels! {
             i = (i + 2) % 64;
         }
     }
-    /// Half of the blocks wait for a flag, half poll another word, and nobody raises either.
+    /// Half of the blocks wait for a flag, half poll another word. No block raises either.
     some_poll_and_some_wait(block = (32)): |lane, block, _x: In<f32>, y, words| {
         if block % 2 == 0 {
             words.wait_for_at_least(1, 1);
@@ -238,7 +238,7 @@ kernels! {
 }
 
 kernels! {
-    /// Each time one lane polls, and all wait for the value that it broadcasts.
+    /// One lane polls each time, and all wait for the value that it broadcasts.
     polls_by_shuffles(block = (64)): |lane, block, _x: In<f32>, y, words| {
         loop {
             let come = if lane == 0 { words.atomic_add(0, 0) } else { 0 };
@@ -294,7 +294,7 @@ kernels! {
             parity ^= 1;
         }
     }
-    /// Copies that complete one after another in a loop without a bound.
+    /// Copies that complete one after another, in a loop without a bound.
     boxes_for_ever(block = (32), dynamic_shared = 256):
         |lane, block, x: TensorMap<f32>, y, _words| {
         let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());

@@ -45,7 +45,7 @@ macro_rules! kernels {
         $(#[$doc])*
         #[kernel(block = (32) $(, $key = $value)*)]
         fn $name($x: $ty<f32>, mut $y: Out<f32>, mut $words: Out<u32>) {
-            // So often it takes time: two blocks are enough, and the others end.
+            // This many iterations take time. Two blocks are enough, and the others end.
             if thread::block_idx_x() < 2 {
                 let $lane = thread::lane_id() as usize;
                 $body
@@ -133,7 +133,7 @@ kernels! {
             }
         }
     }
-    /// Parts are taken without a check against their number.
+    /// Parts are taken without comparing with their number.
     parts_without_an_end(): |lane, _x: In<f32>, y, words| {
         while lane < 32 {
             let given = if lane == 0 { words.atomic_add(0, 1) } else { 0 };
@@ -163,7 +163,7 @@ kernels! {
             mbarrier::fence_init();
         }
         thread::sync_threads();
-        // NaN is in no order.
+        // A comparison with NaN is false.
         if lane > 0 || x[1 << 20] > 0.0 {
             told.at(0).arrive();
         }

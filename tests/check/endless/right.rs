@@ -1,4 +1,4 @@
-//! Correct kernels that wait and poll. x is 0, 1, 2 and so on. A kernel may use y after its results as it likes.
+//! Correct kernels that wait and poll. x is 0, 1, 2 and so on. After its results a kernel may use y freely.
 
 mod blocks;
 mod clusters;
@@ -9,7 +9,8 @@ mod mbarriers;
 use self::kernel::Right;
 use super::launches::{MOST_WAITS, each, orders};
 
-/// A test for each module: what is right is clean and right, in every order and with every number of workers.
+/// A test for each module: correct kernels have no findings and right results, in every order and with every number
+/// of workers.
 macro_rules! tests {
     ($($name:ident: $module:ident)*) => {$(
         #[test]
@@ -33,7 +34,7 @@ tests! {
     flags_of_the_grid: flags
 }
 
-/// How many there are.
+/// The number of kernels.
 pub(super) fn count() -> usize {
     [blocks::ALL, clusters::ALL, mbarriers::ALL, flags::ALL].iter().map(|all| all.len()).sum()
 }

@@ -1,4 +1,5 @@
-//! A block that got what it asked for and computes for long before it is seen to go on. Meanwhile another asks for what it will do.
+//! A block that got its answer, and computes for long before the checker sees it continue. Meanwhile another block
+//! asks for its result.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -10,15 +11,15 @@ use simt::{LaunchConfig, check::Options, checked::*};
 
 use super::launches::{Checked, Memory};
 
-/// Accesses that a thread may make before it waits, and how often the last block asks meanwhile.
+/// Accesses that a thread may make between waits, and how often the last block asks meanwhile.
 const MOST_ACCESSES: u64 = 4_000;
 const ASKS: u64 = 20 * MOST_ACCESSES;
 
-/// Blocks that have begun, and how often two of them have asked.
+/// Blocks that have started, and how often two of them have asked.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ASKED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// Waits for what other workers do, behind the checker's back.
+/// Waits for other workers, unknown to the checker.
 fn until(what: &str, has_come: impl Fn() -> bool) {
     let start = Instant::now();
     while !has_come() {
@@ -27,11 +28,11 @@ fn until(what: &str, has_come: impl Fn() -> bool) {
     }
 }
 
-/// The first block tells the second one, which computes and then tells the third.
+/// The first block signals to the second one, which computes and then signals to the third.
 #[kernel(block = (1))]
 fn computes_after_it_was_told(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let block = thread::block_idx_x() as usize;
-    // So each has a worker of its own.
+    // So each block has a worker of its own.
     BEGUN.fetch_add(1, Relaxed);
     until("three workers", || BEGUN.load(Relaxed) >= 3);
     match block {

@@ -1,4 +1,4 @@
-//! Operands in memory as the kernels take them: rows along k or across it, from multiples of sixteen bytes on or unaligned.
+//! Operands in memory as the kernels take them: K-major or MN-major, aligned or unaligned.
 
 use gpu::{
     collective::{background::COUNTERS, stored::Stored},
@@ -31,10 +31,10 @@ impl<T: Stored<Real = f32>> Operand<T> {
         value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        // Of unaligned rows those of each class are misaligned in another way, and what lies before them is all between rows.
+        // The rows of each alignment class have another misalignment, and there is padding between all rows.
         let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
         let at = |row: usize, col: usize| match () {
-            // What is between the rows is no zero: nobody may read it.
+            // The padding is not zero: it must not be read.
             _ if col >= cols => T::nearest(f32::NAN),
             _ if along_k => value(row, col),
             _ => value(col, row),
@@ -45,7 +45,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
-    /// Of every so many'th row, from the multiple of so many elements on before the first of these.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row.
     pub(super) fn maps(&self, classes: usize) -> Bound<'static> {
         let [_, rows, len] = self.extents;
         let map = |class: usize| -> Map {
@@ -55,7 +55,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
             };
             let first = self.values.as_ptr().cast::<T>().wrapping_add(start / classes * classes);
             let extents = [1, rows, len + start % classes];
-            // SAFETY: so many elements, and nobody writes them.
+            // SAFETY: this many elements exist, and nobody writes them.
             let map =
                 unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
             map.unwrap().erased()
@@ -63,15 +63,15 @@ impl<T: Stored<Real = f32>> Operand<T> {
         Bound::Maps((0..classes).map(map).collect())
     }
 
-    /// From its first element on, with what lies between its rows.
+    /// All elements from the first on, with the padding between rows.
     pub(super) fn memory(&self) -> Bound<'static> {
         let [_, rows, len] = self.extents;
         let len = (rows - 1) * self.pitch + len;
-        // SAFETY: so many elements, and nobody writes them.
+        // SAFETY: this many elements exist, and nobody writes them.
         Bound::Elements(unsafe { Elements::read(self.values.as_ptr().cast::<T>(), len) })
     }
 
-    /// Of its rows in memory.
+    /// The element at that row and column in memory.
     pub(super) fn element(&self, row: usize, col: usize) -> T {
         let first = self.values.as_ptr().cast::<T>();
         // SAFETY: one of its elements, which nobody writes meanwhile.
@@ -79,7 +79,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
     }
 }
 
-/// After so many rows of A and columns of B integers are the same.
+/// Integers repeat after this many rows of A and columns of B.
 pub(super) const INTEGERS: usize = 11;
 
 /// Small integers, whose sums are exact.
@@ -87,8 +87,8 @@ pub(super) fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-/// A B whose last columns are not there yet, from the first of the last tile on: a kernel copies them beside the product of the others,
-/// `from` unaligned rows.
+/// A B whose tail, from the last tile on, is not packed yet. The kernel packs it in the background from unaligned
+/// rows, `from`.
 pub(super) struct Beside<T> {
     pub(super) from: Operand<T>,
     pub(super) b: Operand<T>,
@@ -121,11 +121,11 @@ impl<T: Stored<Real = f32>> Beside<T> {
         }
     }
 
-    /// Where the columns are to be, with what lies behind each row.
+    /// The place of the packed columns, with the padding after each row.
     pub(super) fn place(&mut self) -> Bound<'static> {
         let first = self.b.values.as_mut_ptr().cast::<T>().wrapping_add(self.first);
         let len = self.b.extents[1] * self.b.pitch - self.first;
-        // SAFETY: so many elements, which the kernel alone uses.
+        // SAFETY: this many elements exist, and only the kernel uses them.
         Bound::Elements(unsafe { Elements::write(first, len) })
     }
 

@@ -1,4 +1,4 @@
-//! Runs an exercise's kernel under all checks and says what is still missing.
+//! Runs an exercise's kernel with all checks, and reports what is still missing.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -12,39 +12,39 @@ use simt::{
 /// m, n, k, A, B, C.
 pub type Params = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
 
-/// What is asked of a kernel beyond being clean and right: `Some` says what is missing.
+/// A further goal besides being clean and right. `Some`: what is missing.
 pub type Goal = fn(&Profile) -> Option<String>;
 
-/// Orders in which a kernel is run: CUDA promises none.
+/// Orders in which a kernel is run. CUDA promises none.
 pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
 
-/// What came of a kernel.
+/// The result of a kernel.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     /// The order in which something was wrong, or the last one.
     pub order: Order,
-    /// What the checked launch found in that order.
+    /// The findings of the checked launch in that order.
     pub findings: Vec<Finding>,
     /// What is wrong with C in that order.
     pub wrong: Option<Wrong>,
-    /// What was counted in that order.
+    /// The counts in that order.
     pub profile: Profile,
     /// What else is missing.
     pub missing: Option<String>,
 }
 
-/// Elements of C that are not what they should be.
+/// Wrong elements of C.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Of how many.
+    /// The number of all elements.
     pub elements: usize,
     /// Row and column of the first.
     pub first: (usize, usize),
-    /// What it is.
+    /// The wrong value.
     pub is: f32,
-    /// What it should be.
+    /// The right value.
     pub should_be: f64,
 }
 
@@ -57,12 +57,12 @@ impl fmt::Display for Wrong {
 }
 
 impl Attempt {
-    /// Is nothing left to be done?
+    /// Whether nothing is left to do.
     pub fn solved(&self) -> bool {
         self.findings.is_empty() && self.wrong.is_none() && self.missing.is_none()
     }
 
-    /// What was found, with the lines of the kernel's file.
+    /// The findings, with the lines of the kernel's file.
     pub fn text(&self, name: &str, source: &str) -> String {
         let file = format!("{name}.rs");
         let line = |place: &Place| match place.file.ends_with(&file) {
@@ -79,7 +79,7 @@ impl Attempt {
 /// something is wrong.
 ///
 /// # Errors
-/// [`Stop`] where there is no memory for the launch.
+/// [`Stop`] if there is no memory for the launch.
 pub fn attempt(kernel: &Kernel<Params>, shape: [usize; 3], goal: Goal) -> Result<Attempt, Stop> {
     let [m, n, k] = shape;
     let (a, b) = (integers(m * k, 7), integers(k * n, 11));
@@ -93,7 +93,7 @@ pub fn attempt(kernel: &Kernel<Params>, shape: [usize; 3], goal: Goal) -> Result
         options.order = order;
         options.complete = true;
         options.profile = Some(NonZeroU32::MIN);
-        // Blocks one after another, so that the text is the same every time.
+        // Blocks run one after another, so that the text is the same every time.
         options.workers = Some(1);
         // SAFETY:
         // 1. The vectors outlive the launch, and nobody else uses them.
@@ -119,9 +119,9 @@ pub fn attempt(kernel: &Kernel<Params>, shape: [usize; 3], goal: Goal) -> Result
     }
 }
 
-/// Blocks along x take columns of C, along y rows.
+/// Blocks along x have columns of C, blocks along y rows.
 fn config(kernel: &Kernel<Params>, [m, n, _]: [usize; 3]) -> LaunchConfig {
-    // Each of them declares its block, which is as large as its tile of C.
+    // Each kernel declares its block, which is as large as its tile of C.
     let block = kernel.declaration.block.unwrap_or([1; 3]);
     let blocks = |size: usize, threads: u32| (size as u32).div_ceil(threads);
     LaunchConfig::new([blocks(n, block[0]), blocks(m, block[1]), 1], block)

@@ -1,8 +1,8 @@
-//! Small kernels whose accesses the questions are about, to be counted.
+//! Small kernels for the questions, to be counted.
 
 use super::device::*;
 
-/// Stores to y (n x n) with x along its rows: each thread of a 16 x 16 block one element.
+/// Stores to y (n x n) with x along its rows: each thread of a 16 x 16 block stores one element.
 #[kernel(block = (16, 16), len(y = n * n))]
 pub fn stores_a_column(n: u32, mut y: Out<f32>) {
     let row = thread::block_idx_x() * 16 + thread::thread_idx_x();

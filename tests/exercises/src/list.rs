@@ -13,39 +13,39 @@ use crate::{
     questions::{QUESTIONS, Question},
 };
 
-/// A kernel to mend.
+/// A kernel to correct.
 #[derive(Debug)]
 pub struct Repair {
-    /// Its name, which is that of its file, too.
+    /// Its name, which is also that of its file.
     pub name: &'static str,
-    /// Where the slip comes from, or what it is about.
+    /// Where the mistake is from, or what it is about.
     pub about: &'static str,
-    /// What is to be done.
+    /// The task.
     pub task: &'static str,
-    /// The kernel as the reader finds and changes it.
+    /// The kernel that the reader changes.
     pub kernel: &'static Kernel<Params>,
     /// Its file's text.
     pub source: &'static str,
-    /// The kernel mended.
+    /// The corrected kernel.
     pub answer: &'static Kernel<Params>,
     /// The text of the answer's file.
     pub answer_source: &'static str,
     /// m, n, k.
     pub shape: [usize; 3],
-    /// What a checked launch must find before it is mended: these kinds and no others.
+    /// The kinds of findings of a checked launch before the correction.
     pub finds: &'static [Kind],
-    /// Is C wrong before it is mended?
+    /// Whether C is wrong before the correction.
     pub wrong: bool,
-    /// What else is asked of it.
+    /// The further goal.
     pub goal: Goal,
 }
 
-/// An exercise. Its number is its place in the list, from 1 on.
+/// An exercise. Its number is its place in the list, from 1.
 #[derive(Debug)]
 pub enum Exercise {
-    /// A kernel to mend.
+    /// A kernel to correct.
     Repair(&'static Repair),
-    /// A question to answer with a number.
+    /// A question whose answer is a number.
     Question(&'static Question),
 }
 
@@ -74,7 +74,7 @@ macro_rules! repair {
     };
 }
 
-/// Every kernel to mend: first the slips of the course's documents, in their own order, then others.
+/// Every kernel to correct: first the mistakes in the course's documents, in their order, then others.
 pub static REPAIRS: &[Repair] = &[
     repair!(
         barrier_in_a_branch, [20, 24, 16], finds [BarrierSkipped], wrong false, goal nothing_more,
@@ -136,7 +136,7 @@ pub static REPAIRS: &[Repair] = &[
     ),
 ];
 
-/// Nothing found and C right is all that is asked.
+/// No further goal: no findings and a right C are enough.
 fn nothing_more(_: &Profile) -> Option<String> {
     None
 }
@@ -150,7 +150,7 @@ fn coalesced(profile: &Profile) -> Option<String> {
     worst(profile, "sectors", &[Operation::GlobalLoad, Operation::GlobalStore], 4)
 }
 
-/// The access that takes most units a request, if these are more than `at_most`.
+/// The access with the most units for each request, if they are more than `at_most`.
 fn worst(profile: &Profile, unit: &str, of: &[Operation], at_most: u64) -> Option<String> {
     let lines = profile.lines.iter().filter(|line| of.contains(&line.operation));
     let worst = lines.max_by_key(|line| line.units.div_ceil(line.requests.max(1)))?;

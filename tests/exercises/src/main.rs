@@ -1,4 +1,4 @@
-//! `cargo run -p exercises`: the list, an exercise as it stands, a question and its answer.
+//! `cargo run -p exercises`: the list, an exercise, a question and its answer.
 //!
 //! Exit codes: 0 solved or listed, 1 not yet, 2 usage.
 
@@ -20,7 +20,7 @@ Usage: cargo run -p exercises                   what there is
        cargo run -p exercises -- N --answer     tries the answer to exercise N, or tells that to question N
        cargo run -p exercises -- N NUMBER       is NUMBER the answer to question N?";
 
-/// What came of it, and what is to be printed.
+/// The result, and the text to print.
 struct Outcome {
     solved: bool,
     text: String,
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         }
     };
     match writeln!(io::stdout(), "{}", outcome.text.trim_end()) {
-        // Whoever closed it has seen enough.
+        // A closed pipe is no error.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             eprintln!("error: standard output cannot be written: {error}");
             ExitCode::from(1)
@@ -113,7 +113,7 @@ fn try_repair(number: usize, repair: &Repair, answer: bool) -> Result<Outcome, s
 
 fn judge(question: &Question, given: f64) -> Result<Outcome, simt::cpu::Stop> {
     let answer = (question.answer)()?;
-    // Ratios may be given to three digits.
+    // Ratios may be given with three digits.
     let solved = (given - answer).abs() <= 5e-3 * answer.abs();
     let text = match solved {
         true => fold(&format!("right: {answer}. {}", question.why)),

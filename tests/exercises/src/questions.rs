@@ -1,4 +1,4 @@
-//! Questions that are answered with a number. The answers are counted or computed, not written down.
+//! Questions whose answers are numbers. The answers are counted or computed, not written down.
 
 use std::num::NonZeroU32;
 
@@ -21,11 +21,11 @@ use crate::{
 pub struct Question {
     /// What it is about.
     pub about: &'static str,
-    /// What is asked.
+    /// The question.
     pub ask: &'static str,
     /// The answer, or why it cannot be counted.
     pub answer: fn() -> Result<f64, Stop>,
-    /// Why it is so.
+    /// The explanation.
     pub why: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub static QUESTIONS: &[Question] = &[
     },
 ];
 
-/// Counts one of the small kernels on an n x n output, n a multiple of 16.
+/// Counts one of the small kernels on an n x n output. n is a multiple of 16.
 fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, Stop> {
     let mut y = vec![f32::NAN; (n * n) as usize];
     let mut options = Options::default();
@@ -95,26 +95,26 @@ fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, Stop> {
     Ok(report.profile.unwrap_or_default())
 }
 
-/// Sectors or wavefronts that a warp takes for an access of that kind.
+/// Sectors or wavefronts of a warp's access of that kind.
 fn per_request(profile: &Profile, operation: Operation) -> f64 {
     profile.total(operation, |line| line.units) / profile.total(operation, |line| line.requests)
 }
 
-/// FLOP for each byte that a block loads, when a rows x cols tile of C takes rows elements of A and cols of B for
-/// each k-step.
+/// FLOP per byte that a block loads, if a rows x cols tile of C needs rows elements of A and cols of B for each
+/// k-step.
 fn flop_per_byte(rows: u32, cols: u32) -> f64 {
     f64::from(2 * rows * cols) / f64::from(4 * (rows + cols))
 }
 
-/// What threads write into tiles, less what they load.
+/// Elements that threads write to tiles, minus those that they load.
 fn zeros_of_the_3x3_example() -> Result<f64, Stop> {
     let profile = attempt(&toy_table, [3, 3, 3], |_| None)?.profile;
     let threads = |operation| profile.total(operation, |line| line.lanes);
     Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
 }
 
-/// Blocks with `tile x tile` threads and two tiles on the slides' SM. They speak of neither registers
-/// nor a largest number of blocks, so neither binds here.
+/// Blocks with `tile x tile` threads and two tiles on the slides' SM. The slides name neither registers nor a largest
+/// number of blocks, so neither limits here.
 fn blocks_on_the_slides_multiprocessor(tile: u32) -> u32 {
     let slides = Sm { warps: 1536 / 32, shared: 16 << 10, shared_reserved: 0, ..Sm::SM_80 };
     let block = Block { threads: tile * tile, registers: 16, shared: 2 * 4 * tile * tile };

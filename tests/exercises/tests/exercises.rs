@@ -1,5 +1,5 @@
-//! Each kernel is wrong in the way that its exercise is about, and its answer is right; each question has the
-//! answer that its explanation derives.
+//! Each kernel is wrong in the way of its exercise, and its answer is right. Each question has the answer that its
+//! explanation derives.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use exercises::{
     questions::QUESTIONS,
 };
 
-/// Said where a kernel is not as wrong as it was.
+/// Printed if a kernel is not as wrong as it was.
 const RESTORE: &str = "(`git restore tests/exercises` brings a mended exercise back)";
 
 #[test]
@@ -25,7 +25,7 @@ fn each_kernel_is_wrong_in_its_own_way() {
         let text = attempt.text(name, repair.source);
         assert_eq!(found, expected, "{name} {RESTORE}\n{text}");
         assert_eq!(attempt.wrong.is_some(), repair.wrong, "{name} {RESTORE}\n{text}");
-        // What is neither found nor wrong misses its goal.
+        // A kernel without findings and with a right C misses its goal.
         let only_slow = expected.is_empty() && !repair.wrong;
         assert_eq!(attempt.missing.is_some(), only_slow, "{name} {RESTORE}\n{text}");
         assert!(!attempt.solved(), "{name} {RESTORE}");
@@ -53,7 +53,7 @@ fn a_kernel_and_its_answer_have_one_name_and_one_head() {
     }
 }
 
-/// Derived by hand, as the explanations do it.
+/// Derived by hand, as in the explanations.
 #[test]
 fn each_question_has_the_answer_that_its_explanation_derives() {
     let answers = QUESTIONS.iter().map(|question| (question.answer)().unwrap());
@@ -96,7 +96,7 @@ fn an_exercise_is_not_solved_and_its_answer_is() {
     {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
-    // With the line of the source below its place.
+    // With the source line below its place.
     assert!(stdout.contains("thread::sync_threads();"), "{stdout}");
     let (code, stdout, _) = command(&["1", "--answer"]);
     assert!(code == 0 && stdout.contains("clean and right in every order"), "{stdout}");

@@ -1,4 +1,4 @@
-//! What emulated fp32 is compared with: operands of every size, errors, and sums of slices in another order.
+//! The reference of emulated fp32: operands of every size, errors, and sums of slices in another order.
 
 use super::*;
 
@@ -16,19 +16,19 @@ pub(crate) fn is_same(x: f32, y: f32) -> bool {
     x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
 }
 
-/// What operands hold.
+/// The values in the operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Normal,
     Positive,
-    /// Exponents from -20 to 20, of each element or each row (column of B).
+    /// Exponents from -20 to 20, for each element or each row (column of B).
     Wide,
     WideRows,
     /// One element of a row (column of B) is 2^20 times as large.
     Outlier,
-    /// The second half of a row is the first with the other sign, but for 2^-12.
+    /// The second half of a row is the first with the other sign, except for 2^-12.
     Cancelling,
-    /// Exponents from -130 to -60, or from 10 to 80: what is lost of slices matters to some elements.
+    /// Exponents from -130 to -60, or from 10 to 80: the loss of slices matters to some elements.
     Tiny,
 }
 
@@ -52,7 +52,7 @@ impl Kind {
             let outlier = (uniform() * k as f64) as usize;
             let start = values.len();
             for p in 0..k {
-                // Twelve uniform numbers' sum is as good as normal here.
+                // The sum of twelve uniform numbers is close enough to normal here.
                 let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
                 values.push(match self {
                     Kind::Normal => normal,
@@ -75,8 +75,8 @@ impl Kind {
     }
 }
 
-/// Of f64's sums, and those of the terms' absolute values, the errors of f32's: the median and the largest relative one, the
-/// Frobenius norm's, and the largest beside the absolute values.
+/// The errors of C: the median and the largest relative error, the Frobenius norm's, and the largest relative to the
+/// terms' absolute values. `want`: sums in f64, and the sums of the terms' absolute values.
 pub(crate) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
     let off = |(c, want): (&f32, &(f64, f64))| (f64::from(*c) - want.0).abs();
     let pairs = || c.iter().zip(want);
@@ -89,9 +89,9 @@ pub(crate) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
     [relative[relative.len() / 2], relative[relative.len() - 1], frobenius, largest]
 }
 
-/// A step of the tensor cores as `simt` models it, of numbers of ordinary size: the sum so far and 16 products are cut off 25
-/// bits below the greatest one's exponent, which of a product is that of its factors' together, and their sum is an f32 that
-/// is cut off.
+/// A step of the tensor cores as `simt` models it, for normal numbers. The sum so far and 16 products are truncated
+/// 25 bits below the largest exponent. A product's exponent is the sum of its factors' exponents. The sum is
+/// truncated to f32.
 pub(crate) fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
     let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32 - 127;
     let exponents = a.iter().zip(b).filter(|(a, b)| **a * **b != 0.0);
@@ -117,7 +117,7 @@ pub(crate) fn slices(x: f32) -> [f32; 3] {
     })
 }
 
-/// The sum of slices' products, in that order within `together` k-steps, before they are promoted.
+/// The sum of the slices' products, in that order within `together` k-steps, before they are promoted.
 pub(crate) fn sum_of_slices(
     a: &[f32],
     b: &[f32],
@@ -129,7 +129,7 @@ pub(crate) fn sum_of_slices(
         let [a, b] = [a, b].map(|of| of.iter().map(|x| slices(*x)).collect::<Vec<_>>());
         let plane = |of: &[[f32; 3]], s: usize| of.iter().map(|x| x[s]).collect::<Vec<_>>();
         let mut sum = 0.0;
-        // Of every 64 k-steps all products, as the kernel's stages have them.
+        // All products of every 64 k-steps, as in the kernel's stages.
         for (a, b) in a.chunks(64).zip(b.chunks(64)) {
             for &(s, t) in order {
                 let (a, b) = (plane(a, s), plane(b, t));
@@ -141,7 +141,7 @@ pub(crate) fn sum_of_slices(
     master
 }
 
-/// A size of C, not whole tiles, at which that device has such tiles of two widths: so many wide ones across at least.
+/// A size of C, with partial tiles, at which the device has tiles of two widths: at least `wide` wide ones across.
 pub(crate) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
     let clusters = (device.sms() / 2).max(1) as usize;
     let sizes = [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));

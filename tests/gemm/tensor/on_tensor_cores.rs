@@ -1,4 +1,4 @@
-//! The same on tensor cores: every layout, unaligned rows, copies beside the product.
+//! Products on tensor cores: every layout, unaligned rows, packing in the background.
 
 use gpu::registry::Family;
 use host::{
@@ -11,12 +11,12 @@ use tests::{
     kernels::variant,
 };
 
-/// The ways in which A and B may lie: is it by rows?
+/// The layouts of A and B: whether each is row-major.
 pub(crate) const WAYS: [(bool, bool); 4] =
     [(true, true), (true, false), (false, true), (false, false)];
 
-/// A product with the whole epilogue, of operands at these places: C's rows are padded, and its matrices, where there are several, are an
-/// element apart.
+/// A product with the whole epilogue, for operands at these places. C's rows are padded, and its matrices, if
+/// several, are an element apart.
 pub(crate) fn full_case<T: Number>(
     [m, n, k]: [usize; 3],
     [a, b]: [Place; 2],
@@ -32,9 +32,10 @@ pub(crate) fn full_case<T: Number>(
     case.biased(side, data, 74).activated(Activation::Relu)
 }
 
-/// The same of two-byte elements on tensor cores: of the four kernels with the same tiles exactly one takes each way, and
-/// gives C whatever way that lies. (Of tiles of 64 x 16 also the one that takes it exchanged, if that is another.) By default one of
-/// those that take a case runs it, k whole or split: which of these in the first case, `whole` says.
+/// Products of 16-bit elements on tensor cores. Of the four kernels with the same tiles exactly one takes each layout
+/// of A and B, for any layout of C. (With tiles of 64 x 16 also the one that takes it swapped, if that is another.)
+/// By default one of the kernels that take a case runs it, with k whole or split. `whole` says which of these the
+/// first case has.
 pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
     let mut count = 0;
     let kernels = <T as Scalar>::kernels();
@@ -89,7 +90,7 @@ pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
                     }
                     let takers = takers.len();
                     let exchanged = usize::from(way.0 == way.1);
-                    // And of a K-major A and an N-major B the two whose A's rows may be unaligned.
+                    // And for a K-major A and an MN-major B the two kernels with unaligned rows of A.
                     let nn = if order == Order::Rows { (true, true) } else { (false, false) };
                     assert_eq!(takers, 11 + exchanged + 2 * usize::from(way == nn), "{case}");
                     count += 1;
@@ -101,8 +102,8 @@ pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
     count / devices().len()
 }
 
-/// Unaligned rows, matrices and first elements are copied to where tensor cores take them, if there is room; or
-/// gathered, by kernels with the second tiles' names.
+/// Unaligned rows, matrices and first elements are copied to aligned ones if there is room. Otherwise the `ldg`
+/// kernels, whose tiles are `gathered`, load them.
 pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     let even = Request::dense(Shape::new(256, 512, 128).unwrap());
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
@@ -112,10 +113,10 @@ pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -
     let auto = Gemm::<T>::new().choose(&odd, &Target::H200).unwrap().entry.name();
     assert_eq!(variant(auto).family, Family::Wgmma, "{auto}");
     assert_eq!((chosen(&even).entry.name(), chosen(&even).workspace_bytes), (name, 0));
-    // Rows of A have 129 elements; those of B, 512, are as they should be.
+    // Rows of A have 129 elements. Those of B, 512, are aligned.
     let needed = 2 * 256 * 136;
     assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
-    // Without room an A may still be unaligned, but no N-major B.
+    // Without room A may be unaligned, but not an MN-major B.
     let little = Gemm::<T>::new().workspace_limit(needed - 1);
     let choice = little.choose(&odd, &Target::H200).unwrap();
     assert_eq!((choice.entry.name(), choice.workspace_bytes), (&*format!("{gathered}_nn"), 0));
@@ -125,7 +126,7 @@ pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -
         let mut bench = Bench::<T>::new(&device);
         for (way, name) in WAYS.into_iter().flat_map(|way| {
             let letter = |is: bool, letters: [&'static str; 2]| letters[usize::from(is)];
-            // A row-major A is K-major, a row-major B N-major.
+            // A row-major A is K-major, a row-major B MN-major.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
             let kernels = [tiles, gathered].map(|tiles| format!("{tiles}_{name}"));
             kernels
@@ -151,7 +152,8 @@ pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -
     count / devices().len()
 }
 
-/// Of the cases in which nothing is copied beside, a kernel has one in its turn, or all, which count for one. How many cases.
+/// Cases in which B is packed in the background. A kernel runs one of them in turn, or all, which count as one.
+/// Returns the number of cases.
 pub(crate) fn copied_beside<T: Number>(
     device: &Device,
     name: &str,
@@ -176,7 +178,7 @@ pub(crate) fn copied_beside<T: Number>(
         let right = Want::exact(case).check(&c);
         right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
     }
-    // Plain, full, and one of those that overlap: with all of them the case of each is still one.
+    // Plain, full, and one that overlaps. Even with all of them each counts as one case.
     assert!(cases.len() >= 3);
     3
 }

@@ -1,4 +1,4 @@
-//! Mutants that make no difference: a list beside the kernels, each with the reason.
+//! Mutants that make no difference: a list next to the kernels, with reasons.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -13,7 +13,7 @@ use crate::source::ROOMS;
 struct List {
     #[serde(default)]
     equivalent: Vec<Group>,
-    /// Functions' old names and new ones, `module/old = "new"`, until the entries are written anew.
+    /// Old and new names of functions, `module/old = "new"`, until the entries are rewritten.
     #[serde(default)]
     renamed: HashMap<String, String>,
 }
@@ -61,12 +61,12 @@ impl Equivalents {
         Ok(())
     }
 
-    /// Why a mutant makes no difference, if it does not.
+    /// Why a mutant makes no difference, if listed.
     pub fn reason(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Entries that are no mutants, or no more.
+    /// Entries that name no mutant.
     pub fn stale<'a>(&'a self, names: &[&str]) -> Vec<&'a str> {
         let mut stale = self.0.keys().map(String::as_str).collect::<Vec<_>>();
         stale.retain(|name| !names.contains(name));
@@ -75,7 +75,7 @@ impl Equivalents {
     }
 }
 
-/// A name of a function that has another name now.
+/// A name with the function's new name.
 fn rename(name: String, renamed: &HashMap<String, String>) -> String {
     let parts = name.splitn(3, '/').collect::<Vec<_>>();
     let [family, function, rest] = parts[..] else { return name };

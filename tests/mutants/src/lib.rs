@@ -1,22 +1,22 @@
-//! Are mistakes in kernels found?
+//! Mutation tests of the kernels: are mistakes found?
 //!
-//! Every function of the kernel files gets one mistake at a time: a barrier left out, a comparison off by one, an
-//! index transposed, wherever one can be made. Such a *mutant* is run under the checker, which knows no expected
-//! result; and its result is compared with that of the kernel as it is.
+//! Every function of the kernel files gets one mistake at a time, at every possible place: a barrier left out, a
+//! comparison off by one, an index transposed. Such a *mutant* runs under the checker, which knows no expected
+//! result. Its result is also compared with the unchanged kernel's.
 //!
-//! All mutants are one program: each mistake is an expression that a number switches on at run time. First the kernels
-//! run as they are and record which expressions are reached in which trial; then each mutant runs those trials alone
-//! that reach it.
+//! All mutants are one program: each mistake is an expression that a number switches on at run time. First the
+//! unchanged kernels run, and record which expressions each trial reaches. Then each mutant runs only the trials that
+//! reach it.
 //!
 //! | module | its one idea |
 //! |---|---|
 //! | `source` | kernel files, their functions and kernels |
-//! | `operators` | where each kind of mistake can be made |
-//! | `mutant` | what a mutant is called, and the text with the switches |
-//! | `equivalent` | mutants that make no difference, each with the reason |
+//! | `operators` | the places where each kind of mistake can be made |
+//! | `mutant` | the name of a mutant, and the text with the switches |
+//! | `equivalent` | mutants that make no difference, with reasons |
 //! | `workspace` | the generated crate, and the mutants that do not compile |
 //! | `trial` | one mutant, in a process of its own |
-//! | `report` | who found what, the rates, and the table in `docs/testing/mutants.md` |
+//! | `report` | what found which mutants, the rates, and the table in `docs/testing/mutants.md` |
 
 mod equivalent;
 mod mutant;
@@ -47,36 +47,36 @@ use self::{
     trial::Findings,
 };
 
-/// Which mutants, and how they are shown.
+/// Which mutants to run, and how to show them.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Those of files with this in their path.
+    /// Only files with this in their path.
     pub file: Option<String>,
-    /// Those with this in their name.
+    /// Only mutants with this in their name.
     pub only: Option<String>,
-    /// Those of functions that are not so in this revision.
+    /// Only functions that differ from this revision.
     pub changed: Option<String>,
-    /// Those of files that have changed since they were last run.
+    /// Only files that have changed since they were last run.
     pub stale: bool,
-    /// So many of each file, drawn by its content; four times as many where it has changed since it was last run.
+    /// This many for each file, drawn by its content. Four times as many if it has changed since it was last run.
     pub sample: Option<usize>,
-    /// Names alone; nothing is run.
+    /// Print names only. Nothing is run.
     pub list: bool,
-    /// A JSON object a line.
+    /// Print a JSON object on a line.
     pub json: bool,
-    /// How many run at once; as many as there are cores where `None`.
+    /// How many run at the same time. `None`: as many as there are cores.
     pub jobs: Option<usize>,
-    /// Builds the program and runs nothing.
+    /// Build the program, and run nothing.
     pub build: bool,
-    /// Runs the program that was built for the same options, perhaps on another machine.
+    /// Run the program that was built for the same options, perhaps on another machine.
     pub built: bool,
-    /// Runs nothing, and takes what such a run printed with `json`.
+    /// Run nothing, and use the output of such a run with `json`.
     pub from: Option<PathBuf>,
-    /// Writes what was found of whole files to `docs/testing/mutants.md`.
+    /// Write the results of whole files to `docs/testing/mutants.md`.
     pub write: bool,
 }
 
-/// A line of a run elsewhere.
+/// A line of output from another run.
 #[derive(Deserialize)]
 struct Printed {
     mutant: String,
@@ -87,13 +87,13 @@ struct Printed {
     result: Option<String>,
 }
 
-/// The kernel files, what stands for them, and their mutants.
+/// The kernel files, their representatives, and their mutants.
 struct Project {
     root: PathBuf,
     files: Vec<SourceFile>,
-    /// Of each file what its mutants depend on.
+    /// For each file, a hash of what its mutants depend on.
     contents: Vec<u64>,
-    /// The kernels that the mutants of a module, or of a file, are run with.
+    /// The kernels with which the mutants of a module, or of a file, are run.
     representatives: BTreeMap<String, Vec<String>>,
     mutants: Vec<Mutant>,
     equivalents: Equivalents,
@@ -105,8 +105,8 @@ const RECORD: &str = "docs/testing/mutants.md";
 /// Runs mutants of the project in `root` and reports on them.
 ///
 /// # Errors
-/// A kernel that fails as it is; an entry of a list that is wrong; a mistake that nothing finds and that the table does
-/// not know; too few found in a run of all.
+/// An unchanged kernel that fails; a wrong entry of a list; a mistake that nothing finds and that the table does not
+/// have; too few found in a run of all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let project = Project::read(root)?;
     project.lists_are_right()?;
@@ -159,7 +159,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     );
     let least = match chosen.len() == project.mutants.len() {
         true => report::OF_ALL,
-        // A sample may be an unlucky one; but a checker that finds nothing any more shows in any.
+        // A sample may be unlucky. But a checker that finds nothing shows in any sample.
         false if chosen.len() >= 40 => report::OF_SOME,
         false => return Ok(()),
     };
@@ -176,7 +176,7 @@ impl Project {
         let representatives = representatives(&src.join("registry/representatives.rs"))?;
         let mut files = SourceFile::of_kernels(&src)?;
         let all = representatives.values().flatten().cloned().collect();
-        // Of files that no kernel stands for there are none.
+        // A file without a representative kernel has no mutants.
         files.retain(|file| of_file(&representatives, file).is_some());
         let contents = files.iter().map(content).collect();
         let mutants = mutant::mutants(&files, &all);
@@ -185,12 +185,12 @@ impl Project {
         Ok(Project { root, files, contents, representatives, mutants, equivalents, record })
     }
 
-    /// The kernels that a file's mutants are run with.
+    /// The kernels with which a file's mutants are run.
     fn kernels_of(&self, file: &SourceFile) -> &[String] {
         of_file(&self.representatives, file).map_or(&[], Vec::as_slice)
     }
 
-    /// Lists of equivalent mutants name mutants that there are, and few of all.
+    /// Checks that lists of equivalent mutants name existing mutants, and few of all.
     fn lists_are_right(&self) -> Result<()> {
         let names = self.mutants.iter().map(|mutant| &*mutant.name).collect::<Vec<_>>();
         let stale = self.equivalents.stale(&names);
@@ -205,12 +205,12 @@ impl Project {
         Ok(())
     }
 
-    /// Was a file's content run as it is?
+    /// Whether a file's current content was run.
     fn is_current(&self, file: usize) -> bool {
         self.record.is_current(&self.files[file].path, self.contents[file])
     }
 
-    /// The mutants that the options ask for, of files that kernels stand for.
+    /// The mutants that the options select, in files with representatives.
     fn chosen(&self, options: &Options) -> Result<Vec<Mutant>> {
         if let Some(revision) = &options.changed {
             let mut git = Command::new("git");
@@ -245,7 +245,7 @@ impl Project {
         Ok(chosen)
     }
 
-    /// The functions of a file that are not so in a revision.
+    /// The functions of a file that differ from a revision.
     fn changed(&self, file: &SourceFile, revision: &str) -> Result<HashSet<String>> {
         let name = format!("{revision}:gpu/src/{}", file.path);
         let old = Command::new("git").current_dir(&self.root).args(["show", &name]).output()?;
@@ -280,7 +280,7 @@ impl Project {
             return Ok(Vec::new());
         }
         let trials = trial::trials(&program.path, &kernels, jobs)?;
-        // What has been parsed stays with this thread.
+        // The parsed files stay in this thread.
         let work = chosen.iter().map(|mutant| {
             (mutant, self.outcome(mutant), self.kernels_of(&self.files[mutant.file]))
         });
@@ -299,7 +299,7 @@ impl Project {
         })
     }
 
-    /// What is known of a mutant before it is run.
+    /// A mutant's outcome before it is run.
     fn outcome(&self, mutant: &Mutant) -> Outcome {
         Outcome {
             mutant: mutant.clone(),
@@ -310,7 +310,7 @@ impl Project {
         }
     }
 
-    /// What a run elsewhere has printed.
+    /// The outcomes in the output of another run.
     fn outcomes_of(&self, path: &Path, chosen: &[Mutant]) -> Result<Vec<Outcome>> {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -339,7 +339,7 @@ impl Project {
             .collect()
     }
 
-    /// Writes the rows of files all of whose mutants were run: these files.
+    /// Writes the rows of files all of whose mutants were run, and returns these files.
     fn write(&self, outcomes: &[Outcome]) -> Result<BTreeSet<usize>> {
         let path = self.root.join(RECORD);
         let before = fs::read_to_string(&path).with_context(|| format!("cannot read {RECORD}"))?;
@@ -372,7 +372,7 @@ fn of_file<'a>(
     representatives.get(&file.path).or_else(|| representatives.get(file.family()))
 }
 
-/// The table of the registry: the kernels that stand for a module or for a file.
+/// The registry's table of the kernels that represent a module or a file.
 fn representatives(path: &Path) -> Result<BTreeMap<String, Vec<String>>> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -416,7 +416,7 @@ mod tests {
         Project::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
     }
 
-    /// Each entry of a list is a mutant that there is, and few of all are listed.
+    /// Each entry of a list is an existing mutant, and few mutants are listed.
     #[test]
     fn lists_of_equivalents_are_right() {
         let project = ours();
@@ -454,7 +454,7 @@ mod tests {
         }
     }
 
-    /// Lists of modules, programs with tests of their own, and what shows a kernel by eye.
+    /// Lists of modules, programs with tests of their own, and the kernel that is checked by eye.
     const WITHOUT: [&str; 9] = [
         "kernels/mod.rs",
         "lessons/blur.rs",

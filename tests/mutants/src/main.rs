@@ -72,7 +72,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Where it was compiled, or on a machine without Rust where it is called.
+    // The folder of the compilation. On a machine without Rust, the current folder.
     let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = if compiled.exists() { compiled } else { PathBuf::from(".") };
     let done = root.canonicalize().context("the project's folder");

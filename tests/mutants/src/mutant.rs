@@ -1,4 +1,4 @@
-//! Mutants: what each is called, and the text of a file in which each can be switched on at run time.
+//! Mutants: their names, and the text of a file in which each can be switched on at run time.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -14,22 +14,23 @@ use crate::{
 /// One mistake in one place.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// Its number in this run, from 1 on.
+    /// Its number in this run, from 1.
     pub id: u32,
     /// The number of its site.
     pub site: u32,
-    /// `tiled/tiled/weaken-comparison/a_col < k`: module, function, operator, expression. Where that leaves several, what it
-    /// becomes, and a number. It stays the same when the function moves or is formatted anew.
+    /// `tiled/tiled/weaken-comparison/a_col < k`: module, function, operator, expression. If several mutants would
+    /// have this name, also the replacement, and a number. The name stays the same when the function moves or is
+    /// reformatted.
     pub name: String,
     pub operator: Operator,
-    /// Its file, by its place in the list.
+    /// Its file, as an index into the list.
     pub file: usize,
     pub range: Range<usize>,
-    /// What stands there now.
+    /// The replacement.
     pub to: String,
 }
 
-/// Every mutant of the files, in their order. Of kernels those alone that are run.
+/// Every mutant of the files, in their order. Of kernels only those that are run.
 pub fn mutants(files: &[SourceFile], kernels: &BTreeSet<String>) -> Vec<Mutant> {
     let mut mutants = Vec::<Mutant>::new();
     let mut known = BTreeMap::<String, usize>::new();
@@ -65,7 +66,7 @@ pub fn mutants(files: &[SourceFile], kernels: &BTreeSet<String>) -> Vec<Mutant> 
     mutants
 }
 
-/// What of a file its mutants depend on: its functions, without comments and white space.
+/// A hash of what a file's mutants depend on: its functions, without comments and white space.
 pub fn content(file: &SourceFile) -> u64 {
     let mut hasher = Fnv::default();
     for function in file.functions() {
@@ -74,7 +75,7 @@ pub fn content(file: &SourceFile) -> u64 {
     hasher.finish()
 }
 
-/// FNV-1a: the same in every release of the compiler, since tables in the repository hold its values.
+/// FNV-1a. Its values are the same in every release of the compiler, because tables in the repository have them.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -95,17 +96,17 @@ impl Hasher for Fnv {
     }
 }
 
-/// The same of one function.
+/// The same for one function.
 fn hash_of_function(file: &SourceFile, function: &Function, hasher: &mut impl Hasher) {
     function.name.hash(hasher);
-    // Macros' own definitions have `$`, which their tokens have not: the text itself, then.
+    // The definition of a macro has `$`, which its tokens do not have. So its text is hashed.
     for line in file.text_of(function.block).lines() {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         code.split_whitespace().for_each(|word| word.hash(hasher));
     }
 }
 
-/// So many of a file's mutants, drawn by its content: the same until that changes.
+/// `count` of a file's mutants, drawn by its content: the same until that changes.
 pub fn drawn(mut mutants: Vec<Mutant>, content: u64, count: usize) -> Vec<Mutant> {
     mutants.sort_by_cached_key(|mutant| {
         let mut hasher = Fnv::default();
@@ -116,13 +117,13 @@ pub fn drawn(mut mutants: Vec<Mutant>, content: u64, count: usize) -> Vec<Mutant
     mutants
 }
 
-/// A file with switches, and where each mutant's text stands in it.
+/// A file with switches, and the place of each mutant's text in it.
 pub struct Woven {
     pub text: String,
     pub places: Vec<(Range<usize>, u32)>,
 }
 
-/// Puts switches into a file's text: in the place of each site its expression, or the one that is switched on.
+/// Puts switches into a file's text: each site gets its expression, or the replacement that is switched on.
 pub fn weave(text: &str, mutants: &[&Mutant]) -> Woven {
     let mut sites = BTreeMap::<(usize, usize), Vec<&Mutant>>::new();
     for &mutant in mutants {
@@ -136,7 +137,7 @@ pub fn weave(text: &str, mutants: &[&Mutant]) -> Woven {
 }
 
 impl Woven {
-    /// Appends a range of the text, with the sites that begin in it, which it takes off the list.
+    /// Appends a range of the text, with the sites that start in it. It takes these off the list.
     fn add(&mut self, text: &str, range: Range<usize>, sites: &mut &[Vec<&Mutant>]) {
         let mut done = range.start;
         while let Some((first, rest)) = sites.split_first()
@@ -165,7 +166,7 @@ impl Woven {
     }
 }
 
-/// The module that a woven crate has besides: what is on, as the driver says.
+/// An additional module of the crate with switches. It says what is on, as the driver does.
 pub const SWITCH: &str = "\
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -174,7 +175,7 @@ unsafe extern \"Rust\" {
     safe fn mutation_reached(site: u32);
 }
 
-/// Whether one of a site's mutants is on. Where sites are recorded, that one is.
+/// Whether one of a site's mutants is on, and which. Reached sites are recorded if asked for.
 #[inline(always)]
 pub fn any(site: u32, ids: &[u32]) -> bool {
     let on = MUTATION.load(Relaxed);
@@ -195,7 +196,7 @@ pub fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Those of a file's functions that another version of the file has not, or not so.
+/// The functions of a file that another version of the file does not have in the same form.
 pub fn changed_functions(file: &SourceFile, before: Option<&SourceFile>) -> HashSet<String> {
     let hash = |file: &SourceFile, function: &Function| {
         let mut hasher = Fnv::default();

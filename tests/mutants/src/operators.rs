@@ -1,7 +1,7 @@
-//! Where in a function each kind of mistake can be made, and what stands there then.
+//! The places in a function where each kind of mistake can be made, and the replacements.
 //!
-//! A *site* is an expression with its alternatives: whole expressions, so that each can be switched on at run
-//! time in its place.
+//! A *site* is an expression with its alternatives. These are whole expressions, so that each can be switched on at
+//! run time.
 
 mod syntax;
 
@@ -37,17 +37,17 @@ pub enum Operator {
     IndexMinusOne,
     /// Half the index.
     HalveIndex,
-    /// Row and column exchanged.
+    /// Row and column swapped.
     TransposeIndex,
-    /// Nothing stored where a zero should be.
+    /// Nothing is stored in place of a zero.
     DropZeroFill,
-    /// Two blocks that do one block's work.
+    /// Two blocks that do the work of one.
     HalveBlockIndex,
-    /// One group of copies more that is not waited for.
+    /// One more group of copies is not waited for.
     WaitForLess,
     /// No copies waited for.
     RemoveWait,
-    /// Copies that become no group of their own.
+    /// Copies that are not made a group.
     RemoveCommit,
     /// The other stage of a tile.
     WrongStage,
@@ -77,7 +77,7 @@ impl Operator {
     }
 }
 
-/// What may stand in the place of a site's expression.
+/// An alternative to a site's expression.
 #[derive(Clone, Debug)]
 pub struct Alternative {
     pub operator: Operator,
@@ -91,7 +91,7 @@ pub struct Site {
     pub alternatives: Vec<Alternative>,
 }
 
-/// The sites of a function, each after those that it stands in.
+/// The sites of a function. A site comes after those that contain it.
 pub fn sites(file: &SourceFile, function: &Function) -> Vec<Site> {
     let mut visitor = Sites { file, conditions: Vec::new(), ..Sites::default_of(file) };
     Comparisons(file, &mut visitor.conditions).visit_block(function.block);
@@ -104,7 +104,7 @@ pub fn sites(file: &SourceFile, function: &Function) -> Vec<Site> {
     sites
 }
 
-/// Arguments of functions that are indices. Of asynchronous copies and TMA loads they are places in shared memory.
+/// Arguments of functions that are indices. For asynchronous copies and TMA loads they are places in shared memory.
 const INDICES: [(&str, &[usize]); 19] = [
     ("add", &[0]),
     ("load128", &[0]),
@@ -121,7 +121,7 @@ const INDICES: [(&str, &[usize]); 19] = [
     // Stages of the kernels that copy asynchronously.
     ("begin", &[4]),
     ("begin_copies", &[1]),
-    // Of elements' types, after the type itself.
+    // For element types, after the type itself.
     ("load", &[1]),
     ("store", &[1]),
     ("store_two", &[1]),
@@ -129,7 +129,7 @@ const INDICES: [(&str, &[usize]); 19] = [
     ("copy_four", &[1, 3]),
 ];
 
-/// What declares an array in shared memory, whose sizes are constants.
+/// The macros that declare shared arrays, whose sizes are constants.
 const SHARED_MACROS: [&str; 3] = ["shared", "shared_array", "dynamic_shared"];
 
 struct Sites<'a> {
@@ -137,11 +137,11 @@ struct Sites<'a> {
     found: BTreeMap<(usize, usize), Vec<Alternative>>,
     /// The comparisons of the function, as conditions for its barriers.
     conditions: Vec<String>,
-    /// Arrays of one thread's own, which are registers.
+    /// Arrays of one thread, which are registers.
     own: Vec<String>,
-    /// Variables that take turns, in pairs: one stage of a tile and another.
+    /// Variables that alternate, in pairs: one stage of a tile and another.
     stages: Vec<[String; 2]>,
-    /// Is this where they do?
+    /// Whether this is where they alternate.
     turning: bool,
 }
 
@@ -162,8 +162,8 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `sync_threads()` left out, or reached by some threads alone: by the first column of the block's, or by those for
-    /// which a condition of the function holds. `sync_warp(mask)` and `sync()` of a cluster left out.
+    /// `sync_threads()` left out, or reached by some threads only: by the block's first column, or by those for which
+    /// a condition of the function holds. `sync_warp(mask)` and a cluster's `sync()` left out.
     fn barrier(&mut self, call: &ExprCall, name: &str) {
         if !["sync_threads", "sync_warp", "sync"].contains(&name) {
             return;
@@ -172,7 +172,7 @@ impl<'a> Sites<'a> {
         self.add(place.clone(), Operator::RemoveBarrier, "()");
         if name == "sync_threads" {
             let first = format!("{} == 0", text.replacen("sync_threads", "thread_idx_x", 1));
-            // A condition may stand where its variables do not exist yet: then this does not compile.
+            // A condition may be at a place where its variables do not exist yet. Then it does not compile.
             for condition in [first].into_iter().chain(self.conditions.clone()) {
                 let branch = format!("if {condition} {{ {text} }}");
                 self.add(place.clone(), Operator::BranchBarrier, branch);
@@ -180,8 +180,8 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `wait_group::<N>()`, `wait_group_read` or `wait` left out, or with one more group under way; `commit_group()` or
-    /// `commit` left out.
+    /// `wait_group::<N>()`, `wait_group_read` or `wait` left out, or with one more group in flight; `commit_group()`
+    /// or `commit` left out.
     fn group(&mut self, call: &ExprCall, function: &ExprPath) {
         let Some(segment) = function.path.segments.last() else { return };
         let removed = match &*segment.ident.to_string() {
@@ -213,7 +213,7 @@ impl<'a> Sites<'a> {
             BinOp::Le(_) => (format!("{left} <= {right} + 1"), format!("{left} < {right}")),
             BinOp::Gt(_) => (format!("{left} >= {right}"), format!("{left} > {right} + 1")),
             BinOp::Ge(_) => (format!("{left} + 1 >= {right}"), format!("{left} > {right}")),
-            // One step more or less is often no difference: of a counter that stops there, of zero.
+            // One more or less often makes no difference: for a counter that stops there, or zero.
             BinOp::Eq(_) => ("true".into(), "false".into()),
             BinOp::Ne(_) => ("true".into(), "false".into()),
             _ => return,
@@ -229,7 +229,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// Arguments that are indices; and the condition on which elements are copied, left out.
+    /// Arguments that are indices; and the condition for copying elements, left out.
     fn arguments(&mut self, name: &str, arguments: &Punctuated<Expr, Token![,]>) {
         let indices = INDICES.iter().find(|(known, _)| *known == name);
         for &index in indices.map_or(&[][..], |(_, indices)| indices) {
@@ -242,12 +242,12 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// An index, or each part of one of row and column: one too large, one too small, halved, transposed.
+    /// An index, or each of row and column: one too large, one too small, halved, transposed.
     fn index(&mut self, index: &Expr) {
         let parts = match index {
             Expr::Tuple(tuple) => tuple.elems.iter().collect(),
             Expr::Closure(closure) => return self.index(&closure.body),
-            // Of a thread's own elements.
+            // A range of a thread's own elements.
             Expr::Range(_) => return,
             whole => vec![whole],
         };
@@ -279,7 +279,7 @@ impl<'a> Sites<'a> {
         let product = |expr: &Expr| match expr {
             Expr::Binary(product) if matches!(product.op, BinOp::Mul(_)) => {
                 let (left, right) = (self.factor(&product.left), self.factor(&product.right));
-                // 16 * row is as good as row * 16.
+                // 16 * row is treated as row * 16.
                 Some(match *product.left {
                     Expr::Lit(_) => (right, left),
                     _ => (left, right),
@@ -312,7 +312,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `to = if inside { load } else { 0.0 }` becomes `if inside { to = load }`: whatever was there stays.
+    /// `to = if inside { load } else { 0.0 }` becomes `if inside { to = load }`: the old content stays.
     fn zero_fill(&mut self, statement: &Stmt) {
         let Stmt::Expr(store, _) = statement else { return };
         let value = match store {
@@ -332,7 +332,7 @@ impl<'a> Sites<'a> {
         self.add(store_at, Operator::DropZeroFill, text);
     }
 
-    /// Notes two variables that take turns: `let (mut now, mut free) = ..`. A thread's own arrays do not.
+    /// Records two variables that alternate: `let (mut now, mut free) = ..`. A thread's own arrays do not count.
     fn note_stages(&mut self, pattern: &Pat, value: &Expr) {
         let (Pat::Tuple(pattern), Expr::Tuple(value)) = (pattern, value) else { return };
         let name = |pattern: &Pat| match pattern {
@@ -365,7 +365,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// The text of an expression as an operand of `+` and `-`, and on their left side.
+    /// The text of an expression as a left operand of `+` and `-`.
     fn term(&self, expr: &Expr) -> String {
         use BinOp::{Add, Div, Mul, Rem, Sub};
         match expr {
@@ -379,7 +379,7 @@ impl<'a> Sites<'a> {
 }
 
 impl<'ast> Visit<'ast> for Sites<'_> {
-    // A function in this one is a function of its own. Constants, types and patterns are fixed when the program is compiled.
+    // An inner function is a function of its own. Constants, types and patterns are fixed at compile time.
     fn visit_item(&mut self, _: &'ast Item) {}
     fn visit_expr_const(&mut self, _: &'ast ExprConst) {}
     fn visit_generic_argument(&mut self, _: &'ast GenericArgument) {}
@@ -419,7 +419,7 @@ impl<'ast> Visit<'ast> for Sites<'_> {
         self.turning = turning;
     }
 
-    /// The one stage in place of the other, but where they take their turns: there they may be equal.
+    /// The one stage in place of the other, except where they alternate: there both may be equal.
     fn visit_expr_path(&mut self, path: &'ast ExprPath) {
         if let Some(other) = self.other_stage(path).filter(|_| !self.turning) {
             self.add(range(path), Operator::WrongStage, other);
@@ -451,7 +451,7 @@ impl<'ast> Visit<'ast> for Sites<'_> {
             _ => return visit::visit_expr_binary(self, binary),
         };
         let same = std::mem::discriminant(&binary.op);
-        // `a && b && c` is `(a && b) && c`: its operands are three.
+        // `a && b && c` is `(a && b) && c`: it has three operands.
         match &*binary.left {
             Expr::Binary(left) if std::mem::discriminant(&left.op) == same => {}
             left => self.operand(left, neutral),
@@ -489,7 +489,7 @@ impl<'ast> Visit<'ast> for Sites<'_> {
             && let Ok(arguments) =
                 call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
         {
-            // What a macro of the file is given is code like any other.
+            // The argument of a macro is code like any other.
             arguments.iter().for_each(|argument| self.visit_expr(argument));
         }
     }

@@ -1,4 +1,4 @@
-//! What became of the mutants: a line each, the rates, and the table that `docs/testing/mutants.md` keeps.
+//! The outcomes of mutants: a line each, the rates, and the table in `docs/testing/mutants.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,33 +14,33 @@ use crate::{
     trial::Findings,
 };
 
-/// How many of a hundred mutants that make a difference must be caught: by anything, and by the checker, which needs no expected
-/// result.
+/// Of a hundred mutants that make a difference, the fewest that must be caught: by anything, and by the checker,
+/// which needs no expected result.
 pub type Least = [usize; 2];
 
-/// Of all mutants.
+/// For a run of all mutants.
 pub const OF_ALL: Least = [97, 76];
-/// Of some.
+/// For a run of some.
 pub const OF_SOME: Least = [90, 60];
 
-/// What has become of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// The compiler's words.
+    /// The compiler's message.
     DoesNotCompile(String),
     Ran(Findings),
 }
 
-/// A mutant, and what has become of it.
+/// A mutant, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub mutant: Mutant,
     /// The path of its file.
     pub file: String,
-    /// What of the file mutants depend on.
+    /// The hash of what the file's mutants depend on.
     pub content: u64,
     pub end: End,
-    /// Why it makes no difference, where the list says so.
+    /// Why it makes no difference, if listed.
     pub equivalent: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Outcome {
         self.by_check() || self.findings().is_some_and(|found| found.result.is_some())
     }
 
-    /// A mistake that nothing finds.
+    /// Whether it is a mistake that nothing finds.
     pub fn missed(&self) -> bool {
         self.findings().is_some() && !self.caught() && self.equivalent.is_none()
     }
@@ -175,14 +175,14 @@ pub fn wrongly_listed(outcomes: &[Outcome]) -> Vec<&str> {
     wrong.map(|one| &*one.mutant.name).collect()
 }
 
-/// What is known of each file: a row of the table in `docs/testing/mutants.md`.
+/// The known results of each file: a row of the table in `docs/testing/mutants.md`.
 #[derive(Default)]
 pub struct Record {
     rows: BTreeMap<String, Row>,
 }
 
 struct Row {
-    /// The columns between the file's name and its content.
+    /// The columns between the file's name and its hash.
     counts: String,
     content: String,
     commit: String,
@@ -213,12 +213,12 @@ impl Record {
         record
     }
 
-    /// Was a file's content run as it is?
+    /// Whether a file's current content was run.
     pub fn is_current(&self, file: &str, content: u64) -> bool {
         self.rows.get(file).is_some_and(|row| row.content == format!("{content:016x}"))
     }
 
-    /// Is it known that nothing finds this mutant?
+    /// Whether the table says that nothing finds this mutant.
     pub fn knows(&self, outcome: &Outcome) -> bool {
         self.rows.get(&outcome.file).is_some_and(|row| row.missed.contains(&outcome.mutant.name))
     }
@@ -235,12 +235,12 @@ impl Record {
         self.rows.insert(file.to_owned(), Row { counts, content, commit, missed });
     }
 
-    /// Forgets files that are no more.
+    /// Removes files that no longer exist.
     pub fn retain(&mut self, files: &BTreeSet<&str>) {
         self.rows.retain(|file, _| files.contains(&**file));
     }
 
-    /// Writes the document anew: what stands before the table stays.
+    /// Writes the document again. The text before the table stays.
     pub fn document(&self, before: &str) -> Result<String> {
         let head = before.lines().position(|line| line.starts_with("| file"));
         let head = head.context("the document has no table `| file ..`")?;

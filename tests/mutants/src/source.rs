@@ -1,7 +1,7 @@
-//! The kernel files: which functions they define, and which kernels.
+//! The kernel files: their functions, and their kernels.
 //!
-//! Functions that a `macro_rules!` makes are taken from its definition, and the names of the kernels among them
-//! from its calls, whose first word they are.
+//! Functions that a `macro_rules!` makes are taken from its definition. The names of its kernels are taken from its
+//! calls: the first word.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// The folders below `src` that hold kernels and what they share.
+/// The folders below `src` with kernels and shared code.
 pub const ROOMS: [&str; 3] = ["collective", "kernels", "lessons"];
 
 /// A kernel file, as text and parsed.
@@ -30,8 +30,7 @@ pub struct SourceFile {
     expansions: Vec<Expansion>,
 }
 
-/// What a rule of a macro expands to, as it stands in the definition: `$x` is a name, and what is repeated is
-/// there once.
+/// The expansion of a macro's rule, as in the definition: `$x` is a name, and repeated parts are there once.
 struct Expansion {
     name: String,
     kind: ExpansionKind,
@@ -44,10 +43,10 @@ enum ExpansionKind {
 
 /// A function of a kernel file, or a macro that is a block.
 pub struct Function<'a> {
-    /// `multiply`; of a type or a trait `Walk::advance`.
+    /// `multiply`. For a type or a trait `Walk::advance`.
     pub name: String,
     pub block: &'a Block,
-    /// Is it a kernel by itself, made by no macro?
+    /// Whether it is a kernel that no macro makes.
     pub is_kernel: bool,
 }
 
@@ -98,7 +97,7 @@ impl SourceFile {
         }
     }
 
-    /// Its functions, in the order in which they stand there.
+    /// Its functions, in order.
     pub fn functions(&self) -> Vec<Function<'_>> {
         let mut functions = Functions { found: Vec::new(), owner: None, in_macro: false };
         functions.visit_file(&self.syntax);
@@ -119,7 +118,8 @@ impl SourceFile {
         self.syntax.items.iter().filter_map(|item| self.kernel(item)).collect()
     }
 
-    /// Its text with spaces for the kernels that are not `wanted`, so that all else stays where it is.
+    /// Its text with spaces in place of the kernels that are not `wanted`, so that everything else stays at its
+    /// place.
     pub fn with_kernels(&self, wanted: impl Fn(&str) -> bool) -> String {
         let unwanted = |item: &&Item| self.kernel(item).is_some_and(|name| !wanted(&name));
         let mut text = self.text.clone();
@@ -131,7 +131,7 @@ impl SourceFile {
         text
     }
 
-    /// The name of the kernel that an item is, or that a macro's call makes.
+    /// The name of an item's kernel, or of the kernel that a macro's call makes.
     fn kernel(&self, item: &Item) -> Option<String> {
         match item {
             Item::Fn(function) => {
@@ -144,7 +144,7 @@ impl SourceFile {
         }
     }
 
-    /// Is it a call of a macro of this file whose expansion has a kernel?
+    /// Whether it is a call of a macro of this file whose expansion has a kernel.
     fn makes_kernels(&self, call: &ItemMacro) -> bool {
         let name = last_segment(&call.mac.path);
         self.expansions.iter().filter(|expansion| expansion.name == name).any(|expansion| {
@@ -155,12 +155,12 @@ impl SourceFile {
         })
     }
 
-    /// Does it define a macro of that name?
+    /// Whether it defines a macro of that name.
     pub fn defines_macro(&self, name: &str) -> bool {
         self.expansions.iter().any(|expansion| expansion.name == name)
     }
 
-    /// The text of a piece of its syntax.
+    /// The text of a piece of syntax.
     pub fn text_of(&self, piece: &impl Spanned) -> &str {
         &self.text[range(piece)]
     }
@@ -182,7 +182,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What the rules of a macro expand to, where that is items or a block.
+/// The expansions of a macro's rules, if they are items or a block.
 fn expansions(rules: TokenStream) -> Vec<ExpansionKind> {
     let mut expansions = Vec::new();
     let mut groups = rules.into_iter().filter_map(|token| match token {
@@ -201,7 +201,7 @@ fn expansions(rules: TokenStream) -> Vec<ExpansionKind> {
     expansions
 }
 
-/// `$x` becomes a name that stands where both stood, `$( .. )*` what is in it.
+/// Replaces `$x` by a name at the place of both, and `$( .. )*` by its content.
 fn without_dollars(tokens: TokenStream) -> TokenStream {
     let mut result = Vec::new();
     let mut tokens = tokens.into_iter();
@@ -214,7 +214,7 @@ fn without_dollars(tokens: TokenStream) -> TokenStream {
                 }
                 Some(TokenTree::Group(repeated)) => {
                     result.extend(without_dollars(repeated.stream()));
-                    // The separator, and how often.
+                    // The separator, and the repetition.
                     let counts = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if "*+?".contains(p.as_char()));
                     while tokens.next().is_some_and(|token| !counts(&token)) {}
                 }
@@ -231,7 +231,7 @@ fn without_dollars(tokens: TokenStream) -> TokenStream {
     result.into_iter().collect()
 }
 
-/// Where a piece of syntax stands in its file, in bytes.
+/// The place of a piece of syntax in its file, in bytes.
 pub fn range(piece: &impl Spanned) -> Range<usize> {
     piece.span().byte_range()
 }
@@ -247,7 +247,7 @@ fn is_kernel(attributes: &[Attribute]) -> bool {
 
 struct Functions<'a> {
     found: Vec<Function<'a>>,
-    /// The type or trait whose methods come.
+    /// The type or trait of the next methods.
     owner: Option<String>,
     in_macro: bool,
 }

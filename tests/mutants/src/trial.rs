@@ -1,4 +1,4 @@
-//! Runs mutants: each in a process of its own, which it may end or keep for ever, on those trials alone that reach it.
+//! Runs mutants, each in a process of its own, because it may crash or hang. Only trials that reach it are run.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::mutant::Mutant;
 
-/// A case of a kernel in one order of its threads, as the kernels are.
+/// A case of an unchanged kernel in one order of its threads.
 #[derive(Deserialize)]
 pub struct Trial {
     kernel: String,
@@ -30,13 +30,13 @@ pub struct Trial {
     reached: BTreeSet<u32>,
 }
 
-/// How long a kernel may take as it is: what takes longer does not end.
+/// The longest time of an unchanged kernel. One that takes longer does not end.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Every trial of the kernels, from the quickest on.
+/// Every trial of the kernels, the fastest first.
 ///
 /// # Errors
-/// A kernel that fails as it is would make every mutant count as caught.
+/// An unchanged kernel that fails: otherwise every mutant would count as caught.
 pub fn trials(program: &Path, kernels: &BTreeSet<String>, jobs: usize) -> Result<Vec<Trial>> {
     let kernels = kernels.iter().collect::<Vec<_>>();
     let of_kernel = |kernel: &&String| -> Result<Vec<Trial>> {
@@ -53,18 +53,18 @@ pub fn trials(program: &Path, kernels: &BTreeSet<String>, jobs: usize) -> Result
     Ok(trials)
 }
 
-/// What the trials of a mutant have shown: nothing where it passed them.
+/// The results of a mutant's trials. Empty if it passed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// What the checker found.
+    /// The findings of the checker.
     pub check: Vec<String>,
     /// Where a result differs.
     pub result: Option<String>,
-    /// Is it reached by a trial?
+    /// Whether a trial reaches it.
     pub reached: bool,
 }
 
-/// Runs a mutant with these kernels, up to the first trial in which the checker finds something.
+/// Runs a mutant with these kernels, up to the first trial with a finding.
 pub fn mutant(
     program: &Path,
     trials: &[Trial],
@@ -83,14 +83,14 @@ pub fn mutant(
     let (id, names) = (mutant.id.to_string(), names.collect::<Vec<_>>());
     let mut args = vec!["run", &id];
     args.extend(names.iter().map(String::as_str));
-    // Some mutants make a kernel walk twice as far; several run at once.
+    // Some mutants make a kernel run twice as long, and several run at once.
     let micros = reaching.iter().map(|trial| trial.micros).sum::<u64>();
     let limit = Duration::from_micros(8 * micros) + Duration::from_secs(5);
     let run = run(program, &args, limit)?;
     run.findings().with_context(|| format!("the driver failed at {}", mutant.name))
 }
 
-/// What a process has printed, and how it ended.
+/// The output of a process, and how it ended.
 struct Run {
     out: String,
     err: String,
@@ -100,11 +100,11 @@ struct Run {
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Success,
-    /// With this code.
+    /// With this exit code.
     Failure(i32),
     /// By a signal.
     Crash,
-    /// After its limit.
+    /// After its time limit.
     Hang,
 }
 
@@ -117,7 +117,7 @@ impl Run {
         let mut result = all("wrong ").into_iter().next();
         match &self.end {
             End::Success if self.out.lines().last() == Some("done") => {}
-            // An access to nobody's memory, or an abort. It shows, but the checker has not found it.
+            // An access to unmapped memory, or an abort. It shows, but the checker has not found it.
             End::Crash => result = result.or(Some("crash".into())),
             End::Hang => result = result.or(Some("hang".into())),
             End::Success | End::Failure(_) => bail!("{:?}: {}", self.end, self.err.trim_end()),
@@ -152,17 +152,17 @@ fn run(program: &Path, args: &[&str], limit: Duration) -> Result<Run> {
     Ok(Run { out, err, end })
 }
 
-/// Everything that comes through a pipe, read as it comes so that the writer never waits.
+/// Reads everything from a pipe as it comes, so that the writer never waits.
 fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was written before the end counts, however the end came.
+        // The output before the end counts, however the process ended.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Does something for each of a list, several at a time. The results are in its order.
+/// Calls a function for each item of a list, several at a time. The results are in the list's order.
 pub fn in_parallel<T: Sync, R: Send>(
     list: &[T],
     jobs: usize,

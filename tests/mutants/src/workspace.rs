@@ -1,7 +1,7 @@
 //! The generated workspace: crate `gpu` with switches in its kernels, and the driver that runs them.
 //!
-//! One program holds all mutants, so that it is compiled once. Mutants that do not compile are found in the
-//! compiler's messages and left out.
+//! One program holds all mutants, so that it is compiled once. Mutants that do not compile are found from the
+//! compiler's messages, and left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,26 +25,26 @@ use crate::{
 /// A compiled driver, and the mutants that are not in it.
 pub struct Program {
     pub path: PathBuf,
-    /// Mutants that do not compile, and what the compiler says.
+    /// Mutants that do not compile, and the compiler's messages.
     pub broken: BTreeMap<u32, String>,
 }
 
-/// What goes into a program.
+/// The parts of a program.
 pub struct Parts<'a> {
     /// The project's folder.
     pub root: &'a Path,
-    /// The generated workspace's.
+    /// The folder of the generated workspace.
     pub folder: &'a Path,
     pub files: &'a [SourceFile],
-    /// The kernels that are run. Others would be compiled for nothing.
+    /// The kernels that are run. Others are not compiled.
     pub kernels: &'a BTreeSet<String>,
 }
 
 impl Parts<'_> {
-    /// Writes the workspace with these mutants in it and compiles the driver.
+    /// Writes the workspace with these mutants and compiles the driver.
     ///
     /// # Errors
-    /// What the compiler says, where no mutant is the cause.
+    /// The compiler's message, if no mutant is the cause.
     pub fn build(&self, mutants: &[Mutant]) -> Result<Program> {
         let left_out = self.write_frame()?;
         let mut broken = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Parts<'_> {
                 };
                 let before = broken.len();
                 for reach in [Reach::Place, Reach::Line, Reach::Function] {
-                    // Errors that point at no mutant may follow from those that do.
+                    // Errors at no mutant may follow from errors at mutants.
                     if broken.len() > before {
                         continue;
                     }
@@ -83,7 +83,7 @@ impl Parts<'_> {
         bail!("cargo names no program")
     }
 
-    /// The program that was built before, of these mutants.
+    /// The program that was built before from these mutants.
     pub fn built(&self, mutants: &[Mutant]) -> Result<Program> {
         let note = fs::read_to_string(self.note()).context("no program has been built")?;
         let path = self.folder.join("target/debug/mutants-driver");
@@ -94,19 +94,20 @@ impl Parts<'_> {
         Ok(Program { path, broken })
     }
 
-    /// Where it is noted what does not compile.
+    /// The file that records which mutants do not compile.
     fn note(&self) -> PathBuf {
         self.folder.join("broken.json")
     }
 
-    /// Everything but the kernels. The kernels that are left out.
+    /// Writes everything but the kernels. Returns the kernels that are left out.
     fn write_frame(&self) -> Result<BTreeSet<String>> {
         let Parts { root, folder, files, kernels } = self;
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?.parse::<toml::Table>()?;
         write_if_changed(&folder.join("Cargo.toml"), &frame(manifest)?.to_string())?;
         // The workspace's versions, so that nothing is fetched.
         let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-        // Cargo takes out of its lock what this workspace does not need, so what it was made from stands beside it.
+        // Cargo removes from its lock file what this workspace does not need. So a copy of the original is kept next
+        // to it.
         if !fs::read_to_string(folder.join("Cargo.lock.from")).is_ok_and(|old| old == lock) {
             write_if_changed(&folder.join("Cargo.lock"), &lock)?;
             write_if_changed(&folder.join("Cargo.lock.from"), &lock)?;
@@ -123,7 +124,7 @@ impl Parts<'_> {
         for (link, to) in links {
             let link = folder.join(link);
             if fs::read_link(&link).ok() != Some(root.join(to)) {
-                // Of another checkout that builds in the same folder.
+                // The link may be from another checkout that builds in the same folder.
                 let _ = fs::remove_file(&link);
                 symlink(root.join(to), &link)
                     .with_context(|| format!("cannot link {}", link.display()))?;
@@ -154,7 +155,7 @@ impl Parts<'_> {
         Ok(left_out)
     }
 
-    /// Writes the kernel files with those mutants that compile, as far as is known.
+    /// Writes the kernel files with the mutants that compile, as far as known.
     fn write_kernels(
         &self,
         mutants: &[Mutant],
@@ -174,7 +175,7 @@ impl Parts<'_> {
         Ok(all)
     }
 
-    /// Runs cargo in the workspace: the program that was built, or errors.
+    /// Runs cargo in the workspace. Returns the program, or errors.
     fn cargo(
         &self,
         subcommand: &str,
@@ -183,7 +184,7 @@ impl Parts<'_> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         for (name, _) in env::vars_os() {
-            // What an outer cargo has set for its own build would change this one's.
+            // Variables that an outer cargo has set for its own build would change this build.
             let name = name.to_string_lossy();
             if ["CARGO_MANIFEST", "CARGO_PKG", "CARGO_BIN", "CARGO_CRATE", "CARGO_TARGET", "RUSTC"]
                 .iter()
@@ -214,7 +215,7 @@ impl Parts<'_> {
     }
 }
 
-/// The manifest of the generated workspace: the project's profiles, lints and versions, with these members.
+/// The manifest of the generated workspace: the project's profiles, lints and versions, and these members.
 fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     let workspace = manifest.get_mut("workspace").and_then(toml::Value::as_table_mut);
     let workspace = workspace.context("the project's manifest is no workspace's")?;
@@ -228,7 +229,7 @@ fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     Ok(manifest)
 }
 
-/// The registry with the entries of some kernels alone, and the kernels whose entries are left out. An entry is an element of
+/// The registry with the entries of some kernels only, and the kernels that are left out. An entry is an element of
 /// `DESIGNS` that names its kernel.
 fn with_entries(
     registry: &SourceFile,
@@ -252,7 +253,7 @@ fn with_entries(
         let place = range(element);
         let Ok(tokens) = text[place.clone()].parse() else { bail!("no tokens") };
         let mut named = words(tokens);
-        // The driver names programs by themselves; they are few.
+        // The driver names programs directly. They are few.
         let is_program = named.iter().any(|word| word == "program");
         named.retain(|word| all.contains(word));
         ensure!(!named.is_empty(), "an entry without a kernel: {}", &text[place]);
@@ -275,7 +276,7 @@ fn words(tokens: TokenStream) -> Vec<String> {
     tokens.into_iter().flat_map(of).collect()
 }
 
-/// Cargo compiles again what has been written again.
+/// Writes a file if its text differs: cargo compiles rewritten files again.
 fn write_if_changed(path: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
@@ -285,11 +286,11 @@ fn write_if_changed(path: &Path, text: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What the compiler says, and where.
+/// An error of the compiler, and its places.
 struct CompileError {
     message: String,
     rendered: String,
-    /// Files, and ranges in them, in bytes.
+    /// Files, and ranges in them in bytes.
     places: Vec<(PathBuf, usize, usize)>,
 }
 
@@ -297,7 +298,7 @@ impl CompileError {
     fn new(message: &Value) -> Self {
         let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
         let mut places = Vec::new();
-        // The places that it points at first: labels tell what they were compared with.
+        // The primary places. Labels name what they were compared with.
         let spans = message["spans"].as_array().into_iter().flatten();
         for span in spans.clone().filter(|span| span["is_primary"] == true).chain(spans) {
             collect(span, &mut places);
@@ -308,7 +309,7 @@ impl CompileError {
         CompileError { message: text("message"), rendered: text("rendered"), places }
     }
 
-    /// The mutants that it may be the fault of: those so near to the first place that has any.
+    /// The mutants that may have caused it: those nearest to the first place that has any.
     fn mutants(&self, woven: &BTreeMap<PathBuf, Woven>, reach: Reach) -> Vec<u32> {
         let of = |(path, start, end): &(PathBuf, usize, usize)| {
             let file = woven.iter().find(|(file, _)| path.ends_with(file));
@@ -327,7 +328,7 @@ impl CompileError {
             let is_it = |place: &Range<usize>| match reach {
                 Reach::Place => place.start <= around.start && around.end <= place.end,
                 Reach::Line => around.start <= place.start && place.end <= around.end,
-                // A name that stands for another may be of another type.
+                // A replaced name may have another type.
                 Reach::Function => {
                     around.start <= place.start
                         && place.end <= around.end
@@ -340,7 +341,8 @@ impl CompileError {
     }
 }
 
-/// How near to the place of an error a mutant is that is to blame. One that changes the type of a variable is blamed elsewhere.
+/// How near to an error a mutant must be to be its cause. A mutant that changes a variable's type causes errors
+/// elsewhere.
 #[derive(Clone, Copy)]
 enum Reach {
     Place,
@@ -348,14 +350,14 @@ enum Reach {
     Function,
 }
 
-/// The body of the function that a byte of a text stands in.
+/// The body of the function around a byte of a text.
 fn function_around(text: &str, byte: usize) -> Option<Range<usize>> {
     let file = SourceFile::new(String::new(), text.into()).ok()?;
     let blocks = file.functions().into_iter().map(|function| range(function.block));
     blocks.filter(|block| block.contains(&byte)).min_by_key(Range::len)
 }
 
-/// The places that a span or a message names, the macros that it came from among them.
+/// The places that a span or a message names, with the macros that they come from.
 fn collect(value: &Value, places: &mut Vec<(PathBuf, usize, usize)>) {
     match value {
         Value::Object(fields) => {
@@ -399,7 +401,7 @@ mod tests {
             CompileError::new(&message).mutants(&woven, reach)
         };
         assert_eq!(of(&[span(true, place.start, place.end)], Reach::Place), [id]);
-        // The label of the first branch says what was expected.
+        // The label of the first branch names the expected type.
         assert_eq!(
             of(&[span(false, 9, 10), span(true, place.start, place.end - 1)], Reach::Place),
             [id]

@@ -2,7 +2,7 @@
 
 use super::device::*;
 
-/// y[i] = factor x[step i], of either kind of 16 bits.
+/// y[i] = factor x[step i], for either 16-bit type.
 #[kernel(
     block = (32),
     len(x = 4 * n, y = n),

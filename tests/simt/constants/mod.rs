@@ -25,7 +25,7 @@ fn config(constants: Constants) -> LaunchConfig {
     LaunchConfig { constants, ..LaunchConfig::new([2, 1, 1], [32, 1, 1]) }
 }
 
-/// A launch on the CPU device of one third of numbers of that type.
+/// A launch on the CPU device for one third of the elements of that type.
 fn launched<T: Pod, U: Pod>(constants: Constants, x: &[T], y: &mut Buffer<U>) -> host::Result<()>
 where
     for<'a> &'a Buffer<T>: host::Argument<device::In<Half>>,
@@ -33,7 +33,7 @@ where
 {
     let device = Device::cpu();
     let x = device.upload(x)?;
-    // SAFETY: it stays inside its buffers, and each thread writes an element of its own.
+    // SAFETY: it keeps inside its buffers, and each thread writes an element of its own.
     unsafe {
         let arguments = (N as u32, 1.0 / 3.0, &x, y);
         device.stream()?.launch(&every_step, &config(constants), arguments)
@@ -87,7 +87,7 @@ fn a_checked_launch_has_them_too() {
         assert_eq!(y[N - 1].to_f32(), 0.5 * (step as usize * (N - 1)) as f32);
         report.unwrap().findings.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
     };
-    // Of four times as many elements nobody reads the others.
+    // With four times as many elements, the others are not read.
     assert_eq!([1, 2, 4].map(found), [[Kind::NeverRead]; 3]);
 }
 
@@ -109,11 +109,11 @@ fn what_is_wrong_with_them_is_named() {
         let error = refused(constants);
         assert!(error.contains("every_step") && error.contains(words), "{error}");
     }
-    // Arguments that are not of one type.
+    // Arguments of different types.
     let mut y = Device::cpu().zeros::<F16>(N).unwrap();
     let error = launched(none, &x, &mut y).unwrap_err().to_string();
     assert!(error.contains("y is of f16, x of bf16: the kernel takes one of both"), "{error}");
-    // Where nobody says of what views are, it is what the kernel declares first.
+    // If nothing says the type of the views, it is the kernel's first.
     let mut y = [0.0_f32.to_bits() as u16; N];
     // SAFETY: the arrays outlive the launch, and nobody else uses them.
     unsafe {

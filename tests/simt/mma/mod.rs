@@ -23,7 +23,7 @@ mod watched {
 
 type Watched<T> = Kernel<(checked::In<T>, checked::In<T>, checked::Out<f32>)>;
 
-/// A kernel, its version for checked launches, and whether A and B lie transposed.
+/// A kernel, its version for checked launches, and whether A and B are transposed.
 type Case<T> = (&'static Kernel<(In<T>, In<T>, Out<f32>)>, &'static Watched<T>, [bool; 2]);
 
 const BF16: [Case<Bf16>; 4] = [
@@ -35,7 +35,7 @@ const BF16: [Case<Bf16>; 4] = [
 
 const OF_F16: Case<F16> = (&kernels::of_f16, &watched::kernels::of_f16, [false, true]);
 
-/// Of tf32: of f32 that are rounded to it.
+/// For tf32: f32 that is rounded.
 const OF_F32: [Case<f32>; 4] = [
     (&kernels::along_by_along, &watched::kernels::along_by_along, [false, false]),
     (&kernels::along_by_across, &watched::kernels::along_by_across, [false, true]),
@@ -43,7 +43,7 @@ const OF_F32: [Case<f32>; 4] = [
     (&kernels::across_by_across, &watched::kernels::across_by_across, [true, true]),
 ];
 
-/// 32 outer elements by so many k-steps as are 32 bytes.
+/// 32 outer elements by as many k-steps as 32 bytes have.
 fn operand<T: Element, const LEN: usize>(
     transposed: bool,
     value: impl Fn(usize, usize) -> T,
@@ -108,7 +108,7 @@ fn products_of_integers_are_exact_whatever_way_operands_lie() {
     }
 }
 
-/// Three numbers between two of tf32: below the middle, in it, and above it. Cut off, all would be 1.
+/// Three numbers between two tf32 neighbours: below the middle, in it, and above it. Truncated, all would be 1.
 #[test]
 fn f32_is_rounded_to_the_nearest_tf32() {
     let below = 2f32.powi(-11);
@@ -121,7 +121,7 @@ fn f32_is_rounded_to_the_nearest_tf32() {
         (f32::NEG_INFINITY, f32::NEG_INFINITY),
     ] {
         let one = |_: usize, p: usize| if p == 5 { 1.0 } else { 0.0 };
-        // Elsewhere a zero, whose product with an infinity would be a NaN.
+        // Elsewhere there would be a zero, whose product with an infinity is NaN.
         let number = |_: usize, p: usize| if p == 5 { value } else { 0.0 };
         for case in OF_F32 {
             let sums = [run::<_, 256>(case, number, one), run::<_, 256>(case, one, number)];
@@ -129,7 +129,7 @@ fn f32_is_rounded_to_the_nearest_tf32() {
             assert_eq!(wrong, None, "{value} is {factor}");
         }
     }
-    // A quiet NaN stays one, whatever its sign.
+    // A quiet NaN stays one, with any sign.
     for nan in [f32::NAN, -f32::NAN, f32::from_bits(0x7fff_ffff), f32::from_bits(0xffff_ffff)] {
         for case in OF_F32 {
             let sums = run::<_, 256>(case, |_, _| nan, |_, _| 1.0);
@@ -156,7 +156,7 @@ fn sums_are_rounded_as_on_hopper() {
             assert_eq!(sum.to_bits(), expected.to_bits(), "({row}, {col}): {sum}, {expected}");
         }
     }
-    // With a fraction that is not one of tf32.
+    // With a fraction that tf32 does not have.
     let f32 = |value: Bf16, p: usize| value.to_f32() * (1.0 + (p + 1) as f32 * 2f32.powi(-13));
     let (a, b) =
         (|row: usize, p: usize| f32(a(row, p), p), |col: usize, p: usize| f32(b(col, p), p));
@@ -185,14 +185,14 @@ type Copies = (
     &'static Kernel<(u32, u32, checked::In<Bf16>, checked::Out<f32>)>,
 );
 
-/// Of two, four and eight elements.
+/// For two, four and eight elements.
 const COPIES: [(usize, Copies); 3] = [
     (2, (&kernels::copy_two, &watched::kernels::copy_two)),
     (4, (&kernels::copy_four, &watched::kernels::copy_four)),
     (8, (&kernels::copy_eight, &watched::kernels::copy_eight)),
 ];
 
-/// All bytes of a copy belong to the buffer, and begin at a multiple of as many; or it reads none.
+/// All bytes of a copy must be in the buffer and aligned to its size; or it reads none.
 #[test]
 fn copies_are_of_four_eight_or_sixteen_bytes() {
     // An odd number, so that the last element is half of four bytes.
@@ -205,7 +205,7 @@ fn copies_are_of_four_eight_or_sixteen_bytes() {
             let expected = |i: usize| if valid == 1 { (i + 1) as f32 } else { 0.0 };
             assert!((0..width).all(|i| y[i] == expected(i)), "{width} from {from} on: {y:?}");
         }
-        // The last that is partly inside, and one that begins in the middle.
+        // The last one that is partly inside, and one that starts in the middle.
         let (partly, between) = (13 / width * width, width / 2);
         for (from, words, kind) in
             [(partly, "outside", Kind::OutOfBounds), (between, "-byte aligned", Kind::Misaligned)]

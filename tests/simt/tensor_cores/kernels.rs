@@ -5,7 +5,8 @@ use super::{
     mistakes,
 };
 
-/// C (64 x `N`, row-major) = A B, k a multiple of the depth of a stage. Warp 4 begins the copies, warpgroup 0 multiplies.
+/// C (64 x `N`, row-major) = A B. k is a multiple of a stage's depth. Warp 4 starts the copies, warpgroup 0
+/// multiplies.
 #[track_caller]
 fn product<T: Factor, A: Layout, B: Layout, const N: usize>(
     k: u32,
@@ -38,7 +39,7 @@ fn product<T: Factor, A: Layout, B: Layout, const N: usize>(
         for step in 0..steps {
             let at = consumer.wait() * len;
             let (a, b) = (tiles.operand::<A>(at), tiles.operand::<B>(at + a_len));
-            // Each second stage's one instruction after the other.
+            // In every second stage one instruction after the other.
             if step % 2 == 0 {
                 sums.multiply_add_if(step > 0, a, b);
             } else {
@@ -102,15 +103,15 @@ pub fn mn_major_by_k_major(k: u32, a: TensorMap<F16>, b: TensorMap<F16>, c: Out<
     product::<F16, MnMajor<32>, KMajor<32>, 192>(k, a, b, c);
 }
 
-/// C (64 x 64) = 2 X X^T, whose operands the threads write themselves: x row-major, 64 x 64. `mistake`: what
-/// is wrong with it.
+/// C (64 x 64) = 2 X X^T, with operands that the threads write themselves. x is row-major, 64 x 64. `mistake`: what
+/// is wrong.
 #[kernel(block = (128), dynamic_shared = 64 * 64 * 2 * 2, barriers = 2, arch = 90)]
 pub fn written(mistake: u32, x: In<f32>, mut c: Out<f32>) {
     let mut tiles = dynamic_shared![Bf16];
     let t = thread::thread_idx_x() as usize;
     let (row, first) = (t / 2, t % 2 * 32);
     for col in first..first + 32 {
-        // Groups of eight elements lie as the swizzle has them.
+        // Groups of eight elements are at their swizzled places.
         let at = row * 64 + (col ^ (row % 8 * 8));
         if mistake != mistakes::NOT_WRITTEN || t != 77 {
             tiles[at] = Bf16::from_f32(x[row * 64 + col]);
@@ -146,7 +147,7 @@ pub fn written(mistake: u32, x: In<f32>, mut c: Out<f32>) {
     sums.for_each(|row, col, sum| c[row as usize * 64 + col as usize] = sum);
 }
 
-/// The stage is given back before its product has been waited for.
+/// The stage is released before its product has been waited for.
 #[kernel(block = (160), dynamic_shared = 64 * 64 * 2, shared = 16, barriers = 1, arch = 90)]
 pub fn released_too_early(k: u32, x: TensorMap<F16>, mut c: Out<f32>) {
     let mut tiles = dynamic_shared![F16];

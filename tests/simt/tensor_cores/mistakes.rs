@@ -1,4 +1,4 @@
-//! What is wrong with `kernels::written`.
+//! The mistakes of `kernels::written`.
 
 pub const NONE: u32 = 0;
 pub const NO_FENCE: u32 = 1;

@@ -1,5 +1,5 @@
-//! Products of warpgroups on tensor cores: correct for each layout of the operands, rounded as the hardware is known to round; and what a
-//! checked launch finds wrong with them.
+//! Products of warpgroups on tensor cores: right for each layout of the operands, rounded as the hardware does, and
+//! the findings of a checked launch.
 
 use simt::{
     Element, Kernel, LaunchConfig,
@@ -25,7 +25,7 @@ mod watched {
 #[repr(align(16))]
 struct Eight(#[allow(dead_code, reason = "only its address is used")] [u16; 8]);
 
-/// A matrix, row-major.
+/// A row-major matrix.
 struct Matrix {
     values: Vec<Eight>,
     rows: usize,
@@ -41,7 +41,7 @@ impl Matrix {
 
     fn map<T: Element>(&self, shape: BoxShape) -> device::TensorMap<T> {
         let (extents, strides) = ([1, self.rows, self.cols], [0, self.cols]);
-        // SAFETY: so many elements, and nobody writes them.
+        // SAFETY: this many elements exist, and nobody writes them.
         unsafe { device::TensorMap::new(self.values.as_ptr().cast(), extents, strides, shape) }
             .unwrap()
     }
@@ -57,14 +57,14 @@ impl Matrix {
 type Product<T> = Kernel<(u32, device::TensorMap<T>, device::TensorMap<T>, device::Out<f32>)>;
 type Watched<T> = Kernel<(u32, checked::TensorMap<T>, checked::TensorMap<T>, checked::Out<f32>)>;
 
-/// A kernel, and how its operands lie: the shape of the boxes, and whether along k.
+/// A kernel, and the layout of its operands: the shape of the boxes, and whether they are K-major.
 struct Case<T: 'static> {
     kernel: &'static Product<T>,
     watched: &'static Watched<T>,
     n: usize,
     a: (BoxShape, bool),
     b: (BoxShape, bool),
-    /// From a number to its bits, and back.
+    /// Converts a number to its bits.
     encode: fn(f32) -> u16,
     decode: fn(u16) -> f32,
 }
@@ -130,7 +130,7 @@ impl<T: Element> Case<T> {
         LaunchConfig { dynamic_shared, ..LaunchConfig::new([1; 3], declaration.block.unwrap()) }
     }
 
-    /// A and B whose elements these are, as the kernel wants them to lie.
+    /// A and B with these elements, in the kernel's layouts.
     fn operands(
         &self,
         k: usize,
@@ -222,8 +222,9 @@ impl<T: Element> Case<T> {
     }
 }
 
-/// The sum of an `f32` and an instruction's products, sixteen or of tf32 eight, as MMA-Sim has it: each shifted to the greatest exponent
-/// among them, of which 25 bits after the point are kept; all added, and cut off to an `f32`. For numbers that are not subnormal.
+/// The sum of an `f32` and an instruction's products, sixteen or for tf32 eight, as in MMA-Sim. Each is shifted to
+/// the largest exponent among them, and 25 bits after the point are kept. Then all are added, and truncated to `f32`.
+/// For normal numbers.
 pub(crate) fn truncated<const STEPS: usize>(sum: f32, products: [(f32, f32); STEPS]) -> f32 {
     let exponent = |value: f32| match value {
         0.0 => -500,
@@ -285,7 +286,7 @@ fn each_mistake_is_found_for_what_it_is() {
         (mistakes::NO_FENCE, Some(Kind::ProxyFence)),
         (mistakes::FENCE_BEHIND_BARRIER, Some(Kind::ProxyFence)),
         (mistakes::OVERWRITTEN, Some(Kind::WriteAfterRead)),
-        // No commit: nothing is waited for, and what is written is NaN.
+        // No commit: nothing is waited for, and NaN is written.
         (mistakes::NO_COMMIT, None),
         (mistakes::PENDING, None),
         (mistakes::OTHER_OPERANDS, Some(Kind::Panic)),

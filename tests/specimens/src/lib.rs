@@ -1,9 +1,9 @@
-//! Small kernels that are wrong in one way each, and small kernels that only look as if they were.
+//! Small kernels that are wrong in one way each, and small correct kernels that look wrong.
 //!
-//! They test the checked launch, and on a GPU they are run under compute-sanitizer, so that what the two
-//! find can be compared. All take `(n, x, y)`, and y is `n` elements that nobody has written yet.
+//! They test the checked launch. On a GPU they run under compute-sanitizer, so that the findings of both can be
+//! compared. All take `(n, x, y)`, and y is `n` elements that were not written yet.
 //!
-//! This is also what a kernel crate of one's own looks like.
+//! This is also an example of a kernel crate outside the repository.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]

@@ -1,4 +1,4 @@
-//! The list of all specimens: what is wrong with each.
+//! The list of all specimens, and what is wrong with each.
 
 use simt::{
     Declaration, Kernel, LaunchConfig,
@@ -26,23 +26,23 @@ pub type StoreParams = (u32, device::In<f32>, device::TensorMapMut<f32>);
 /// The same, for a checked launch.
 pub type CheckedStoreParams = (u32, checked::In<f32>, checked::TensorMapMut<f32>);
 
-/// Columns of x (or y), where boxes of it are copied.
+/// Columns of x (or y) in kernels that copy boxes of it.
 pub const COLS: usize = 16;
-/// Those boxes.
+/// The shape of those boxes.
 pub const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
 
-/// A kernel in both its versions: one to be run, and one to be checked.
+/// A kernel in two versions: for running and for checking.
 #[derive(Clone, Copy, Debug)]
 pub enum Versions {
-    /// Of one that takes views.
+    /// For a kernel that takes views.
     Views(&'static Kernel<Params>, &'static Kernel<CheckedParams>),
-    /// Of one that copies boxes of x.
+    /// For a kernel that copies boxes of x.
     Boxes(&'static Kernel<BoxParams>, &'static Kernel<CheckedBoxParams>),
-    /// Of one that copies boxes to y.
+    /// For a kernel that copies boxes to y.
     Stores(&'static Kernel<StoreParams>, &'static Kernel<CheckedStoreParams>),
 }
 
-/// A kernel, how it is launched, and what a checked launch must find.
+/// A kernel, its launch, and the expected findings of a checked launch.
 #[derive(Debug)]
 pub struct Specimen {
     /// The kernel.
@@ -51,9 +51,9 @@ pub struct Specimen {
     pub n: u32,
     /// Blocks, along x.
     pub blocks: u32,
-    /// Does y hold zeros at the launch?
+    /// Whether y is zero at the launch.
     pub zeroed: bool,
-    /// What is to be found: these kinds and no others.
+    /// The kinds of findings: these and no others.
     pub finds: &'static [Kind],
 }
 
@@ -63,7 +63,7 @@ impl Specimen {
         self.declaration().name
     }
 
-    /// What the kernel says of itself.
+    /// The kernel's declaration.
     pub fn declaration(&self) -> &'static Declaration {
         match self.kernel {
             Versions::Views(kernel, _) => &kernel.declaration,
@@ -72,7 +72,7 @@ impl Specimen {
         }
     }
 
-    /// Is it in the PTX? The builder refuses one that declares other shared memory than it has.
+    /// Whether it is in the PTX. The builder refuses a wrong declaration of shared memory.
     pub fn on_gpu(&self) -> bool {
         !self.finds.contains(&SharedSize)
     }
@@ -99,7 +99,7 @@ impl Specimen {
     /// Launches it on the CPU.
     ///
     /// # Errors
-    /// As a launch; where x is not aligned as TMA wants it, too.
+    /// As a launch; if x is not aligned for TMA.
     ///
     /// # Safety
     /// 1. It is a clean one.
@@ -130,10 +130,10 @@ impl Specimen {
         }
     }
 
-    /// Launches it under all checks.
+    /// Launches it with all checks.
     ///
     /// # Errors
-    /// As [`check::launch`]; where x is not aligned as TMA wants it, too.
+    /// As [`check::launch`]; if x is not aligned for TMA.
     pub fn check(
         &self,
         x: &[f32],
@@ -141,7 +141,7 @@ impl Specimen {
         options: &check::Options,
     ) -> Result<Report, Stop> {
         let config = self.config();
-        // SAFETY: both outlive the launch and nobody else uses them; specimens take views, whose bounds are checked.
+        // SAFETY: both outlive the launch and nobody else uses them. Specimens take views, whose bounds are checked.
         unsafe {
             let out = match self.zeroed {
                 true => checked::Out::new(y.as_mut_ptr(), y.len()),

@@ -7,7 +7,7 @@ use host::{
 
 use super::{Case, Number, Operand, Place, Side};
 
-/// A device, a stream, and memory for A, B, C and a bias that is used again and again.
+/// A device, a stream, and memory for A, B, C and a bias that is reused.
 #[derive(Debug)]
 pub struct Bench<T, O = T> {
     device: Device,
@@ -22,17 +22,17 @@ impl<T: Number> Bench<T> {
     /// One on that device.
     ///
     /// # Panics
-    /// Where the device refuses a stream.
+    /// If the device refuses a stream.
     pub fn new(device: &Device) -> Self {
         Bench::of_types(device)
     }
 }
 
 impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
-    /// One on that device, with C and the bias of a type that is named.
+    /// One on that device. C and the bias have a type of their own.
     ///
     /// # Panics
-    /// Where the device refuses a stream.
+    /// If the device refuses a stream.
     pub fn of_types(device: &Device) -> Self {
         let stream = device.stream().unwrap();
         Bench {
@@ -50,14 +50,14 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         &self.device
     }
 
-    /// Runs a case with that kernel, or with the one that the library chooses, and returns C's elements: product by
+    /// Runs a case with that kernel, or with the one that the library selects. Returns C's elements: product by
     /// product, row by row.
     ///
     /// # Errors
-    /// What the library says.
+    /// Those of the library.
     ///
     /// # Panics
-    /// Where A, B, the bias, a guard band or padding has changed in a single bit.
+    /// If a bit of A, B, the bias, a guard band or padding has changed.
     pub fn run(&mut self, case: &Case<T, O>, kernel: Option<&str>) -> Result<Vec<O>> {
         self.run_as(case, |gemm| match kernel {
             Some(kernel) => gemm.kernel(kernel),
@@ -65,7 +65,7 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         })
     }
 
-    /// Runs a case by a product that `choose` has the last word on, as [`run`](Self::run).
+    /// As [`run`](Self::run). `choose` changes the product before it runs.
     ///
     /// # Errors
     /// As [`run`](Self::run), and those of `choose`.
@@ -81,11 +81,11 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         self.go(case, choose)
     }
 
-    /// Runs a case with those of these kernels that take it, so many at most: which of them, by number, each with C's
-    /// elements.
+    /// Runs a case with those of these kernels that can compute it, at most `most`. Returns their indices, each with
+    /// C's elements.
     ///
     /// # Errors
-    /// As [`run`](Self::run), but for a kernel that does not take the case.
+    /// As [`run`](Self::run), except for a kernel that cannot compute the case.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -101,7 +101,7 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
             if results.len() == most {
                 break;
             }
-            // Who refuses has written nothing.
+            // A refused call has written nothing.
             if !filled {
                 self.fill(case)?;
             }
@@ -116,7 +116,7 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         Ok(results)
     }
 
-    /// Puts a case's operands into its memory.
+    /// Copies a case's operands to the memory.
     fn fill(&mut self, case: &Case<T, O>) -> Result<()> {
         fill(&mut self.a, &case.a)?;
         fill(&mut self.b, &case.b)?;
@@ -124,7 +124,7 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         fill(&mut self.bias, &bias(case).1)
     }
 
-    /// Runs a case whose operands are in its memory, and reads C.
+    /// Runs a case whose operands are in the memory, and reads C.
     fn go(
         &mut self,
         case: &Case<T, O>,
@@ -164,7 +164,7 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
     }
 }
 
-/// A case's bias, without elements where it has none.
+/// A case's bias. Empty if it has none.
 fn bias<T, O: Number>(case: &Case<T, O>) -> (Option<Side>, Operand<O>) {
     let (side, bias) = match &case.bias {
         Some((side, bias)) => (Some(*side), &bias[..]),
@@ -174,13 +174,13 @@ fn bias<T, O: Number>(case: &Case<T, O>) -> (Option<Side>, Operand<O>) {
 }
 
 impl<T: Number> Bench<T> {
-    /// Runs a case of one product without a bias on its operands where they are, in this machine's memory.
+    /// Runs a case of one product without a bias, on its operands in host memory.
     ///
     /// # Errors
-    /// What the library says.
+    /// Those of the library.
     ///
     /// # Panics
-    /// Where a guard band or padding has changed in a single bit.
+    /// If a bit of a guard band or padding has changed.
     pub fn run_slices(&self, case: &Case<T>) -> Result<Vec<T>> {
         let mut stored = case.c.stored.clone();
         let ((rows, cols), strides) = viewed(case.c.size, case.c.place);
@@ -193,7 +193,7 @@ impl<T: Number> Bench<T> {
     }
 }
 
-/// Writes what is stored into a buffer, into a larger one where it does not fit.
+/// Writes the stored elements to a buffer. If it is too small, to a larger one.
 fn fill<T: Number>(buffer: &mut Buffer<T>, operand: &Operand<T>) -> Result<()> {
     if buffer.len() < operand.stored.len() {
         *buffer = buffer.device().uninit(operand.stored.len())?;
@@ -205,7 +205,7 @@ fn read<T: Number>(buffer: &Buffer<T>, operand: &Operand<T>) -> Result<Vec<T>> {
     buffer.view(..operand.stored.len())?.to_vec()
 }
 
-/// Its view, made as that of its transpose where that is asked for.
+/// Its view, made from its transpose if asked for.
 fn viewed(size: (usize, usize), place: Place) -> ((usize, usize), [usize; 2]) {
     let [between_rows, between_cols] = place.strides;
     match place.transposed {

@@ -6,7 +6,7 @@ use host::Activation;
 
 use super::{Data, Number, Operand, Order, Place, Random};
 
-/// What a bias is added to.
+/// The side of C to which a bias is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Element i to row i.
@@ -20,27 +20,27 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Row, Side::Col];
 }
 
-/// `C = activation(alpha A B + beta C + bias)`, with all that it needs: A and B of `T`, C and the bias of `O`.
+/// `C = activation(alpha A B + beta C + bias)`, with its operands: A and B of `T`, C and the bias of `O`.
 #[derive(Clone, Debug)]
 pub struct Case<T, O = T> {
     /// m x k.
     pub a: Operand<T>,
     /// k x n.
     pub b: Operand<T>,
-    /// m x n: what it holds before.
+    /// m x n: the old C.
     pub c: Operand<O>,
     /// The factor of A B.
     pub alpha: f64,
     /// The factor of C.
     pub beta: f64,
-    /// What is added.
+    /// The bias.
     pub bias: Option<(Side, Vec<O>)>,
-    /// What is done at the end.
+    /// The activation.
     pub activation: Activation,
 }
 
 impl<T: Number> Case<T> {
-    /// `C = A B`, C full of NaN before.
+    /// `C = A B`. C is full of NaN before.
     pub fn plain(a: Operand<T>, b: Operand<T>, c: Place) -> Self {
         let c = Operand::noise((a.size.0, b.size.1), c);
         Case { a, b, c, alpha: 1.0, beta: 0.0, bias: None, activation: Activation::Identity }
@@ -54,7 +54,7 @@ impl<T: Number> Case<T> {
         Case::plain(a, b, rows((m, n)))
     }
 
-    /// `C = A B` of matrices that lie in any order, padded or not, anywhere.
+    /// `C = A B` of matrices in any order, padded or not, with any misalignment.
     pub fn anywhere([m, n, k]: [usize; 3], data: Data, random: &mut Random) -> Self {
         let mut place = |size| {
             let place = Place::padded(size, random.choose(&Order::BOTH), random.below(5));
@@ -67,13 +67,13 @@ impl<T: Number> Case<T> {
         Case::plain(a, b, c)
     }
 
-    /// The same with C's elements drawn, and these scalars.
+    /// The case with a drawn C, and these scalars.
     pub fn scaled(self, alpha: f64, beta: f64, data: Data, seed: u64) -> Self {
         let c = Operand::draw(self.c.size, self.c.place, data, seed.wrapping_add(1 << 32));
         Case { c, alpha, beta, ..self }
     }
 
-    /// The same with a bias, drawn.
+    /// The case with a drawn bias.
     pub fn biased(self, side: Side, data: Data, seed: u64) -> Self {
         let (rows, cols) = self.c.size;
         let len = if side == Side::Row { rows } else { cols };
@@ -82,18 +82,18 @@ impl<T: Number> Case<T> {
         Case { bias: Some((side, bias)), ..self }
     }
 
-    /// The same with an activation.
+    /// The case with an activation.
     pub fn activated(self, activation: Activation) -> Self {
         Case { activation, ..self }
     }
 
-    /// The same with C elsewhere: C's elements, and NaN around them.
+    /// The case with C at another place: C's elements, and NaN around them.
     pub fn c_at(self, place: Place) -> Self {
         let c = Operand::new(self.c.size, place, |i, row, col| self.c.get(i, row, col));
         Case { c, ..self }
     }
 
-    /// The same product with C and the bias, the same numbers, of the type that it is computed in.
+    /// The same product with the numbers of C and the bias in the type of the sums.
     pub fn widened(&self) -> Case<T, T::Sum> {
         let Case { a, b, alpha, beta, activation, .. } = self.clone();
         let c = self.c.widened();
@@ -107,13 +107,13 @@ impl<T: Number> Case<T> {
         [self.c.size.0, self.c.size.1, self.a.size.1]
     }
 
-    /// Are A and B multiplied at all? Where not, they are not read.
+    /// Whether A and B are multiplied. Otherwise they are not read.
     pub fn multiplies(&self) -> bool {
         self.a.size.1 > 0 && T::Sum::nearest(self.alpha).into() != 0.0
     }
 }
 
-/// All but the elements.
+/// Everything but the elements.
 impl<T: Number, O: Number> fmt::Display for Case<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [m, n, k] = [self.c.size.0, self.c.size.1, self.a.size.1];

@@ -1,4 +1,4 @@
-//! A case's launch without the library: a kernel of the registry by itself, fast or checked.
+//! Launches a kernel of the registry for a case without the library, fast or checked.
 
 use gpu::{
     params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS},
@@ -12,7 +12,7 @@ use simt::{
 
 use super::{Case, Number, Operand, Side, operand::BAND};
 
-/// What a kernel is told of a case, with rows and columns as they are.
+/// The parameters of a kernel for a case, without swaps.
 fn problem<T: Number>(case: &Case<T>) -> GemmParams {
     let [m, n, k] = case.sizes();
     let words = |operand: &Operand<T>| operand.place.strides.map(|stride| stride as u64);
@@ -40,7 +40,7 @@ fn problem<T: Number>(case: &Case<T>) -> GemmParams {
     }
 }
 
-/// The kernel of that name for `T`, and the blocks of a case.
+/// The kernel of that name for `T`, and the grid for a case.
 fn kernel<T: Number>(name: &str, case: &Case<T>) -> (&'static Entry, LaunchConfig) {
     let mut kernels = <T as Scalar>::kernels();
     let kernel = kernels.find(|kernel| kernel.entry.name() == name).expect("a kernel's name");
@@ -57,19 +57,19 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (&'static Entry, LaunchConfi
     )
 }
 
-/// The parameters of a general product.
+/// The parameters of a general kernel.
 type Params<T> = (GemmParams, In<T>, In<T>, Out<T>, In<T>);
 
-/// Where the elements begin, and how many there are from the first to the last.
+/// The first element, and the number of elements from the first to the last.
 fn part<T: Number>(operand: &Operand<T>) -> (*const T, usize) {
     (operand.stored[BAND + operand.place.offset..].as_ptr(), operand.extent())
 }
 
-/// Runs a case by the kernel's checked version, in that order of blocks and fibers. Returns C's elements, and what the
-/// kernel did wrong.
+/// Runs a case by the kernel's checked version, in that order of blocks and fibers. Returns C's elements, and the
+/// findings.
 ///
 /// # Panics
-/// Where the launch could not be carried out, or something around C has changed.
+/// If the launch fails, or something around C has changed.
 pub fn watched<T: Number>(
     case: &Case<T>,
     name: &str,
@@ -82,11 +82,11 @@ pub fn watched<T: Number>(
     let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
     let mut options = check::Options::default();
     options.order = order;
-    // SAFETY: the views have these lengths, lie in vectors that nobody else uses meanwhile, and the kernels of the
+    // SAFETY: the views have these lengths, and are in vectors that nobody else uses meanwhile. The kernels of the
     // registry keep no references.
     let report = unsafe {
         let c = Elements::write(start, c_len);
-        // With beta = 0 it must not be read: to the check it is as if nobody had written it.
+        // With beta = 0 it must not be read: for the check it counts as not written.
         let c = if T::Sum::nearest(case.beta).into() == 0.0 { c.uninit() } else { c };
         let arguments: [Named; 5] = [
             ("problem", Bound::Value(&problem(case))),
@@ -102,7 +102,7 @@ pub fn watched<T: Number>(
     (c, report.findings)
 }
 
-/// Runs a case by the version of the kernel that any processor runs, even where this one runs another.
+/// Runs a case by the portable version of the kernel, even if this processor would run another.
 ///
 /// # Panics
 /// As [`watched`].
@@ -110,7 +110,7 @@ pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (kernel, config) = kernel(name, case);
     let kernel =
         kernel.kernel.of_params::<Params<T::Taken>>().expect("a general product of such numbers");
-    // SAFETY: it is launched as it is.
+    // SAFETY: it is launched unchanged.
     let kernel = unsafe { kernel.portable() };
     let mut c = case.c.stored.clone();
     let bias = case.bias.as_ref().map_or(&[][..], |(_, bias)| bias);

@@ -7,28 +7,28 @@ use simt::{Element, Half};
 
 /// Not a number.
 pub const NAN: f64 = f64::NAN;
-/// More than any number.
+/// Infinity.
 pub const INFINITY: f64 = f64::INFINITY;
 
 /// f32, f64, bf16 or f16.
 pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
-    /// What it is computed in.
+    /// The type of the sums.
     type Sum: Number<Sum = Self::Sum>;
 
-    /// What a kernel's parameters are of that takes it.
+    /// The element type of the parameters of its kernels.
     type Taken: Element + fmt::Debug;
 
     /// The unit roundoff.
     const U: f64;
     /// The smallest positive number.
     const TINY: f64;
-    /// How much of an error bound is the reference's, which is computed in float64.
+    /// The share of an error bound that is for the reference, which is computed in float64.
     const SLACK: f64;
 
-    /// The nearest number of this type; of bf16 and f16 by way of the nearest of f32.
+    /// The nearest number of this type. For bf16 and f16 by way of the nearest f32.
     fn nearest(value: f64) -> Self;
 
-    /// The same number as what it is computed in.
+    /// The same number in the type of the sums.
     fn widened(self) -> Self::Sum;
 
     /// The nearest number of this type.
@@ -43,10 +43,10 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// `self + b`.
     fn plus(self, b: Self) -> Self;
 
-    /// NaNs of all sorts of payloads, quiet and signalling.
+    /// NaNs with various payloads, quiet and signalling.
     fn noise() -> &'static [Self];
 
-    /// The general kernels for it that round no factor.
+    /// Its general kernels that round no factor.
     fn general() -> Vec<&'static str> {
         let general =
             Self::kernels().filter(|kernel| kernel.product.is_general() && !kernel.entry.is_tf32());
@@ -55,7 +55,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
         names
     }
 
-    /// The kernels for it that copy their operands by TMA, and that need not be asked for.
+    /// Its TMA kernels that need not be asked for.
     fn by_tensor_copies() -> Vec<&'static str> {
         let tensor = Self::kernels().filter(|kernel| {
             let by_tensor_copies = kernel.product.is_tma_or_ldg();
@@ -65,10 +65,10 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     }
 }
 
-/// How many NaNs there are: a prime, so that no leading dimension meets the same ones in every row.
+/// The number of NaNs: a prime, so that for no leading dimension every row has the same ones.
 const NOISE: usize = 65_521;
 
-/// [`Number::noise`] of numbers of such bits. The last bit is set, so that none of them is an infinity.
+/// [`Number::noise`] for numbers with these bits. The last bit is set, so none of them is an infinity.
 macro_rules! noise {
     ($bits:ident, $infinity:expr, $rest:expr, $from_bits:expr) => {{
         let mut random = Random::new(1);
@@ -173,18 +173,18 @@ halves! {
     F16, 1.0 / 2048.0, 1.0 / (1 << 24) as f64, 0x7c00, 0x83ff;
 }
 
-/// The elements' bytes, to be compared bit by bit.
+/// The elements' bytes, for comparing bit by bit.
 pub fn bytes<T: Pod>(values: &[T]) -> &[u8] {
-    // SAFETY: a `Pod` has no padding, and every byte of it may be looked at.
+    // SAFETY: a `Pod` has no padding, and every byte of it may be read.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// What an operand holds.
+/// The values in an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Integers up to that magnitude, none of them 0.
     Integers(u32),
-    /// Numbers from [-1, 1), all bits of them drawn.
+    /// Numbers from [-1, 1), with all bits drawn.
     Uniform,
 }
 
@@ -192,7 +192,7 @@ impl Data {
     /// Integers so small that sums of `k` products are exact in any order, with scalars up to 4 and a bias.
     ///
     /// # Panics
-    /// Where there are none.
+    /// If there are none.
     pub fn exact(k: usize) -> Self {
         let fits = |s: &u32| (k as u64 + 2) * u64::from(s * s) * 4 < 1 << f32::MANTISSA_DIGITS;
         Data::Integers((1..=8).rev().find(fits).expect("a shorter sum"))
@@ -204,7 +204,7 @@ impl Data {
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of that seed.
+    /// The generator with that seed.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
@@ -219,7 +219,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A whole number below `end`.
+    /// An integer below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::{Data, Number, Random, bytes};
 
-/// Elements of a guard band: more than the largest tile's rows and columns stick out at small sizes, and a multiple
-/// of sixteen bytes.
+/// Elements of a guard band: more than the rows and columns of the largest tile that exceed a small matrix, and a
+/// multiple of sixteen bytes.
 pub const BAND: usize = 4096;
 
-/// Which elements lie side by side.
+/// The elements that are contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Those of a row.
@@ -22,18 +22,18 @@ impl Order {
     pub const BOTH: [Order; 2] = [Order::Rows, Order::Columns];
 }
 
-/// Where the elements of a matrix lie, or of a batch of matrices.
+/// The places of the elements of a matrix, or of a batch of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Elements between rows, and between columns.
     pub strides: [usize; 2],
-    /// Elements between the guard band, which ends at a multiple of sixteen bytes, and the first.
+    /// Elements between the guard band, which ends at a multiple of sixteen bytes, and the first element.
     pub offset: usize,
-    /// Matrices, or `None` where it is no batch but one.
+    /// The number of matrices. `None` if it is no batch.
     pub count: Option<usize>,
     /// Elements from one of them to the next.
     pub step: usize,
-    /// Is its view made as that of its transpose, and transposed?
+    /// Whether its view is made as the transpose of its transpose.
     pub transposed: bool,
 }
 
@@ -48,7 +48,7 @@ impl Place {
         Place::padded(size, order, 0)
     }
 
-    /// With so many elements of padding behind every row, or column.
+    /// With this padding after every row, or column.
     pub fn padded((rows, cols): (usize, usize), order: Order, padding: usize) -> Self {
         Place::strided(match order {
             Order::Rows => [cols + padding, 1],
@@ -56,22 +56,22 @@ impl Place {
         })
     }
 
-    /// So many elements further on.
+    /// With this misalignment.
     pub fn at(self, offset: usize) -> Self {
         Place { offset, ..self }
     }
 
-    /// So many matrices, so many elements apart.
+    /// This many matrices, with this distance.
     pub fn batch(self, count: usize, step: usize) -> Self {
         Place { count: Some(count), step, ..self }
     }
 
-    /// The same, viewed as the transpose of its transpose.
+    /// The same place, viewed as the transpose of its transpose.
     pub fn transposed(self) -> Self {
         Place { transposed: true, ..self }
     }
 
-    /// Elements from the first to the last of a matrix, both included.
+    /// Elements from the first to the last of a matrix, with both.
     pub fn extent(&self, (rows, cols): (usize, usize)) -> usize {
         match (rows, cols) {
             (0, _) | (_, 0) => 0,
@@ -85,18 +85,18 @@ impl Place {
 pub struct Operand<T> {
     /// Rows and columns.
     pub size: (usize, usize),
-    /// Where they lie.
+    /// Their places.
     pub place: Place,
-    /// A band, the elements and what lies between them, a band.
+    /// A band, the elements with what is between them, a band.
     pub stored: Vec<T>,
 }
 
 impl<T: Number> Operand<T> {
-    /// One whose every element is NaN, and so is all around it.
+    /// An operand whose elements are all NaN, and everything around it.
     pub fn noise(size: (usize, usize), place: Place) -> Self {
         let mut operand = Operand { size, place, stored: Vec::new() };
         let len = BAND + place.offset + operand.extent() + BAND;
-        // Not the same NaNs around all of them.
+        // Different NaNs around different operands.
         let pool = T::noise();
         let mut start = (len * 31 + size.0 * 7 + size.1) % pool.len();
         while operand.stored.len() < len {
@@ -108,7 +108,7 @@ impl<T: Number> Operand<T> {
         operand
     }
 
-    /// One whose element (row, col) of product i is `value(i, row, col)`.
+    /// An operand whose element (row, col) of product i is `value(i, row, col)`.
     pub fn new(
         size: (usize, usize),
         place: Place,
@@ -125,7 +125,7 @@ impl<T: Number> Operand<T> {
     /// Row-major and dense, with these elements, row by row.
     ///
     /// # Panics
-    /// Where they are not as many as a matrix of that size has.
+    /// If their number is not that of a matrix of that size.
     pub fn dense(size: (usize, usize), values: &[T]) -> Self {
         let mut operand = Operand::noise(size, Place::dense(size, Order::Rows));
         let range = operand.range();
@@ -133,7 +133,7 @@ impl<T: Number> Operand<T> {
         operand
     }
 
-    /// One of random numbers.
+    /// An operand of random numbers.
     pub fn draw(size: (usize, usize), place: Place, data: Data, seed: u64) -> Self {
         let mut random = Random::new(seed);
         Operand::new(size, place, |_, _, _| random.number(data))
@@ -145,17 +145,17 @@ impl<T: Number> Operand<T> {
         Operand::new(size, Place::dense(size, Order::Rows), |_, row, col| rows[row][col])
     }
 
-    /// The same numbers in the same places of the type that they are computed in, NaNs of its own around them.
+    /// The same numbers at the same places in the type of the sums, with its own NaNs around them.
     pub fn widened(&self) -> Operand<T::Sum> {
         Operand::new(self.size, self.place, |i, row, col| self.get(i, row, col).widened())
     }
 
-    /// How many matrices they are.
+    /// The number of matrices.
     pub fn count(&self) -> usize {
         self.place.count.unwrap_or(1)
     }
 
-    /// Elements from the first of the first to the last of the last.
+    /// Elements from the first of the first matrix to the last of the last.
     pub fn extent(&self) -> usize {
         match (self.count(), self.place.extent(self.size)) {
             (0, _) | (_, 0) => 0,
@@ -163,26 +163,26 @@ impl<T: Number> Operand<T> {
         }
     }
 
-    /// Its elements' places: product, row, column.
+    /// The coordinates of its elements: product, row, column.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<T> {
         let (count, (rows, cols)) = (self.count(), self.size);
         (0..count * rows * cols).map(move |n| (n / (rows * cols), n / cols % rows, n % cols))
     }
 
-    /// Where in `stored` an element is.
+    /// The index of an element in `stored`.
     pub fn index(&self, i: usize, row: usize, col: usize) -> usize {
         let [between_rows, between_cols] = self.place.strides;
         let first = BAND + self.place.offset + i * self.place.step;
         first + row * between_rows + col * between_cols
     }
 
-    /// Where its elements are, from the first to the last.
+    /// The range of its elements, from the first to the last.
     pub fn range(&self) -> Range<usize> {
         let start = BAND + self.place.offset;
         start..start + self.extent()
     }
 
-    /// Is it one dense row-major matrix, so that its elements are a slice?
+    /// Whether it is one dense row-major matrix, so that its elements are a slice.
     fn is_slice(&self) -> bool {
         self.place.count.is_none() && self.place.strides == [self.size.1, 1]
     }
@@ -206,18 +206,18 @@ impl<T: Number> Operand<T> {
         self.places().map(|(i, row, col)| self.get(i, row, col)).collect()
     }
 
-    /// Is `after` what is stored, to the last bit: elements, padding and bands?
+    /// Checks that `after` is equal to what is stored, bit by bit: elements, padding and bands.
     ///
     /// # Errors
-    /// The first place that is not.
+    /// The first place that differs.
     pub fn unchanged(&self, after: &[T]) -> Result<(), String> {
         same(&self.stored, after, self.range().start)
     }
 
-    /// The elements of `after`: product by product, row by row. Padding and bands must be what is stored.
+    /// The elements of `after`: product by product, row by row. Padding and bands must be equal to what is stored.
     ///
     /// # Errors
-    /// The first place that is not.
+    /// The first place that differs.
     pub fn written(&self, after: &[T]) -> Result<Vec<T>, String> {
         let mut expected = self.stored.clone();
         if self.is_slice() {
@@ -239,13 +239,13 @@ impl<T: Number> Operand<T> {
         self.size.0 * self.size.1
     }
 
-    /// Has it no elements?
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Refuses a memory that differs in a single bit. `first` is where its first element is.
+/// Refuses memory that differs in a bit. `first` is the index of its first element.
 fn same<T: Number>(expected: &[T], found: &[T], first: usize) -> Result<(), String> {
     // All at once first: element by element would take most of the tests' time.
     if bytes(expected) == bytes(found) {

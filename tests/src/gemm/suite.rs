@@ -5,10 +5,12 @@ use gpu::registry::Family;
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
 use crate::{Turns, cuda_devices, devices, kernels::variant, ran};
 
-/// Products from which on the CPU device runs one kernel, and none by TMA, which compute whole tiles.
+/// The number of products from which on the CPU device runs one kernel, and no TMA kernel, because these compute
+/// whole tiles.
 const LARGE: usize = 1 << 21;
 
-/// Products up to which C is compared with plain loops bit by bit; above, with the bits of the first kernel alone.
+/// The number of products up to which C is compared with plain loops bit by bit. Above, it is compared with the first
+/// kernel's bits only.
 const BIT_BY_BIT: usize = 1 << 18;
 
 /// Every device, and every general kernel for `T`.
@@ -16,15 +18,15 @@ const BIT_BY_BIT: usize = 1 << 18;
 pub struct Suite<T> {
     benches: Vec<Bench<T>>,
     kernels: Vec<&'static str>,
-    /// Do the kernels take turns?
+    /// Whether the kernels alternate.
     in_turns: bool,
     /// On each device.
     turns: Vec<Turns>,
-    /// Kernels that take some cases and not others: in turn those that take it.
+    /// Kernels that cannot compute every case. Those that can alternate.
     tensor: Vec<&'static str>,
-    /// Which of these is asked first, on each device.
+    /// Which of these comes first, for each device.
     next: Vec<usize>,
-    /// Cases, once for each device and general kernel.
+    /// Cases, counted for each device and general kernel.
     checked: usize,
 }
 
@@ -35,7 +37,7 @@ impl<T: Number> Default for Suite<T> {
 }
 
 impl<T: Number> Suite<T> {
-    /// All that there is.
+    /// All devices and kernels.
     pub fn new() -> Self {
         let benches = devices().iter().map(Bench::new).collect();
         Suite::on(benches)
@@ -51,28 +53,28 @@ impl<T: Number> Suite<T> {
         Suite { benches, kernels, in_turns: false, turns, tensor, next, checked: 0 }
     }
 
-    /// With one general kernel for each case, in turn, and all with `FULL=1`.
+    /// With one general kernel for each case, in turn. With `FULL=1` all.
     pub fn in_turns(self) -> Self {
         Suite { in_turns: true, ..self }
     }
 
-    /// On CUDA devices alone.
+    /// On CUDA devices only.
     pub fn cuda() -> Self {
         let benches = cuda_devices().iter().map(Bench::new).collect();
         Suite::on(benches)
     }
 
-    /// Is there no device?
+    /// Whether there is no device.
     pub fn is_empty(&self) -> bool {
         self.benches.is_empty()
     }
 
-    /// With these kernels alone.
+    /// With these kernels only.
     pub fn only(self, kernels: &[&'static str]) -> Self {
         Suite::with(self.benches, kernels.to_vec(), Vec::new())
     }
 
-    /// Hands each device to `run` with each kernel: a case of another kind.
+    /// Calls `run` with each device and each kernel: for another kind of case.
     pub fn each(&mut self, mut run: impl FnMut(&mut Bench<T>, &'static str)) {
         for bench in &mut self.benches {
             for kernel in &self.kernels {
@@ -82,15 +84,15 @@ impl<T: Number> Suite<T> {
         }
     }
 
-    /// Integers: nothing may be off. Returns C.
+    /// For integers: everything must be exact. Returns C.
     ///
     /// # Panics
-    /// Where something is, and as [`Bench::run`].
+    /// If something is wrong, and as [`Bench::run`].
     pub fn exact(&mut self, case: &Case<T>) -> Vec<T> {
         self.check(case, &Want::exact(case))
     }
 
-    /// Real numbers: within the error bound. Returns C.
+    /// For real numbers: within the error bound. Returns C.
     ///
     /// # Panics
     /// As [`Suite::exact`].
@@ -98,10 +100,10 @@ impl<T: Number> Suite<T> {
         self.check(case, &Want::bounded(case))
     }
 
-    /// With every general kernel on every device C is what it should be, and has the same bits; with those on tensor cores,
-    /// which add in another way, the same among themselves. (Where a case is large, or they are to take turns, with one, and
-    /// with all with `FULL=1`.) With the next of those by TMA that takes the case, or all with `FULL=1`, it is right.
-    /// Returns that of the general ones.
+    /// Checks C with every general kernel on every device: it is right, and has the same bits. Kernels on tensor
+    /// cores add in another way, and have the same bits among themselves. A large case, and one in turns, runs with
+    /// one kernel, or with all with `FULL=1`. The next TMA kernel that takes the case runs it, too, or all with
+    /// `FULL=1`. Returns C of the general kernels.
     ///
     /// # Panics
     /// As [`Suite::exact`].
@@ -161,7 +163,7 @@ impl<T: Number> Suite<T> {
                 want.check(c)
                     .unwrap_or_else(|wrong| panic!("{wrong}\n{kernel} on {device}: {case}"));
             }
-            // The next time whoever comes behind the last one that has taken a case.
+            // Next time the kernel after the last one that has taken a case is first.
             let tried = match results.last() {
                 _ if most == 0 => 0,
                 Some((last, _)) if results.len() == most => last + 1,
@@ -172,10 +174,10 @@ impl<T: Number> Suite<T> {
         }
     }
 
-    /// So many runs were asked for in docs/testing/gemm.md, for each kernel and device, by the test of that name.
+    /// Checks that the test of that name made the number of runs in docs/testing/gemm.md, for each kernel and device.
     ///
     /// # Panics
-    /// Where they were others.
+    /// If the number differs.
     pub fn done(self, test: &str) {
         let each = self.benches.len() * self.kernels.len();
         if self.benches.is_empty() {
@@ -186,7 +188,7 @@ impl<T: Number> Suite<T> {
     }
 }
 
-/// The same with one NaN for all: which one comes out is not promised.
+/// The same with one NaN for all NaNs: which one results is not promised.
 fn canonical<T: Number>(values: Vec<T>) -> Vec<T> {
     let nan = T::nearest(f64::NAN);
     values.into_iter().map(|x| if x.into().is_nan() { nan } else { x }).collect()

@@ -1,4 +1,4 @@
-//! docs/testing/gemm.md: which test runs how many cases. The numbers there are what the tests are held to.
+//! docs/testing/gemm.md: the number of cases of each test. The tests check these numbers.
 
 use crate::{everything, full};
 
@@ -6,8 +6,8 @@ use crate::{everything, full};
 pub const TABLE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/testing/gemm.md"));
 
-/// The tests of the table and their cases, in its order. Of `60 of 500` the first is the number by default, and the other
-/// that with `FULL=1`, and where a GPU is required.
+/// The tests of the table and their cases, in order. Of `60 of 500` the first is the number by default. The second is
+/// for `FULL=1`, and if a GPU is required.
 pub fn cases() -> Vec<(&'static str, usize)> {
     let rows = TABLE.lines().filter(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
@@ -25,10 +25,10 @@ pub fn cases() -> Vec<(&'static str, usize)> {
     cases.collect()
 }
 
-/// The test has run so many cases; the table says as many.
+/// Checks that the test has run the number of cases in the table.
 ///
 /// # Panics
-/// Where it does not.
+/// If the number differs.
 pub fn counted(test: &str, count: usize) {
     let (_, wanted) = cases()
         .into_iter()

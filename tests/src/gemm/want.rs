@@ -1,40 +1,40 @@
-//! What a product should be: in float64 with a bound for the error, and bit by bit.
+//! The right result of a product: in float64 with a bound for the error, and bit by bit.
 
 use host::Activation;
 use nalgebra::DMatrix;
 
 use super::{Case, Number, Side};
 
-/// Products of one matrix up to which three plain loops are fast enough.
+/// The number of products of one matrix up to which three plain loops are fast enough.
 const PLAIN_LOOPS: usize = 1 << 16;
 
-/// Units in the last place that GELU's value may be off by, the reference's in f64 among them. Found are 1.36 of f32, by trying
-/// every number, and 1.5 of f64.
+/// The error of GELU's value in units in the last place, with the reference's in f64. Measured are 1.36 for f32, by
+/// trying every number, and 1.5 for f64.
 const GELU_ULPS: f64 = 4.0;
-/// The steepest that GELU is, at sqrt(2): an error before it becomes so much larger.
+/// The largest slope of GELU, at sqrt(2): it enlarges an error before it.
 const GELU_SLOPE: f64 = 1.13;
 
-/// The elements of all products of a batch, row by row, and how far each may be off.
+/// The elements of all products of a batch, row by row, and their error bounds.
 #[derive(Clone, Debug)]
 pub struct Want {
     /// In float64.
     pub values: Vec<f64>,
-    /// `|got - value|` at most.
+    /// The bounds of `|got - value|`.
     pub bounds: Vec<f64>,
     cols: usize,
 }
 
 impl Want {
-    /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a sum of k products in
-    /// any order, then the products by alpha and beta and the sums with C and the bias, one rounding to spare. All of these
-    /// are of the type that it is computed in; where C is of another, an element is rounded once more.
+    /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a sum of k products
+    /// in any order, then the products by alpha and beta and the sums with C and the bias, with one rounding to
+    /// spare. All of these have the type of the sums. If C has another type, an element is rounded once more.
     ///
-    /// A sum by tensor cores, which cut off where others round, keeps to it too: docs/design/numerics.md says why.
+    /// Tensor cores truncate where others round. Their sums keep to it, too: docs/design/numerics.md says why.
     pub fn bounded<T: Number>(case: &Case<T>) -> Self {
         Want::new(case, true)
     }
 
-    /// Not off at all, but for C's own rounding: for integers.
+    /// Exact, apart from C's own rounding: for integers.
     pub fn exact<T: Number>(case: &Case<T>) -> Self {
         assert!(case.activation != Activation::Gelu, "GELU is not exact");
         Want::new(case, false)
@@ -89,10 +89,10 @@ impl Want {
         Want { values, bounds, cols: n }
     }
 
-    /// Is that it? What is NaN or infinite must be the same; everything else lie within the bounds.
+    /// Checks the elements. NaN and infinities must be the same, and everything else within the bounds.
     ///
     /// # Errors
-    /// The first element that is wrong.
+    /// The first wrong element.
     pub fn check<T: Number>(&self, got: &[T]) -> Result<(), String> {
         if got.len() != self.values.len() {
             return Err(format!("{} elements, should be {}", got.len(), self.values.len()));
@@ -141,7 +141,7 @@ fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64, f64
 /// `x Phi(x)` in float64, with an error of two units in the last place.
 pub fn gelu(x: f64) -> f64 {
     use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
-    /// What is missing of `1 / sqrt(2)`.
+    /// The rounding error of `1 / sqrt(2)`.
     const REST: f64 = -4.833_646_656_726_457e-17;
     if x.is_nan() || x > 40.0 {
         return x;
@@ -151,7 +151,7 @@ pub fn gelu(x: f64) -> f64 {
         return 0.0;
     }
     if x < -37.0 {
-        // erfc is no normal number here. NIST's Digital Library of Mathematical Functions, 7.12.1: the next term is 1e-16.
+        // erfc is subnormal here. NIST's Digital Library of Mathematical Functions, 7.12.1: the next term is 1e-16.
         let square = x * x;
         let series = [10395.0, -945.0, 105.0, -15.0, 3.0, -1.0];
         let series = series.iter().fold(0.0, |sum, term| (sum + term) / square) + 1.0;
@@ -159,7 +159,7 @@ pub fn gelu(x: f64) -> f64 {
         let rest = 1.0 - x.mul_add(x, -square) / 2.0;
         return -root * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2 / 2.0 * series * rest) * root;
     }
-    // erfc takes its argument as exact, and is steep: what the product lacks counts up to 1400 times.
+    // erfc takes its argument as exact, and is steep: the error of the product is enlarged up to 1400 times.
     let z = -x * FRAC_1_SQRT_2;
     let rest = -x.mul_add(FRAC_1_SQRT_2, z) - x * REST;
     0.5 * x * (-FRAC_2_SQRT_PI * (-z * z).exp()).mul_add(rest, libm::erfc(z))
@@ -177,7 +177,7 @@ fn products<T: Number>(case: &Case<T>, a: &[T], b: &[T], f: fn(f64) -> f64) -> V
             c.extend(plain_loops([m, n, k], a, b));
         } else {
             let (a, b) = (DMatrix::from_row_slice(m, k, a), DMatrix::from_row_slice(k, n, b));
-            // nalgebra stores columns; the transpose's columns are the rows.
+            // nalgebra stores columns. The transpose's columns are the rows.
             c.extend_from_slice((a * b).transpose().as_slice());
         }
     }
@@ -196,13 +196,13 @@ fn plain_loops([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
     c
 }
 
-/// What the library says comes out, bit by bit: a sum in the order of k by fused multiply-adds, then
-/// `fma(beta, c, alpha * sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
+/// The documented result, bit by bit: a sum in the order of k by fused multiply-adds, then `fma(beta, c, alpha *
+/// sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
 pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
     let zero = T::Sum::nearest(0.0);
     let (alpha, beta) = (T::Sum::nearest(case.alpha), T::Sum::nearest(case.beta));
     let k = if case.multiplies() { case.a.size.1 } else { 0 };
-    // Without products alpha is not looked at either.
+    // Without products alpha is not read.
     let alpha = if case.a.size.1 == 0 { zero } else { alpha };
     let element = |(i, row, col)| {
         let mut sum = zero;

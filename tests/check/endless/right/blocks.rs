@@ -37,7 +37,7 @@ fn turned_round(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = tile[63 - t];
 }
 
-/// It waits for the kernel before it, though there is none, and lets the next one begin.
+/// It waits for the previous kernel, although there is none, and lets the next one start.
 #[kernel(block = (64), shared = 64 * 4, dependent)]
 fn begins_before_the_one_before_ends(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut tile = shared![f32; 64];
@@ -49,7 +49,7 @@ fn begins_before_the_one_before_ends(x: In<f32>, mut y: Out<f32>, _words: Out<u3
     y[i] = tile[63 - t];
 }
 
-/// With two buffers one barrier a round is enough.
+/// With two buffers one barrier for each round is enough.
 #[kernel(block = (64), shared = 2 * 64 * 4)]
 fn two_buffers_in_turn(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut lines = shared![f32; 2, 64];
@@ -71,7 +71,7 @@ fn added_up_in_a_tree(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     for half in [32, 16, 8, 4, 2, 1] {
         thread::sync_threads();
         if t < half {
-            // (`+=` would count as a write alone.)
+            // (`+=` would count as a write only.)
             let sum = tile[t] + tile[t + half];
             tile[t] = sum;
         }
@@ -97,7 +97,7 @@ fn halves_by_themselves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = line[t];
 }
 
-/// The first half arrives and goes on, the second waits; and the other way round when it has read.
+/// The first half arrives and continues, the second waits. After the read it is the other way round.
 #[kernel(block = (128), shared = 64 * 4)]
 fn handed_to_the_other_half(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut line, turns) = (shared![f32; 64], named_barriers![1, 2; 128]);
@@ -141,7 +141,7 @@ fn a_warp_adds_up(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = sum;
 }
 
-/// Sums within warps by shuffles, and from warp to warp by shared memory.
+/// Sums within warps by shuffles, and between warps by shared memory.
 #[kernel(block = (64), shared = 2 * 4)]
 fn sums_so_far(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut totals = shared![f32; 2];
@@ -185,7 +185,7 @@ fn counted_in_shared(_x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = bins[t % 4] as f32;
 }
 
-/// A group is on its way while the one before it is added.
+/// One group is copied while the previous one is added.
 #[kernel(block = (64), shared = 2 * 64 * 4)]
 fn copied_in_two_groups(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut tile = shared![f32; 2, 64];
@@ -208,7 +208,7 @@ fn copied_in_two_groups(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = sum;
 }
 
-/// Three buffers, copies of sixteen bytes by some of the threads, and one barrier a round.
+/// Three buffers, copies of sixteen bytes by some of the threads, and one barrier for each round.
 #[kernel(block = (64), shared = 3 * 64 * 4)]
 fn copied_two_rounds_ahead(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut tiles = shared![f32; 3, 64];
@@ -233,12 +233,12 @@ fn copied_two_rounds_ahead(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = sum;
 }
 
-/// Zeros come where there is nothing to copy.
+/// Zeros where there is nothing to copy.
 #[kernel(block = (64), shared = 64 * 4)]
 fn copied_or_zeros(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut tile = shared![f32; 64];
     let (t, i) = here();
-    // The address of what is not copied may be any.
+    // The address of an empty copy may be any.
     let from = if t.is_multiple_of(2) { i } else { 1 << 20 };
     tile.copy_async::<1>(t, &x, from, t.is_multiple_of(2));
     copies::commit_group();
@@ -261,7 +261,7 @@ fn one_after_another(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     turn.atomic_add(0, 1);
 }
 
-/// More atomic operations than a thread makes before it lets others run.
+/// More atomic operations than a thread makes before it lets other threads run.
 #[kernel(block = (32))]
 fn many_counts(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (lane, block) = (thread::lane_id(), thread::block_idx_x());

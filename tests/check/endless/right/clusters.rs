@@ -1,4 +1,4 @@
-//! Blocks of a cluster, which reach each other's shared memory.
+//! Blocks of a cluster that access each other's shared memory.
 
 use simt::checked::*;
 
@@ -35,7 +35,7 @@ fn read_each_other(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     cluster::sync();
 }
 
-/// Mbarriers tell that the other block has written, and that it has read.
+/// Mbarriers signal that the other block has written, and that it has read.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, shared = 16)]
 fn told_by_arrivals(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut line, told) = (dynamic_shared![f32], mbarriers![2]);
@@ -56,7 +56,7 @@ fn told_by_arrivals(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     told.at(1).wait(0);
 }
 
-/// A block writes to the other once it knows that this has begun.
+/// A block writes to the other after it knows that it has started.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256)]
 fn begun_in_halves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let line = dynamic_shared![f32];
@@ -71,7 +71,7 @@ fn begun_in_halves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = line[t];
 }
 
-/// Sums of warps by shuffles, of blocks and of the cluster by shared memory.
+/// Sums of warps by shuffles, and of blocks and of the cluster by shared memory.
 #[kernel(block = (64), cluster = (4), shared = 4 * 4)]
 fn a_cluster_adds_up(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let mut sums = shared![f32; 4];
@@ -97,7 +97,7 @@ fn a_cluster_adds_up(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     cluster::sync();
 }
 
-/// A line goes from block to block: each adds one, writes it to the next, and tells that.
+/// A line goes from block to block. Each adds one, writes it to the next, and signals that.
 #[kernel(block = (64), cluster = (4), shared = 64 * 4 + 8)]
 fn handed_from_block_to_block(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (line, told) = (shared![f32; 64], mbarriers![1]);
@@ -126,7 +126,7 @@ fn handed_from_block_to_block(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     cluster::sync();
 }
 
-/// Both blocks' threads arrive at the mbarriers of both, phase after phase.
+/// Threads of both blocks arrive at the mbarriers of both, in every phase.
 #[kernel(block = (64), cluster = (2), shared = 2 * 64 * 4 + 8)]
 fn phases_of_both_blocks(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut lines, told) = (shared![f32; 2, 64], mbarriers![1]);
@@ -150,7 +150,7 @@ fn phases_of_both_blocks(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     cluster::sync();
 }
 
-/// Each block copies every other box, to both.
+/// Each block copies every other box, to both blocks.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32)]
 fn boxes_for_both_blocks(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -169,7 +169,7 @@ fn boxes_for_both_blocks(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
             tiles.load_box_multicast(at, &boxes, (0, number * 4, 0), producer.full(), BOTH);
             producer.advance();
         }
-        // No block ends while the other has something to tell it.
+        // No block ends while the other has something to signal to it.
         producer.drain();
     } else if t < 64 {
         let mut consumer = pipeline.consumer();

@@ -1,5 +1,5 @@
-//! Flags and polled words: blocks of the grid that wait for each other, or poll. After its results a kernel has 512 elements of y for
-//! intermediate values.
+//! Flags and polled words: blocks of the grid that wait for each other, or poll. After its results a kernel has 512
+//! elements of y for intermediate values.
 
 use simt::checked::*;
 
@@ -36,7 +36,7 @@ pub(super) static ALL: &[Right] = &[
     right(&votes_from_block_to_block, 128, |_| 2.0),
 ];
 
-/// Blocks of the grid, and where y has what is on its way.
+/// Blocks of the grid, and the place of intermediate values in y.
 const BLOCKS: u32 = 4;
 const BEHIND: usize = 512;
 
@@ -44,13 +44,13 @@ fn next_doubled(i: usize) -> f32 {
     (2 * ((i + 64) % 256)) as f32
 }
 
-/// The block that runs.
+/// The number of the block.
 #[inline(always)]
 fn block() -> usize {
     thread::block_idx_x() as usize
 }
 
-/// A barrier of the grid: each block tells what it has written, and waits for all.
+/// A barrier of the grid: each block signals that it has written, and waits for all.
 #[kernel(block = (64))]
 fn all_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -88,7 +88,7 @@ fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[i] = y[BEHIND + (i + 64) % 256];
 }
 
-/// An atomic that is polled orders nothing: the wait behind it does.
+/// A polled atomic orders nothing. The wait after it does.
 #[kernel(block = (64))]
 fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -103,7 +103,7 @@ fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[i] = y[BEHIND + (i + 64) % 256];
 }
 
-/// A lane of each warp asks, and tells the others.
+/// One lane of each warp asks, and broadcasts the answer.
 #[kernel(block = (64))]
 fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -140,7 +140,8 @@ fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[i] = value;
 }
 
-/// Eight parts are given out one by one. When all have been doubled each block adds to its own the ones behind them.
+/// Eight parts are claimed one by one. When all have been doubled, each block adds to its own parts the ones after
+/// them.
 #[kernel(block = (64), shared = 4)]
 fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut given = shared![u32; 1];
@@ -169,7 +170,7 @@ fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// The same of boxes, which are copied one after the other to one place.
+/// The same with boxes, which are copied one after the other to one place.
 #[kernel(block = (64), dynamic_shared = 256, shared = 4 + 8)]
 fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -201,7 +202,7 @@ fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// The block that is the last to count itself knows what all have told before they did.
+/// The block that counts itself last sees everything that the others signalled before they counted.
 #[kernel(block = (64), shared = 4)]
 fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut before = shared![u32; 1];
@@ -221,7 +222,7 @@ fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// Each block adds to what the one before it has written.
+/// Each block adds to the previous block's result.
 #[kernel(block = (64))]
 fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -234,7 +235,7 @@ fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// Parts are given out as blocks begin, so that whoever a block waits for has begun.
+/// Parts are claimed as blocks start. So a block waits only for blocks that have started.
 #[kernel(block = (64), shared = 4)]
 fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut given = shared![u32; 1];
@@ -256,7 +257,8 @@ fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>
     }
 }
 
-/// Of two blocks the first fills two slots in turn, and the second reads them: two words tell how often each has.
+/// The first of two blocks fills two slots in turn, and the second reads them. Two words count how often each has
+/// done so.
 #[kernel(block = (64))]
 fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let t = thread::thread_idx_x() as usize;
@@ -280,7 +282,7 @@ fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// Who has the lock adds to a line. The last one to have it copies the line.
+/// The block with the lock adds to a line. The last one copies the line.
 #[kernel(block = (64), shared = 4)]
 fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut given = shared![u32; 1];
@@ -302,7 +304,7 @@ fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[i] = 2.0 * x[i];
 }
 
-/// A word tells a warp what another one of its block has written.
+/// A word signals to a warp that another warp of its block has written.
 #[kernel(block = (64))]
 fn warps_of_a_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -318,7 +320,7 @@ fn warps_of_a_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// A thread of each cluster tells for both of its blocks.
+/// One thread of each cluster signals for both of its blocks.
 #[kernel(block = (64), cluster = (2))]
 fn clusters_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
@@ -368,7 +370,8 @@ fn blocks_take_turns(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// The first block polls until the others, which make many more accesses than one may between two waits, have ended.
+/// The first block polls until the others have ended. They make many more accesses than are allowed between two
+/// waits.
 #[kernel(block = (32))]
 fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (lane, block) = (thread::lane_id(), thread::block_idx_x());
@@ -388,8 +391,8 @@ fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[(block * 32 + lane) as usize] = 2.0;
 }
 
-/// Three blocks ask by votes, more often than they may wait. The last one tells them what they ask for, and then ends: nobody is left who
-/// does anything when they ask again.
+/// Three blocks ask by votes, more often than they may wait. The last one signals the answer, and then ends. When
+/// they ask again, no block does anything.
 #[kernel(block = (32))]
 fn votes_until_the_last_has_worked(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let lane = thread::lane_id() as usize;
@@ -404,7 +407,7 @@ fn votes_until_the_last_has_worked(_x: In<f32>, mut y: Out<f32>, mut words: Out<
     y[block() * 32 + lane] = 2.0;
 }
 
-/// The same, and each tells the one before it.
+/// The same, and each block signals to the one before it.
 #[kernel(block = (32))]
 fn votes_from_block_to_block(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let lane = thread::lane_id() as usize;
@@ -419,7 +422,7 @@ fn votes_from_block_to_block(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) 
     }
 }
 
-/// A hundred barriers, and so many atomics between that each thread lets others run.
+/// A hundred barriers, with so many atomics in between that each thread lets others run.
 fn works(words: &mut Out<u32>) {
     for _ in 0..100 {
         for _ in 0..70 {
@@ -429,7 +432,7 @@ fn works(words: &mut Out<u32>) {
     }
 }
 
-/// Until that word is told.
+/// Until the word is signalled.
 fn votes(words: &mut Out<u32>, word: usize) {
     loop {
         let come = thread::lane_id() == 0 && words.atomic_add(word, 0) > 0;

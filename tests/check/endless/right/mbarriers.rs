@@ -1,4 +1,5 @@
-//! Mbarriers, rings of stages between warps, and copies of boxes: x, or y, is a matrix of sixteen columns, and a box has four rows.
+//! Mbarriers, rings of stages between warps, and copies of boxes. x, or y, is a matrix of sixteen columns, and a box
+//! has four rows.
 
 use simt::checked::*;
 
@@ -30,7 +31,7 @@ pub(super) static ALL: &[Right] = &[
 const ROWS: u32 = 4;
 const BOX: usize = 64;
 const BYTES: u32 = 256;
-/// Boxes of a block, where it has several.
+/// Boxes of a block that has several.
 const ROUNDS: u32 = 4;
 
 #[kernel(block = (64), shared = 64 * 4 + 8)]
@@ -48,7 +49,7 @@ fn all_arrive(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = tile[63 - t];
 }
 
-/// Parities turn, and with two buffers one wait a phase is enough.
+/// Parities alternate, and with two buffers one wait for each phase is enough.
 #[kernel(block = (64), shared = 2 * 64 * 4 + 8)]
 fn phase_after_phase(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut lines, told) = (shared![f32; 2, 64], mbarriers![1]);
@@ -86,7 +87,7 @@ fn one_arrives_for_its_warp(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = tile[63 - t];
 }
 
-/// A warp polls for a count in shared memory, to which the other adds before it arrives.
+/// A warp polls for a count in shared memory. The other warp adds to it before it arrives.
 #[kernel(block = (64), shared = 64 * 4 + 4 + 8)]
 fn polls_before_it_waits(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tile, mut count, told) = (shared![f32; 64], shared![u32; 1], mbarriers![1]);
@@ -164,7 +165,7 @@ fn a_ring_between_warps(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
 }
 
-/// Two warps fill a stage each by half, and a third one reads it.
+/// Two warps each fill half of a stage, and a third one reads it.
 #[kernel(block = (96), shared = 64 * 4 + 2 * 8)]
 fn two_warps_fill_a_ring(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut stage, pipeline) = (shared![f32; 64], pipeline![1]);
@@ -195,7 +196,7 @@ fn two_warps_fill_a_ring(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
 }
 
-/// Three warps in a row, each of which adds one and hands on.
+/// Three warps in a row, each of which adds one and passes it on.
 #[kernel(block = (96), shared = 2 * 2 * 32 * 4 + 2 * 2 * 2 * 8)]
 fn two_rings(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut first, mut second) = (shared![f32; 2, 32], shared![f32; 2, 32]);
@@ -233,7 +234,7 @@ fn two_rings(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
 }
 
-/// Two warps hand a line to each other and back, again and again.
+/// Two warps pass a line to each other and back, repeatedly.
 #[kernel(block = (64), shared = 2 * 32 * 4 + 2 * 8)]
 fn to_and_fro(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut to, mut fro, told) = (shared![f32; 32], shared![f32; 32], mbarriers![2]);
@@ -297,7 +298,7 @@ fn two_boxes_of_one_phase(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) 
     }
 }
 
-/// One stage: all have read it, and a proxy fence and a barrier stand before the next copy.
+/// One stage. All have read it, and there are a proxy fence and a barrier before the next copy.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8)]
 fn a_parity_for_each_round(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -319,7 +320,7 @@ fn a_parity_for_each_round(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>)
     }
 }
 
-/// A thread copies, and 64 read.
+/// One thread copies, and 64 read.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32)]
 fn boxes_in_a_ring(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -379,7 +380,8 @@ fn boxes_for_warps(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
 }
 
-/// Two buffers take turns; who copies waits for the last but one, and a barrier tells the others.
+/// Two buffers alternate. The copying thread waits for the copy before the last, and a barrier signals that to the
+/// others.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES)]
 fn boxes_out_in_turns(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -404,7 +406,7 @@ fn boxes_out_in_turns(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     }
 }
 
-/// Lines come by copies of sixteen bytes, are turned round in shared memory, and go as boxes.
+/// Lines are copied sixteen bytes at a time, are mirrored in shared memory, and are stored as boxes.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = BYTES as usize)]
 fn boxes_in_and_out(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     let (mut out, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());

@@ -1,4 +1,4 @@
-//! Answer 10: rows of 33 elements, the last never used, so that a column lies in 32 different banks.
+//! Answer 10: rows have 33 elements, the last of which is not used. So a column is in 32 different banks.
 
 use super::device::*;
 

@@ -1,5 +1,5 @@
-//! Answer 1: only the multiplication stands in the branch. A barrier waits for every thread of the block, so
-//! every thread must come to it, also one whose element of C lies outside.
+//! Answer 1: only the multiplication is in the branch. A barrier waits for every thread of the block. So every thread
+//! must reach it, also one whose element of C is outside.
 
 use super::device::*;
 

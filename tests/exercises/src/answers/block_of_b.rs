@@ -1,4 +1,4 @@
-//! Answer 6: a column of B belongs to a column of blocks, and so comes from `block_idx_x`.
+//! Answer 6: a column of B belongs to a column of blocks, so it depends on `block_idx_x`.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Answer 5: ... a row of B is long: n elements. k is the number of elements in a column.
+//! Answer 5: ... the length of a row of B: n elements. k is the number of elements in a column.
 
 use super::device::*;
 

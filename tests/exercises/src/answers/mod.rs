@@ -1,4 +1,4 @@
-//! The same kernels, mended.
+//! The corrected kernels.
 
 use super::device;
 

@@ -1,4 +1,4 @@
-//! Answer 9: and everyone has read them before the next phase overwrites them.
+//! Answer 9: and all threads have read them before the next phase overwrites them.
 
 use super::device::*;
 

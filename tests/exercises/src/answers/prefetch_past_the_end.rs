@@ -1,11 +1,11 @@
-//! Answer 8: after the last tile there is no next one to fetch. The condition is the same for all threads.
+//! Answer 8: after the last tile there is no next tile to fetch. The condition is the same for all threads.
 
 use super::device::*;
 
 const TILE: usize = 16;
 
-/// C (m x n) = A (m x k) B (k x n) for sizes that are multiples of TILE; the next tiles are fetched while these
-/// are multiplied.
+/// C (m x n) = A (m x k) B (k x n) for sizes that are multiples of TILE. The next tiles are fetched while the current
+/// ones are multiplied.
 #[kernel(
     block = (TILE, TILE),
     shared = 4 * TILE * TILE * size_of::<f32>(),
@@ -14,7 +14,7 @@ const TILE: usize = 16;
 )]
 pub fn prefetch_past_the_end(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);
-    // Two tiles of each: tile `s` of A stands in the rows from `s * TILE` on.
+    // Two tiles of each operand: tile `s` of A is in the rows from `s * TILE` on.
     let mut tile_a = shared![f32; 2 * TILE, TILE];
     let mut tile_b = shared![f32; 2 * TILE, TILE];
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);

@@ -1,11 +1,11 @@
-//! Answer 11: neighbouring threads of a warp differ in x, and neighbouring elements of a row lie side by side.
-//! So x counts columns.
+//! Answer 11: neighbouring threads of a warp differ in x, and neighbouring elements of a row are contiguous. So x
+//! counts columns.
 
 use super::device::*;
 
 const BLOCK: usize = 16;
 
-/// C (n x n) = A B, one thread an element.
+/// C (n x n) = A B, one thread for each element.
 #[kernel(block = (BLOCK, BLOCK), shared = 0, len(a = m * k, b = k * n, c = m * n))]
 pub fn rows_along_x(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     let (m, n, k) = (m as usize, n as usize, k as usize);

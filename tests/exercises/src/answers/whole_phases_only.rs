@@ -1,10 +1,10 @@
-//! Answer 4: a last tile that is not full takes a phase as well. The zeros beyond its edge add nothing.
+//! Answer 4: a partial last tile needs a phase, too. The zeros beyond its edge add nothing.
 
 use super::device::*;
 
 const TILE: usize = 16;
 
-/// C (m x n) = A (m x k) B (k x n), the last phase perhaps not full.
+/// C (m x n) = A (m x k) B (k x n). The last phase may be partial.
 #[kernel(
     block = (TILE, TILE),
     shared = 2 * TILE * TILE * size_of::<f32>(),

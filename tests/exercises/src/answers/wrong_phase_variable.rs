@@ -1,10 +1,10 @@
-//! Answer 2: what is loaded is what is compared: both with `p`.
+//! Answer 2: the index that is compared must be the one that is loaded: both use `p`.
 
 use super::device::*;
 
 const TILE: usize = 16;
 
-/// C (m x n) = A (m x k) B (k x n), its phases counted by `p`.
+/// C (m x n) = A (m x k) B (k x n), with phases counted by `p`.
 #[kernel(
     block = (TILE, TILE),
     shared = 2 * TILE * TILE * size_of::<f32>(),

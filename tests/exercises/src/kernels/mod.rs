@@ -1,4 +1,4 @@
-//! The kernels to mend, one exercise a file.
+//! The kernels to correct, one exercise a file.
 
 use super::device;
 

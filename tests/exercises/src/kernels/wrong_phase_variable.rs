@@ -4,7 +4,7 @@ use super::device::*;
 
 const TILE: usize = 16;
 
-/// C (m x n) = A (m x k) B (k x n), its phases counted by `p`.
+/// C (m x n) = A (m x k) B (k x n), with phases counted by `p`.
 #[kernel(
     block = (TILE, TILE),
     shared = 2 * TILE * TILE * size_of::<f32>(),

@@ -1,4 +1,4 @@
-//! Products that take their operands as views or as pointers: the lessons, and general products without TMA.
+//! Products whose operands are views or pointers: lessons, and general kernels without TMA.
 
 use gpu::{
     params::{COL_BIAS, GELU, RELU, ROW_BIAS},
@@ -12,9 +12,9 @@ use crate::{
     product::{self, Case, Trial},
 };
 
-/// Of a lesson. Those without special values are run in every order.
+/// The cases of a lesson. Those without special values are run in every order.
 fn lessons() -> Vec<Case> {
-    // Ragged, of several blocks and phases; one that fits; small and empty ones.
+    // Ragged, with several blocks and phases; one that fits; small and empty ones.
     let aligned = [[33, 17, 49], [40, 70, 51], [16, 16, 16], [1, 1, 1], [5, 7, 3], [20, 35, 0]];
     // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
     let wide = [([132, 260, 8], 0), ([12, 20, 8], 1)];
@@ -30,9 +30,10 @@ fn lessons() -> Vec<Case> {
         .collect()
 }
 
-/// Of a general product. The first two are run in every order.
+/// The cases of a general kernel. The first two are run in every order.
 fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
-    // Several blocks of the smallest tile, part of one of another. More phases than there are stages, the last in part.
+    // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there are stages, the
+    // last one partial.
     let (m, n, k) = match tile {
         // A wide one: several rows and columns of blocks.
         _ if cols > tile => (37, cols + 11, 35),
@@ -44,9 +45,9 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
     let at = |place: Place, offset: usize| Place { offset, ..place };
     let by = |place: Place, step: usize| Place { step, ..place };
     let (four_m, four_n) = (m.next_multiple_of(4), n.next_multiple_of(4));
-    // Contiguous along k: elements are loaded one by one.
+    // K-major: elements are loaded one by one.
     let plain = Case { b: strided([1, k]), ..Case::dense([m, n, k]) };
-    // Four elements at a time, where there are four.
+    // Four elements at a time, if there are four.
     let [a, b, c] = [strided([1, four_m]), strided([four_n, 1]), strided([four_n, 1])];
     let wide = Case { a, b, c, alpha: 2.0, beta: -1.0, ..plain };
     let unaligned = Case { a: at(a, 1), b: at(b, 1), c: at(c, 1), ..wide };
@@ -63,7 +64,7 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
         Case { beta: 0.5, bias: ROW_BIAS, activation: RELU, ..wide },
         // Leading dimensions that are no multiples of four.
         Case { a: strided([1, m]), b: strided([n, 1]), c: plain.c, ..wide },
-        // Four neighbours are not contiguous, though alignment suits; all rows of A are the same one.
+        // Four neighbours are not contiguous, although they are aligned. All rows of A are the same one.
         Case {
             sizes: [m, 11, 5],
             a: strided([0, 4]),
@@ -72,7 +73,7 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
             bias: COL_BIAS,
             ..plain
         },
-        // Products of a batch begin at multiples of four elements, or do not.
+        // Products of a batch are aligned to four elements, or not.
         Case { alpha: 0.0625, bias: COL_BIAS, activation: GELU, ..batch(3, [0, 0, 4]) },
         batch(2, [2, 1, 3]),
         Case { activation: RELU, beta: 0.0, ..special },
@@ -85,14 +86,15 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },
     ];
     if on_tensor_cores {
-        // Their operands are copied in more ways. More stages than the ring has; rows of which every second begins between two
-        // copies, of as many elements as a tile has, and one more; and rows of A that are all the same one.
+        // Operands on tensor cores are copied in more ways. More stages than the ring has; rows of which every second
+        // one starts between two copies, as long as a tile, and one element longer; and rows of A that are all the
+        // same one.
         let one_row = Case { sizes: [20, 20, 40], a: strided([0, 1]), ..plain };
         cases.extend([
             Case { sizes: [9, 20, 330], a: strided([330, 1]), ..wide },
             Case { sizes: [tile, tile, 64], a: strided([65, 1]), ..unaligned },
             Case { sizes: [tile, tile + 1, 65], b: strided([tile + 1, 1]), ..unaligned },
-            // All of a tile but one k-step, and but one row and one column.
+            // All of a tile except one k-step, and except one row and one column.
             Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([64, 64, 63]) },
             Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([63, 63, 64]) },
             one_row,
@@ -108,7 +110,7 @@ pub fn trials<T: Number, O: Number>(
 ) -> Vec<Trial> {
     let (kernel, [rows, cols]) = (entry.checked.expect("a product"), product.tile());
     let on_tensor_cores = product.variant.family == Family::Mma;
-    // Of which the first so many are run in all orders.
+    // How many of the first cases are run in all orders.
     let (cases, in_all_orders) = match product.is_lesson() {
         true => (lessons(), 8),
         false => (cases([rows, cols].map(|size| size as usize), on_tensor_cores), 2),
@@ -125,7 +127,7 @@ pub fn trials<T: Number, O: Number>(
         };
         options.complete = a.is_dense() && b.is_dense();
         if by_pointers {
-            // A view says of itself what it is a view of.
+            // A view knows its elements.
             let memory = [(a.pointer(), a.len), (b.pointer(), b.len)];
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }

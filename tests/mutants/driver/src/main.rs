@@ -1,13 +1,14 @@
-//! Runs kernels of the registry under the checker, on a fixed list of small, ragged cases, and tells what came out.
+//! Runs kernels of the registry under the checker, on a fixed list of small, ragged cases, and prints the results.
 //!
-//! * `mutants-driver cover KERNEL..` runs all trials of these kernels: for each a line of JSON on stdout, with what was found, a
-//!   hash of what was computed, and the mutation sites that were passed.
-//! * `mutants-driver run ID KERNEL:TRIAL:HASH..` runs these trials with a mutation on, up to the first with a finding, or some more after the
-//!   first with a wrong result. Its lines
-//!   are `found KIND`, `wrong KERNEL WHAT` where a hash is another one, and `done` at the end.
+//! * `mutants-driver cover KERNEL..` runs all trials of these kernels. For each it prints a line of JSON on stdout,
+//!   with the findings, a hash of the result, and the mutation sites that were reached.
+//! * `mutants-driver run ID KERNEL:TRIAL:HASH..` runs these trials with a mutation switched on, up to the first one
+//!   with a finding, or some more after the first wrong result. It prints `found KIND`, `wrong KERNEL WHAT` if a hash
+//!   differs, and `done` at the end.
 //!
-//! A mutation is a run-time switch in the source of crate `gpu`, woven into a copy of the workspace, which refers to [`MUTATION`] and
-//! [`mutation_reached`](mutation::mutation_reached). Without one both are unused, and the kernels are as they are.
+//! A mutation is a run-time switch in the source of crate `gpu`. It is inserted in a copy of the workspace, which
+//! refers to [`MUTATION`] and [`mutation_reached`](mutation::mutation_reached). Without a mutation both are unused,
+//! and the kernels are unchanged.
 
 mod general;
 mod memory;
@@ -63,7 +64,7 @@ fn cover(kernel: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Trials that a mutation is run in at least, though a result has been wrong before.
+/// The fewest trials of a mutation, even after a wrong result.
 const MORE: usize = 11;
 
 fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
@@ -84,7 +85,7 @@ fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
         outcome.found.iter().for_each(|kind| println!("found {kind}"));
         if outcome.hasher.finish() != expected && last.is_none() {
             println!("wrong {kernel} {}", trial.what);
-            // It is caught. Whether the checker finds it, too, shows soon or in no trial.
+            // It is caught. Whether the checker also finds it shows soon or never.
             last = Some((2 * number_of_trial + 1).max(MORE));
         }
         if !outcome.found.is_empty() {
@@ -95,7 +96,7 @@ fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// All trials of a kernel. Its variants, with other constants each, take turns.
+/// All trials of a kernel. Its variants, with different constants, alternate.
 fn trials(kernel: &str) -> Result<Vec<Trial>, String> {
     let is_it = |entry: &&Entry| entry.declaration().name == kernel;
     let of_variants = registry::KERNELS.iter().filter(is_it).map(trials_of);

@@ -1,4 +1,4 @@
-//! Batches of matrices in memory: where their elements are, what surrounds them, and a hash of it all.
+//! Batches of matrices in memory: their elements, what surrounds them, and a hash of everything.
 
 use std::{
     fmt,
@@ -10,14 +10,14 @@ use simt::{
     device::{BoxShape, TensorMap},
 };
 
-/// What matrices are of.
+/// A type of elements.
 pub trait Number: Element + Into<f64> {
-    /// What is in memory before anybody writes: of floats a NaN that no arithmetic makes.
+    /// The content of memory that was not written. For floats it is a NaN that no arithmetic makes.
     const UNTOUCHED: Self;
 
     fn of(value: f64) -> Self;
 
-    /// What is hashed: every NaN is the same one, except for [`UNTOUCHED`](Self::UNTOUCHED).
+    /// The value for the hash. Every NaN is the same, except [`UNTOUCHED`](Self::UNTOUCHED).
     fn word(self) -> u64 {
         let [it, untouched] = [self, Self::UNTOUCHED].map(|number| number.into().to_bits());
         if self.into().is_nan() && it != untouched { u64::MAX } else { it }
@@ -45,16 +45,17 @@ numbers! {
     u32: 0x7fed_cba9, |value| value as u32;
 }
 
-/// Where the elements are.
+/// The places of the elements.
 #[derive(Clone, Copy, Default)]
 pub struct Place {
-    /// From one row to the next, and from one column to the next.
+    /// The strides from one row to the next, and from one column to the next.
     pub strides: [usize; 2],
-    /// From a 16-byte boundary to the first element.
+    /// Elements from a 16-byte boundary to the first element.
     pub offset: usize,
-    /// From one matrix to the next.
+    /// Elements from one matrix to the next.
     pub step: usize,
-    /// Rows are whole pieces of sixteen bytes, the last one too: a kernel may write anything to the rest of a last piece.
+    /// Rows are whole pieces of sixteen bytes, also the last one: a kernel may write anything to the rest of a last
+    /// piece.
     pub padded: bool,
 }
 
@@ -63,7 +64,7 @@ impl Place {
         Place { strides, ..Place::default() }
     }
 
-    /// Of so many rows.
+    /// Rows with that pitch.
     pub fn padded(rows: usize, pitch: usize) -> Self {
         Place { step: rows * pitch, padded: true, ..Place::strided([pitch, 1]) }
     }
@@ -80,17 +81,17 @@ const BAND: usize = 64;
 
 pub struct Matrix<T> {
     memory: Vec<T>,
-    /// The first element.
+    /// The index of the first element.
     start: usize,
     /// Matrices, rows, columns.
     pub size: [usize; 3],
     pub place: Place,
-    /// Elements that a kernel is given.
+    /// Elements that the kernel gets.
     pub len: usize,
 }
 
 impl<T: Number> Matrix<T> {
-    /// All of it is [`Number::UNTOUCHED`].
+    /// All elements are [`Number::UNTOUCHED`].
     pub fn new(size @ [count, rows, cols]: [usize; 3], place: Place) -> Self {
         let [between_rows, between_cols] = place.strides;
         let len = match count * rows * cols {
@@ -109,7 +110,7 @@ impl<T: Number> Matrix<T> {
         Matrix::new([1, 1, len], Place::strided([0, 1]))
     }
 
-    /// With such elements, given their matrix, row and column.
+    /// Fills in elements. `value` gets the matrix, row and column.
     pub fn filled(mut self, value: impl Fn([usize; 3]) -> f64) -> Self {
         let ([count, rows, cols], [between_rows, between_cols]) = (self.size, self.place.strides);
         for n in 0..count * rows * cols {
@@ -124,18 +125,19 @@ impl<T: Number> Matrix<T> {
         self.memory[self.start..].as_mut_ptr()
     }
 
-    /// Are there no elements between its own?
+    /// Whether its elements are contiguous.
     pub fn is_dense(&self) -> bool {
         self.len == self.size.iter().product::<usize>()
     }
 
-    /// What a kernel reads.
+    /// The argument for reading.
     pub fn view(&mut self) -> Bound<'static> {
-        // SAFETY: a trial keeps its matrices until its launch has ended, and there are so many elements.
+        // SAFETY: a trial keeps its matrices until its launch has ended, and has this many elements.
         Bound::Elements(unsafe { Elements::read(self.pointer(), self.len) })
     }
 
-    /// What a kernel writes, from its `first` element on. Does it hold values before the launch?
+    /// The argument for writing, from its element `first` on. `holds_values`: the elements are written before the
+    /// launch.
     pub fn out(&mut self, first: usize, holds_values: bool) -> Bound<'static> {
         let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
         // SAFETY: as in `view`.
@@ -143,8 +145,8 @@ impl<T: Number> Matrix<T> {
         Bound::Elements(if holds_values { elements } else { elements.uninit() })
     }
 
-    /// A map for each alignment class of rows: of every so many'th row, from the multiple of as many elements before it on. A class
-    /// without rows has the first row's.
+    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
+    /// class's first row. A class without rows has the first row's map.
     pub fn maps(&mut self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);
@@ -163,7 +165,7 @@ impl<T: Number> Matrix<T> {
         Bound::Maps((0..classes).map(map).collect())
     }
 
-    /// Hashes all of it and around it, except for what may be anything.
+    /// Hashes the elements and what surrounds them, except what may be anything.
     pub fn hash(&self, hasher: &mut DefaultHasher) {
         let (cols, pitch) = (self.size[2], self.place.strides[0]);
         let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());

@@ -1,38 +1,38 @@
-//! What A and B hold.
+//! The values of A and B.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Numbers {
     /// Small integers, none of them zero.
     #[default]
     Integers,
-    /// The same, and C such that GELU comes to its ends.
+    /// The same, and a C with which GELU reaches its ends.
     Ends,
-    /// The same with infinities and a NaN at the ends of rows and columns: where a zero is missing, or a load is from the wrong
-    /// place, C has more of them.
+    /// The same with infinities and a NaN at the ends of rows and columns. If a zero is missing, or a load is from
+    /// the wrong place, C has more of them.
     Corners,
-    /// Numbers of 24 bits, so that no slice is zero; larger ones in each further patch.
+    /// Numbers of 24 bits, so that no slice is zero. They are larger in each further patch.
     Full,
-    /// And infinities, NaN, zeros, and rows of A of another size: of a warp's elements a few are uncertain, or many.
+    /// And infinities, NaN, zeros, and rows of A of another size. A few of a warp's elements are uncertain, or many.
     Special,
-    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which are uncertain with them.
+    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which become uncertain.
     Tiny,
-    /// Each product of a batch is about one end of what bf16 and f32 hold.
+    /// Each product of a batch is near one end of the range of bf16 and f32.
     Small,
-    /// Of each patch of f16 another size, and within some of them all sizes.
+    /// Each patch of f16 has another size, and some have all sizes.
     Scaled,
-    /// Each product of a batch is about one end of what a factor of scaled slices can be, or of what is exact.
+    /// Each product of a batch is near one end of the range of a factor of scaled slices, or of exact results.
     Far,
-    /// Uncertain because of the last k-steps alone.
+    /// Uncertain because of the last k-steps only.
     Last,
     /// Zeros of either sign.
     Zeros,
-    /// Multiples of 8, but for single numbers, each of which alone says something of its patch of f16; and numbers of another size in
-    /// the rows behind the patch.
+    /// Multiples of 8, with single exceptions. Each of these alone determines a property of its patch of f16. The
+    /// rows after the patch have another size.
     Lonely,
 }
 
 impl Numbers {
-    /// That of A (0) or B (1), of product `i`, in row (column of B) `outer` of so many, at step `p` of so many.
+    /// The element of A (0) or B (1), of product `i`, in row (column of B) `outer` of `size`, at step `p` of `k`.
     pub fn at(self, which: usize, [i, outer, p]: [usize; 3], [size, k]: [usize; 2]) -> f32 {
         let hash = hash(which, [i, outer, p]);
         let full = f32::from_bits((hash >> 32) as u32 & 0x807f_ffff | 0x3f80_0000);
@@ -66,7 +66,8 @@ impl Numbers {
             Numbers::Small => match (i, which, outer, p) {
                 (_, 1, 5, _) => 0.0,
                 (0, 0, 3, _) | (1, 1, 3, _) => times(-112),
-                // The least that slices hold, of A and of B; and the least product whose last digit is an f32's.
+                // The smallest numbers that slices hold, for A and for B; and the smallest product whose last digit
+                // is in f32.
                 (2, 0, 3, 0) | (3, 1, 3, 0) => 2f32.powi(-110),
                 (2, 1, ..) | (3, 0, ..) => times(10),
                 (4, 0, 3, 0) => 2f32.powi(-50),
@@ -78,31 +79,31 @@ impl Numbers {
                 (0, 33, 0..64) => 0.0,
                 _ if which == 0 && outer % 16 == 9 || which == 1 && outer % 32 == 20 => 0.0,
                 _ if which == 0 && outer % 64 == 13 => times(-30),
-                // In no slice of the only patch where it is not zero.
+                // In no slice of the only patch in which it is not zero.
                 (0, _, 64..128) if outer % 64 == 40 => times(-60),
                 (0, ..) if outer % 64 == 40 => 0.0,
-                // Rows that are ever smaller: of which sums can be relied on is said by few.
+                // Decreasing rows: few sums are certain.
                 (0, 48..64, _) => times(-2 * (outer as i32 - 48)),
-                // A patch that loses much, beside tiles without it.
+                // A patch with a large loss, next to tiles without it.
                 (1, 258, 3) => times(40),
                 _ if p % 32 == 21 => 0.0,
                 _ => times((outer / 64 * 7 + p / 64 * 3 + which * 5) as i32 % 9 * 3 - 12),
             },
             Numbers::Far => match (i, which, outer, p) {
-                // Their exponents are as large together as a factor cannot be, or can be at most;
+                // The sum of their exponents is too large for a factor, or the largest possible;
                 (0 | 1, 0, 3, 0) => 2f32.powi(73),
                 (0, 1, 4, 1) => 2f32.powi(72),
                 (1, 1, 4, 1) => 2f32.powi(71),
                 (0 | 1, ..) => 0.0,
-                // as small, or nearly;
+                // the smallest, or nearly;
                 (2 | 3, 0, ..) => times(-40),
                 (2, 1, ..) => times(-33),
                 (3, 1, ..) => times(-32),
-                // and integers of 13 bits by such of 5, and of 6.
+                // and integers of 13 bits times integers of 5 and of 6.
                 (4 | 5, 0, ..) => (4096 + (hash >> 40) % 4096) as f32,
                 (4, 1, ..) => (16 + (hash >> 40) % 16) as f32,
                 (5, 1, ..) => (32 + (hash >> 40) % 32) as f32,
-                // Of 15 bits by such of 3; and a patch of zeros beside exact ones.
+                // Integers of 15 bits times integers of 3; and a patch of zeros next to exact ones.
                 (6, 0, ..) => (16385 + (hash >> 40) % 8192 * 2) as f32,
                 (6, 1, ..) => (5 + (hash >> 40) % 2 * 2) as f32,
                 (7, 0, _, 64..) | (8, 1, _, 64..) => 0.0,
@@ -116,7 +117,7 @@ impl Numbers {
                 (0..11 | 12..64, 17) => 0.0,
                 (7, 5) => f32::INFINITY,
                 (53, 174) => times(20),
-                // Small beside the others, and held exactly.
+                // Small compared with the others, and held exactly.
                 (65, 13) => 2f32.powi(22),
                 (64.., _) => times(40),
                 _ => (8 + (hash >> 40) % 3 * 8) as f32,
@@ -132,7 +133,8 @@ impl Numbers {
     }
 }
 
-/// A small integer that is not zero, others for another operand (`salt`) or element. Sums of products of them are exact.
+/// A small integer that is not zero. It depends on the operand (`salt`) and the element. Sums of their products are
+/// exact.
 pub fn integer(salt: usize, at: [usize; 3]) -> f32 {
     [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][(hash(salt, at) >> 40) as usize % 6]
 }

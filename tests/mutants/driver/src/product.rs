@@ -21,9 +21,9 @@ pub struct Trial {
 }
 
 pub struct Outcome {
-    /// Kinds of findings, each once.
+    /// The kinds of findings, each once.
     pub found: Vec<&'static str>,
-    /// Has hashed all that the kernel may write, and what is around it.
+    /// The hash of everything that the kernel may write, and of what surrounds it.
     pub hasher: DefaultHasher,
 }
 
@@ -36,7 +36,7 @@ impl Outcome {
 
 const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
 
-/// The first so many cases in every order, the others in one each.
+/// The first `in_all_orders` cases in every order, the others in one order each.
 pub fn trials<C: Debug + 'static>(
     cases: Vec<C>,
     in_all_orders: usize,
@@ -59,7 +59,7 @@ pub fn trials<C: Debug + 'static>(
 }
 
 /// # Safety
-/// As for [`simt::check::launch`], but for what mutations do: that is refused, and found.
+/// As for [`simt::check::launch`], except for the effects of mutations, which are refused and found.
 pub unsafe fn launch<'a>(
     kernel: &dyn AnyCheckedKernel,
     config: &LaunchConfig,
@@ -77,14 +77,14 @@ pub unsafe fn launch<'a>(
     Outcome { found, hasher: DefaultHasher::new() }
 }
 
-/// `C = activation(alpha A B + beta C + bias)`, so many times.
+/// `C = activation(alpha A B + beta C + bias)`, `count` times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Case {
     /// m, n, k.
     pub sizes: [usize; 3],
     pub count: usize,
     pub numbers: Numbers,
-    /// K-major A and B? Else MN-major.
+    /// Whether A, and B, is K-major. Otherwise it is MN-major.
     pub along_k: [bool; 2],
     pub a: Place,
     pub b: Place,
@@ -93,16 +93,16 @@ pub struct Case {
     pub beta: f64,
     pub bias: u32,
     pub activation: u32,
-    /// Of a persistent kernel: CTAs, or clusters.
+    /// CTAs or clusters of a persistent kernel.
     pub blocks: u32,
     /// CTAs of a cluster that splits k.
     pub parts: u32,
-    /// Columns in tiles of the greater width, where there are two.
+    /// Columns in tiles of the greater width, if there are two widths.
     pub wide: usize,
 }
 
 impl Case {
-    /// Dense row-major matrices, and nothing but their product.
+    /// The product of dense row-major matrices.
     pub fn dense(sizes @ [m, n, k]: [usize; 3]) -> Self {
         let row_major = |rows, cols| Place { step: rows * cols, ..Place::strided([cols, 1]) };
         let [a, b, c] = [row_major(m, k), row_major(k, n), row_major(m, n)];
@@ -110,7 +110,7 @@ impl Case {
         Case { sizes, along_k: [true, false], a, b, c, ..one }
     }
 
-    /// Matrices, rows and columns of A (0) or B (1) as they are in memory.
+    /// Matrices, rows and columns of A (0) or B (1) in memory.
     pub fn size(&self, which: usize) -> [usize; 3] {
         let (outer, k) = (self.sizes[which], self.sizes[2]);
         if self.along_k[which] { [self.count, outer, k] } else { [self.count, k, outer] }
@@ -124,7 +124,7 @@ impl Case {
         })
     }
 
-    /// What the kernel is told besides its matrices.
+    /// The parameters besides the matrices.
     pub fn problem(&self) -> GemmParams {
         let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
         let places = [self.a, self.b, self.c];
@@ -143,8 +143,8 @@ impl Case {
         problem
     }
 
-    /// Launches, with memory for pointers in `options`, if at all, of A and B. The kernel is given these operands, and C; and the problem
-    /// and the bias, or of a `lesson` the sizes.
+    /// Launches. `options` has the memory of pointers to A and B, if any. The kernel gets these operands, C, the
+    /// parameters and the bias. A `lesson` gets the sizes instead.
     pub fn launch<O: Number>(
         &self,
         kernel: &dyn AnyCheckedKernel,
@@ -155,10 +155,10 @@ impl Case {
     ) -> Outcome {
         let Case { sizes: [m, n, _], count, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);
-        // With beta = 0 C is not to be read, and each element is to be written.
+        // With beta = 0 C must not be read, and each element must be written.
         if beta != 0.0 {
             c = c.filled(|at @ [_, row, col]| match (self.numbers, row * n + col) {
-                // Where GELU's error function ends, or rounds past its end, of f32 and of f64.
+                // Where GELU's error function ends, or rounds past its end, for f32 and f64.
                 (Numbers::Ends, at @ ..2) => [21551.0, 34099.0][at] / 4096.0,
                 (Numbers::Ends, number) => number as f64 / -64.0,
                 _ => integer(2, at).into(),
@@ -166,7 +166,7 @@ impl Case {
         }
         const { assert!(NO_BIAS == 0 && ROW_BIAS == 1 && COL_BIAS == 2) };
         let mut added = Matrix::<O>::vector([0, m, n][bias as usize]).filled(|[.., at]| match at {
-            // So large that nothing else matters.
+            // So large that it dominates.
             2 if activation == GELU => -4096.0,
             4 if activation == GELU => 4096.0,
             _ => (at % 64) as f64 - 32.0,

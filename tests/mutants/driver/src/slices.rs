@@ -18,16 +18,16 @@ use crate::{
     product::{Trial, launch, trials},
 };
 
-/// What numbers are split into.
+/// A type of slices.
 pub trait Slice: Number {
-    /// Slices of a number.
+    /// The number of slices of a number.
     const SLICES: usize;
-    /// What is written of a patch beside its slices, in elements.
+    /// Elements that are written for a patch besides its slices.
     const WORDS: usize;
-    /// Numbers that are to be found uncertain: at the ends of what these slices hold, and of all sizes.
+    /// Numbers that must be found uncertain: at the ends of the range of these slices, and of all sizes.
     const UNCERTAIN: [Numbers; 2];
 
-    /// Patches down and across, of so many rows and columns.
+    /// Patches down and across, for this many rows and columns.
     const PATCHES: fn(u32, u32) -> (u32, u32);
 }
 
@@ -45,7 +45,7 @@ impl Slice for F16 {
     const PATCHES: fn(u32, u32) -> (u32, u32) = scales::patches;
 }
 
-/// A or B, its slices, and what is written beside them.
+/// A or B, its slices, and what is written with them.
 pub struct Split<T, S> {
     pub source: Matrix<T>,
     pub planes: Matrix<S>,
@@ -91,7 +91,7 @@ fn to_split<'a, T: Number, S: Slice>(
     (LaunchConfig::new([blocks, 1, 1], [32, 8, 1]), arguments)
 }
 
-/// Makes the slices, by the kernel as it is.
+/// Makes the slices, by the unchanged kernel.
 pub fn split<T: Number, S: Slice>(
     kernel: &dyn AnyKernel,
     a: &mut Split<T, S>,
@@ -105,10 +105,10 @@ pub fn split<T: Number, S: Slice>(
     done.expect("the kernel is right as it is");
 }
 
-/// Of a kernel that splits. Each case is run in one order: A and B as matrices, rows and columns; elements between rows, and between
-/// matrices beside that; elements from a 16-byte boundary to A's first; and what A and B hold.
+/// The trials of a kernel that splits, each in one order: A and B as matrices, rows and columns; padding between rows
+/// and between matrices; the misalignment of A's first element; and the values of A and B.
 pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
-    // One element, part of a patch, more than one of each; whole ones, aligned or not.
+    // One element, a part of a patch, more than one patch; whole patches, aligned or not.
     let shapes = [
         [[1, 1, 1], [1, 3, 300]],
         [[2, 65, 40], [1, 33, 256]],
@@ -137,11 +137,11 @@ pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
     })
 }
 
-/// Of a kernel that copies to padded rows: matrices, rows and columns; elements from row to row; elements from a 16-byte boundary to the
-/// first; and rows of blocks. The first two cases are run in every order.
+/// The trials of a kernel that copies to padded rows: matrices, rows and columns; the pitch; the misalignment of the
+/// first element; and rows of blocks. The first two cases are run in every order.
 pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) -> Vec<Trial> {
     let cases = vec![
-        // Ragged: of several rows of blocks, and with fewer of these than there are tiles.
+        // Ragged: several rows of blocks, and fewer blocks than tiles.
         ([2, 70, 65], 70, 1, 4),
         ([2, 70, 65], 70, 2, 1),
         // One element; a whole tile; one row less and more.

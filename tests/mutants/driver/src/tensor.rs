@@ -1,4 +1,4 @@
-//! Products by TMA, on CUDA cores and on tensor cores, and those of f32 that is split into slices.
+//! Products by TMA, on CUDA cores and on tensor cores, and products of f32 that is split into slices.
 
 use gpu::{
     collective::background::COUNTERS,
@@ -26,7 +26,7 @@ pub fn trials<T: Number, O: Number>(
     }
 }
 
-/// `C = 2 A B`, by so many CTAs or clusters of a persistent kernel.
+/// `C = 2 A B`, by this many CTAs or clusters of a persistent kernel.
 fn case(sizes: [usize; 3], blocks: u32) -> Case {
     Case { alpha: 2.0, blocks, ..Case::dense(sizes) }
 }
@@ -36,7 +36,7 @@ fn full(sizes: [usize; 3]) -> Case {
     Case { beta: -1.0, bias: COL_BIAS, activation: RELU, ..case(sizes, 1) }
 }
 
-/// The first is run in every order, each of the others in one.
+/// The first case is run in every order, each of the others in one.
 fn cases(product: &Product) -> Vec<Case> {
     let classes = product.variant.access.classes();
     let (shifts_a, steps) = (classes > 1, product.steps());
@@ -45,27 +45,27 @@ fn cases(product: &Product) -> Vec<Case> {
         Some(_) if shifts_a => cases_of_classes(tile, steps, classes),
         Some(walkers) => cases_of_walkers(tile, steps, walkers as usize),
         None => vec![
-            // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
+            // Parts of tiles; more slabs than there are stages, in one ring and in four.
             full([rows + 5, cols + 10, 110]),
             case([rows, cols, 332], 1),
-            // Of one tile all elements are inside, of another not; C's rows are unaligned.
+            // All elements of one tile are inside, and not all of another. C's rows are unaligned.
             case([rows + 2, cols + 3, 129], 1),
-            // Whole slabs. A row of A is 163 elements further than the one before: each of four is shifted in another way.
+            // Whole slabs. The pitch of A is 163 elements: each of four consecutive rows has another shift.
             full([rows - 3, cols / 2, 160]),
         ],
     };
-    // As few slabs as leave one of four rings without any.
+    // So few slabs that one of four rings has none.
     let batch = if shifts_a { full([2, 6, steps + 8]) } else { full([4, 6, 96]) };
     cases.push(Case { count: 2, ..batch });
-    // And as many steps as warps have before others begin.
+    // And as many steps as warps have before other warps start.
     cases.extend([case([1, 1, 1], 1), case([3, 5, 16], 1)]);
     if product.variant.access == Access::Ldg {
-        // One stage more than there are teams that load, the last in part.
+        // One stage more than there are teams that load, the last one partial.
         cases.push(case([rows - 1, cols, 203], 1));
     }
     if product.most_splits > 1 {
         cases.push(Case { parts: 2, ..full([rows - 1, cols + 4, 333]) });
-        // Rows of a tile that are no multiple of the parts, and others below it.
+        // The rows of a tile are no multiple of the parts, and there are rows below it.
         cases.push(Case { count: 2, parts: 3, ..case([rows + 5, cols, 100], 1) });
         cases.push(Case { parts: 8, ..case([rows, cols, 90], 1) });
     }
@@ -79,21 +79,22 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
         _ => (steps + 8, steps + 8, 5 * steps + 8, 2),
     };
     let mut cases = vec![
-        // Several tiles of a CTA, and parts of tiles; more stages than a ring has, the last in part.
+        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one partial.
         full([rows + 9, cols + 12, more]),
         case([rows, cols - 3, many], 1),
-        // Two rows of two tiles for three CTAs; C's rows are unaligned, also where all of a tile is inside.
+        // Two rows of two tiles for three CTAs. C's rows are unaligned, also where all of a tile is inside.
         case([rows + 1, 2 * cols - 3, some], 3),
-        // Of the sixteen bytes that end a row the last element is outside.
+        // Of the last sixteen bytes of a row the last element is outside.
         case([rows, cols - 1, 8], 1),
         // C's rows are aligned.
         case([rows + 1, 2 * cols - 4, 8], 3),
-        // More tiles of a CTA than a ring has stages, and several stages of each.
+        // More tiles of a CTA than the ring has stages, and several stages for each.
         case([down * rows, 3 * cols, some], 1),
-        // More than a raster group of tiles: 2048 rows.
+        // More tiles than a raster group: 2048 rows.
         case([2048 + rows / walkers - 5, cols + 4, 8], 3),
     ];
-    // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a time. C's rows are unaligned.
+    // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a time. C's rows
+    // are unaligned.
     for (n, between) in [(4, 1), (3, 0), (8, 1), (7, 0), (129, 0)] {
         let c = Place::strided([cols + n + between, 1]);
         cases.push(Case { c, ..case([19, n, 8], 1) });
@@ -101,45 +102,46 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
     cases
 }
 
-/// Of A's alignment classes, 8 or 16, each has tiles of its own, so that few rows take as many tiles.
+/// Each of A's alignment classes, 8 or 16, has tiles of its own, so few rows need as many tiles.
 fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> Vec<Case> {
     let k = steps + 8;
     let (all, many) = if classes > 8 { (8, 9) } else { (k, 8 * rows + 1) };
     vec![
-        // Several tiles of a CTA, and parts of tiles; more stages than a ring has, the last in part.
+        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one partial.
         full([2, cols + 12, k]),
         case([1, cols - 3, 5 * steps + 8], 1),
-        // Rows of two tiles for three clusters; C's rows are unaligned, or aligned.
+        // Rows of two tiles for three clusters. C's rows are unaligned, or aligned.
         case([3, 2 * cols - 3, k], 3),
         case([3, 2 * cols - 4, 8], 3),
-        // All classes, of one of them two rows. Of the sixteen bytes that end a row of C the last element is outside.
+        // All classes, with two rows in one of them. Of the last sixteen bytes of a row of C the last element is
+        // outside.
         case([classes + 1, cols - 1, all], 1),
-        // More tiles of a CTA than a ring has stages, and several stages of each.
+        // More tiles of a CTA than the ring has stages, and several stages for each.
         case([2, 3 * cols, k], 1),
-        // More than a raster group of eight tiles down: of eight classes one has two tiles.
+        // More than a raster group of eight tiles down: one of eight classes has two tiles.
         case([many, cols + 4, 8], 3),
     ]
 }
 
-/// Of a kernel that multiplies slices. The first is run in every order, each of the others in one.
+/// The cases of a kernel that multiplies slices. The first is run in every order, each of the others in one.
 fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
     let [rows, cols] = product.tile().map(|size| size as usize);
     let walkers = product.variant.cluster as usize;
     let case = |sizes, numbers| Case { numbers, ..case(sizes, 1) };
     let [ends, of_sizes] = S::UNCERTAIN;
-    // Several patches down and across, in either layout: those of f16 have 64 rows and 128 columns, the others 32 and 256. Of
-    // a CTA's last tile in C's rows, and in its columns, there is one.
+    // Several patches down and across, in either layout. Patches of f16 have 64 rows and 128 columns, the others 32
+    // and 256. A CTA's last tile has one patch in C's rows, and in its columns.
     let patches = match of_sizes {
         Numbers::Scaled => [140, 266, 136],
         _ => [rows + rows / walkers + 1, 257, 40],
     };
-    // More slices than the ring has stages, the last steps in part.
+    // More slices than the ring has stages, and the last steps are partial.
     let k = if walkers == 1 { 136 } else { 72 };
     let wide = if product.narrow.is_some() { cols } else { 0 };
     let mut cases = vec![
         // Several tiles of a CTA, and parts of tiles.
         Case { wide, ..full([rows / 2 + 9, cols + 12, k]) },
-        // Of three clusters one is a tile behind; of two widths it has two narrow ones first, and a further one.
+        // One of three clusters is a tile behind. With two widths it has two narrow tiles first, and another one.
         Case { wide, blocks: 3, ..case([rows + 1, cols + 270, 72], Numbers::Full) },
         Case { count: 2, blocks: 2, numbers: Numbers::Special, ..full([70, 140, 75]) },
         Case { count: 9, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
@@ -147,13 +149,13 @@ fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
         case([1, 1, 1], Numbers::Full),
     ];
     if walkers == 1 {
-        // More patches along k than a warp looks at in one go, of f16; of bf16 so many that a lane looks at a third one.
+        // More patches along k than a warp reads at a time, for f16. For bf16 so many that a lane reads a third one.
         cases.push(case([3, 5, 2100], Numbers::Last));
     }
     cases.into_iter().map(|case| placed(product, case)).collect()
 }
 
-/// A case with its operands as the kernel wants them.
+/// A case with its operands in the kernel's layouts.
 fn placed(product: &Product, case: Case) -> Case {
     let variant = &product.variant;
     let (access, unit) = (variant.access, 16 / variant.operands.bytes());
@@ -218,7 +220,7 @@ fn of_operands<T: Number, O: Number>(
     })
 }
 
-/// The same of one that packs B's last columns itself, those of the last tiles across.
+/// The same for a kernel that packs the tail of B itself: the columns of the last tiles across.
 fn with_tail<T: Number, O: Number>(
     entry: &Entry,
     product: &Product,
@@ -250,7 +252,7 @@ fn with_tail<T: Number, O: Number>(
     case.launch::<O>(kernel, config, options, operands, false).and(&b).and(&words)
 }
 
-/// Those of a kernel that multiplies slices, which the other one makes.
+/// The trials of a kernel that multiplies slices, which another kernel makes.
 fn of_slices<T: Number, O: Number, S: Slice>(
     entry: &'static Entry,
     product: &'static Product,
@@ -261,7 +263,7 @@ fn of_slices<T: Number, O: Number, S: Slice>(
         let config = config(entry, product, case);
         let [mut a, mut b] = [0, 1].map(|which| Split::<T, S>::new(case.operand(which)));
         split(kernel_that_splits, &mut a, &mut b);
-        // So that the count of elements that are computed again is carried.
+        // So that the count of recomputed elements overflows into the next word.
         let before = |word| if word == stream_counters::RECOMPUTED { u32::MAX - 3 } else { 0 };
         let mut words =
             Matrix::<u32>::vector(stream_counters::LEN).filled(|[.., word]| before(word).into());

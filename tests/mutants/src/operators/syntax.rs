@@ -1,4 +1,4 @@
-//! What the operators ask of a piece of syntax.
+//! Questions of the operators about a piece of syntax.
 
 use syn::{
     BinOp, Expr, ExprBinary, ExprIf, Lit, Pat, Stmt,
@@ -23,7 +23,7 @@ impl<'ast> Visit<'ast> for Comparisons<'_> {
     }
 }
 
-/// Each name that a `let` binds with its value, as far as a tuple is bound to a tuple.
+/// Each name that a `let` binds, and its value. A tuple that is bound to a tuple is split.
 pub(super) fn bindings<'a>(pattern: &'a Pat, value: &'a Expr) -> Vec<(&'a Pat, &'a Expr)> {
     match (pattern, value) {
         (Pat::Tuple(pattern), Expr::Tuple(value)) => {
@@ -33,12 +33,12 @@ pub(super) fn bindings<'a>(pattern: &'a Pat, value: &'a Expr) -> Vec<(&'a Pat, &
     }
 }
 
-/// Is it the name of a place in a matrix or in a tile?
+/// Whether it is the name of a place in a matrix or in a tile.
 pub(super) fn is_position(name: &str) -> bool {
     ["at", "from", "to"].contains(&name) || name.starts_with("from_") || name.starts_with("to_")
 }
 
-/// The variable that an expression starts from: `acc` of `acc[i][j]`.
+/// The variable at the start of an expression: `acc` of `acc[i][j]`.
 pub(super) fn root(expr: &Expr) -> String {
     match expr {
         Expr::Path(path) => last_segment(&path.path),
@@ -48,7 +48,7 @@ pub(super) fn root(expr: &Expr) -> String {
     }
 }
 
-/// Is it fixed when the kernel is compiled: of literals, `CONSTANTS`, const parameters and sizes of types?
+/// Whether it is fixed at compile time: made of literals, `CONSTANTS`, const parameters and sizes of types.
 pub(super) fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) => true,
@@ -90,7 +90,7 @@ pub(super) fn loaded(value: &Expr) -> Option<(&ExprIf, &Expr)> {
     let Expr::If(fill) = value else { return None };
     let (_, otherwise) = fill.else_branch.as_ref()?;
     match &*fill.then_branch.stmts {
-        // A sum is an index that starts again, and no load.
+        // A sum is an index that wraps, and no load.
         [Stmt::Expr(Expr::Binary(_), None)] => None,
         [Stmt::Expr(load, None)] if is_zero(otherwise) => Some((fill, load)),
         _ => None,

@@ -49,7 +49,7 @@ fn conditions() {
     assert_eq!(dropped("a || b && c;"), either);
     assert_eq!(dropped("if let Some(x) = y && a {}"), ["a -> true"]);
     assert_eq!(dropped("t.copy_async::<1>(0, a, 0, inside)"), ["inside -> true"]);
-    // What is fixed when the kernel is compiled.
+    // Fixed at compile time.
     assert_eq!(dropped("a && T::WIDE && size_of::<T>() == 2 && M < 4"), ["a -> true"]);
     assert_eq!(of(Operator::WeakenComparison, "N as u32 - 1 > Self::END;"), [""; 0]);
 }
@@ -67,9 +67,9 @@ fn indices() {
     assert_eq!(transposed("a[i * n + j]"), ["i * n + j -> j * n + i"]);
     let whole = ["s + i * n + 4 * j -> s + (4 * j) * n + i"];
     assert_eq!(transposed("a[s + i * n + 4 * j]"), whole);
-    // A thread's own array is registers; what it is loaded from is memory.
+    // A thread's own array is in registers. What it is loaded from is memory.
     assert_eq!(of(plus, "let mut s = [0.0; 4]; s[i] = a.load128(j);"), ["j -> j + 1"]);
-    // What is called `at`, `from` or `to` is an index where it is computed.
+    // A variable called `at`, `from` or `to` is an index where it is computed.
     assert_eq!(of(plus, "let (to, x) = (i * 4, j);"), ["i * 4 -> i * 4 + 1"]);
     assert_eq!(of(plus, "let at = |i: usize| (i, j);"), ["i -> i + 1", "j -> j + 1"]);
     assert_eq!(of(plus, "S { from_a: p * n, step: q }"), ["p * n -> p * n + 1"]);

@@ -1,4 +1,4 @@
-//! Barriers that not all threads of the block come to.
+//! Barriers that not all threads of the block reach.
 
 use super::device::*;
 
@@ -16,7 +16,7 @@ pub fn skipped_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i] = line[t];
 }
 
-/// The barrier stands in both branches, and the threads of a block take both.
+/// The barrier is in both branches, and the threads of a block take both.
 #[kernel(block = (64), shared = 64 * 4, barriers = 2, len(x = n, y = n))]
 pub fn two_barriers(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];

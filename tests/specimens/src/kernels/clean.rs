@@ -1,8 +1,8 @@
-//! Kernels that are right, though a careless checker might think otherwise.
+//! Correct kernels that a careless checker might report.
 
 use super::device::*;
 
-/// Exchanges within a warp, `sync_warp` on either side.
+/// Exchanges within a warp, with `sync_warp` before and after.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
@@ -20,7 +20,7 @@ pub fn warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The same in each half of a warp by itself.
+/// The same in each half of a warp separately.
 #[kernel(block = (32), shared = 32 * 4, len(x = n, y = n))]
 pub fn half_warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 32];
@@ -33,8 +33,8 @@ pub fn half_warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A transposition through a tile whose rows are padded, so that its columns lie in different banks; the
-/// padding is never written.
+/// A transposition through a tile with padded rows, whose columns are in different banks. The padding is never
+/// written.
 #[kernel(block = (32, 8), shared = 32 * 33 * 4, len(x = n, y = n))]
 pub fn padded_transpose(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 32, 33];
@@ -108,7 +108,7 @@ pub fn overlapping_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Two buffers in turn, so that one barrier a round is enough.
+/// Two alternating buffers, so that one barrier for each round is enough.
 #[kernel(block = (64), shared = 2 * 64 * 4, len(x = n, y = n))]
 pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut lines = shared![f32; 2, 64];
@@ -125,7 +125,7 @@ pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Threads without an element leave, after the last barrier.
+/// Threads without an element end after the last barrier.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn early_exit(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
@@ -188,7 +188,7 @@ pub fn vectors(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A sum over half a warp, whose upper lanes get values of lanes that take no part, and do not use them.
+/// A sum over half a warp. Its upper lanes get values of lanes that take no part, and do not use them.
 #[kernel(block = (32), len(x = n, y = n))]
 pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x();
@@ -204,8 +204,8 @@ pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Asynchronous copies of both widths in two buffers, each group waited for one round later, and zeros where
-/// there is nothing to copy.
+/// Asynchronous copies of both widths in two buffers. Each group is waited for one round later, and there are zeros
+/// where there is nothing to copy.
 #[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copies_in_two_stages(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 2, 64];

@@ -29,7 +29,7 @@ pub fn barrier_of_the_block_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     cluster::sync();
 }
 
-/// A block writes to the other before it knows that this has begun.
+/// A block writes to the other before it knows that the other has started.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
 pub fn writes_before_the_other_begins(n: u32, x: In<f32>, mut y: Out<f32>) {
     let line = dynamic_shared![f32];
@@ -44,7 +44,7 @@ pub fn writes_before_the_other_begins(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// The same after half of a barrier: it has said that it has begun itself.
+/// The same after half of a barrier: the block has signalled only that it has started itself.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
 pub fn writes_before_it_has_waited(n: u32, x: In<f32>, mut y: Out<f32>) {
     let line = dynamic_shared![f32];
@@ -61,7 +61,7 @@ pub fn writes_before_it_has_waited(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// Nobody has said that anybody is here.
+/// A wait for the other half of a barrier at which no thread has arrived.
 #[kernel(block = (64), cluster = (2), arch = 90, len(x = n, y = n))]
 pub fn waits_for_no_arrival(n: u32, x: In<f32>, mut y: Out<f32>) {
     let i = thread::block_idx_x() as usize * 64 + thread::thread_idx_x() as usize;
@@ -69,7 +69,7 @@ pub fn waits_for_no_arrival(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = x[i % n as usize];
 }
 
-/// A barrier begins between the two halves of another.
+/// A barrier starts between the two halves of another.
 #[kernel(block = (64), cluster = (2), arch = 90, len(x = n, y = n))]
 pub fn a_barrier_within_another(n: u32, x: In<f32>, mut y: Out<f32>) {
     let i = thread::block_idx_x() as usize * 64 + thread::thread_idx_x() as usize;
@@ -155,7 +155,7 @@ pub fn remote_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
     cluster::sync();
 }
 
-/// The blocks write to each other once they have begun, which each has waited for in halves.
+/// The blocks write to each other after both have started, which each has waited for in halves.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
 pub fn a_barrier_in_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     let line = dynamic_shared![f32];
@@ -172,7 +172,7 @@ pub fn a_barrier_in_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// A block is told by arrivals that the other has written, and that it has read.
+/// Arrivals signal that the other block has written, and that it has read.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, shared = 16, arch = 90, len(x = n, y = n))]
 pub fn remote_arrivals(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, told) = (dynamic_shared![f32], mbarriers![2]);

@@ -29,7 +29,7 @@ pub fn copy_without_a_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A barrier alone does not wait for a copy: the last group may still be on its way.
+/// A barrier alone does not wait for a copy: the last group may still be in flight.
 #[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn one_group_too_few(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 2, 64];
@@ -46,7 +46,7 @@ pub fn one_group_too_few(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The next copy begins while others may still read what the last one brought.
+/// The next copy starts while others may still read the last one.
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
@@ -65,7 +65,7 @@ pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A second copy to the same place begins before the first is waited for: which comes last?
+/// A second copy to the same place starts before the first is waited for. Their order is undefined.
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn one_buffer_for_two_copies(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
@@ -87,7 +87,7 @@ pub fn one_buffer_for_two_copies(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A thread writes to where its own copy is still on the way.
+/// A thread writes to a place to which its own copy is still in flight.
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn written_under_a_copy(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];

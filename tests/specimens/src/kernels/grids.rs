@@ -1,8 +1,8 @@
-//! Kernels that may begin before the one before them has ended.
+//! Kernels that may start before the previous kernel has ended.
 
 use super::device::*;
 
-/// Reads what the kernel before may not have written yet.
+/// Reads what the previous kernel may not have written yet.
 #[kernel(block = (64), arch = 90, dependent, len(x = n, y = n))]
 pub fn read_before_the_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x() as usize;
@@ -12,13 +12,13 @@ pub fn read_before_the_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = value;
 }
 
-/// Each element plus one, in reverse: what another block has written in the launch before.
+/// Each element plus one, in reverse: what another block has written in the previous launch.
 #[kernel(block = (64), arch = 90, dependent, len(x = n, y = n))]
 pub fn one_more(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x() as usize;
     let i = thread::block_idx_x() as usize * 64 + t;
     grid::let_next_begin();
-    // One waits for all.
+    // One thread waits for all.
     if t == 0 {
         grid::wait_for_earlier();
     }

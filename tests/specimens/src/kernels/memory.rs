@@ -1,4 +1,4 @@
-//! Memory that nobody has written, or that is not there.
+//! Memory that was not written, or does not exist.
 
 use super::device::*;
 
@@ -68,7 +68,7 @@ pub fn misaligned(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Uses less shared memory than it declares. (On the CPU alone: the PTX builder refuses it.)
+/// Uses less shared memory than it declares. (On the CPU only: the PTX builder refuses it.)
 #[cfg(not(target_arch = "nvptx64"))]
 #[kernel(block = (64), shared = 128 * 4, len(x = n, y = n))]
 pub fn shared_not_as_declared(n: u32, x: In<f32>, mut y: Out<f32>) {

@@ -1,7 +1,8 @@
-//! Copies that go to both blocks of a cluster.
+//! Copies to both blocks of a cluster.
 //!
-//! All of them have x as a matrix of sixteen columns. A box is four of its rows. A cluster of two blocks takes two boxes a
-//! round, of which each block copies one to both: thread `t` writes to y the other block's at `63 - t` and its own at `t`.
+//! All kernels have x as a matrix of sixteen columns. A box is four of its rows. A cluster of two blocks takes two
+//! boxes for each round, of which each block copies one to both. Thread `t` writes element `63 - t` of the other
+//! block's box and element `t` of its own to y.
 
 use super::device::*;
 
@@ -19,13 +20,13 @@ fn rounds_of_cluster(n: u32) -> (u32, u32) {
     (rounds, thread::block_idx_x() / 2 * rounds * 2)
 }
 
-/// Where the box of that block lies in a stage.
+/// The place of that block's box in a stage.
 #[inline(always)]
 fn place_of(stage: usize, rank: u32) -> usize {
     (stage * 2 + rank as usize) * BOX
 }
 
-/// A reader tells its own block alone that it has read a stage, and the other fills it.
+/// A reader signals only to its own block that it has read a stage, and the other block fills it.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -55,7 +56,7 @@ pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A block announces what it copies, and not what the other sends it.
+/// A block announces what it copies, but not what the other sends it.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -86,7 +87,7 @@ pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) 
     }
 }
 
-/// The other block's mbarriers may not be there yet.
+/// The other block's mbarriers may not be initialised yet.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -117,7 +118,7 @@ pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A block may end before the other's readers tell it that they have read.
+/// A block may end before the other's readers signal that they have read.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -147,7 +148,7 @@ pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The first block waits for the copies, the second does not: they may come when it has ended.
+/// The first block waits for the copies, the second does not: they may arrive after it has ended.
 #[kernel(block = (64), cluster = (2), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn sent_to_an_ended_block(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -168,7 +169,7 @@ pub fn sent_to_an_ended_block(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// All blocks are told of what has been read, and wait for that before they end.
+/// All blocks get the signal that a stage has been read, and wait for it before they end.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -199,7 +200,7 @@ pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The same by whole warps: a lane of each tells one of the blocks.
+/// The same by whole warps: one lane of each signals to one of the blocks.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn warps_of_both_blocks(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());

@@ -2,7 +2,7 @@
 
 use super::device::*;
 
-/// A half does not wait for the other, and reads what that has written.
+/// A half does not wait for the other, and reads what the other has written.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn barrier_of_its_half_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 64]);
@@ -13,7 +13,7 @@ pub fn barrier_of_its_half_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[127 - t];
 }
 
-/// Both halves come to one barrier that is for half of the threads: which warps wait for each other, nobody knows.
+/// Both halves reach one barrier for half of the threads: it is undefined which warps wait for each other.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_barrier_for_both_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, barriers) = (shared![f32; 128], named_barriers![1, 1; 64]);
@@ -24,7 +24,7 @@ pub fn one_barrier_for_both_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t / 64 * 64 + 63 - t % 64];
 }
 
-/// The barrier waits for a warp that there is not.
+/// The barrier waits for a warp that does not exist.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_warp_too_many(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 96]);
@@ -35,7 +35,7 @@ pub fn one_warp_too_many(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t / 64 * 64 + 63 - t % 64];
 }
 
-/// Lanes of a warp do not come.
+/// Some lanes of a warp do not arrive.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn half_a_warp_comes(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, barriers) = (shared![f32; 128], named_barriers![1, 1; 128]);
@@ -48,7 +48,7 @@ pub fn half_a_warp_comes(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// The first half says that it has written, and writes then.
+/// The first half signals that it has written, and writes afterwards.
 #[kernel(block = (128), shared = 64 * 4, len(x = n, y = n))]
 pub fn arrives_before_it_writes(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, full) = (shared![f32; 64], named_barriers![1, 1; 128]);
@@ -63,7 +63,7 @@ pub fn arrives_before_it_writes(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The second half arrives, too, where it should wait.
+/// The second half also arrives, instead of waiting.
 #[kernel(block = (128), shared = 64 * 4, len(x = n, y = n))]
 pub fn arrives_and_does_not_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, full) = (shared![f32; 64], named_barriers![1, 1; 128]);
@@ -78,7 +78,7 @@ pub fn arrives_and_does_not_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A warp arrives a second time, though the others have not come yet.
+/// A warp arrives a second time before the others have arrived.
 #[kernel(block = (128), shared = 64 * 4, len(x = n, y = n))]
 pub fn arrives_again(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, full) = (shared![f32; 64], named_barriers![1, 1; 128]);
@@ -94,7 +94,7 @@ pub fn arrives_again(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Two barriers of one id.
+/// Two barriers with one id.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_id_for_two(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 128];
@@ -127,7 +127,7 @@ pub fn halves_by_themselves(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// The first half writes and the second reads, round after round: each says so, and waits for the other.
+/// The first half writes and the second reads, in every round. Each signals it, and waits for the other.
 #[kernel(block = (128), shared = 64 * 4, len(x = n, y = n))]
 pub fn written_and_read_in_turns(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, turns) = (shared![f32; 64], named_barriers![1, 2; 128]);

@@ -89,7 +89,7 @@ pub fn released_before_the_read(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A lane releases a stage for its warp, which it does not wait for.
+/// A lane releases a stage for its warp without waiting for the warp.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_for_the_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -144,7 +144,7 @@ pub fn filled_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// One of 64 readers is not counted, so that a stage is filled before the last has read it.
+/// One of 64 readers is not counted, so a stage is filled before the last one has read it.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_reader_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -177,7 +177,7 @@ pub fn one_reader_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// One of 64 threads that add to a sum is not counted, so that it is read before the last has added.
+/// One of 64 threads that add to a sum is not counted, so it is read before the last one has added.
 #[kernel(block = (96), shared = 12, arch = 90, len(y = n))]
 pub fn one_addition_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut sum, added) = (shared![u32; 1], mbarriers![1]);
@@ -200,7 +200,7 @@ pub fn one_addition_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A reader is counted that there is not, and the producer waits for it in vain.
+/// A reader is counted that does not exist, and the producer waits for it in vain.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -228,7 +228,7 @@ pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Stages lie closer to each other than a box is large: the next one overwrites half of the last one.
+/// The distance of stages is less than a box: the next one overwrites half of the last one.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -255,7 +255,7 @@ pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A warp fills a ring of two stages, two others read it.
+/// A warp fills a ring of two stages, and two others read it.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -283,7 +283,8 @@ pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A lane waits and releases for its warp, and the warp waits for the lane; the first lane of all fills the ring, too.
+/// A lane waits and releases for its warp, and the warp waits for the lane. The first lane of all also fills the
+/// ring.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);

@@ -44,7 +44,7 @@ pub fn two_writers(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A race on bytes: each thread's neighbour has another byte of the same word, and it reads that one.
+/// A race on bytes: each thread's neighbour has another byte of the same word, and the thread reads that one.
 #[kernel(block = (64), shared = 64, len(x = n, y = n))]
 pub fn bytes_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![u8; 64];
@@ -89,7 +89,7 @@ pub fn reads_its_neighbour(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The counters are set to zero, and counted up without a barrier in between.
+/// The counters are set to zero and incremented without a barrier in between.
 #[kernel(block = (64), shared = 8 * 4, len(x = n, y = n))]
 pub fn counted_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut counts = shared![u32; 8];
@@ -105,7 +105,7 @@ pub fn counted_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The sum is read before all have added to it.
+/// The sum is read before all threads have added to it.
 #[kernel(block = (64), shared = 4, len(x = n, y = n))]
 pub fn sum_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut sum = shared![f32; 1];

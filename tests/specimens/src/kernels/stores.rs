@@ -1,7 +1,7 @@
 //! Copies of boxes to global memory.
 //!
-//! All of them have y as a matrix of sixteen columns. A box is four of its rows, and a block writes `rounds` boxes, one
-//! after another: thread `t` puts the box's element of x to `63 - t`, and thread 0 copies.
+//! All kernels have y as a matrix of sixteen columns. A box is four of its rows, and a block writes `rounds` boxes,
+//! one after another. Thread `t` puts the box's element of x at `63 - t`, and thread 0 copies.
 
 use super::device::*;
 
@@ -17,7 +17,7 @@ fn boxes_of_block(n: u32) -> (u32, u32) {
     (rounds, thread::block_idx_x() * rounds)
 }
 
-/// The next box is written to where the last one may still be read.
+/// The next box is written to a place where the last one may still be read.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn written_under_a_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -38,7 +38,7 @@ pub fn written_under_a_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// The thread that copies has waited, and the others write before they know of that.
+/// The thread that copies has waited, and the others write before they know that.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn waited_behind_the_barrier(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -62,7 +62,7 @@ pub fn waited_behind_the_barrier(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// Two buffers take turns, and one group too many may still be reading.
+/// Two buffers alternate, and one group too many may still be reading.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, arch = 90, len(x = n))]
 pub fn one_store_too_few(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -87,7 +87,7 @@ pub fn one_store_too_few(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// TMA does not see what threads have written, although a barrier stands between.
+/// TMA does not see what threads have written, although there is a barrier in between.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_without_a_fence(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -102,7 +102,7 @@ pub fn stored_without_a_fence(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// No barrier stands between what threads write and the copy.
+/// No barrier is between the threads' writes and the copy.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_before_the_barrier(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -163,7 +163,7 @@ pub fn two_blocks_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// A box is written again, and that the first copy has read its memory does not say that it has written.
+/// A box is written again. That the first copy has read its memory does not mean that it has written.
 // The compiler unrolls the loop, with its two barriers.
 #[kernel(block = (64), dynamic_shared = BYTES, barriers = 4, arch = 90, len(x = n))]
 pub fn stored_again_too_early(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
@@ -183,7 +183,7 @@ pub fn stored_again_too_early(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// A box begins at a column that is eight bytes behind a multiple of sixteen: TMA does not copy it.
+/// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy it.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_inside_sixteen_bytes(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -199,7 +199,8 @@ pub fn stored_inside_sixteen_bytes(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// Two buffers take turns; the thread that copies waits for the last but one, and a barrier tells the others.
+/// Two buffers alternate. The thread that copies waits for the copy before the last, and a barrier signals that to
+/// the others.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, arch = 90, len(x = n))]
 pub fn stored_in_turns(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -224,7 +225,7 @@ pub fn stored_in_turns(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// A box is written again when the first copy has written.
+/// A box is written again after the first copy has written.
 // The compiler unrolls the loop, with its two barriers.
 #[kernel(block = (64), dynamic_shared = BYTES, barriers = 4, arch = 90, len(x = n))]
 pub fn stored_again(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
@@ -244,7 +245,7 @@ pub fn stored_again(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// Boxes that end below the last row: what lies outside is not written.
+/// Boxes that end below the last row: what is outside is not written.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
 pub fn stored_partly_outside(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());

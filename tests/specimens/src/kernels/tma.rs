@@ -17,7 +17,7 @@ pub(super) fn boxes_of_block(n: u32) -> (u32, u32) {
     (rounds, thread::block_idx_x() * rounds)
 }
 
-/// A box begins at a column that is eight bytes behind a multiple of sixteen: TMA does not copy it.
+/// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy it.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -36,7 +36,7 @@ pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// More bytes are announced than come.
+/// More bytes are announced than arrive.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -55,7 +55,7 @@ pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// Fewer bytes are announced than come.
+/// Fewer bytes are announced than arrive.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_not_announced(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -97,7 +97,7 @@ pub fn bytes_of_one_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Waits for parity 0 in every round: in the second, what it waits for has ended already.
+/// Waits for parity 0 in every round: in the second round that phase has already ended.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn parity_not_turned(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -118,7 +118,7 @@ pub fn parity_not_turned(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Others use mbarriers that one thread has initialised, and no barrier stands between.
+/// Other threads use mbarriers that one thread has initialised, without a barrier in between.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn no_barrier_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -134,7 +134,7 @@ pub fn no_barrier_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// Without `fence_init` a copy may come to an mbarrier that it does not see initialised.
+/// Without `fence_init` a copy may not see that its mbarrier is initialised.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn no_fence_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -152,7 +152,7 @@ pub fn no_fence_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// An mbarrier is initialised for each round, though it is one already.
+/// An mbarrier is initialised in each round, although it already is one.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn initialised_again(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -195,7 +195,7 @@ pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[t];
 }
 
-/// A copy to where a thread has written: TMA does not see that the write came first.
+/// A copy to a place where a thread has written: TMA does not see that the write came first.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -215,7 +215,7 @@ pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// The same with a proxy fence behind the write.
+/// The same with a proxy fence after the write.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn fenced_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -236,7 +236,7 @@ pub fn fenced_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
-/// The last copy is waited for by nobody: it may come when the block has ended.
+/// Nobody waits for the last copy: it may arrive after the block has ended.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 16, arch = 90, len(y = n))]
 pub fn ends_before_its_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![2]);
@@ -258,7 +258,7 @@ pub fn ends_before_its_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tiles[63 - t];
 }
 
-/// Boxes that begin in the middle of a row and end below the last one: what lies outside is zero.
+/// Boxes that start in the middle of a row and end below the last one: what is outside is zero.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn boxes_partly_outside(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
@@ -281,7 +281,7 @@ pub fn boxes_partly_outside(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A stage is written by threads when all have read it: a barrier stands between.
+/// A stage is written by threads after all have read it, with a barrier in between.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn written_after_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);

@@ -1,4 +1,4 @@
-//! Lanes of a warp that do not come together.
+//! Lanes of a warp that do not run together.
 
 use super::device::*;
 
@@ -27,7 +27,7 @@ pub fn half_a_sync(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A shuffle that names all lanes, when some have ended.
+/// A shuffle that names all lanes when some have ended.
 #[kernel(block = (32), len(x = n, y = n))]
 pub fn exited_lanes(n: u32, x: In<f32>, mut y: Out<f32>) {
     let i = (thread::block_idx_x() * 32 + thread::thread_idx_x()) as usize;

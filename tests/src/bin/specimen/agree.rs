@@ -1,4 +1,4 @@
-//! Counted here, counted by Nsight Compute: a table of both.
+//! A table of counts on the CPU and by Nsight Compute.
 
 use std::{fmt::Write, num::NonZeroU32};
 
@@ -9,8 +9,8 @@ use host::{
 };
 use specimens::list::find;
 
-/// Markdown, of a file that `ncu --csv --page raw` wrote. Kernels of the registry are counted at this shape,
-/// specimens as they are listed; every block, and here on the CPU.
+/// Markdown for a file of `ncu --csv --page raw`. Kernels of the registry are counted at this shape, specimens as
+/// listed. Every block is counted, here on the CPU.
 pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> {
     let mut reader = csv::Reader::from_path(file).map_err(|error| error.to_string())?;
     let names = reader.headers().map_err(|error| error.to_string())?.clone();
@@ -31,7 +31,7 @@ pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> 
             };
             let measured: u64 =
                 measured.parse().map_err(|_| format!("{kernel}, {name}: {measured}"))?;
-            // What the GPU runs is what the compiler made of the source.
+            // The GPU runs what the compiler made of the source.
             let counted = merged.unwrap_or(value);
             if measured == 0 && counted == 0 {
                 continue;

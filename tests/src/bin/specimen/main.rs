@@ -1,5 +1,5 @@
-//! Runs one specimen on a GPU, as `.ci/gpu` does under compute-sanitizer and ncu, and makes a table of what
-//! each of them found.
+//! Runs one specimen on a GPU, as `.ci/gpu` does under compute-sanitizer and ncu, and makes a table of the findings
+//! of each tool.
 
 mod agree;
 
@@ -57,7 +57,7 @@ fn read(file: &str) -> Result<String, String> {
     fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
 }
 
-/// A line for each specimen that can be run on a GPU: its name, and what a checked launch finds.
+/// A line for each specimen that can run on a GPU: its name, and the findings of a checked launch.
 fn list() -> String {
     let line = |specimen: &Specimen| format!("{}\t{}\n", specimen.name(), finds(specimen, "clean"));
     SPECIMENS.iter().filter(|specimen| specimen.on_gpu()).map(line).collect()
@@ -68,7 +68,7 @@ fn finds(specimen: &Specimen, nothing: &str) -> String {
     if names.is_empty() { nothing.to_owned() } else { names.join(", ") }
 }
 
-/// Launches a specimen once: how that went, and whether well.
+/// Launches a specimen once. Returns the result as text, and whether it succeeded.
 fn run(name: &str, mut options: &[&str]) -> Result<(String, bool), String> {
     let specimen = find(name).ok_or_else(|| format!("no specimen {name}\n{USAGE}"))?;
     let (mut ptx, mut device) = (None, "0");
@@ -110,23 +110,23 @@ fn run(name: &str, mut options: &[&str]) -> Result<(String, bool), String> {
     })
 }
 
-/// One launch on a device. What y holds then.
+/// One launch on a device. Returns y.
 fn launch(
     specimen: &Specimen,
     device: &Device,
     name: &str,
     ptx: &str,
 ) -> Result<Vec<f32>, host::Error> {
-    // SAFETY: `.ci/gpu bundle` builds it of the specimens' own source.
+    // SAFETY: `.ci/gpu bundle` builds it from the specimens' own source.
     unsafe { device.load_ptx(name, ptx) }?;
     let stream = device.stream()?;
     let x = device.upload(&specimen.x())?;
     let len = specimen.n as usize;
-    // Without so much as a memset where y is not written: initcheck would take that for writing.
+    // If y is not to be written, not even by a memset: initcheck would take that for a write.
     let mut y = if specimen.zeroed { device.zeros(len)? } else { device.uninit(len)? };
     let (n, config) = (specimen.n, specimen.config());
     match specimen.kernel {
-        // SAFETY: none where the specimen is wrong; this process launches nothing else.
+        // SAFETY: none if the specimen is wrong. This process launches nothing else.
         Versions::Views(kernel, _) => unsafe { stream.launch(kernel, &config, (n, &x, &mut y)) },
         Versions::Boxes(kernel, _) => {
             let boxes = Boxes::new(x.view(..)?, [1, len / COLS, COLS], [0, COLS], SHAPE)?;
@@ -144,15 +144,15 @@ fn launch(
     y.to_vec()
 }
 
-/// What a clean specimen's y must be.
+/// The right y of a clean specimen.
 fn on_the_cpu(specimen: &Specimen) -> Vec<f32> {
     launch(specimen, &Device::cpu(), "", "").expect("a clean specimen runs on the CPU")
 }
 
-/// compute-sanitizer's tools, as the table's columns have them.
+/// The tools of compute-sanitizer, in the order of the table's columns.
 const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
-/// Markdown, of lines `specimen tool verdict message`, separated by tabs, as `.ci/gpu sanitize` writes them.
+/// Markdown for lines `specimen tool verdict message`, separated by tabs, as `.ci/gpu sanitize` writes them.
 fn table(tsv: &str) -> String {
     let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
     let mut text = format!("| specimen | what is wrong | simt check | {} |\n", TOOLS.join(" | "));
