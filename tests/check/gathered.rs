@@ -39,7 +39,7 @@ fn cases<T: Output, O: Output>() -> Vec<Kernel> {
 #[repr(align(16))]
 struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
 
-/// Matrices whose first element is `offset` elements after a multiple of sixteen bytes.
+/// Matrices whose first element is `start` elements after a multiple of sixteen bytes.
 struct Operand<T> {
     memory: Vec<Eight<T>>,
     start: usize,

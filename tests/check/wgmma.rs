@@ -75,7 +75,7 @@ struct Given<T, O> {
 
 impl<T: Number, O: Number> Given<T, O> {
     /// A product of elements that `value` gives by row, column, and 1 for A, 2 for B, 3 for C. Rows of A repeat after
-    /// `periods[0]` rows, and columns of B after `periods[1]` columns.
+    /// `period` rows, and columns of B after `period` columns.
     fn new(
         case: Kernel,
         [m, n, k]: [usize; 3],

@@ -133,7 +133,7 @@ fn copies_floats(col: u32, map: TensorMap<f32>) {
     full.at(0).wait(0);
 }
 
-/// As `copy_box`, for bytes.
+/// As `copies_floats`, for bytes.
 #[kernel(block = (32), dynamic_shared = 128, shared = 8)]
 fn copies_bytes(col: u32, map: TensorMap<u8>) {
     let (mut tile, full) = (dynamic_shared![u8], mbarriers![1]);

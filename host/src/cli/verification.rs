@@ -15,8 +15,8 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]` as far as asked for. `how`: the arithmetic, and the format of C. `auto` compares all of C
-    /// if three products in float64 take a few seconds at most.
+    /// Compares `[a, b, c]` as far as asked for. `compute`: the arithmetic. `stored`: the format of C. `auto` compares
+    /// all of C if three products in float64 take a few seconds at most.
     pub(super) fn run(
         verify: Verify,
         shape: Shape,
