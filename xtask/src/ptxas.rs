@@ -259,7 +259,7 @@ impl Job<'_> {
     }
 }
 
-/// The texts to assemble, for so many cores.
+/// The texts to assemble, for this number of cores.
 fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
     let mut jobs = Vec::new();
     // Kernels without constants are assembled together. Those with dynamic shared memory are separate: ptxas would

@@ -53,7 +53,7 @@ pub(crate) struct Invocation {
     #[command(flatten)]
     pub(crate) run: Run,
 
-    /// Say on standard error what is being done, and how long it took
+    /// Print each step and its time on standard error
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
@@ -64,14 +64,14 @@ pub(crate) struct Invocation {
 const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, or a check found something, 2 usage, 3 no such \
                           device, driver or architecture, 4 device fault, out of memory, or a disk or standard output that is not written, 130 interrupted by Ctrl-C; after another signal it ends by that signal.";
 
-/// What else the command can do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Time kernels side by side, and beside cuBLAS
+    /// Time kernels side by side, and compared with cuBLAS
     ///
-    /// Every kernel is verified at every size, then all are timed in turn, in one process, so that clocks and
-    /// temperature meet them alike. With --vs the product as programs call it is held against the fastest of cuBLAS
-    /// and of cublasLt's algorithms. A kernel that is wrong is shown, and not timed.
+    /// Every kernel is verified at every size. Then all are timed in turn, in one process, so that clocks and
+    /// temperature affect them alike. With --vs the kernel that `auto` selects is compared with the fastest of cuBLAS
+    /// and of cublasLt's algorithms. A wrong kernel is shown, and not timed.
     Bench(Bench),
     /// Compare errors with cuBLAS's, over kinds of numbers and inner sizes
     ///
@@ -88,36 +88,35 @@ pub(crate) enum Command {
     Ladder(Ladder),
     /// Explain one kernel: its idea, its figures, its source, and with --trace its phases
     Explain(Explain),
-    /// Run a kernel on the CPU with every access watched, and say what is wrong with it
+    /// Run a kernel on the CPU with every access checked, and report its errors
     ///
-    /// Found are races in shared and in global memory, reads of memory that nobody has written, accesses
-    /// outside, barriers that some threads skip, and elements that are left out: whatever comes out, and in
-    /// several orders of threads and blocks, since CUDA promises none. C is compared as after every product.
+    /// It finds races in shared and in global memory, reads of memory that was not written, accesses out of bounds,
+    /// barriers that some threads skip, and elements that are left out. It does not depend on the result. Threads and
+    /// blocks run in several orders, because CUDA promises none. C is compared as after every product.
     Check(Check),
-    /// Count on the CPU what each source line of a kernel does to memory
+    /// Count on the CPU the memory accesses of each source line of a kernel
     ///
-    /// A warp's accesses are put together into requests, sectors and wavefronts as on a GPU, and summed up
-    /// under the names that Nsight Compute has for them. Beside them stands how many of the kernel's blocks
-    /// an SM holds, and what it runs out of first. The kernel is checked on the way: `check`
-    /// says more of what is found.
+    /// A warp's accesses are combined into requests, sectors and wavefronts as on a GPU, and summed under Nsight
+    /// Compute's names. The report also says how many of the kernel's blocks an SM holds, and which resource limits
+    /// that. The kernel is checked at the same time: `check` reports more about findings.
     Profile(Profile),
     /// Multiply matrices in NumPy's files: C = alpha op(A) op(B) + beta C
     ///
-    /// Files that do not fit into the device's memory go by in blocks: the next ones are read and copied while these
-    /// are multiplied. As long as the inner size is not cut, the result is the same, bit for bit. The new file is
-    /// compared with the product in float64 before it is put in its place.
+    /// Files that do not fit into the device's memory are multiplied in blocks: the next blocks are read and copied
+    /// while the current ones are multiplied. If the inner size is not split, the result has the same bits. The new
+    /// file is compared with the product in float64 before it gets its name.
     Gemm(Gemm),
     /// Blur an image, a PNG file
     ///
-    /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it, as far as its pixels
-    /// exist, each channel by itself and rounded to the nearest whole number. The result is compared with
-    /// what it must be, byte by byte, before it is written.
+    /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it. Pixels outside the image do
+    /// not count. Each channel is computed separately and rounded to the nearest integer. The result is compared with
+    /// the reference, byte by byte, before it is written.
     Blur(Blur),
     /// List the kernels, by what they compute
     Kernels(Kernels),
     /// List the devices
     Devices(List),
-    /// Look for what is wrong with this machine's driver, devices and settings
+    /// Check this machine's driver, devices and settings
     Doctor(List),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -134,8 +133,8 @@ pub(crate) struct List {
 /// Flags of the list of kernels.
 #[derive(Args, Debug)]
 pub(crate) struct Kernels {
-    /// List those about all of these words: a type of A and B (f32, f64, bf16, f16), or how a word begins in a kernel's
-    /// name or in what is said of it, as in `kernels lessons` or `kernels bf16 tensor`
+    /// List kernels that match all of these words: a type of A and B (f32, f64, bf16, f16), or the start of a word in
+    /// a kernel's name or summary, as in `kernels lessons` or `kernels bf16 tensor`
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
@@ -144,14 +143,14 @@ pub(crate) struct Kernels {
     pub(crate) json: bool,
 }
 
-/// For which shell.
+/// The shell of a completion script.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// The sizes of a product. (They are required; `required` lets the subcommands do without.)
+/// The sizes of a product. (They are required. `required` allows subcommands without them.)
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Rows of A and C
@@ -190,12 +189,13 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// Where to run: auto takes a GPU where there is one
+    /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest (--plan says why)
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time (--plan says
+    /// why)
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
@@ -211,7 +211,7 @@ pub(crate) struct Run {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// What of C to compare with float64
+    /// Which elements of C to compare with float64
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
@@ -223,17 +223,17 @@ pub(crate) struct Run {
     #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub(crate) warmup: Option<u32>,
 
-    /// Show what would run, and why, and run nothing: no device is looked at, a launch has the limits of any
-    /// CUDA device
+    /// Print what would run, and why, and run nothing. No device is opened: a launch has the limits of any CUDA
+    /// device
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// The GPU to plan for; times are predicted from those that were measured on an H200 [default: h200, with --device cpu
-    /// the CPU]
+    /// The GPU to plan for. Times are predicted from measurements on an H200 [default: h200, with --device cpu the
+    /// CPU]
     #[arg(long, value_enum, value_name = "GPU", requires = "plan")]
     pub(crate) on: Option<PlannedGpu>,
 
-    /// One JSON object on standard output; `verified` is null where nothing was compared
+    /// One JSON object on standard output; `verified` is null if nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -284,7 +284,7 @@ impl Run {
     }
 }
 
-/// How the operands are filled.
+/// The values in the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Init {
     /// Uniform in [-1, 1)
@@ -300,7 +300,7 @@ pub(crate) enum Init {
 /// Which elements of C are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
-    /// All of it where that takes seconds, otherwise a sample
+    /// All of it if that takes seconds, otherwise a sample
     Auto,
     /// Every element
     Full,

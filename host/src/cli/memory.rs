@@ -14,7 +14,7 @@ pub(super) fn check_memory(
     check_bytes(on_host, on_device, device)
 }
 
-/// Refuses work that takes so many bytes of host memory and of the device. On the CPU device both are host memory.
+/// Refuses work that needs more memory than is free, on the host or on the device. On the CPU device both are host memory.
 pub(super) fn check_bytes(on_host: u64, on_device: u64, device: &Device) -> Result<(), Error> {
     match device.is_cuda() {
         true => {

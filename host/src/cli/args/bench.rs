@@ -68,9 +68,9 @@ pub(crate) struct Bench {
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<BenchSize>,
 
-    /// Kernels, separated by commas; without --vs the first is what the others are compared with. NAME:BLOCKS lets so many
-    /// blocks split k, where the kernel can [default: all lessons and general products, in the order of `host kernels`; with
-    /// --vs auto, the one that a program gets]
+    /// Kernels, separated by commas; without --vs the others are compared with the first. With NAME:BLOCKS this
+    /// number of blocks splits k, if the kernel can [default: all lessons and general products, in the order of `host
+    /// kernels`; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<BenchKernel>,
@@ -82,19 +82,19 @@ pub(crate) struct Bench {
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
 
-    /// How A and B lie, separated by commas: n row by row, t transposed, A's letter first
+    /// The layouts of A and B, separated by commas: n row-major, t column-major, A's letter first
     #[arg(long, value_name = "nn|nt|tn|tt", value_delimiter = ',', default_value = "nn")]
     pub(crate) trans: Vec<Layouts>,
 
     #[command(flatten)]
     pub(crate) types: TypeFlags,
 
-    /// Where to run: auto takes a GPU where there is one
+    /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Memory of the device for a kernel's workspace, beside the operands: kernels that need more are left out. Bytes, or
+    /// Device memory for a kernel's workspace, besides the operands: kernels that need more are left out. Bytes, or
     /// with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
@@ -103,36 +103,36 @@ pub(crate) struct Bench {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// What of C to compare with float64, once for each kernel and size; auto compares all where that takes seconds,
-    /// with --vs where it takes one
+    /// Which elements of C to compare with float64, once for each kernel and size; auto compares all if that takes
+    /// seconds, with --vs if it takes one
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
-    /// Seconds of measuring to aim for, for each kernel and size: seven rounds are measured at least, and
-    /// warm-up and verification come on top [default: 1; with --vs 0.25, with --random 0.15]
+    /// Seconds to measure each kernel at each size. At least seven rounds are measured. Warm-up and verification are
+    /// additional [default: 1; with --vs 0.25, with --random 0.15]
     #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<f64>,
 
-    /// Time what each kernel sustains: alone for so many seconds, after half as many untimed, in turn, seven times [default:
-    /// in turn every millisecond, where a kernel that needs more power gets some of the others']
+    /// Time each kernel's sustained speed: it runs alone for this time, after half of it untimed, in turn, seven
+    /// times [default: kernels alternate every millisecond, and one that draws more power profits from the others]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[arg(num_args = 0..=1, default_missing_value = "1", conflicts_with = "seconds")]
     pub(crate) sustained: Option<f64>,
 
-    /// One JSON object a line; `verified` is null where nothing was compared
+    /// One JSON object a line; `verified` is null if nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline; of random shapes random; each
-    /// as SVG and PNG) to this folder, which is made where it is not there
+    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline; for random shapes random;
+    /// each as SVG and PNG) to this folder. It is created if necessary
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Replace the results of --from or --compare, where they are in the folder of --out
+    /// Replace the results of --from or --compare, if they are in the folder of --out
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
 
-    /// The commit to write to machine.json where git cannot be asked
+    /// The commit for machine.json, if git cannot be asked
     #[arg(long, value_name = "HASH", requires = "out")]
     pub(crate) commit: Option<String>,
 
@@ -141,7 +141,7 @@ pub(crate) struct Bench {
     #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
     pub(crate) from: Vec<PathBuf>,
 
-    /// Show what has become faster or slower than in an older run by more than the noise of both
+    /// Show what is faster or slower than in an older run, beyond the noise of both
     #[arg(long, value_name = "FOLDER|FILE")]
     pub(crate) compare: Option<PathBuf>,
 }
@@ -199,7 +199,7 @@ impl Bench {
         Ok(dense)
     }
 
-    /// The time to spend on so many candidates at one size.
+    /// The time to spend on these candidates at one size.
     pub(crate) fn options(&self, device: &Device, candidates: usize) -> timing::Options {
         if let Some(seconds) = self.sustained {
             return timing::Options::sustained(device, Duration::from_secs_f64(seconds));
@@ -242,7 +242,7 @@ pub(crate) struct Product {
 pub(crate) enum Group {
     /// Cubes
     Square,
-    /// No multiple of anything, in each position and in all
+    /// Multiples of nothing, in each position and in all
     Ragged,
     /// 16, 64 and 128 in each position
     Skinny,
@@ -250,7 +250,7 @@ pub(crate) enum Group {
     Odd,
     /// The products of a transformer's layer
     Transformer,
-    /// Many small ones by one launch
+    /// Many small products in one launch
     Batched,
 }
 

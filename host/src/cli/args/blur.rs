@@ -21,12 +21,12 @@ pub(crate) struct Blur {
     #[arg(long = "in", value_name = "PNG")]
     pub(crate) input: PathBuf,
 
-    /// Where the blurred image goes, a PNG file; one that is there is replaced when all is done, the image itself with
-    /// --force alone
+    /// Where to write the blurred image, a PNG file. An existing file is replaced when all is done, the image itself
+    /// only with --force
     #[arg(long = "out", value_name = "PNG")]
     pub(crate) output: PathBuf,
 
-    /// Replace the image, where --out is --in
+    /// Replace the image, if --out is --in
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -39,7 +39,7 @@ pub(crate) struct Blur {
     #[arg(value_parser = blurs(), hide_possible_values = true)]
     pub(crate) kernel: &'static blur::Blur,
 
-    /// Where to run: auto takes a GPU where there is one
+    /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,

@@ -24,24 +24,25 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), of f32, bf16 or f16; or of f32 all, or auto: the one that a product takes
+    /// A kernel's name (`host kernels` lists them), of f32, bf16 or f16; or all kernels of f32; or auto: the one that
+    /// a product uses
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
 
-    /// In how many orders to run threads and blocks: forward, reverse, then random ones
+    /// The number of orders of threads and blocks: forward, reverse, then random ones
     #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = orders)]
     pub(crate) orders: u32,
 
-    /// Run in this order alone: the one that a finding was made in
+    /// Run in this order only: the one in which a finding was made
     #[arg(long, value_name = "forward|reverse|random:SEED", conflicts_with = "orders")]
     pub(crate) order: Option<Order>,
 
-    /// Seed of the random operands; random orders have this seed and those that follow it
+    /// Seed of the random operands. Random orders have this seed and the following ones
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// One JSON object a kernel; `clean` and `verified` are null where nothing was launched
+    /// One JSON object a kernel; `clean` and `verified` are null if nothing was launched
     #[arg(long)]
     pub(crate) json: bool,
 }

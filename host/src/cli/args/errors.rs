@@ -19,7 +19,7 @@ pub(crate) struct Errors {
     #[arg(long, value_name = "N", value_parser = within::<1, 16384>)]
     pub(crate) outer: Option<u32>,
 
-    /// Rows of C that are compared, spread over all of them
+    /// Rows of C that are compared, distributed over all of them
     #[arg(long, default_value_t = 64, value_parser = iterations)]
     pub(crate) rows: u32,
 
@@ -27,11 +27,11 @@ pub(crate) struct Errors {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) numbers: Vec<Numbers>,
 
-    /// How many products of each kind and inner size
+    /// The number of products of each kind and inner size
     #[arg(long, default_value_t = 3, value_parser = within::<1, 100>)]
     pub(crate) seeds: u32,
 
-    /// The first product's seed; the others have those that follow it
+    /// The first product's seed. The others have the following ones
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
@@ -40,7 +40,7 @@ pub(crate) struct Errors {
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
@@ -49,7 +49,7 @@ pub(crate) struct Errors {
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
 
-    /// Where to run: auto takes a GPU where there is one
+    /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
@@ -66,13 +66,13 @@ pub(crate) enum Numbers {
     Normal,
     /// Uniform in [0, 1)
     Positive,
-    /// Normal, times 2^-20 to 2^20, each element another power
+    /// Normal, times 2^-20 to 2^20, another power for each element
     Wide,
-    /// Normal, times 2^-20 to 2^20, each row of A and column of B another power
+    /// Normal, times 2^-20 to 2^20, another power for each row of A and column of B
     WideRows,
     /// Normal; one element of each row of A and column of B is 2^20 times as large
     Outlier,
-    /// Normal; in each sum the second half of the terms is the first half with the other sign, but for 2^-12
+    /// Normal; in each sum the second half of the terms is the first half with the other sign, except for 2^-12
     Cancelling,
 }
 

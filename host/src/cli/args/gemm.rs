@@ -25,23 +25,23 @@ use super::{
 #[command(after_help = GEMM_EXIT_CODES)]
 pub(crate) struct Gemm {
     /// A: a .npy file of float16, float32, float64 or bfloat16 (see --type), in C or Fortran order. It has two
-    /// dimensions, or one: then it is a row. Bytes behind its data are ignored, with a warning
+    /// dimensions, or one: then it is a row. Bytes after its data are ignored, with a warning
     #[arg(long, value_name = "NPY")]
     pub(crate) a: PathBuf,
 
-    /// B: likewise; of one dimension it is a column
+    /// B: likewise; with one dimension it is a column
     #[arg(long, value_name = "NPY")]
     pub(crate) b: PathBuf,
 
-    /// What C was, for beta: likewise; of one dimension it is C's row or column, where C has but one
+    /// The old C, for beta: likewise; with one dimension it is C's row or column, if C has only one
     #[arg(long, value_name = "NPY")]
     pub(crate) c: Option<PathBuf>,
 
-    /// Where C goes, a .npy file; one that is there is replaced when all is done, an operand with --force alone
+    /// Where to write C, a .npy file. An existing file is replaced when all is done, an operand only with --force
     #[arg(long, value_name = "NPY")]
     pub(crate) out: PathBuf,
 
-    /// Replace an operand, where --out is one
+    /// Replace an operand, if --out is one
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -49,7 +49,7 @@ pub(crate) struct Gemm {
     #[arg(long, default_value_t = 1.0, value_parser = finite, allow_negative_numbers = true)]
     pub(crate) alpha: f64,
 
-    /// The factor of what C was [default: 1 with --c, otherwise 0]
+    /// The factor of the old C [default: 1 with --c, otherwise 0]
     #[arg(long, value_parser = finite, allow_negative_numbers = true)]
     pub(crate) beta: Option<f64>,
 
@@ -61,71 +61,71 @@ pub(crate) struct Gemm {
     #[arg(long)]
     pub(crate) trans_b: bool,
 
-    /// What two raw bytes are in the files (`V2`, which is how ml_dtypes writes bfloat16). Such numbers are read exactly and
-    /// computed in float32, and C is written as such where --out-type does not say otherwise
+    /// The type of two raw bytes in the files (`V2`, which is how ml_dtypes writes bfloat16). Such numbers are read
+    /// exactly and computed in float32. C has this type, too, unless --out-type says otherwise
     #[arg(long = "type", value_enum, value_name = "bf16", hide_possible_values = true)]
     pub(crate) raw_type: Option<RawType>,
 
-    /// The type of the file's elements, rounded to the nearest where it is narrower [default: bf16 with --type bf16,
+    /// The type of the file's elements. A narrower type is rounded to the nearest [default: bf16 with --type bf16,
     /// otherwise that of the computation: f8 if an operand is, else f4]
     #[arg(long, value_enum)]
     pub(crate) out_type: Option<OutType>,
 
-    /// Which elements of the file lie side by side: a row's, or a column's
+    /// Which elements of the file are contiguous: a row's, or a column's
     #[arg(long, value_enum, default_value_t = Order::C)]
     pub(crate) out_order: Order,
 
-    /// How float32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not,
-    /// nor do fp32-bf16x6 and fp32-f16x3, which have them multiply slices of each factor: as accurate, and
-    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size. The CPU device multiplies float32
-    /// as it is, unless a kernel that does otherwise is named
+    /// How float32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round factors to 10
+    /// bits of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices of each factor: as accurate as
+    /// fp32, and faster; fp32-f16x3 is the faster of the two if numbers have similar sizes. The CPU device does not
+    /// round or split float32, unless a kernel that does is named
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: String,
 
-    /// Where to run: auto takes a GPU where there is one
+    /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Memory of the device for A, B and C: what does not fit goes by in blocks. Bytes, or with K, M, G or T
-    /// [default: most of a GPU's free memory, half of what the CPU has available]
+    /// Device memory for A, B and C: larger products are computed in blocks. Bytes, or with K, M, G or T [default:
+    /// most of a GPU's free memory, half of what the CPU has available]
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub(crate) device_memory_limit: Option<u64>,
 
-    /// Memory of the device for a kernel's workspace, on top of --device-memory-limit: kernels that need more are not
-    /// taken. Bytes, or with K, M, G or T [default: 256M]
+    /// Device memory for a kernel's workspace, in addition to --device-memory-limit: kernels that need more are not
+    /// used. Bytes, or with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
-    /// Steps of the inner size that are computed at a time: after each C is rounded. All of them give one sum, whatever
-    /// the blocks [default: all, if the memory allows]
+    /// Steps of the inner size that are computed at a time. After each part C is rounded. If all are computed at
+    /// once, the bits do not depend on the blocks [default: all, if the memory allows]
     #[arg(long, value_name = "STEPS", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) block_k: Option<usize>,
 
-    /// What of C to compare with float64, before its file is put in its place
+    /// Which elements of C to compare with float64, before its file gets its name
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
-    /// Seed of what a sample compares
+    /// Seed of the sample that is compared
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Show the kernel, the blocks and what is read, and run nothing: of the files the headers are read. With
-    /// --device-memory-limit no device is looked at
+    /// Print the kernel, the blocks and the bytes read, and run nothing. Only the headers of the files are read. With
+    /// --device-memory-limit no device is opened
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// The GPU to plan for, where no device is looked at [default: h200, with --device cpu the CPU]
+    /// The GPU to plan for, if no device is opened [default: h200, with --device cpu the CPU]
     #[arg(long, value_enum, value_name = "GPU", requires_all = ["plan", "device_memory_limit"])]
     pub(crate) on: Option<PlannedGpu>,
 
-    /// One JSON object on standard output; `verified` is null where nothing was compared
+    /// One JSON object on standard output; `verified` is null if nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -134,7 +134,7 @@ const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wr
      they must be; the others as for a product. The file is written in 0, and in 4 where nothing but \
      the report could not be printed.";
 
-/// A type of elements that NumPy's files have no word for.
+/// A type of elements that NumPy's files cannot name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RawType {
     /// bfloat16

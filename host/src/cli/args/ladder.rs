@@ -39,8 +39,8 @@ pub(crate) struct Ladder {
     #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     k: Option<u64>,
 
-    /// Where to time the rungs: auto takes a GPU where there is one; without one, and without a size, the figures that were
-    /// recorded on an H200 are shown. Rungs are counted on the CPU, always
+    /// Where to time the rungs: auto takes a GPU if there is one. Without a GPU and without a size, the figures
+    /// recorded on an H200 are shown. Rungs are always counted on the CPU
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
@@ -49,11 +49,11 @@ pub(crate) struct Ladder {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// What of C to compare with float64, once for each rung; auto compares all where that takes seconds
+    /// Which elements of C to compare with float64, once for each rung; auto compares all if that takes seconds
     #[arg(long, value_parser = Verify::something(), default_value = "auto")]
     pub(crate) verify: Verify,
 
-    /// Seconds of measuring to aim for, for each rung [default: 1 on a GPU, 0.25 on the CPU]
+    /// Seconds to measure each rung [default: 1 on a GPU, 0.25 on the CPU]
     #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<f64>,
 
@@ -65,16 +65,16 @@ pub(crate) struct Ladder {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<Picture>,
 
-    /// Draw each rung under the device's roof, speed against FLOP a byte
+    /// Draw each rung under the device's roof: speed against FLOP per byte
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) roofline: Option<Picture>,
 
-    /// Run nothing: show and draw what `ladder --json` printed to this file, here or elsewhere
+    /// Run nothing: show and draw what `ladder --json` printed to this file
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["size", "m", "n", "k", "device", "seed", "verify", "seconds"])]
     pub(crate) from: Option<PathBuf>,
 
-    /// Replace the file of --from, where a picture is to go there
+    /// Replace the file of --from, if a picture is to be written there
     #[arg(long, requires = "from")]
     pub(crate) force: bool,
 }
@@ -162,11 +162,11 @@ impl FromStr for Picture {
 /// Flags of an explanation.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Explain {
-    /// The kernel's name (`host kernels` lists them); tiled2 is the tiled kernel small enough to follow
+    /// The kernel's name (`host kernels` lists them); tiled2 is a tiled kernel small enough to follow
     #[arg(value_name = "NAME", value_parser = kernels_and_toy(), hide_possible_values = true)]
     pub(crate) kernel: Explained,
 
-    /// Run it on the CPU, and say what each thread of one block does in each phase
+    /// Run it on the CPU, and print what each thread of one block does in each phase
     #[arg(long)]
     pub(crate) trace: bool,
 
@@ -178,7 +178,7 @@ pub(crate) struct Explain {
     #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
     n: Option<u64>,
 
-    /// Columns of A and rows of B in the trace [default: as far as two blocks, 32 at most]
+    /// Columns of A and rows of B in the trace [default: the width of two blocks, at most 32]
     #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
     k: Option<u64>,
 

@@ -17,18 +17,17 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product takes
+    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product uses
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
 
-    /// Count one block in N, which are scaled to all [default: all of a small grid, some hundred blocks of a
-    /// large one]
+    /// Count one block in N, and scale the counts [default: all blocks of a small grid, some hundred of a large one]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = every)]
     pub(crate) every: Option<NonZeroU32>,
 
-    /// The GPU whose SM the blocks are to fit on: a compute capability (sm_80, sm_90), a product
-    /// (a100, h200 ...), or cuda[:N] [default: the one at hand, otherwise sm_90]
+    /// The GPU for the occupancy: a compute capability (sm_80, sm_90), a product (a100, h200 ...), or cuda[:N]
+    /// [default: this machine's, otherwise sm_90]
     #[arg(long, value_name = "GPU", value_parser = gpus(), hide_possible_values = true)]
     pub(crate) on: Option<On>,
 
@@ -36,7 +35,7 @@ pub(crate) struct Profile {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// One JSON object a kernel; `clean` is null where nothing was launched
+    /// One JSON object a kernel; `clean` is null if nothing was launched
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -9,7 +9,7 @@ use super::{Verify, name_of, within};
 /// The most shapes of a run: a record with three rows for each can be read back.
 const MOST: u32 = 3000;
 
-/// Random shapes instead of sizes that are named.
+/// Random shapes instead of named sizes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Random {
     /// Time N random shapes, the same number of each class, and sum up ratio_low: --vs cublas --random 200 --seed 7
@@ -42,7 +42,7 @@ pub(crate) struct Random {
     #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "sustained", "from"])]
     pub(crate) count: Option<u32>,
 
-    /// Of the random shapes only part I of P, one after another; --from joins the parts
+    /// Only part I of P of the random shapes; --from joins the parts
     #[arg(long, value_name = "I/P", requires = "count", allow_negative_numbers = true)]
     pub(crate) part: Option<Part>,
 

@@ -13,7 +13,7 @@ use super::offering::{Offering, name_of};
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B; products of bf16 and f16 are summed up in f32. (f64 is multiplied from files: `gemm --help`)
+    /// Type of A and B. Sums of products of bf16 and f16 are in f32. (f64 is multiplied from files: `gemm --help`)
     #[arg(long = "type", value_name = "f32|bf16|f16", default_value = "f32")]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     operands: ElementType,
@@ -23,10 +23,10 @@ pub(crate) struct TypeFlags {
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     c: Option<ElementType>,
 
-    /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not, nor
-    /// do fp32-bf16x6 and fp32-f16x3, which have tensor cores multiply slices of each factor: as accurate, and
-    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size. The CPU device multiplies f32 as
-    /// it is, unless a kernel that does otherwise is named
+    /// How f32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round factors to 10 bits
+    /// of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices of each factor: as accurate as fp32,
+    /// and faster; fp32-f16x3 is the faster of the two if numbers have similar sizes. The CPU device does not round
+    /// or split f32, unless a kernel that does is named
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     compute: ComputeMode,
@@ -35,15 +35,15 @@ pub(crate) struct TypeFlags {
 /// How f32 is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ComputeMode {
-    /// As it is
+    /// Not rounded
     Fp32,
-    /// Split into slices of bf16, where there are tensor cores for it
+    /// Split into slices of bf16, if there are tensor cores for it
     #[value(name = "fp32-bf16x6")]
     Fp32Bf16x6,
-    /// Cut into scaled slices of f16, where there are tensor cores for it
+    /// Split into scaled slices of f16, if there are tensor cores for it
     #[value(name = "fp32-f16x3")]
     Fp32F16x3,
-    /// Rounded to tf32, where there are tensor cores for it
+    /// Rounded to tf32, if there are tensor cores for it
     Tf32,
 }
 
