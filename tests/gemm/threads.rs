@@ -118,6 +118,7 @@ fn everything_may_go_to_another_thread() {
     may::<BatchMut<f32>>();
     may::<Bias<f32>>();
     may::<Gemm<f64>>();
+    may::<host::PlannedGemm<f64>>();
     may::<host::gemm::Choice>();
     may::<Error>();
 }
