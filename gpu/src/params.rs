@@ -21,9 +21,11 @@ pub struct GemmParams {
     /// Products of the batch, for persistent CTAs. In other kernels, blocks along z take the
     /// products.
     pub products: u32,
-    /// Columns of C in wide tiles, for kernels with two tile widths. They are the first columns: a
-    /// multiple of the width, or more than n. (A u64, so that the struct has no padding.)
-    pub wide: u64,
+    /// For kernels with two tile widths, the columns of C in wide tiles. They are the first columns:
+    /// a multiple of the width, or more than n. For kernels whose threads split k, the k-steps of
+    /// all partial products, of which the last may have fewer than k; 0 for a batch. (A u64, so
+    /// that the struct has no padding.)
+    pub extent: u64,
     /// Factor of A B, rounded to the type of the sums.
     pub alpha: f64,
     /// Factor of C, rounded likewise. If it is 0, C is not read.
@@ -48,7 +50,7 @@ impl Default for GemmParams {
             bias: NO_BIAS,
             activation: IDENTITY,
             products: 1,
-            wide: 0,
+            extent: 0,
             alpha: 0.0,
             beta: 0.0,
             a: [0; 2],

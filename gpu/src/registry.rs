@@ -127,6 +127,8 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm::gemm_f32_64x64x16; 215.0, 0.82, 4.0, 0.5, 1.2; cpu 11.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_128x128x8; 310.0, 0.87, 5.5, 0.8, 2.0; cpu 16.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_4x64x1; cpu 1.2, 1.0, 20.0 },
+    // Fitted to products of few rows or columns on an H100 (docs/log/dot-products.md).
+    product! { gemm::gemm_f32_dot; 110.0, 1.0, 4.5, 0.45, 0.45 },
     product! { tma::tma_f32_128x128x32_nn; 410.0, 0.87, 6.0, 1.2, 6.5 },
     product! { tma::tma_f32_128x128x32_tn; 410.0, 0.87, 6.0, 1.2, 6.5 },
     product! { tma::tma_f32_64x64x64_nn; 385.0, 0.87, 4.5, 0.3, 1.6; split_k 8 },
@@ -142,6 +144,8 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm::gemm_half_f32_64x64x16; 180.0, 0.37, 4.0, 0.8, 0.8; cpu 6.0, 1.0, 40.0 },
     product! { gemm::gemm_half_4x64x1; cpu 1.2, 1.0, 20.0 },
     product! { gemm::gemm_half_f32_4x64x1; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_half_dot; 110.0, 1.0, 4.5, 0.45, 0.45 },
+    product! { gemm::gemm_half_f32_dot; 110.0, 1.0, 4.5, 0.45, 0.45 },
     // Not measured on the GPUs that they are for. Derived from the time that an SM takes to read a
     // stage from shared memory, or to multiply it. (On an H200: 1446 and 2075 at 2048³.)
     product! { mma::mma_half_64x64x64; 1500.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },

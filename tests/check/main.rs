@@ -3,6 +3,7 @@
 mod bounds;
 mod boxes;
 mod cost;
+mod dot;
 mod endless;
 mod findings;
 mod flags;

@@ -73,6 +73,9 @@ fn kernels_by_name() {
         let mut bench = Bench::<f32>::new(&device);
         for (name, compute) in [
             ("gemm_f32_64x64x16", Compute::Native),
+            ("gemm_f32_4x4x256_dot", Compute::Native),
+            ("gemm_f32_8x16x64_dot", Compute::Native),
+            ("gemm_f32_8x128x8_dot", Compute::Native),
             ("tma_f32_64x64x64_nn", Compute::Native),
             ("wgmma_tf32_128x64x32_nn", Compute::Tf32),
             ("wgmma_bf16x6_64x128x64_nn", Compute::Fp32Bf16x6),

@@ -11,6 +11,7 @@ use crate::{
     collective::wgmma_shape,
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
+        gemm::dot,
         tma::SLAB,
         wgmma_tf32,
     },
@@ -96,12 +97,17 @@ impl Design {
     fn variants(&self) -> Vec<(Variant, Constants)> {
         let declaration = self.declaration();
         let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
-        let of_type = |ty: Type| {
-            let name = declaration.name.replace("half", ty.name());
+        let of_name = |name: String| {
             let variant = name.parse::<Variant>();
             // A test reads the whole registry, so this never happens at a user.
             variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
         };
+        if declares("cols") {
+            return dot_products(declaration.name, declares("half"))
+                .map(|(name, constants)| (of_name(name), constants))
+                .collect();
+        }
+        let of_type = |ty: Type| of_name(declaration.name.replace("half", ty.name()));
         let of_types = match declares("half") {
             true => [Type::Bf16, Type::F16]
                 .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
@@ -145,6 +151,23 @@ impl Design {
     }
 }
 
+/// The names of the variants of a kernel for dot products, one for each tile and type, and their
+/// constants.
+fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Constants)> {
+    let types = if of_halves { &[Type::Bf16, Type::F16][..] } else { &[Type::F32] };
+    dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
+        types.iter().map(move |ty| {
+            let constants = Constants::NONE.with("cols", *cols);
+            let constants = match of_halves {
+                true => constants.with_word("half", ty.name()),
+                false => constants,
+            };
+            let tile = format!("{rows}x{cols}x{steps}_dot");
+            (name.replace("half", ty.name()).replace("dot", &tile), constants)
+        })
+    })
+}
+
 fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {
     Variant {
         family: Family::Lesson(name),
@@ -186,6 +209,7 @@ impl Product {
         let access = match self.variant.access {
             Access::Strided if self.is_direct() => ", straight from global memory",
             Access::Dense | Access::Strided | Access::Tma => "",
+            Access::Dot => ", threads split k",
             Access::Ldg => ", unaligned rows",
             Access::UnalignedA(classes) => &format!(", unaligned rows of A in {classes} classes"),
         };

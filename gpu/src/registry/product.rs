@@ -200,15 +200,21 @@ impl Product {
         matches!(self.variant.family, Family::Lesson(_))
     }
 
-    /// Whether the kernel takes every product.
+    /// Whether the kernel takes every product, with the bits of one sum along k.
     pub fn is_general(&self) -> bool {
         self.variant.access == Access::Strided
+    }
+
+    /// Whether the threads of a block split k. Such a kernel takes every product. Its bits are its
+    /// own.
+    pub fn is_dot(&self) -> bool {
+        self.variant.access == Access::Dot
     }
 
     /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It requires
     /// certain layouts of its operands.
     pub fn is_tma_or_ldg(&self) -> bool {
-        !self.is_lesson() && !self.is_general()
+        !self.is_lesson() && !self.is_general() && !self.is_dot()
     }
 
     /// Whether the kernel reads A and B straight from global memory and computes no elements

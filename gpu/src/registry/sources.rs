@@ -39,6 +39,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/emulated/value_range.rs", include_str!("../kernels/emulated/value_range.rs")),
     ("kernels/emulated/warp_roles.rs", include_str!("../kernels/emulated/warp_roles.rs")),
     ("kernels/gemm/direct.rs", include_str!("../kernels/gemm/direct.rs")),
+    ("kernels/gemm/dot.rs", include_str!("../kernels/gemm/dot.rs")),
     ("kernels/gemm/main_loop.rs", include_str!("../kernels/gemm/main_loop.rs")),
     ("kernels/gemm/mod.rs", include_str!("../kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("../kernels/gemm/operand.rs")),

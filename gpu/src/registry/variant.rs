@@ -3,7 +3,7 @@
 //! ```text
 //!   wgmma_bf16_f32_256x256x64_c2_ua8_nn
 //!   |     |    |   |          |  |   layout of A and B, as in CBLAS; absent if the kernel takes any
-//!   |     |    |   |          |  how A and B are loaded, if not in the family's usual way
+//!   |     |    |   |          |  how A and B are loaded (dot, ldg, ua8), if not in the family's usual way
 //!   |     |    |   |          CTAs of a cluster that share a tile, if several; then the number of stages (`_s12`), if
 //!   |     |    |   |          another design has the same tile
 //!   |     |    |   tile: m x n of C, and the k-steps of a stage
@@ -88,6 +88,8 @@ pub enum Access {
     Dense,
     /// By threads, with any strides.
     Strided,
+    /// By threads that split k, with any strides.
+    Dot,
     /// By threads, with unaligned rows or columns.
     Ldg,
     /// By TMA. Row starts (column starts) are 16-byte aligned.
@@ -196,11 +198,16 @@ impl Variant {
 
     #[cfg(test)]
     /// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the
-    /// layout is left out.
+    /// layout is left out, and of dot products the tile.
     pub(super) fn shared_name(&self, of_either: bool, of_any_layout: bool) -> String {
         let layout = self.layout.filter(|_| !of_any_layout);
         let operands = if of_either { "half" } else { self.operands.name() };
-        Variant { layout, ..*self }.written(operands)
+        let name = Variant { layout, ..*self }.written(operands);
+        let [m, n, k] = self.tile;
+        match self.access {
+            Access::Dot => name.replace(&format!("_{m}x{n}x{k}"), ""),
+            _ => name,
+        }
     }
 
     fn written(&self, operands: &str) -> String {
@@ -225,6 +232,7 @@ impl Variant {
             name += &format!("_s{stages}");
         }
         match self.access {
+            Access::Dot => name += "_dot",
             Access::Ldg => name += "_ldg",
             Access::UnalignedA(classes) => name += &format!("_ua{classes}"),
             Access::Dense | Access::Strided | Access::Tma => {}
@@ -310,12 +318,16 @@ impl FromStr for Variant {
                 variant.cluster = blocks;
             } else if let Some(stages) = number("s") {
                 variant.stages = Some(stages);
+            } else if word == "dot" {
+                variant.access = Access::Dot;
             } else if word == "ldg" {
                 variant.access = Access::Ldg;
             } else if let Some(layout) = Layout::of_name(word) {
                 variant.layout = Some(layout);
             } else {
-                return Err(wrong(&format!("{word} is none of c2, s12, ldg, ua8, nn, nt, tn, tt")));
+                return Err(wrong(&format!(
+                    "{word} is none of c2, s12, dot, ldg, ua8, nn, nt, tn, tt"
+                )));
             }
         }
         // Another spelling is another name.

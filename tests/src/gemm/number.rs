@@ -55,13 +55,13 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
         names
     }
 
-    /// Its TMA kernels that need not be asked for.
-    fn by_tensor_copies() -> Vec<&'static str> {
-        let tensor = Self::kernels().filter(|kernel| {
-            let by_tensor_copies = kernel.product.is_tma_or_ldg();
-            by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_emulated()
+    /// The kernels for it whose sums are in other orders, and that need not be asked for.
+    fn in_other_orders() -> Vec<&'static str> {
+        let others = Self::kernels().filter(|kernel| {
+            let in_other_orders = kernel.product.is_tma_or_ldg() || kernel.product.is_dot();
+            in_other_orders && !kernel.entry.is_tf32() && !kernel.entry.is_emulated()
         });
-        tensor.map(|kernel| kernel.entry.name()).collect()
+        others.map(|kernel| kernel.entry.name()).collect()
     }
 }
 

@@ -44,7 +44,7 @@ impl<T: Number> Suite<T> {
     }
 
     fn on(benches: Vec<Bench<T>>) -> Self {
-        Suite::with(benches, T::general(), T::by_tensor_copies())
+        Suite::with(benches, T::general(), T::in_other_orders())
     }
 
     fn with(benches: Vec<Bench<T>>, kernels: Vec<&'static str>, tensor: Vec<&'static str>) -> Self {
@@ -100,10 +100,10 @@ impl<T: Number> Suite<T> {
         self.check(case, &Want::bounded(case))
     }
 
-    /// Checks C with every general kernel on every device: it is right, and has the same bits. Kernels on tensor
-    /// cores add in another way, and have the same bits among themselves. A large case, and one in turns, runs with
-    /// one kernel, or with all with `FULL=1`. The next TMA kernel that takes the case runs it, too, or all with
-    /// `FULL=1`. Returns C of the general kernels.
+    /// With every general kernel on every device C is what it should be, and has the same bits; with those on tensor cores,
+    /// which add in another way, the same among themselves. (Where a case is large, or they are to take turns, with one, and
+    /// with all with `FULL=1`.) With the next of those whose sums are in other orders and that takes the case, or all with `FULL=1`, it is right.
+    /// Returns that of the general ones.
     ///
     /// # Panics
     /// As [`Suite::exact`].
@@ -141,12 +141,12 @@ impl<T: Number> Suite<T> {
             self.checked += self.kernels.len();
         }
         if !self.tensor.is_empty() {
-            self.check_by_tensor_copies(case, want, products >= LARGE);
+            self.check_in_other_orders(case, want, products >= LARGE);
         }
         first.or(first_on_tensor_cores).unwrap_or_default()
     }
 
-    fn check_by_tensor_copies(&mut self, case: &Case<T>, want: &Want, large: bool) {
+    fn check_in_other_orders(&mut self, case: &Case<T>, want: &Want, large: bool) {
         let tensor = &self.tensor;
         for ((bench, turns), next) in self.benches.iter_mut().zip(&self.turns).zip(&mut self.next) {
             let (first, most) = match turns.is_all() {

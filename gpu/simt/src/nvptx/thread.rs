@@ -40,6 +40,18 @@ index! {
     grid_dim_z = _grid_dim_z;
 }
 
+/// The same number, of which the compiler knows nothing. Addresses that follow from it are computed where they are used. Without this, the
+/// compiler computes what is constant in a loop before it, and keeps it in registers.
+#[inline(always)]
+pub fn opaque(number: usize) -> usize {
+    let same: usize;
+    // SAFETY: copies a register.
+    unsafe {
+        asm!("mov.b64 {}, {};", out(reg64) same, in(reg64) number, options(pure, nomem, nostack))
+    };
+    same
+}
+
 /// The barrier of the block: waits until every thread of the block has arrived. What each wrote to shared or global memory before is then
 /// visible to all of them.
 #[inline(always)]

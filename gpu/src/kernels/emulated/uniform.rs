@@ -28,7 +28,7 @@ pub fn reload(problem: &GemmParams) -> GemmParams {
         bias: word(problem.bias),
         activation: word(problem.activation),
         products: word(problem.products),
-        wide: long(problem.wide),
+        extent: long(problem.extent),
         alpha: double(problem.alpha),
         beta: double(problem.beta),
         a: problem.a.map(long),

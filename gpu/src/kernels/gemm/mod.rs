@@ -17,13 +17,15 @@
 //! 0.) bf16 and f16 are widened to f32 on the way to shared memory
 //! ([`stored`](super::collective::stored)). A C of these types is rounded once, at the end.
 //!
-//! If C has few rows or columns, most of a tile would be zeros. The kernels of [`direct`] have no
-//! tiles.
+//! If C has few rows or columns, most of a tile would be zeros. The kernels of [`direct`] and
+//! [`dot`] have no tiles in shared memory. Those of [`dot`] split k among the threads of a block,
+//! so their bits are others.
 //!
 //! A large tile reads less: its arithmetic intensity is `TILE / 4` FLOP a byte of f32. A small tile
 //! leaves fewer SMs idle if C is small. The host chooses.
 
 pub mod direct;
+pub mod dot;
 pub mod main_loop;
 pub mod operand;
 pub mod table;

@@ -1,6 +1,6 @@
 //! The kernels.
 
-use super::{device::*, direct, main_loop::multiply};
+use super::{device::*, direct, dot, main_loop::multiply};
 use crate::params::GemmParams;
 
 /// 32 x 32 elements a block of 64 threads: for the smallest C.
@@ -138,4 +138,55 @@ pub fn gemm_half_f32_4x64x1(
     bias: In<f32>,
 ) {
     direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// Threads split k; tiles of 4 or 8 rows.
+#[kernel(
+    block = (dot::THREADS),
+    shared = size_of::<f32>() * 64 * 128,
+    barriers = 1,
+    min_blocks = 2,
+    constants(cols = 128 | 16 | 4)
+)]
+pub fn gemm_f32_dot(problem: GemmParams, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+    let sums = shared![f32; 64, 128];
+    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
+}
+
+/// The same in bf16 or f16. Sums are f32.
+#[kernel(
+    block = (dot::THREADS),
+    shared = size_of::<f32>() * 64 * 128,
+    barriers = 1,
+    min_blocks = 2,
+    constants(cols = 128 | 16 | 4, half = bf16 | f16)
+)]
+pub fn gemm_half_dot(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<Half>,
+    bias: In<Half>,
+) {
+    let sums = shared![f32; 64, 128];
+    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
+}
+
+/// The same with a C and a bias of f32.
+#[kernel(
+    block = (dot::THREADS),
+    shared = size_of::<f32>() * 64 * 128,
+    barriers = 1,
+    min_blocks = 2,
+    constants(cols = 128 | 16 | 4, half = bf16 | f16)
+)]
+pub fn gemm_half_f32_dot(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let sums = shared![f32; 64, 128];
+    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
 }

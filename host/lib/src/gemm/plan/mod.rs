@@ -207,6 +207,8 @@ pub(super) struct Task {
     /// The first elements of A, B and C.
     starts: [usize; 3],
     is_partial: bool,
+    /// K of all partial products, if one launch computes them though the last has fewer k-steps.
+    all_k: Option<usize>,
     /// Factors, rounded to the type of the sums.
     alpha: f64,
     beta: f64,
@@ -253,6 +255,7 @@ impl Task {
             steps: [0; 3],
             starts: [0; 3],
             is_partial: false,
+            all_k: None,
             alpha: 1.0,
             beta: 0.0,
             bias: NO_BIAS,
@@ -367,7 +370,12 @@ impl Plan {
         let whole = shape.k() / range;
         let steps = [range * a[1], range * b[0], len];
         let request = Request { strides: [a, b, [shape.n(), 1]], ..task.request };
-        for (first, batch, k) in [(0, whole, range), (whole, 1, shape.k() - whole * range)] {
+        let is_dot = kernel.product.is_dot();
+        let launches = match is_dot {
+            true => [(0, count as usize, range), (0, 0, 0)],
+            false => [(0, whole, range), (whole, 1, shape.k() - whole * range)],
+        };
+        for (first, batch, k) in launches {
             if k == 0 || batch == 0 {
                 continue;
             }
@@ -375,6 +383,7 @@ impl Plan {
                 starts: steps.map(|step| first * step),
                 steps,
                 is_partial: true,
+                all_k: is_dot.then_some(shape.k()),
                 ..Task::plain(Request { shape: shape.with_k(k as u32), batch, ..request })
             };
             self.multiply(kernel, operands, 1, partial, on)?;
@@ -428,7 +437,7 @@ fn params(task: &Task, panel: &Panel) -> GemmParams {
         n: n as u32,
         k: k as u32,
         products: panel.products as u32,
-        wide: panel.wide as u64,
+        extent: task.all_k.unwrap_or(panel.wide) as u64,
         bias: task.bias,
         activation: task.activation,
         alpha: task.alpha,

@@ -27,7 +27,7 @@ use gpu::{
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
-use super::Request;
+use super::{Request, dot};
 use crate::{
     error::{Error, Result},
     gemm::{scalar::Kernel, split},
@@ -58,6 +58,11 @@ pub(in crate::gemm) struct OperandPlan {
 }
 
 impl OperandPlan {
+    /// Operands that are swapped or not, and are not copied.
+    fn swapped_if(swap_ab: bool) -> Self {
+        OperandPlan { swap_ab, ..OperandPlan::default() }
+    }
+
     /// The request as the kernel sees it.
     pub(in crate::gemm) fn apply(self, request: &Request) -> Request {
         if self.swap_ab { request.swapped() } else { *request }
@@ -157,9 +162,10 @@ pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
 
 /// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.
 pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
-    match kernel.product.is_tma_or_ldg() {
-        true => operand_plan(kernel.product, request).unwrap_or_default(),
-        false => OperandPlan::default(),
+    match kernel.product {
+        product if product.is_tma_or_ldg() => operand_plan(product, request).unwrap_or_default(),
+        product if product.is_dot() => OperandPlan::swapped_if(dot::swaps(kernel, request)),
+        _ => OperandPlan::default(),
     }
 }
 

@@ -10,6 +10,7 @@
 mod cache;
 mod choice;
 mod choose;
+mod dot;
 pub(super) mod layout;
 pub(super) mod partials;
 mod predict;

@@ -65,6 +65,10 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
 /// The time of the partial products of a request in microseconds. If the last range of k is shorter, it has a launch of its own.
 fn us_of(kernel: &Kernel, request: &Request, partial: &Request, target: &Target) -> Option<f64> {
     let (k, range) = (request.shape.k(), partial.shape.k());
+    if kernel.product.is_dot() {
+        let all = times(kernel, partial, target)?;
+        return Some(all.and(reduce_times(partial.batch, request.shape.c_len())).us());
+    }
     let (whole, rest) = (k / range, k % range);
     let mut all = times(kernel, &Request { batch: whole, ..*partial }, target)?;
     if rest > 0 {

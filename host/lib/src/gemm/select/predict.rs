@@ -15,7 +15,7 @@ use gpu::{
 use simt::{Bf16, F16};
 
 use super::{
-    Request,
+    Request, dot,
     layout::{OperandPlan, layouts_of, operands, strided_c_bytes, timed_bytes, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split};
@@ -129,6 +129,11 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
             return None;
         }
         return Some(tma_us(product, operands, request, target, &speed).1);
+    }
+    if product.is_dot() {
+        let given = operands(kernel, request).apply(request);
+        let gpu_us = dot::gpu_us(product, &given, target, &speed);
+        return Some(Times { host_us: LAUNCH_US, gpu_us });
     }
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let [rows, cols] = product.tile();

@@ -1,0 +1,81 @@
+//! The time of kernels whose threads split k ([`gpu::kernels::gemm::dot`]), and whether they swap A and B.
+//!
+//! Nothing is copied for them: they read any strides. Along which side the lanes of a warp read neighbours depends on the layout, and so does
+//! the time. So A and B are swapped where that is faster.
+
+use gpu::registry::{Product, Speed};
+
+use super::Request;
+use crate::gemm::{Target, scalar::Kernel};
+
+/// Warps of a block, and the columns of a thread.
+const WARPS: f64 = 8.0;
+const COLS: u32 = 4;
+
+/// Blocks of 256 threads that an SM runs at a time.
+const TOGETHER: f64 = 2.0;
+
+/// Microseconds that a warp waits for the loads of one step. A thread loads four steps of four rows before it waits, or two of eight.
+fn latency_us(rows: u32) -> f64 {
+    f64::from(rows) / 16.0
+}
+
+/// Microseconds for a byte that the blocks load from L2.
+const L2_BYTE_US: f64 = 1e-6 / 6.5;
+
+/// Microseconds of an SM for each further cache line that a load touches.
+const LINE_US: f64 = 1e-3;
+
+/// Microseconds of an SM for a thousand elements that a block stores.
+const STORED_US: f64 = 1.5;
+
+/// Microseconds for a byte from an H200's memory.
+const BYTE_US: f64 = 1e-6 / 4.2;
+
+/// Microseconds for an element of C that is not stored beside its neighbours.
+const STRIDED_US: f64 = 5e-6;
+
+/// Whether A and B are swapped: so that the time on an H200 is the shortest.
+pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
+    kernel.entry.on_gpu.is_some_and(|speed| {
+        let us = |request: &Request| gpu_us(kernel.product, request, &Target::H200, &speed);
+        us(&request.swapped()) < us(request)
+    })
+}
+
+/// Microseconds of the GPU for a request, as the kernel sees it.
+pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed: &Speed) -> f64 {
+    let ([rows, cols], shape, [a, b, c]) = (product.tile(), given.shape, given.strides);
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let batch = given.batch as f64;
+    let blocks = tiles(m, rows) * tiles(n, cols) * batch;
+    let of_sm = (blocks / f64::from(target.sms)).ceil();
+    let steps = k.div_ceil(product.steps()) as f64;
+
+    // A thread's instructions grow with its loads and with its sums. The speed is that of 8 rows.
+    let instructions = |rows: u32| f64::from(rows * COLS + 3 * (rows + COLS) + 6);
+    let full = f64::from(2 * 32 * 8 * COLS) / speed.gflops * 1e-3;
+    let step_us = full * instructions(rows) / instructions(8);
+
+    // Lines that a load touches beyond the first.
+    let bytes = product.variant.operands.bytes();
+    let across = (cols / COLS) as usize;
+    let lines =
+        |lanes: usize, stride: usize| (lanes * stride * bytes).div_ceil(128).clamp(1, lanes) as f64;
+    let of_a = lines(32 / across, a[1]);
+    let of_b = lines(32 / across, b[0]) * lines(across, b[1]);
+    let touched = f64::from(rows) * (of_a - 1.0) + f64::from(COLS) * (of_b - 1.0);
+
+    let issued = of_sm * steps * WARPS * (step_us + touched * LINE_US);
+    let waited = (of_sm / TOGETHER).ceil() * steps * latency_us(rows);
+    let once = (m * k + k * n) as f64 * bytes as f64 * batch * BYTE_US;
+    let loaded = blocks * f64::from(rows + cols) * k as f64 * bytes as f64 * L2_BYTE_US;
+    let stored = match c[1] {
+        1 => 0.0,
+        _ => shape.c_len() as f64 * batch * STRIDED_US,
+    };
+    let elements = (m.min(rows as usize) * n.min(cols as usize)) as f64;
+    let ends = (of_sm - 1.0).max(0.0) * (speed.tile_us[0] + elements * 1e-3 * STORED_US);
+    speed.fixed_us + issued.max(waited).max(once).max(loaded) + ends + stored
+}
