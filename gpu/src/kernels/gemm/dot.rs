@@ -1,7 +1,7 @@
 //! Products of few rows: the threads of a block split k.
 //!
 //! A tile in shared memory would be mostly zeros, and its few blocks would each wait for a long k.
-//! Here all threads read global memory, each other steps of k, and nobody waits for anybody before
+//! Here each thread reads its own k-steps from global memory, and nobody waits for anybody before
 //! the end.
 //!
 //! * **A block** of eight warps computes a tile of C: 4 x 4, 8 x 16 or 8 x 128 elements. The
