@@ -103,7 +103,7 @@ fn add_in_warp<S: Stored<Real = f32>, const ROWS: usize, const SUMS: usize, cons
 ) -> usize {
     const { assert!(SUMS == ROWS * FOUR, "a thread has four columns") };
     let (t, (lanes_k, log2)) = (thread::thread_idx_x() as usize, lanes.along_k());
-    let (warp, lane_k, lane_n) = (t / 32, t & (lanes_k - 1), t % 32 >> log2);
+    let (warp, lane_k, lane_n) = (t / 32, t & (lanes_k - 1), (t % 32) >> log2);
     let col = (thread::block_idx_x() as usize * lanes.cols() + lane_n, 1 << lanes.across);
     let first_k = warp * lanes_k + lane_k;
     let mut values =
@@ -133,7 +133,7 @@ fn add_in_warp<S: Stored<Real = f32>, const ROWS: usize, const SUMS: usize, cons
     for i in 0..SUMS {
         if (i == 0 || i < SUMS >> log2) && has_own {
             let element = first + i;
-            let (row, col) = (element / FOUR, (element % FOUR << lanes.across) + lane_n);
+            let (row, col) = (element / FOUR, ((element % FOUR) << lanes.across) + lane_n);
             sums[(warp * ROWS + row) * lanes.cols() + col] = values[i];
         }
     }
