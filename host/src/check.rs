@@ -60,7 +60,7 @@ impl fmt::Display for Data {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Checked {
-    /// Its operands.
+    /// How the numbers of A and B were made.
     pub data: Data,
     /// The order of blocks, warps and lanes.
     pub order: Order,
@@ -70,14 +70,14 @@ pub struct Checked {
     pub comparison: Comparison,
 }
 
-/// `count` orders to check a kernel in: forward, reverse, and random ones with the seeds from `seed` on.
+/// `count` orders to check a kernel in: forward, reverse, and random ones with the seeds `seed`, `seed + 1` and so on.
 pub fn orders(count: u32, seed: u64) -> Vec<Order> {
     let random = (0..).map(|number| Order::Random(seed.wrapping_add(number)));
     [Order::Forward, Order::Reverse].into_iter().chain(random).take(count as usize).collect()
 }
 
-/// The products that [`kernel`] checks. Integers in each order show a dropped or wrong product in C. Real numbers in
-/// the first order show a loss of precision. If k is too large for integers, all are of real numbers.
+/// The products that [`kernel`] checks. Integers in each order show a dropped or wrong term of a sum. Uniform numbers
+/// in the first order show a loss of precision. If k is too large for integers, all are of uniform numbers.
 pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
     match operands::exact_magnitude(shape.k()) {
         None => orders.iter().map(|&order| (Data::Uniform, order)).collect(),
@@ -107,7 +107,7 @@ pub fn kernel(
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers if k is too
-/// large for an exact sum; [`Error::OutOfMemory`] before anything is drawn; [`Error::Interrupted`].
+/// large for an exact sum; [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
 pub fn product(
     entry: &'static Entry,
     shape: Shape,
@@ -134,7 +134,7 @@ pub fn product(
 /// A shape, its data, the order, and the seed.
 type Given = (Shape, Data, Order, u64);
 
-/// For a kernel that is no lesson, with operands in its layout.
+/// [`product`] for a kernel that is not a lesson, with operands in its layout.
 fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
 where
     T: Scalar<O> + Stored<Real = f32>,
@@ -211,7 +211,7 @@ pub(crate) fn draw(
     }
 }
 
-/// Bytes that [`multiply`] needs for f32: the matrices, and a shadow for each element that remembers its accesses.
+/// Bytes that [`multiply`] needs for f32: the matrices, and shadow memory that records the accesses to each element.
 /// bf16 and f16 need fewer.
 pub fn bytes(shape: Shape) -> u64 {
     shape.bytes().saturating_add(shadow(shape))
@@ -227,7 +227,7 @@ fn shadow(shape: Shape) -> u64 {
 pub struct Options {
     /// The order of blocks, warps and lanes.
     pub order: Order,
-    /// Count the memory accesses of one block in this many.
+    /// Count the memory accesses of every n-th block.
     pub profile: Option<NonZeroU32>,
     /// Record everything that the block at that column and row does. If the product takes several launches, it is a
     /// block of the first.
@@ -275,19 +275,19 @@ impl Watched {
     }
 }
 
-/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and reports the kernel's errors. The old
-/// C counts as not written.
+/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and reports the kernel's errors. What C
+/// held before counts as uninitialised.
 ///
-/// A product must read every element of A and B, and write every element of C. An element that is left out is a
-/// finding, too.
+/// A product must read every element of A and B, and write every element of C. An element that is not read or not
+/// written is a finding, too.
 ///
-/// A product that is too tall for one launch takes several. Each launch counts blocks and elements from its own first
-/// row.
+/// A product with more rows than a grid allows takes several launches. Each launch counts blocks and elements from its
+/// own first row.
 ///
 /// # Errors
 /// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or are on a GPU;
-/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. An error of the kernel, even a panic, is a finding and no error
-/// here.
+/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. An error of the kernel, even a panic, is reported as a finding,
+/// not as an `Err`.
 pub fn multiply(
     entry: &'static Entry,
     a: &Matrix<f32>,
@@ -307,7 +307,8 @@ pub fn multiply(
     watch(entry, shape, [false; 2], [a, b], c, options)
 }
 
-/// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: A, and B, is column-major.
+/// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: whether A, and B, is
+/// column-major.
 fn watch<T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
@@ -329,18 +330,17 @@ fn watch<T: Scalar<O>, O: Output>(
     Ok(watched)
 }
 
-/// A finding, and the orders in which it was made.
+/// A finding, and the orders in which it occurred.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seen {
-    /// The first one. Its count and examples are those of that product.
+    /// The first occurrence, with the count and examples of its product.
     pub finding: Finding,
     /// The orders.
     pub orders: Vec<Order>,
 }
 
-/// The findings of several products of one kernel. Findings of the same kind, in the same memory and source lines,
-/// become one.
+/// Merges the findings of several products of one kernel that have the same kind, memory and source lines.
 pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Vec<Seen> {
     let mut all = Vec::<Seen>::new();
     for (order, finding) in findings {
@@ -355,7 +355,7 @@ pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Ve
             None => all.push(Seen { finding: finding.clone(), orders: vec![order] }),
         }
     }
-    // A launch sorts buffers by their addresses. This order is the same in every run.
+    // A launch reports buffers in the order of their addresses, which differ from run to run. This order does not.
     all.sort_by_cached_key(
         |Seen { finding: Finding { kind, memory, place, other_place, .. }, .. }| {
             (*kind, memory.clone(), place.clone(), other_place.clone())

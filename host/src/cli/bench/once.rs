@@ -1,4 +1,4 @@
-//! A candidate launched once on real numbers and once on integers, and its C compared.
+//! Launches a candidate once on uniform numbers and once on integers, and compares C.
 
 use std::time::{Duration, Instant};
 
@@ -16,26 +16,26 @@ use crate::cli::{
 /// The numbers in A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbers {
-    /// Uniform: the error of C has a bound.
+    /// Uniform floating-point numbers. The error of C has a bound.
     Real,
-    /// C is exact.
+    /// Small integers. C must be exact.
     Integers,
 }
 
-/// The operands of a size, and what C is compared with.
+/// The operands of a size, and the reference for C.
 pub(super) trait Known<T, O> {
     /// How much of C is compared.
     fn verify(&self) -> Verify;
 
-    /// The operands on the device. `None` for integers with which nothing is compared.
+    /// The operands on the device. `None` if there is no reference for integers.
     fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>>;
 
-    /// Reads C and compares it. Besides, the time that reading took.
+    /// Reads C and compares it. Also returns the time of the copy to the host.
     fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure>;
 }
 
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
-    /// The verdict on a candidate. The row gets the time of its first launch. Besides, the time that reading C took.
+    /// The verdict on a candidate, and the time of the copies of C to the host. Sets the row's time of the first launch.
     pub(super) fn verdict(
         &self,
         name: &str,

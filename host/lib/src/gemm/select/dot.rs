@@ -1,41 +1,44 @@
-//! The time of kernels whose threads split k ([`gpu::kernels::gemm::dot`]), and whether they swap A and B.
+//! The time model of the kernels whose threads split k ([`gpu::kernels::gemm::dot`]), and the decision to swap A and B.
 //!
-//! Nothing is copied for them: they read any strides. Along which side the lanes of a warp read neighbours depends on the layout, and so does
-//! the time. So A and B are swapped where that is faster.
+//! These kernels read any strides, so operands are never copied. Whether the loads of a warp are coalesced depends on the layout. So A and
+//! B are swapped where that is faster.
 
 use gpu::registry::{Product, Speed};
 
 use super::Request;
 use crate::gemm::{Target, scalar::Kernel};
 
-/// Warps of a block, and the columns of a thread.
+/// Warps of a block.
 const WARPS: f64 = 8.0;
+
+/// Columns of C of a thread.
 const COLS: u32 = 4;
 
-/// Blocks of 256 threads that an SM runs at a time.
+/// Resident blocks of an SM.
 const TOGETHER: f64 = 2.0;
 
-/// Microseconds that a warp waits for the loads of one step. A thread loads four steps of four rows before it waits, or two of eight.
+/// Microseconds that a warp waits for the loads of one step. The latency is a microsecond. A thread with four rows has the loads of four
+/// steps in flight, one with eight rows those of two.
 fn latency_us(rows: u32) -> f64 {
     f64::from(rows) / 16.0
 }
 
-/// Microseconds for a byte that the blocks load from L2.
+/// Microseconds for a byte from L2.
 const L2_BYTE_US: f64 = 1e-6 / 6.5;
 
-/// Microseconds of an SM for each further cache line that a load touches.
+/// Microseconds of an SM for each cache line of a load after the first.
 const LINE_US: f64 = 1e-3;
 
-/// Microseconds of an SM for a thousand elements that a block stores.
+/// Microseconds of an SM for a thousand elements of C.
 const STORED_US: f64 = 1.5;
 
 /// Microseconds for a byte from an H200's memory.
 const BYTE_US: f64 = 1e-6 / 4.2;
 
-/// Microseconds for an element of C that is not stored beside its neighbours.
+/// Microseconds for an element of C, if the elements of a row are not contiguous.
 const STRIDED_US: f64 = 5e-6;
 
-/// Whether A and B are swapped: so that the time on an H200 is the shortest.
+/// Whether the kernel is faster on an H200 with A and B swapped.
 pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
     kernel.entry.on_gpu.is_some_and(|speed| {
         let us = |request: &Request| gpu_us(kernel.product, request, &Target::H200, &speed);
@@ -43,7 +46,7 @@ pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
     })
 }
 
-/// Microseconds of the GPU for a request, as the kernel sees it.
+/// Microseconds of the GPU. `given`: the request, with A and B swapped if they are to be.
 pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed: &Speed) -> f64 {
     let ([rows, cols], shape, [a, b, c]) = (product.tile(), given.shape, given.strides);
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
@@ -53,12 +56,12 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     let of_sm = (blocks / f64::from(target.sms)).ceil();
     let steps = k.div_ceil(product.steps()) as f64;
 
-    // A thread's instructions grow with its loads and with its sums. The speed is that of 8 rows.
+    // A thread's instructions grow with its loads and with its sums. The speed was measured with 8 rows.
     let instructions = |rows: u32| f64::from(rows * COLS + 3 * (rows + COLS) + 6);
     let full = f64::from(2 * 32 * 8 * COLS) / speed.gflops * 1e-3;
     let step_us = full * instructions(rows) / instructions(8);
 
-    // Lines that a load touches beyond the first.
+    // Cache lines of a load after the first.
     let bytes = product.variant.operands.bytes();
     let across = (cols / COLS) as usize;
     let lines =
