@@ -21,10 +21,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     // of computation.
     ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
-    (
-        "kernels/gemm/dot.rs",
-        &["gemm_f32_4x4x256_dot", "gemm_f32_8x16x64_dot", "gemm_bf16_8x128x8_dot"],
-    ),
+    ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/gelu.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/real.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),

@@ -179,7 +179,7 @@ mod tests {
         let error = find::<F16, F16>("gemm_bf16_64x64x16").unwrap_err().to_string();
         assert!(
             error.contains(
-                "of bf16; it must be one of gemm_f16_64x64x16, gemm_f16_4x64x1, mma_f16_64x64x64"
+                "of bf16; it must be one of gemm_f16_64x64x16, gemm_f16_4x64x1, gemm_f16_4x4x256_dot"
             ),
             "{error}"
         );

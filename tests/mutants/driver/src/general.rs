@@ -31,7 +31,7 @@ fn lessons() -> Vec<Case> {
 }
 
 /// The cases of a general kernel. The first two are run in every order.
-fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
+fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<Case> {
     // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there are stages, the
     // last one partial.
     let (m, n, k) = match tile {
@@ -113,7 +113,10 @@ pub fn trials<T: Number, O: Number>(
     // How many of the first cases are run in all orders.
     let (cases, in_all_orders) = match product.is_lesson() {
         true => (lessons(), 8),
-        false => (cases([rows, cols].map(|size| size as usize), on_tensor_cores), 2),
+        false => {
+            let tile = [rows, cols].map(|size| size as usize);
+            (cases(tile, on_tensor_cores, product.is_dot()), 2)
+        }
     };
     let by_pointers = entry.kernel.of_params::<PointerParams>().is_some();
     product::trials(cases, in_all_orders, move |case, mut options| {

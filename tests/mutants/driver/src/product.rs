@@ -97,7 +97,7 @@ pub struct Case {
     pub blocks: u32,
     /// CTAs of a cluster that splits k.
     pub parts: u32,
-    /// Columns in tiles of the greater width, if there are two widths.
+    /// Columns in tiles of the greater width, if there are two widths; or k of all partial products.
     pub wide: usize,
 }
 
