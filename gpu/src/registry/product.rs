@@ -173,6 +173,8 @@ pub struct Product {
     pub boxes: [BoxShape; 2],
     /// The largest number of CTAs of a cluster that may split k.
     pub most_splits: u32,
+    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned.
+    pub stores: Option<BoxShape>,
     /// Whether CTAs are persistent: a CTA goes on to further tiles, and from one product of a batch
     /// to the next. Then the grid has one CTA a tile, or fewer. If a cluster along z splits k, the
     /// grid has exactly as many CTAs as the tiles need.
@@ -207,7 +209,7 @@ impl Product {
 
     /// Whether the kernel requires certain layouts of its operands.
     pub fn is_particular(&self) -> bool {
-        !self.is_lesson() && !self.is_general()
+        !matches!(self.variant.access, Access::Dense | Access::Strided)
     }
 
     /// Whether the kernel reads A and B straight from global memory and computes no elements
@@ -216,11 +218,15 @@ impl Product {
         self.is_general() && self.variant.tile[2] == 1
     }
 
-    /// Whether the kernel multiplies views of f32 on CUDA cores. Then the profiler can count and
-    /// trace every access.
+    /// Whether the kernel multiplies views of f32 on CUDA cores.
     pub fn is_of_f32_views(&self) -> bool {
         let Variant { family, operands, .. } = self.variant;
         matches!(family, Family::Lesson(_) | Family::Gemm) && operands == Type::F32
+    }
+
+    /// Whether the profiler can count and trace the kernel: a lesson, or a general product of f32.
+    pub fn is_counted(&self) -> bool {
+        self.is_lesson() || self.is_of_f32_views()
     }
 
     /// Rows and columns of a tile.

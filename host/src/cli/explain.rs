@@ -239,6 +239,10 @@ fn row(thread: &Thread) -> [String; 4] {
     let adds = thread.adds.iter().map(Product::to_string).collect::<Vec<_>>();
     let mut adds =
         if adds.is_empty() { String::new() } else { format!("sum += {}", list(adds, " + ")) };
+    if thread.tensor_ops > 0 {
+        let between = if adds.is_empty() { "" } else { ", and " };
+        adds += &format!("{between}{} instructions of tensor cores", thread.tensor_ops);
+    }
     if thread.other_adds > 0 {
         let between = if adds.is_empty() { "" } else { ", and " };
         adds += &format!("{between}{} multiply-adds of registers", thread.other_adds);

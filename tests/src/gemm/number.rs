@@ -58,7 +58,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// The kernels for it that copy their operands by TMA, and that need not be asked for.
     fn by_tensor_copies() -> Vec<&'static str> {
         let tensor = Self::kernels().filter(|kernel| {
-            let by_tensor_copies = kernel.product.is_particular();
+            let by_tensor_copies = kernel.product.is_particular() && !kernel.product.is_lesson();
             by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_emulated()
         });
         tensor.map(|kernel| kernel.entry.name()).collect()

@@ -1,17 +1,16 @@
 //! The types of a product, and their kernels.
 
-use gpu::registry::{Entry, KERNELS, Product, Type};
+use gpu::registry::{Entry, KERNELS, Product, Type, ladder_of};
 use simt::{Bf16, F16};
 
 use crate::{
     boxes::BoxElement,
-    buffer::Pod,
     error::{Error, Result},
     names::must_be_a_kernel_of,
 };
 
 /// The type of a product's C and bias: f32, f64, [`Bf16`] or [`F16`].
-pub trait Output: Pod + private::Named {
+pub trait Output: BoxElement + private::Named {
     /// The registry's name for the type.
     #[doc(hidden)]
     const ELEMENT: Type;
@@ -25,7 +24,7 @@ pub trait Output: Pod + private::Named {
 /// | f64 | f64 | f64 |
 /// | [`Bf16`] | [`Bf16`] or f32 | f32 |
 /// | [`F16`] | [`F16`] or f32 | f32 |
-pub trait Scalar<O: Output = Self>: BoxElement + Output + Send + Sync + private::Sealed<O> {
+pub trait Scalar<O: Output = Self>: Output + Send + Sync + private::Sealed<O> {
     /// The name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 
@@ -66,6 +65,22 @@ mod private {
 pub struct Kernel {
     pub entry: &'static Entry,
     pub product: &'static Product,
+}
+
+impl Kernel {
+    /// The kernel for a C whose rows are that number of elements apart. TMA stores 16-byte aligned rows alone: for other ones the rung
+    /// before stands in, which differs in nothing but how it stores.
+    pub(super) fn for_c(self, pitch: usize) -> Kernel {
+        let Product { variant, stores, .. } = self.product;
+        if stores.is_none() || (pitch * variant.c.bytes()).is_multiple_of(16) {
+            return self;
+        }
+        let rungs = ladder_of(variant.operands).map(|(entry, _)| entry);
+        let before = rungs.take_while(|entry| entry.name() != self.entry.name()).last();
+        let before =
+            before.and_then(|entry| Some(Kernel { entry, product: entry.product.as_ref()? }));
+        before.unwrap_or(self)
+    }
 }
 
 macro_rules! outputs {

@@ -44,8 +44,8 @@ pub(super) fn all_products() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Is it a kernel whose every access can be counted and traced?
-pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
-    entry.product.as_ref().is_some_and(Product::is_of_f32_views)
+pub(crate) fn is_counted(entry: &Entry) -> bool {
+    entry.product.as_ref().is_some_and(Product::is_counted)
 }
 
 /// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.

@@ -7,7 +7,7 @@ use std::{
 
 use simt::{
     Bf16, Bound, Element, Elements, F16,
-    device::{BoxShape, TensorMap},
+    device::{BoxShape, TensorMap, TensorMapMut},
 };
 
 /// What matrices are of.
@@ -161,6 +161,14 @@ impl<T: Number> Matrix<T> {
             map.expect("cases are as TMA takes them").erased()
         };
         Bound::Maps((0..classes).map(map).collect())
+    }
+
+    /// A map of what a kernel stores by TMA; it holds no values before the launch.
+    pub fn stored(&mut self, shape: BoxShape) -> Bound<'static> {
+        let Place { strides: [pitch, _], step, .. } = self.place;
+        // SAFETY: as in `view`.
+        let map = unsafe { TensorMapMut::new(self.pointer(), self.size, [step, pitch], shape) };
+        Bound::Maps(vec![map.expect("cases are as TMA takes them").erased().uninit()])
     }
 
     /// Hashes all of it and around it, except for what may be anything.

@@ -36,8 +36,32 @@ fn full(sizes: [usize; 3]) -> Case {
     Case { beta: -1.0, bias: COL_BIAS, activation: RELU, ..case(sizes, 1) }
 }
 
+/// Of a lesson: several tiles, one, and parts of one; more stages than a ring has, and fewer.
+fn lessons(product: &Product) -> Vec<Case> {
+    let ([rows, cols], steps) = (product.tile().map(|size| size as usize), product.steps());
+    // The rows of a C that TMA stores are 16-byte aligned.
+    let odd = if product.stores.is_some() { 8 } else { 7 };
+    let of = |sizes, blocks| Case { blocks, ..Case::dense(sizes) };
+    let mut cases = vec![
+        of([rows + 9, cols + odd, steps + 8], 1),
+        of([rows, cols, 5 * steps + 3], 1),
+        of([rows - 1, 2 * cols - 8, 8], 1),
+        of([3, odd, 5], 1),
+        of([1, 8, 1], 1),
+    ];
+    if product.persistent {
+        // Three clusters of two rows of two tiles; more than a raster group of tiles.
+        cases.push(of([rows + 1, cols + 8, 8], 3));
+        cases.push(of([2048 + 5, cols + 8, 8], 3));
+    }
+    cases.into_iter().map(|case| placed(product, case)).collect()
+}
+
 /// The first is run in every order, each of the others in one.
 fn cases(product: &Product) -> Vec<Case> {
+    if product.is_lesson() {
+        return lessons(product);
+    }
     let classes = product.variant.access.classes();
     let (shifts_a, steps) = (classes > 1, product.steps());
     let tile @ [rows, cols] = product.tile().map(|size| size as usize);
@@ -214,7 +238,7 @@ fn of_operands<T: Number, O: Number>(
             _ => [a.maps(of_a, access.classes()), b.maps(of_b, 1)],
         };
         let [of_a, of_b] = operands;
-        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], false)
+        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], product)
     })
 }
 
@@ -247,7 +271,7 @@ fn with_tail<T: Number, O: Number>(
         ("words", words.out(0, true)),
     ];
     let kernel = entry.checked.expect("a product");
-    case.launch::<O>(kernel, config, options, operands, false).and(&b).and(&words)
+    case.launch::<O>(kernel, config, options, operands, product).and(&b).and(&words)
 }
 
 /// Those of a kernel that multiplies slices, which the other one makes.
@@ -275,6 +299,6 @@ fn of_slices<T: Number, O: Number, S: Slice>(
             ("patches_b", b.ranges.view()),
             ("board", words.out(0, true)),
         ];
-        case.launch::<O>(kernel, &config, options, operands, false).and(&words)
+        case.launch::<O>(kernel, &config, options, operands, product).and(&words)
     })
 }

@@ -23,7 +23,7 @@ use super::{
     split::Slice,
 };
 use crate::{
-    boxes::{BoxElement, Boxes},
+    boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
     launch::Named,
@@ -174,7 +174,8 @@ fn run<T: Scalar<O>, O: Output>(
     unsafe { execute(&stream, plan, matrices) }
 }
 
-/// The launches of [`dense`] under these limits: the first row of C, rows of C, and the configuration of each.
+/// The launches of [`dense`] under these limits: the first row of C, rows of C, and the configuration of each; and the elements from one
+/// row of A, B and C to the next.
 ///
 /// # Errors
 /// As [`Plan::new`].
@@ -182,11 +183,11 @@ pub(crate) fn dense_launches(
     kernel: Kernel,
     shape: Shape,
     limits: &Limits,
-) -> Result<Vec<(usize, u32, LaunchConfig)>> {
+) -> Result<Vec<(usize, u32, LaunchConfig, [usize; 3])>> {
     let (task, on) = (Task::dense(shape), (limits, 1));
     let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panel = |step: &Step| match step {
-        Step::Multiply(step) => Some((step.first_row, step.params.m, step.config)),
+        Step::Multiply(step) => Some((step.first_row, step.params.m, step.config, step.pitches)),
         Step::Pack(_) | Step::Split(_) | Step::Reduce(_) => None,
     };
     Ok(plan.steps.iter().filter_map(panel).collect())
@@ -315,7 +316,16 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
         }
         false => {
             let bias = part(matrices.bias, step.bias, None)?;
-            (Box::new(rest(matrices.c.reborrow(), step.c)?), Box::new(bias))
+            let c = rest(matrices.c.reborrow(), step.c)?;
+            let c: Argument = match step.product.stores {
+                None => Box::new(c),
+                Some(shape) => {
+                    let [m, n] = [step.params.m, step.params.n].map(|size| size as usize);
+                    let strides = [0, step.pitches[2]];
+                    Box::new(BoxesMut::of_written(c, [1, m, n], strides, shape)?)
+                }
+            };
+            (c, Box::new(bias))
         }
     };
     let mut params = step.params;

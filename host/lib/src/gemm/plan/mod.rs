@@ -331,6 +331,7 @@ impl Plan {
         on: (&Limits, u32),
     ) -> Result<()> {
         let task = if operands.swap_ab { task.swapped() } else { task };
+        let kernel = kernel.for_c(task.request.strides[2][0]);
         let Request { shape, batch, strides: [a, b, _], .. } = task.request;
         for panel in panels(kernel, shape, batch, split_k, on) {
             let multiply = multiply(kernel, &task, &panel);

@@ -91,7 +91,8 @@ pub(in crate::gemm) fn operand_plan(
 ) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
     // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the other layouts. Nothing is transposed if
     // each layout has its own kernel.
-    let has_all_layouts = product.has_all_layouts;
+    // A lesson takes row-major matrices alone.
+    let has_all_layouts = product.has_all_layouts || product.is_lesson();
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
         true if product.variant.scheme == Scheme::Tf32 => {

@@ -95,12 +95,15 @@ pub(super) fn ineligible(
     }
     let splits = request.split_k.is_some_and(|blocks| blocks > 1);
     if product.is_lesson() {
-        return match request {
+        let why = match request {
             _ if !request.plain => Some(Ineligible::Plain),
             _ if request.batch > 1 => Some(Ineligible::Batch),
             _ if !request.is_dense() => Some(Ineligible::Dense),
             _ => splits.then_some(Ineligible::Split),
         };
+        if why.is_some() || !product.is_particular() {
+            return why;
+        }
     }
     let plan = match product.is_particular().then(|| operand_plan(product, request)).transpose() {
         Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
