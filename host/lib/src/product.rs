@@ -155,6 +155,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_rung_on_tensor_cores_gets_packed_operands() {
+        let launch = |name, shape: [u64; 3]| {
+            let entry = gpu::registry::find(name).unwrap();
+            let shape = Shape::new(shape[0], shape[1], shape[2]).unwrap();
+            launches(entry, shape, &simt::cpu::LIMITS).unwrap()[0]
+        };
+        assert_eq!(launch("tensor_wgmma", [5, 4, 3]).pitches, [3, 4, 4]);
+        assert_eq!(launch("tensor_tma", [5, 4, 3]).pitches, [8, 8, 4]);
+        assert_eq!(launch("tensor_tma", [5, 16, 24]).pitches, [24, 16, 16]);
+        // Two blocks share a tile of 256 x 256.
+        let Launch { config, .. } = launch("tensor_cluster", [300, 8, 8]);
+        assert_eq!(
+            (config.grid, config.cluster, config.block),
+            ([2, 1, 1], [2, 1, 1], [384, 1, 1])
+        );
+        // TMA cannot store rows of eight bytes: the rung before stands in.
+        for (n, shared) in [(8, 4 * 48 << 10), (4, 4 * 48 << 10)] {
+            let bytes = launch("tensor_tma_store", [5, n, 8]).config.dynamic_shared;
+            assert_eq!(bytes - shared, if n == 8 { 4 * 64 * 64 * 2 } else { 0 });
+        }
+    }
+
+    #[test]
     fn a_tall_product_takes_several_launches() {
         let entry = find("tiled16").unwrap();
         let limits = simt::cpu::LIMITS;

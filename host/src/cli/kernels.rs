@@ -111,7 +111,12 @@ fn group(entry: &Entry) -> String {
         return "other programs than products, and what runs them".to_owned();
     };
     let what = match product {
-        product if product.is_lesson() => "the course's lessons: C = A B in f32".to_owned(),
+        product if product.is_lesson() && product.is_of_f32_views() => {
+            "the course's lessons: C = A B in f32".to_owned()
+        }
+        product if product.is_lesson() => {
+            format!("the course's lessons on tensor cores: {}", contract(product))
+        }
         product if product.is_of_f32_views() => "C = A B in f32".to_owned(),
         product => contract(product),
     };

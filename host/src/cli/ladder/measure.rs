@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use host::{
     Bf16, Compute, Device, Shape, Stream,
     baseline::DenseBatch,
-    gemm::Scalar,
-    gpu::registry,
+    gemm::{Scalar, Target},
+    gpu::registry::{self, Entry},
     product,
     timing::{self, Candidate as Timed, Measurement, Rounds, telemetry::Watch},
     verify::Criterion,
@@ -48,6 +48,7 @@ fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line
     let baseline = Baseline::open(&stream)?;
     let rungs = (1..).zip(registry::ladder_of(T::ELEMENT));
     let mut candidates = rungs
+        .filter(|(_, (entry, _))| runs_on(entry, &device))
         .map(|(number, (entry, rung))| Candidate {
             number: Some(number),
             rung: Some(rung),
@@ -99,6 +100,20 @@ fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line
         line.timed(measurement, before, cublas);
     }
     Ok(lines)
+}
+
+/// Whether a device has the instructions of a kernel. It is said where it has not.
+fn runs_on(entry: &Entry, device: &Device) -> bool {
+    let target = Target::of(device);
+    let arch = entry.declaration().arch.filter(|_| target.cuda);
+    let Some(arch) = arch.filter(|arch| target.capability != (arch / 10, arch % 10)) else {
+        return true;
+    };
+    let (name, major, minor) = (entry.name(), arch / 10, arch % 10);
+    note(format_args!(
+        "note: without {name}: it needs a GPU of compute capability {major}.{minor}"
+    ));
+    false
 }
 
 /// What to compare where that is left open: all of C, if the products in float64 for all candidates take no
