@@ -296,6 +296,13 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
         code == 0 && stdout.contains("   bf16, on cpu") && stdout.contains("TMA KiB"),
         "{stdout}"
     );
+    let (code, stdout, stderr) = finish(host(&["explain", "tensor_cluster"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in ["\nrung      9 of 10: ", "\non paper  128.00 FLOP a byte\ncounted   128.000 FLOP"]
+    {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    assert!(stdout.contains("; TMA copies 65536 bytes in and 0 out in all\n"), "{stdout}");
     // One of them, as it copies and multiplies.
     let trace = ["explain", "tensor_tma", "--trace", "--m", "64", "--n", "256", "--k", "64"];
     let (code, stdout, stderr) = finish(host(&trace));

@@ -173,7 +173,8 @@ pub struct Product {
     pub boxes: [BoxShape; 2],
     /// The largest number of CTAs of a cluster that may split k.
     pub most_splits: u32,
-    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned.
+    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned; the
+    /// plan has another C stored in the workspace, and copied.
     pub stores: Option<BoxShape>,
     /// Whether CTAs are persistent: a CTA goes on to further tiles, and from one product of a batch
     /// to the next. Then the grid has one CTA a tile, or fewer. If a cluster along z splits k, the

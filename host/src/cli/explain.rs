@@ -50,7 +50,9 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
 /// The rung's place and idea.
 fn headline(out: &mut impl Write, entry: &Entry) -> Result<(), Failure> {
     writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
-    let rungs = registry::ladder().map(|(entry, _)| entry.name()).collect::<Vec<_>>();
+    let Some(product) = &entry.product else { return Ok(()) };
+    let rungs = registry::ladder_of(product.variant.operands).map(|(entry, _)| entry.name());
+    let rungs = rungs.collect::<Vec<_>>();
     let place = rungs.iter().position(|name| *name == entry.name());
     if let (Some(place), Some(Rung { idea, .. })) = (place, &entry.rung) {
         writeln!(out, "rung      {} of {}: {idea}", place + 1, rungs.len())?;
@@ -115,6 +117,14 @@ fn figures(
         counts.shared_loads_per_warp,
         counts.shared_stores_per_warp
     )?;
+    if let Some(ops) = counts.tensor_ops_per_warp {
+        let [load, store] =
+            [counts.tma_load_bytes, counts.tma_store_bytes].map(|bytes| bytes.unwrap_or_default());
+        writeln!(
+            out,
+            "          {ops:.1} instructions of tensor cores; TMA copies {load:.0} bytes in and {store:.0} out in all"
+        )?;
+    }
     if !clean {
         writeln!(out, "FOUND     something is wrong: see `check --kernel {}`", entry.name())?;
     }

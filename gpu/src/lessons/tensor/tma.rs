@@ -73,12 +73,14 @@ pub fn tensor_tma(
             full.at(stage).init(1);
         }
         mbarrier::fence_init();
+    }
+    // Nobody waits or copies before the mbarriers are initialised.
+    thread::sync_threads();
+    if t == 0 {
         for phase in 0..STAGES.min(phases) {
             begin(&mut tiles, phase);
         }
     }
-    // Nobody waits at an mbarrier before it is initialised.
-    thread::sync_threads();
     let mut sums = Accumulators::<COLS>::zeroed();
     for phase in 0..phases {
         let stage = (phase % STAGES) as usize;

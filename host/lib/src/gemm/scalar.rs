@@ -1,6 +1,6 @@
 //! The types of a product, and their kernels.
 
-use gpu::registry::{Entry, KERNELS, Product, Type, ladder_of};
+use gpu::registry::{Entry, KERNELS, Product, Type};
 use simt::{Bf16, F16};
 
 use crate::{
@@ -65,22 +65,6 @@ mod private {
 pub struct Kernel {
     pub entry: &'static Entry,
     pub product: &'static Product,
-}
-
-impl Kernel {
-    /// The kernel for a C whose rows are that number of elements apart. TMA stores 16-byte aligned rows alone: for other ones the rung
-    /// before stands in, which differs in nothing but how it stores.
-    pub(super) fn for_c(self, pitch: usize) -> Kernel {
-        let Product { variant, stores, .. } = self.product;
-        if stores.is_none() || (pitch * variant.c.bytes()).is_multiple_of(16) {
-            return self;
-        }
-        let rungs = ladder_of(variant.operands).map(|(entry, _)| entry);
-        let before = rungs.take_while(|entry| entry.name() != self.entry.name()).last();
-        let before =
-            before.and_then(|entry| Some(Kernel { entry, product: entry.product.as_ref()? }));
-        before.unwrap_or(self)
-    }
 }
 
 macro_rules! outputs {
