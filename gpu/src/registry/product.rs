@@ -154,7 +154,7 @@ pub struct Rung {
 
 /// A product of any size. A is `m x k`, B is `k x n`, C is `m x n`.
 ///
-/// A lesson takes m, n, k, and dense row-major A, B and C. Another kernel takes
+/// A lesson takes m, n, k, and row-major A, B and C: dense, or by tensor maps. Another kernel takes
 /// [`GemmParams`](crate::params::GemmParams), A and B as it [loads](Access) them, C with any
 /// strides, and the bias, which may be empty if there is none. Arguments are bound by the names of
 /// the parameters.
