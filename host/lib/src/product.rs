@@ -7,7 +7,10 @@ pub use crate::shape::Shape;
 use crate::{
     buffer::{BufferView, BufferViewMut},
     error::{Error, Result},
-    gemm::{Kernel, Scalar, execute},
+    gemm::{
+        Kernel, Scalar,
+        execute::{self, DenseLaunch},
+    },
     matrix::Matrix,
     names::must_be_a_kernel_of,
     stream::Stream,
@@ -143,7 +146,7 @@ pub struct Launch {
 pub fn launches(entry: &'static Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
     let product = of_the_course(entry)?;
     let panels = execute::dense_launches(Kernel { entry, product }, shape, limits)?;
-    let launch = |(first_row, rows, config, pitches)| {
+    let launch = |DenseLaunch { first_row, rows, config, pitches }| {
         let shape = Shape { m: rows, ..shape };
         Launch { first_row, shape, config, pitches }
     };

@@ -50,7 +50,7 @@ fn store<const PART: usize>(
     }
     together.sync();
     sums.for_each_pair_of::<64, PART>(|row, col, two| {
-        let place = row * 64 + (col / 8 ^ row % 8) * 8 + col % 8;
+        let place = row * 64 + ((col / 8) ^ (row % 8)) * 8 + col % 8;
         tiles.store32(at + place as usize, Bf16::from_two_f32(two));
     });
     fence_proxy_async();

@@ -36,7 +36,7 @@ const ZERO: Bf16 = Bf16::from_bits(0);
 /// The place of a group of eight elements in a box.
 #[inline(always)]
 fn swizzled(row: usize, group: usize) -> usize {
-    row * DEPTH + (group ^ row % 8) * GROUP
+    row * DEPTH + (group ^ (row % 8)) * GROUP
 }
 
 /// Begins to copy a thread's four groups of a matrix to a stage. `group` gives the place of each in

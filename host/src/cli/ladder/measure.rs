@@ -161,8 +161,14 @@ fn complain(
 struct Sets<T> {
     sets: Vec<Set<T, T>>,
     host: Option<[Vec<f32>; 2]>,
-    /// The same sizes filled with integers: here, and on the device.
-    integers: Option<([Vec<f32>; 2], Set<T, T>)>,
+    /// The same sizes filled with integers.
+    integers: Option<Integers<T>>,
+}
+
+/// Operands of integers: here, and on the device.
+struct Integers<T> {
+    host: [Vec<f32>; 2],
+    set: Set<T, T>,
 }
 
 /// Runs candidates.
@@ -187,8 +193,8 @@ impl Tester<'_> {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(&product, seed, Some(magnitude))?;
-                let operands = Set::upload(device, &product, [&a, &b])?;
-                Some(([a, b], operands))
+                let set = Set::upload(device, &product, [&a, &b])?;
+                Some(Integers { host: [a, b], set })
             }
         };
         Ok(Sets { sets: all, host: Some([a, b]), integers })
@@ -204,8 +210,8 @@ impl Tester<'_> {
         let real = self.verification(candidate, &mut operands.sets[0], [a, b], Criterion::Bound)?;
         let exact = match &mut operands.integers {
             None => None,
-            Some(([a, b], operands)) => {
-                Some(self.verification(candidate, operands, [a, b], Criterion::Exact)?)
+            Some(Integers { host: [a, b], set }) => {
+                Some(self.verification(candidate, set, [a, b], Criterion::Exact)?)
             }
         };
         Ok(Verdict { real, exact })

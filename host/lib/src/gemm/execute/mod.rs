@@ -176,8 +176,17 @@ fn run<T: Scalar<O>, O: Output>(
     unsafe { execute(&stream, plan, matrices) }
 }
 
-/// The launches of [`dense`] under these limits: the first row of C, rows of C, and the configuration of each; and the elements from one
-/// row of A, B and C to the next.
+/// A launch of [`dense`] that multiplies.
+pub(crate) struct DenseLaunch {
+    /// The first row of C, and rows of C.
+    pub(crate) first_row: usize,
+    pub(crate) rows: u32,
+    pub(crate) config: LaunchConfig,
+    /// Elements from one row of A, B and C to the next.
+    pub(crate) pitches: [usize; 3],
+}
+
+/// The launches of [`dense`] under these limits.
 ///
 /// # Errors
 /// As [`Plan::new`].
@@ -185,11 +194,14 @@ pub(crate) fn dense_launches(
     kernel: Kernel,
     shape: Shape,
     limits: &Limits,
-) -> Result<Vec<(usize, u32, LaunchConfig, [usize; 3])>> {
+) -> Result<Vec<DenseLaunch>> {
     let (task, on) = (Task::dense(shape), (limits, 1));
     let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panel = |step: &Step| match step {
-        Step::Multiply(step) => Some((step.first_row, step.params.m, step.config, step.pitches)),
+        Step::Multiply(step) => {
+            let Multiply { first_row, config, pitches, .. } = **step;
+            Some(DenseLaunch { first_row, rows: step.params.m, config, pitches })
+        }
         Step::Pack(_) | Step::Split(_) | Step::Reduce(_) | Step::Unpack(_) => None,
     };
     Ok(plan.steps.iter().filter_map(panel).collect())
