@@ -53,6 +53,7 @@ fn place(tile: u32, down: u32, across: u32) -> (u32, u32) {
     shared = STAGES * 2 * size_of::<u64>(),
     min_blocks = 1,
     arch = 90,
+    dependent,
     len(c = m * n),
 )]
 pub fn tensor_cluster(
@@ -74,11 +75,15 @@ pub fn tensor_cluster(
     let (down, across) = (m.div_ceil((BLOCKS * ROWS) as u32), n.div_ceil(COLS as u32));
     let (mut tile, clusters) = cluster::numbers();
 
+    a.prefetch();
+    b.prefetch();
     if t == 0 {
         // Two warpgroups of each block release a stage.
         ring.init(2);
     }
     cluster::sync();
+    grid::let_next_begin();
+    grid::wait_for_earlier();
 
     if group == 2 {
         give_registers::<40>();
@@ -98,8 +103,7 @@ pub fn tensor_cluster(
                     tiles.load_box(at, &of_a, (0, row, p), producer.full());
                     for part in rank * 2..rank * 2 + 2 {
                         let (to, col) = (at + (2 + part as usize) * BOX, col + part * 64);
-                        let full = producer.full();
-                        tiles.load_box_multicast(to, &of_b, (0, p, col), full, 0b11);
+                        tiles.load_box_multicast(to, &of_b, (0, p, col), producer.full(), 0b11);
                     }
                 }
                 producer.advance();

@@ -6,6 +6,9 @@
 //!   full when the consumers come back.
 //! * **A warpgroup** of the consumers and **a thread** do what they did before, in a loop.
 //!
+//! Launches meet in the same way: the blocks of the next one begin as soon as those of this one end,
+//! fetch the tensor maps and initialise the ring, and then wait until this launch has ended.
+//!
 //! # Rasterisation
 //! The tiles that are computed at the same time should share rows of A and columns of B, which are
 //! then read from L2. Row by row, 128 tiles of a C of 16384 columns would be two rows of 64 tiles:
@@ -53,6 +56,7 @@ fn place(tile: u32, down: u32, across: u32) -> (u32, u32) {
     barriers = 1,
     min_blocks = 1,
     arch = 90,
+    dependent,
     len(c = m * n),
 )]
 pub fn tensor_persistent(
@@ -73,10 +77,15 @@ pub fn tensor_persistent(
     let (down, across) = (m.div_ceil(ROWS as u32), n.div_ceil(COLS as u32));
     let (mut tile, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
 
+    a.prefetch();
+    b.prefetch();
     if t == 0 {
         ring.init(2);
     }
     thread::sync_threads();
+    // The next launch may begin its own way up to here. From here on, all earlier ones have ended.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
 
     if group == 2 {
         give_registers::<40>();

@@ -44,7 +44,6 @@ fn store<const PART: usize>(
 ) {
     let (group, t) = (thread::thread_idx_x() as usize / 128, thread::thread_idx_x() % 128);
     let at = STAGES * STAGE + (group * 2 + PART % 2) * BOX;
-    // The copy of two parts before has read this box.
     if t == 0 {
         bulk::wait_group_read::<1>();
     }
@@ -63,12 +62,10 @@ fn store<const PART: usize>(
 
 /// C (m x n) = A (m x k) B (k x n), tiles of 256 x 256 of two blocks, C stored by TMA.
 #[kernel(
-    block = (384),
-    cluster = (BLOCKS),
+    block = (384), cluster = (BLOCKS),
     dynamic_shared = (STAGES * STAGE + 4 * BOX) * size_of::<Bf16>(),
     shared = STAGES * 2 * size_of::<u64>(),
-    min_blocks = 1,
-    arch = 90,
+    min_blocks = 1, arch = 90, dependent,
 )]
 pub fn tensor_tma_store(
     m: u32,
@@ -86,10 +83,14 @@ pub fn tensor_tma_store(
     let (down, across) = (m.div_ceil((BLOCKS * ROWS) as u32), n.div_ceil(COLS as u32));
     let (mut tile, clusters) = cluster::numbers();
 
+    a.prefetch();
+    b.prefetch();
     if t == 0 {
         ring.init(2);
     }
     cluster::sync();
+    grid::let_next_begin();
+    grid::wait_for_earlier();
 
     if group == 2 {
         give_registers::<40>();
@@ -108,8 +109,7 @@ pub fn tensor_tma_store(
                     tiles.load_box(at, &of_a, (0, row, p), producer.full());
                     for part in rank * 2..rank * 2 + 2 {
                         let (to, col) = (at + (2 + part as usize) * BOX, col + part * 64);
-                        let full = producer.full();
-                        tiles.load_box_multicast(to, &of_b, (0, p, col), full, 0b11);
+                        tiles.load_box_multicast(to, &of_b, (0, p, col), producer.full(), 0b11);
                     }
                 }
                 producer.advance();
