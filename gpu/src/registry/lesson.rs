@@ -70,7 +70,8 @@ impl Lesson {
 
     /// What the lesson says beyond its variant.
     pub(super) fn product(&self, product: Product) -> Product {
-        let stores = BoxShape { rows: WGMMA_M, cols: BLOCK_K, swizzle: 128 };
+        // The rows of a warp.
+        let stores = BoxShape { rows: WGMMA_M / 4, cols: BLOCK_K, swizzle: 128 };
         Product { persistent: self.persistent, stores: self.stores.then_some(stores), ..product }
     }
 }

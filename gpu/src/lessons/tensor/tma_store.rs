@@ -1,8 +1,8 @@
 //! C leaves by way of shared memory and TMA, while the next tile is multiplied.
 //!
 //! * **A cluster**, **a block** and the producer do what they did before.
-//! * **A warpgroup** of the consumers writes 64 rows by 64 columns of C to a box in shared memory,
-//!   and one thread issues its copy to C. Of two boxes one is written while the other is copied.
+//! * **A warp** of the consumers has 16 rows of C. It writes 64 columns of them to a box in shared
+//!   memory, and a lane issues its copy to C. Of two boxes, one is written, the other copied.
 //! * **A thread** writes pairs, and goes on to the next tile while the last boxes are copied.
 //!
 //! Before, a store of a warp wrote half a sector in each of eight rows. TMA writes whole rows of a
@@ -17,9 +17,10 @@ const ROWS: usize = 128;
 const COLS: usize = 256;
 const DEPTH: usize = 64;
 const STAGES: usize = 4;
-/// Elements of a box of 64 rows, and of a stage; rows of tiles in a raster group.
+/// Elements of a box of 64 rows, of a stage, and of a warp's box of C; rows of a raster group.
 const BOX: usize = 64 * DEPTH;
 const STAGE: usize = (ROWS + COLS) * DEPTH;
+const STORED: usize = 16 * 64;
 const RASTER_GROUP: u32 = 8;
 
 /// The first row and column of a cluster's tile. C has `down x across` of them.
@@ -32,7 +33,7 @@ fn place(tile: u32, down: u32, across: u32) -> (u32, u32) {
     ((first + tile % rows) * (BLOCKS * ROWS) as u32, tile / rows * COLS as u32)
 }
 
-/// Stores a warpgroup's `PART`th 64 columns to C at (row, col), by way of one of its two boxes.
+/// Stores a warp's `PART`th 64 columns. Its rows of C begin at (row, col). It has two boxes.
 #[inline(always)]
 #[track_caller]
 fn store<const PART: usize>(
@@ -40,22 +41,22 @@ fn store<const PART: usize>(
     tiles: &mut DynamicShared<Bf16>,
     c: &TensorMapMut<Bf16>,
     (row, col): (u32, u32),
-    together: NamedBarrier<128>,
 ) {
-    let (group, t) = (thread::thread_idx_x() as usize / 128, thread::thread_idx_x() % 128);
-    let at = STAGES * STAGE + (group * 2 + PART % 2) * BOX;
-    if t == 0 {
+    let (warp, lane) = (thread::warp_id() as usize, thread::lane_id());
+    let at = STAGES * STAGE + (warp * 2 + PART % 2) * STORED;
+    if lane == 0 {
         bulk::wait_group_read::<1>();
     }
-    together.sync();
+    warp::sync_warp(warp::ALL);
     sums.for_each_pair_of::<64, PART>(|row, col, two| {
+        let row = row % 16;
         let place = row * 64 + ((col / 8) ^ (row % 8)) * 8 + col % 8;
         tiles.store32(at + place as usize, Bf16::from_two_f32(two));
     });
     fence_proxy_async();
-    together.sync();
-    if t == 0 {
-        tiles.store_box(at, &c.boxes::<64, 64, 128>(), (0, row, col + PART as u32 * 64));
+    warp::sync_warp(warp::ALL);
+    if lane == 0 {
+        tiles.store_box(at, &c.boxes::<16, 64, 128>(), (0, row, col + PART as u32 * 64));
         bulk::commit_group();
     }
 }
@@ -63,7 +64,7 @@ fn store<const PART: usize>(
 /// C (m x n) = A (m x k) B (k x n), tiles of 256 x 256 of two blocks, C stored by TMA.
 #[kernel(
     block = (384), cluster = (BLOCKS),
-    dynamic_shared = (STAGES * STAGE + 4 * BOX) * size_of::<Bf16>(),
+    dynamic_shared = (STAGES * STAGE + 8 * 2 * STORED) * size_of::<Bf16>(),
     shared = STAGES * 2 * size_of::<u64>(),
     min_blocks = 1, arch = 90, dependent,
 )]
@@ -122,7 +123,6 @@ pub fn tensor_tma_store(
 
     take_registers::<232>();
     let (mut next, mut read) = (ring.consumer(), ring.consumer());
-    let together = named_barriers![1, 2; 128].at(group as usize);
     while tile < down * across {
         let (row, col) = place(tile, down, across);
         let mut sums = Accumulators::<COLS>::zeroed();
@@ -148,11 +148,11 @@ pub fn tensor_tma_store(
         }
         read.advance();
 
-        let to = (row + rank * ROWS as u32 + group * 64, col);
-        store::<0>(sums, &mut tiles, &c, to, together);
-        store::<1>(sums, &mut tiles, &c, to, together);
-        store::<2>(sums, &mut tiles, &c, to, together);
-        store::<3>(sums, &mut tiles, &c, to, together);
+        let to = (row + rank * ROWS as u32 + group * 64 + warp * 16, col);
+        store::<0>(sums, &mut tiles, &c, to);
+        store::<1>(sums, &mut tiles, &c, to);
+        store::<2>(sums, &mut tiles, &c, to);
+        store::<3>(sums, &mut tiles, &c, to);
         tile += clusters;
     }
     // The last boxes have been read. (Threads that have issued no copies do not wait.)
