@@ -8,6 +8,7 @@
 mod design;
 #[macro_use]
 mod entries;
+mod lesson;
 mod product;
 mod representatives;
 mod sources;
@@ -24,7 +25,11 @@ pub use self::{
     speed::{Products, Speed},
     variant::*,
 };
-use self::{design::Of, entries::tile_ratio};
+use self::{
+    design::Of,
+    entries::{bf16_ratio, tile_ratio},
+    lesson::Lesson,
+};
 
 /// Every kernel's source, in the order in which the course teaches them.
 pub static DESIGNS: &[Design] = &[
@@ -115,6 +120,76 @@ pub static DESIGNS: &[Design] = &[
         // On Hopper it is used by name only: a C whose rows are not 16-byte aligned takes it 30 us a tile.
         on_gpu: speed!(322.0, 1.0, 6.0, 1.0, 1.5, OtherGpus),
         ..lesson!(async_copy::async_copy, 128 x 256, "128 x 256 tiles by asynchronous copies, three stages")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "a warp multiplies 16 x 16 elements by 16 x 16 together, in two instructions",
+            flop_per_byte: bf16_ratio(16, 16),
+        }),
+        ..lesson!(tensor::mma::tensor_mma, 32 x 32; "tensor cores fed from global memory")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "tiles in shared memory, read by `ldmatrix`; swizzled, so that there are no bank conflicts",
+            flop_per_byte: bf16_ratio(128, 128),
+        }),
+        ..lesson!(tensor::ldmatrix::tensor_ldmatrix, 128 x 128; "128 x 128 tiles in shared memory, fragments by `ldmatrix`")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "the next tiles are on their way while one is multiplied",
+            flop_per_byte: bf16_ratio(128, 128),
+        }),
+        ..lesson!(tensor::cp_async::tensor_cp_async, 128 x 128; "128 x 128 tiles, three stages by `cp.async`")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "one instruction of four warps multiplies 64 x 256 x 16 elements of shared memory",
+            flop_per_byte: bf16_ratio(64, 256),
+        }),
+        ..lesson!(tensor::wgmma::tensor_wgmma, 64 x 256; "64 x 256 tiles, `wgmma` of one warpgroup, four stages by `cp.async`")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "one thread copies whole boxes, swizzled and with zeros outside; an mbarrier counts their bytes",
+            flop_per_byte: bf16_ratio(64, 256),
+        }),
+        ..lesson!(tensor::tma::tensor_tma, 64 x 256, tma(); "64 x 256 tiles, four stages by TMA")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "a warp that only loads; no barrier in the loop, and MMAs of two stages are queued",
+            flop_per_byte: bf16_ratio(64, 256),
+        }),
+        ..lesson!(tensor::producer::tensor_producer, 64 x 256, tma(); "64 x 256 tiles, a producer warp and a ring of four stages")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "two warpgroups share the columns of B, and take the producer's registers",
+            flop_per_byte: bf16_ratio(128, 256),
+        }),
+        ..lesson!(tensor::wide::tensor_wide, 128 x 256, tma(); "128 x 256 tiles, two warpgroups of consumers")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "a block goes on to its next tile with a full ring; tiles of one time share operands in L2",
+            flop_per_byte: bf16_ratio(128, 256),
+        }),
+        ..lesson!(tensor::persistent::tensor_persistent, 128 x 256, tma(), persistent(1); "128 x 256 tiles, persistent CTAs in raster groups")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "two blocks load B for each other",
+            flop_per_byte: bf16_ratio(256, 256),
+        }),
+        ..lesson!(tensor::cluster::tensor_cluster, 256 x 256, tma(), persistent(2); "256 x 256 tiles of two blocks, B by multicast")
+    },
+    Design {
+        rung: Some(Rung {
+            idea: "C is stored from shared memory by TMA, while the next tile is multiplied",
+            flop_per_byte: bf16_ratio(256, 256),
+        }),
+        ..lesson!(tensor::tma_store::tensor_tma_store, 256 x 256, tma(), persistent(2), tma_store(); "256 x 256 tiles of two blocks, C stored by TMA")
     },
     Design {
         on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
@@ -326,13 +401,21 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     KERNELS.iter().find(|entry| entry.name() == name)
 }
 
-/// The rungs of the course, first to last.
+/// The rungs of the course on CUDA cores, first to last.
 pub fn ladder() -> impl Iterator<Item = (&'static Entry, &'static Rung)> {
-    KERNELS.iter().filter_map(|entry| Some((entry, entry.rung.as_ref()?)))
+    ladder_of(Type::F32)
 }
 
-/// The kernels that the profiler can count and trace, in the order of [`KERNELS`]: the lessons, and
-/// the general products of f32.
+/// The rungs of a ladder, first to last: of f32 on CUDA cores, or of bf16 on tensor cores.
+pub fn ladder_of(operands: Type) -> impl Iterator<Item = (&'static Entry, &'static Rung)> {
+    let rungs = KERNELS.iter().filter_map(|entry| Some((entry, entry.rung.as_ref()?)));
+    rungs.filter(move |(entry, _)| {
+        entry.product.as_ref().is_some_and(|product| product.variant.operands == operands)
+    })
+}
+
+/// The products of f32 that the profiler can count and trace, in the order of [`KERNELS`]: the
+/// lessons on CUDA cores, and the general products.
 pub fn products() -> impl Iterator<Item = (&'static Entry, &'static Product)> {
     KERNELS.iter().filter_map(|entry| {
         let product = entry.product.as_ref()?;

@@ -307,6 +307,37 @@ pub fn multiply(
     watch(entry, shape, [false; 2], [a, b], c, options)
 }
 
+/// Checks a product with uniform operands of the kernel's type. `seed` is that of the operands.
+pub(crate) fn drawn(
+    entry: &'static Entry,
+    shape: Shape,
+    seed: u64,
+    options: Options,
+) -> Result<Watched> {
+    match entry.product.as_ref().map(|product| product.variant.operands) {
+        Some(Type::Bf16) => drawn_of::<Bf16>(entry, shape, seed, options),
+        _ => drawn_of::<f32>(entry, shape, seed, options),
+    }
+}
+
+fn drawn_of<T: Scalar + Stored<Real = f32>>(
+    entry: &'static Entry,
+    shape: Shape,
+    seed: u64,
+    options: Options,
+) -> Result<Watched> {
+    let (_, a, b) = draw(shape, Data::Uniform, Format::F32, seed)?;
+    let device = Device::cpu();
+    let matrix = |rows: usize, cols: usize, values: Vec<f32>| {
+        let elements = values.into_iter().map(T::nearest).collect::<Vec<_>>();
+        Matrix::from_row_major(&device, rows, cols, &elements)
+    };
+    let a = matrix(shape.m(), shape.k(), a)?;
+    let b = matrix(shape.k(), shape.n(), b)?;
+    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
+    watch(entry, shape, [false; 2], [&a, &b], &mut c, options)
+}
+
 /// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: whether A, and B, is
 /// column-major.
 fn watch<T: Scalar<O>, O: Output>(

@@ -20,11 +20,8 @@ use gpu::registry::{Entry, source};
 use serde::Serialize;
 use simt::check::{Finding, Operation, Place, Step, Trace};
 
-use crate::{
-    check::{self, Data, Options},
-    verify::Format,
-};
-use gpu_gemm::{Device, Error, Matrix, Result, Shape, product::launches};
+use crate::check::{self, Options};
+use gpu_gemm::{Device, Error, Result, Shape, product::launches};
 
 /// A block of a product, phase by phase.
 #[derive(Clone, Debug)]
@@ -54,14 +51,25 @@ pub struct Phase {
 pub struct Thread {
     /// Its row and column in the block: `threadIdx.y` and `threadIdx.x`.
     pub thread: [u32; 2],
-    /// Its reads of global memory that it kept, and its writes of shared memory.
+    /// Its reads of global memory that it kept, its writes of shared memory, and its TMA copies to shared memory.
     pub loads: Vec<Load>,
     /// The products that it added after reading both factors.
     pub adds: Vec<Product>,
     /// Other multiply-adds, with factors in registers.
     pub other_adds: usize,
-    /// Its writes of global memory.
+    /// Instructions of tensor cores.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tensor_ops: usize,
+    /// Its writes of global memory, and its TMA copies there.
     pub stores: Vec<Elements>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 /// Elements of a matrix or of a shared array.
@@ -76,6 +84,9 @@ pub struct Elements {
     pub col: usize,
     /// The number of consecutive elements. A vector has more than one.
     pub count: usize,
+    /// The number of rows of a box that TMA copies. Otherwise 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub rows: usize,
 }
 
 /// A load, or half of one.
@@ -94,6 +105,8 @@ pub struct Load {
 pub enum Origin {
     /// Elements of a matrix, read in the same statement.
     Elements(Elements),
+    /// A box of a matrix, by TMA.
+    Box(Elements),
     /// Outside the matrix: zero.
     Zero,
     /// A register that was written before.
@@ -106,10 +119,12 @@ pub struct Product(pub Elements, pub Elements);
 
 impl fmt::Display for Elements {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Elements { memory, row, col, count } = self;
+        let Elements { memory, row, col, count, rows } = self;
         write!(f, "{memory}[")?;
-        if let Some(row) = row {
-            write!(f, "{row},")?;
+        match (row, rows) {
+            (Some(row), 1) => write!(f, "{row},")?,
+            (Some(row), _) => write!(f, "{row}..{},", row + rows)?,
+            (None, _) => {}
         }
         match count {
             1 => write!(f, "{col}]"),
@@ -122,6 +137,7 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match &self.from {
             Origin::Elements(elements) => write!(f, "{elements}")?,
+            Origin::Box(elements) => write!(f, "TMA {elements}")?,
             Origin::Zero => f.write_str("0")?,
             Origin::Register => f.write_str("register")?,
         }
@@ -147,29 +163,25 @@ impl fmt::Display for Product {
 pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
     let [columns, rows, _] = launches.first().map_or([0; 3], |launch| launch.config.grid);
+    let pitches = launches.first().map_or([0; 3], |launch| launch.pitches);
     if block[0] >= columns || block[1] >= rows {
         let limit = format!("the grid has {columns} x {rows} blocks, counted from 0,0");
         return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
     }
     Device::cpu().require_memory(crate::profile::bytes(entry, shape))?;
-    let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
-    let device = Device::cpu();
-    let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
-    let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
-    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     let options = Options { trace: Some(block), ..Options::default() };
-    let watched = check::multiply(entry, &a, &b, &mut c, options)?;
+    let watched = check::drawn(entry, shape, seed, options)?;
     let trace = watched.trace.unwrap_or_default();
     Ok(Phases {
         findings: watched.findings,
-        phases: phases(&trace, shape),
+        phases: phases(&trace, pitches),
         barriers: trace.barriers,
         left_out: trace.left_out,
     })
 }
 
 /// The steps of a trace, sorted by phase and thread.
-fn phases(trace: &Trace, shape: Shape) -> Vec<Phase> {
+fn phases(trace: &Trace, pitches: [usize; 3]) -> Vec<Phase> {
     let writes = trace.steps.iter().filter(|step| step.operation == Operation::SharedStore);
     let begins = writes.map(|step| step.barriers).collect::<BTreeSet<_>>();
     let phase_of = |barriers: u32| begins.range(..=barriers).count().saturating_sub(1);
@@ -177,7 +189,7 @@ fn phases(trace: &Trace, shape: Shape) -> Vec<Phase> {
     let mut phases = vec![Phase::default(); begins.len().max(1)];
     for thread in threads {
         let own = trace.steps.iter().filter(|step| row_and_column(step) == thread);
-        let mut reader = Reader { shape, phase: 0, pending: Vec::new(), reads: Vec::new() };
+        let mut reader = Reader { pitches, phase: 0, pending: Vec::new(), reads: Vec::new() };
         let row = || Thread { thread: [thread[1], thread[2]], ..Thread::default() };
         let mut rows = vec![row(); phases.len()];
         for step in own {
@@ -201,7 +213,8 @@ fn row_and_column(step: &Step) -> [u32; 3] {
 
 /// Reads the steps of one thread.
 struct Reader<'t> {
-    shape: Shape,
+    /// Elements from one row of A, B and C to the next.
+    pitches: [usize; 3],
     phase: usize,
     /// Reads of global memory that have not yet been matched to shared memory or to a product.
     pending: Vec<&'t Step>,
@@ -251,7 +264,16 @@ impl<'t> Reader<'t> {
                 }
                 _ => row.other_adds += 1,
             },
-            Operation::GlobalStore => row.stores.push(self.elements(step)),
+            Operation::GlobalStore | Operation::TmaStore => row.stores.push(self.elements(step)),
+            // A box outside the matrix has no elements: it is filled with zeros.
+            Operation::TmaLoad if step.rows * step.elements == 0 => {
+                row.loads.push(Load { from: Origin::Zero, to: None });
+            }
+            Operation::TmaLoad => {
+                let from = Origin::Box(self.elements(step));
+                row.loads.push(Load { from, to: None });
+            }
+            Operation::Mma | Operation::Wgmma => row.tensor_ops += 1,
             _ => {}
         }
     }
@@ -260,9 +282,9 @@ impl<'t> Reader<'t> {
     fn elements(&self, step: &Step) -> Elements {
         let memory = step.memory.as_deref().unwrap_or_default();
         let (memory, columns) = match (memory, &step.declared) {
-            ("buffer a", _) => ("A".to_owned(), Some(self.shape.k())),
-            ("buffer b", _) => ("B".to_owned(), Some(self.shape.n())),
-            ("buffer c", _) => ("C".to_owned(), Some(self.shape.n())),
+            ("buffer a", _) => ("A".to_owned(), Some(self.pitches[0])),
+            ("buffer b", _) => ("B".to_owned(), Some(self.pitches[1])),
+            ("buffer c", _) => ("C".to_owned(), Some(self.pitches[2])),
             (_, Some(place)) => (array_name(place), step.columns),
             (name, None) => (name.to_owned(), None),
         };
@@ -270,7 +292,7 @@ impl<'t> Reader<'t> {
             Some(columns) if columns > 0 => (Some(step.element / columns), step.element % columns),
             _ => (None, step.element),
         };
-        Elements { memory, row, col, count: step.elements }
+        Elements { memory, row, col, count: step.elements, rows: step.rows }
     }
 }
 

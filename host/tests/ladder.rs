@@ -268,6 +268,50 @@ fn on_a_gpu_speeds_are_held_against_its_roof() {
     }
 }
 
+/// The ladder on tensor cores: TMA's bytes and the instructions of tensor cores are counted, too.
+#[test]
+fn the_ladder_of_bf16_is_verified_and_counted() {
+    let more = ["--type", "bf16", "--device", "cpu", "--json"];
+    let (code, stdout, stderr) = finish(host(&args(&more)));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout);
+    let rungs = gpu::registry::ladder_of(gpu::registry::Type::Bf16).collect::<Vec<_>>();
+    assert_eq!((lines.len(), rungs.len()), (10, 10), "{stdout}");
+    for (line, (entry, rung)) in lines.iter().zip(rungs) {
+        let name = entry.name();
+        assert_eq!((&line["kernel"], &line["dtype"]), (&name.into(), &"bf16".into()));
+        assert_eq!((&line["verified"], &line["exact_on_integers"]), (&true.into(), &true.into()));
+        let counted = &line["counted"];
+        assert!(near(&counted["flop_per_byte"], rung.flop_per_byte), "{line}");
+        assert!(
+            counted["tensor_ops_per_warp"].as_f64().is_some_and(|count| count >= 2.0),
+            "{line}"
+        );
+        let access = entry.product.as_ref().unwrap().variant.access;
+        let by_tma = access == gpu::registry::Access::Tma;
+        assert_eq!(counted["tma_load_bytes"].is_number(), by_tma, "{line}");
+    }
+    let (code, stdout, _) = finish(host(&args(&more[..4])));
+    assert!(
+        code == 0 && stdout.contains("   bf16, on cpu") && stdout.contains("TMA KiB"),
+        "{stdout}"
+    );
+    let (code, stdout, stderr) = finish(host(&["explain", "tensor_cluster"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in ["\nrung      9 of 10: ", "\non paper  128.00 FLOP a byte\ncounted   128.000 FLOP"]
+    {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    assert!(stdout.contains("; TMA copies 65536 bytes in and 0 out in all\n"), "{stdout}");
+    // One of them, as it copies and multiplies.
+    let trace = ["explain", "tensor_tma", "--trace", "--m", "64", "--n", "256", "--k", "64"];
+    let (code, stdout, stderr) = finish(host(&trace));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in ["TMA A[0..64,0..64], TMA B[0..64,0..64]", "4 instructions of tensor cores"] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+}
+
 #[test]
 fn ctrl_c_ends_the_ladder_in_order() {
     let step = format!("basic (1 of {}): once, to be verified", rungs().len());
@@ -335,7 +379,7 @@ fn the_toy_example_is_printed_by_running_it() {
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
     for name in ["tma_f32_64x64x64_nn", "gemm_f64_64x64x16", "mma_bf16_64x64x64"] {
         let quoted = format!("'{name}'");
-        let limit = "must be a kernel of f32 on CUDA cores, and not one by TMA";
+        let limit = "must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA";
         fails(host(&["explain", name]), 2, &[&quoted, limit, "not counted"]);
     }
     fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);

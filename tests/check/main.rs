@@ -9,6 +9,7 @@ mod findings;
 mod flags;
 mod gathered;
 mod halves;
+mod lessons;
 mod mma;
 mod pad;
 mod pipelines;

@@ -6,6 +6,7 @@
 //! | `random` | exact results and bounded errors at random sizes |
 //! | `special` | NaN and infinities reach exactly the elements that depend on them |
 //! | `same_bits` | the same bits in every run, for every number of cores, tile size and device |
+//! | `tensor` | the ladder of bf16 on tensor cores: exact results at ragged sizes |
 //! | `panels` | more rows than one launch can have |
 //! | `oracle` | nalgebra compared with three plain loops |
 
@@ -16,3 +17,4 @@ mod random;
 mod same_bits;
 mod shapes;
 mod special;
+mod tensor;

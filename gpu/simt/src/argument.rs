@@ -58,7 +58,7 @@ impl Elements {
     }
 }
 
-/// A [`TensorMap`](crate::device::TensorMap) whose element type is not known at compile time.
+/// A [`TensorMap`](crate::device::TensorMap), or one to which kernels store, whose element type is not known at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct Map {
     pub(crate) base: *const u8,
@@ -67,4 +67,16 @@ pub struct Map {
     pub(crate) strides: [usize; 2],
     pub(crate) shape: BoxShape,
     pub(crate) encoded: [u64; 16],
+    /// Whether a kernel may write the matrices.
+    pub(crate) writable: bool,
+    /// Whether they hold values.
+    pub(crate) written: bool,
+}
+
+impl Map {
+    /// The same matrices, which hold no values yet.
+    #[must_use]
+    pub fn uninit(self) -> Self {
+        Map { written: false, ..self }
+    }
 }

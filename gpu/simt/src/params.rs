@@ -170,6 +170,16 @@ unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
     fn elements(&self) -> Option<usize> {
         self.0.elements()
     }
+
+    fn from_bound(argument: &Bound) -> Option<Self> {
+        match argument {
+            Bound::Maps(maps) => match maps[..] {
+                [map] => TensorMapMut::of(map),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// A struct of numbers that a kernel takes as one parameter.

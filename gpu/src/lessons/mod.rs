@@ -17,6 +17,7 @@ pub mod pitched;
 pub mod prefetched;
 pub mod register_blocked;
 pub mod rust_cuda;
+pub mod tensor;
 pub mod tile;
 pub mod tiled;
 pub mod tiled_conflicts;

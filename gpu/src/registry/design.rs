@@ -3,6 +3,7 @@
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
+    lesson::Lesson,
     product::{Entry, Product, Program, Rung},
     speed::Speed,
     variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
@@ -38,8 +39,8 @@ pub struct Design {
 /// What a kernel computes.
 #[derive(Debug)]
 pub(super) enum Of {
-    /// A lesson's product of f32: rows and columns of the tile, and what sets the lesson apart.
-    Lesson([u32; 2], &'static str),
+    /// A lesson's product, and what sets the lesson apart.
+    Lesson(Lesson, &'static str),
     /// A product. The kernel's name says which. Besides: the largest number of CTAs that split k,
     /// and the width of narrow tiles.
     Product { most_splits: u32, narrow: Option<u32> },
@@ -73,9 +74,8 @@ impl Design {
         };
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
-            Of::Lesson(tile, summary) => {
-                let variant = lesson(name, tile);
-                let product = self.product(variant, 1, None);
+            Of::Lesson(lesson, summary) => {
+                let product = lesson.product(self.product(lesson.variant(name), 1, None));
                 vec![entry(name, summary, Constants::NONE, Some(product))]
             }
             Of::Product { most_splits, narrow } => {
@@ -142,6 +142,7 @@ impl Design {
             block: declaration.block.unwrap_or([variant.tile[1], variant.tile[0], 1]),
             boxes: boxes(&variant),
             most_splits,
+            stores: None,
             persistent: variant.family == Family::Wgmma,
             narrow,
             has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
@@ -166,20 +167,6 @@ fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Co
             (name.replace("half", ty.name()).replace("dot", &tile), constants)
         })
     })
-}
-
-fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {
-    Variant {
-        family: Family::Lesson(name),
-        operands: Type::F32,
-        c: Type::F32,
-        scheme: Scheme::Native,
-        tile: [rows, cols, 0],
-        cluster: 1,
-        stages: None,
-        access: Access::Dense,
-        layout: None,
-    }
 }
 
 impl Product {

@@ -154,7 +154,7 @@ pub struct Rung {
 
 /// A product of any size. A is `m x k`, B is `k x n`, C is `m x n`.
 ///
-/// A lesson takes m, n, k, and dense row-major A, B and C. Another kernel takes
+/// A lesson takes m, n, k, and row-major A, B and C: dense, or by tensor maps. Another kernel takes
 /// [`GemmParams`](crate::params::GemmParams), A and B as it [loads](Access) them, C with any
 /// strides, and the bias, which may be empty if there is none. Arguments are bound by the names of
 /// the parameters.
@@ -173,6 +173,9 @@ pub struct Product {
     pub boxes: [BoxShape; 2],
     /// The largest number of CTAs of a cluster that may split k.
     pub most_splits: u32,
+    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned; the
+    /// plan has another C stored in the workspace, and copied.
+    pub stores: Option<BoxShape>,
     /// Whether CTAs are persistent: a CTA goes on to further tiles, and from one product of a batch
     /// to the next. Then the grid has one CTA a tile, or fewer. If a cluster along z splits k, the
     /// grid has exactly as many CTAs as the tiles need.
@@ -211,10 +214,19 @@ impl Product {
         self.variant.access == Access::Dot
     }
 
-    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It requires
-    /// certain layouts of its operands.
+    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It is not a
+    /// lesson.
     pub fn is_tma_or_ldg(&self) -> bool {
-        !self.is_lesson() && !self.is_general() && !self.is_dot()
+        !self.is_lesson() && self.requires_layouts()
+    }
+
+    /// Whether the kernel requires certain layouts of its operands, because it loads them by TMA or by
+    /// `ldg`. A lesson may load by TMA, too.
+    pub fn requires_layouts(&self) -> bool {
+        match self.variant.access {
+            Access::Dense | Access::Strided | Access::Dot => false,
+            Access::Ldg | Access::Tma | Access::UnalignedA(_) => true,
+        }
     }
 
     /// Whether the kernel reads A and B straight from global memory and computes no elements
@@ -223,11 +235,15 @@ impl Product {
         self.is_general() && self.variant.tile[2] == 1
     }
 
-    /// Whether the kernel multiplies views of f32 on CUDA cores. Then the profiler can count and
-    /// trace every access.
+    /// Whether the kernel multiplies views of f32 on CUDA cores.
     pub fn is_of_f32_views(&self) -> bool {
         let Variant { family, operands, .. } = self.variant;
         matches!(family, Family::Lesson(_) | Family::Gemm) && operands == Type::F32
+    }
+
+    /// Whether the profiler can count and trace the kernel: a lesson, or a general product of f32.
+    pub fn is_counted(&self) -> bool {
+        self.is_lesson() || self.is_of_f32_views()
     }
 
     /// Rows and columns of a tile.

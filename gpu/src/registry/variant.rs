@@ -43,7 +43,7 @@ pub struct Variant {
 /// The units and the instructions that multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// CUDA cores, in a lesson of the course. A lesson has a name of its own.
+    /// A lesson of the course, on CUDA cores or tensor cores. It has a name of its own.
     Lesson(&'static str),
     /// CUDA cores of any GPU.
     Gemm,

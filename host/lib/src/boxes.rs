@@ -133,6 +133,17 @@ impl<'a, T: Pod> BoxesMut<'a, T> {
         Ok(BoxesMut { elements, extents, strides, shape })
     }
 
+    /// The same for elements of which kernels write some.
+    pub(crate) fn of_written(
+        elements: Written<'a, T>,
+        extents: [usize; 3],
+        strides: [usize; 2],
+        shape: BoxShape,
+    ) -> Result<Self> {
+        check_len(elements.len(), extents, strides)?;
+        Ok(BoxesMut { elements, extents, strides, shape })
+    }
+
     /// The device whose memory they are in.
     pub fn device(&self) -> &'a Device {
         self.elements.device()
@@ -231,6 +242,21 @@ impl<T: BoxElement> Boxes<'_, T> {
         // This comes last: a launch that is refused waits for nothing.
         elements.address_on(stream)?;
         Ok(map)
+    }
+}
+
+impl<T: BoxElement> BoxesMut<'_, T> {
+    /// As [`Boxes::described`].
+    pub(crate) fn described(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+    ) -> std::result::Result<simt::device::TensorMapMut<T>, Unbound> {
+        let BoxesMut { elements, extents, strides, shape } = self;
+        let elements = elements.reborrow();
+        let boxes = BoxesMut { elements, extents: *extents, strides: *strides, shape: *shape };
+        // SAFETY: the elements are borrowed mutably, so nobody else reads or writes them.
+        unsafe { boxes.bind(stream, name) }
     }
 }
 

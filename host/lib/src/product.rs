@@ -1,4 +1,4 @@
-//! `C = A B` by a given kernel, for f32 and dense row-major matrices: the products of the course.
+//! `C = A B` by a given kernel, for dense row-major matrices: the products of the course.
 
 use gpu::registry::{self, Entry, Product};
 use simt::{LaunchConfig, Limits};
@@ -7,7 +7,10 @@ pub use crate::shape::Shape;
 use crate::{
     buffer::{BufferView, BufferViewMut},
     error::{Error, Result},
-    gemm::{Kernel, execute},
+    gemm::{
+        Kernel, Scalar,
+        execute::{self, DenseLaunch},
+    },
     matrix::Matrix,
     names::must_be_a_kernel_of,
     stream::Stream,
@@ -90,22 +93,26 @@ pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>)
 ///
 /// # Errors
 /// [`Error::Argument`] for a view whose length is not that of the shape; as [`Stream::launch`].
-pub fn multiply_views(
+pub fn multiply_views<T: Scalar>(
     stream: &Stream,
     entry: &'static Entry,
     shape: Shape,
-    a: BufferView<f32>,
-    b: BufferView<f32>,
-    c: BufferViewMut<f32>,
+    a: BufferView<T>,
+    b: BufferView<T>,
+    c: BufferViewMut<T>,
 ) -> Result<()> {
-    let product = of_views(entry)?;
+    let product = of_the_course(entry)?;
+    if product.variant.operands != T::ELEMENT {
+        let limit = format!("must be for A and B of {}", T::NAME);
+        return Err(Error::argument("kernel", entry.name(), limit));
+    }
     shape.check_lens([a.len(), b.len(), c.len()])?;
-    execute::dense::<f32, f32>(stream, Kernel { entry, product }, shape, [a, b], c.into())
+    execute::dense::<T, T>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel that takes f32 as `In` and `Out`.
-fn of_views(entry: &'static Entry) -> Result<&'static Product> {
-    let product = entry.product.as_ref().filter(|product| product.is_of_f32_views());
+/// The product of a kernel that the course counts: a lesson, or one that takes f32 as `In` and `Out`.
+fn of_the_course(entry: &'static Entry) -> Result<&'static Product> {
+    let product = entry.product.as_ref().filter(|product| product.is_counted());
     product.ok_or_else(|| Error::argument("kernel", entry.name(), "must compute a product"))
 }
 
@@ -118,6 +125,8 @@ pub struct Launch {
     pub shape: Shape,
     /// Grid and block.
     pub config: LaunchConfig,
+    /// Elements from one row of A, B and C to the next, as the kernel gets them: A and B may be packed.
+    pub pitches: [usize; 3],
 }
 
 /// The launches of a product under these limits. There are several if the grid of one would have too many rows of blocks, and none if C is
@@ -126,16 +135,40 @@ pub struct Launch {
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product.
 pub fn launches(entry: &'static Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
-    let product = of_views(entry)?;
+    let product = of_the_course(entry)?;
     let panels = execute::dense_launches(Kernel { entry, product }, shape, limits)?;
-    let launch =
-        |(first_row, rows, config)| Launch { first_row, shape: Shape { m: rows, ..shape }, config };
+    let launch = |DenseLaunch { first_row, rows, config, pitches }| {
+        let shape = Shape { m: rows, ..shape };
+        Launch { first_row, shape, config, pitches }
+    };
     Ok(panels.into_iter().map(launch).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rung_on_tensor_cores_gets_packed_operands() {
+        let launch = |name, shape: [u64; 3]| {
+            let entry = registry::find(name).unwrap();
+            let shape = Shape::new(shape[0], shape[1], shape[2]).unwrap();
+            launches(entry, shape, &simt::cpu::LIMITS).unwrap()[0]
+        };
+        assert_eq!(launch("tensor_wgmma", [5, 4, 3]).pitches, [3, 4, 4]);
+        assert_eq!(launch("tensor_tma", [5, 4, 3]).pitches, [8, 8, 4]);
+        assert_eq!(launch("tensor_tma", [5, 16, 24]).pitches, [24, 16, 16]);
+        // Two blocks share a tile of 256 x 256.
+        let Launch { config, .. } = launch("tensor_cluster", [300, 8, 8]);
+        assert_eq!(
+            (config.grid, config.cluster, config.block),
+            ([2, 1, 1], [2, 1, 1], [384, 1, 1])
+        );
+        // TMA cannot store rows of eight bytes: C is stored in the workspace first.
+        assert_eq!(launch("tensor_tma_store", [5, 8, 8]).pitches, [8, 8, 8]);
+        assert_eq!(launch("tensor_tma_store", [5, 4, 8]).pitches, [8, 8, 8]);
+        assert_eq!(launch("tensor_tma_store", [5, 300, 8]).pitches, [8, 320, 320]);
+    }
 
     #[test]
     fn a_tall_product_takes_several_launches() {

@@ -50,7 +50,9 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
 /// The rung's number and idea.
 fn headline(out: &mut impl Write, entry: &Entry) -> Result<(), Failure> {
     writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
-    let rungs = registry::ladder().map(|(entry, _)| entry.name()).collect::<Vec<_>>();
+    let Some(product) = &entry.product else { return Ok(()) };
+    let rungs = registry::ladder_of(product.variant.operands).map(|(entry, _)| entry.name());
+    let rungs = rungs.collect::<Vec<_>>();
     let place = rungs.iter().position(|name| *name == entry.name());
     if let (Some(place), Some(Rung { idea, .. })) = (place, &entry.rung) {
         writeln!(out, "rung      {} of {}: {idea}", place + 1, rungs.len())?;
@@ -115,6 +117,14 @@ fn figures(
         counts.shared_loads_per_warp,
         counts.shared_stores_per_warp
     )?;
+    if let Some(ops) = counts.tensor_ops_per_warp {
+        let [load, store] =
+            [counts.tma_load_bytes, counts.tma_store_bytes].map(|bytes| bytes.unwrap_or_default());
+        writeln!(
+            out,
+            "          {ops:.1} instructions of tensor cores; TMA copies {load:.0} bytes in and {store:.0} out in all"
+        )?;
+    }
     if !clean {
         writeln!(out, "FOUND     something is wrong: see `check --kernel {}`", entry.name())?;
     }
@@ -239,6 +249,10 @@ fn row(thread: &Thread) -> [String; 4] {
     let adds = thread.adds.iter().map(Product::to_string).collect::<Vec<_>>();
     let mut adds =
         if adds.is_empty() { String::new() } else { format!("sum += {}", list(adds, " + ")) };
+    if thread.tensor_ops > 0 {
+        let between = if adds.is_empty() { "" } else { ", and " };
+        adds += &format!("{between}{} instructions of tensor cores", thread.tensor_ops);
+    }
     if thread.other_adds > 0 {
         let between = if adds.is_empty() { "" } else { ", and " };
         adds += &format!("{between}{} multiply-adds of registers", thread.other_adds);

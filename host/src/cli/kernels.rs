@@ -99,6 +99,7 @@ fn contract(product: &Product) -> String {
         Family::Wgmma => " on Hopper's tensor cores",
         Family::Mma => " on any GPU's tensor cores",
         Family::Tma => " by TMA",
+        Family::Lesson(_) if !product.is_of_f32_views() => " on tensor cores",
         Family::Lesson(_) | Family::Gemm => "",
     };
     let c = if operands == c { String::new() } else { format!(", C in {c}") };
@@ -111,7 +112,10 @@ fn group(entry: &Entry) -> String {
         return "other programs than products, and what runs them".to_owned();
     };
     let what = match product {
-        product if product.is_lesson() => "the course's lessons: C = A B in f32".to_owned(),
+        product if product.is_lesson() && product.is_of_f32_views() => {
+            "the course's lessons: C = A B in f32".to_owned()
+        }
+        product if product.is_lesson() => format!("the course's lessons: {}", contract(product)),
         product if product.is_of_f32_views() => "C = A B in f32".to_owned(),
         product => contract(product),
     };

@@ -43,7 +43,8 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
     };
     let entries = args.kernel.to_count(shape)?;
     if !args.json {
-        writeln!(out, "{shape}   f32, row-major, seed {}", args.seed)?;
+        let of = entries.first().map_or("f32", |entry| type_of(entry));
+        writeln!(out, "{shape}   {of}, row-major, seed {}", args.seed)?;
     }
     let mut clean = true;
     for (number, entry) in entries.into_iter().enumerate() {
@@ -53,6 +54,11 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         clean &= profile_kernel(args, steps, entry, shape, &gpu, out)?;
     }
     if clean { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// The type of A, B and C.
+fn type_of(entry: &Entry) -> &'static str {
+    entry.product.as_ref().map_or("f32", |product| product.variant.operands.name())
 }
 
 /// Printed if no GPU was named and there is none. Not in JSON.
@@ -107,7 +113,7 @@ fn profile_kernel(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: "f32",
+        dtype: type_of(entry),
         seed: args.seed,
         grids: launches.iter().map(|l| [l.config.grid[0], l.config.grid[1]]).collect(),
         block: launches.first().map_or([0; 3], |launch| launch.config.block),

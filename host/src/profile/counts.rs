@@ -32,11 +32,20 @@ pub struct Counts {
     pub shared_loads_per_warp: f64,
     /// Stores to shared memory that a warp makes.
     pub shared_stores_per_warp: f64,
-    /// The arithmetic intensity: FLOP per byte that threads load from global memory.
+    /// The arithmetic intensity: FLOP per byte that threads load from global memory, by loads and by TMA copies.
     pub flop_per_byte: Option<f64>,
     /// FLOP per byte of the sectors that are moved. These include bytes that no thread asked for. Bytes that several
     /// lanes of a warp ask for count once.
     pub flop_per_sector_byte: Option<f64>,
+    /// Instructions of tensor cores that a warp executes: `mma.sync`, or its part of `wgmma`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensor_ops_per_warp: Option<f64>,
+    /// Bytes that TMA copies load. A copy to several blocks counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tma_load_bytes: Option<f64>,
+    /// Bytes that TMA copies store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tma_store_bytes: Option<f64>,
     /// The share of intervals between waits in which a warp's lanes took different branches.
     pub divergent_share: f64,
 }
@@ -59,7 +68,10 @@ impl Counts {
             (requests > 0.0).then(|| sum(operations, count) / requests)
         };
         let per_warp = |operation| sum(&[operation], &requests) / warps;
-        let asked = sum(&[GlobalLoad], &|line| line.lanes * u64::from(line.width));
+        let some = |value: f64| Some(value).filter(|value| *value > 0.0);
+        let copied = |operation| some(sum(&[operation], &|line| line.units));
+        let asked = sum(&[GlobalLoad], &|line| line.lanes * u64::from(line.width))
+            + sum(&[TmaLoad], &|line| line.units);
         let shared = [SharedLoad, SharedStore];
         Counts {
             sectors_per_request: each(&[GlobalLoad], &|line| line.units),
@@ -74,6 +86,9 @@ impl Counts {
             shared_stores_per_warp: per_warp(SharedStore),
             flop_per_byte: (asked > 0.0).then(|| shape.flop() / asked),
             flop_per_sector_byte: super::flop_per_byte(profile, GlobalLoad, shape),
+            tensor_ops_per_warp: some(per_warp(Mma) + per_warp(Wgmma)),
+            tma_load_bytes: copied(TmaLoad),
+            tma_store_bytes: copied(TmaStore),
             divergent_share: super::divergent_share(profile),
         }
     }

@@ -30,11 +30,8 @@ pub use self::{
     fit::{Fit, GPUS, Gpu, gpu, on_device, on_gpu},
     totals::{Total, divergent_share, flop_per_byte, totals},
 };
-use crate::{
-    check::{self, Data, Options},
-    verify::Format,
-};
-use gpu_gemm::{Device, Matrix, Result, Shape, product::launches};
+use crate::check::{self, Options};
+use gpu_gemm::{Device, Result, Shape, product::launches};
 
 /// A product that was counted.
 #[derive(Clone, Debug)]
@@ -59,13 +56,8 @@ pub fn product(
     seed: u64,
 ) -> Result<Profiled> {
     Device::cpu().require_memory(bytes(entry, shape))?;
-    let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
-    let device = Device::cpu();
-    let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
-    let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
-    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     let options = Options { profile: Some(every), ..Options::default() };
-    let watched = check::multiply(entry, &a, &b, &mut c, options)?;
+    let watched = check::drawn(entry, shape, seed, options)?;
     let mut profile = Profile::default();
     watched.profiles.into_iter().for_each(|launch| profile.add(launch));
     Ok(Profiled { findings: watched.findings, profile })

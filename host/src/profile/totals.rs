@@ -20,7 +20,7 @@ pub struct Total {
 /// A field of a line, to be summed.
 type Field = fn(&Line) -> u64;
 
-const METRICS: [(&str, Operation, Field, Option<Field>); 10] = {
+const METRICS: [(&str, Operation, Field, Option<Field>); 14] = {
     use Operation::*;
     const REQUESTS: Field = |line| line.requests;
     const UNITS: Field = |line| line.units;
@@ -37,11 +37,16 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 10] = {
         ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", SharedStore, UNITS, None),
         ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", Fma, |line| line.lanes, None),
         ("barriers", Barrier, REQUESTS, None),
+        ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum", TmaLoad, UNITS, None),
+        ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum", TmaStore, UNITS, None),
+        ("sm__inst_executed_pipe_tensor_op_hmma.sum", Mma, REQUESTS, None),
+        ("sm__inst_executed_pipe_tensor_op_gmma.sum", Wgmma, REQUESTS, None),
     ]
 };
 
 /// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by `fma`: arithmetic by
-/// operators is not counted. Barriers are counted for each warp.
+/// operators is not counted. Barriers are counted for each warp. TMA copies and tensor cores are listed only if the
+/// kernel uses them.
 pub fn totals(profile: &Profile) -> Vec<Total> {
     let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
     let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
@@ -49,7 +54,12 @@ pub fn totals(profile: &Profile) -> Vec<Total> {
         value: sum(operation, field),
         merged: merged.map(|field| sum(operation, field)),
     };
-    METRICS.iter().map(total).collect()
+    let is_used = |operation| profile.lines.iter().any(|line| line.operation == operation);
+    let everywhere = |of: Operation| {
+        !matches!(of, Operation::TmaLoad | Operation::TmaStore | Operation::Mma | Operation::Wgmma)
+    };
+    let metrics = METRICS.iter().filter(|(_, of, ..)| everywhere(*of) || is_used(*of));
+    metrics.map(total).collect()
 }
 
 /// FLOP of the product per byte that `operation` moves between L1 and the threads, in sectors of 32 bytes. The FLOP are

@@ -3,7 +3,8 @@
 //! ```text
 //!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
 //!   tile.load_fragment_either(row, transposed)    the same, or transposed (`ldmatrix.trans`)
-//!   Fragment::rounded(elements)                   the same from f32 that each lane has loaded by itself
+//!   Fragment::from_pairs(pairs)                   the same from 16-bit numbers that each lane has loaded by itself
+//!   Fragment::rounded(elements)                   the same from f32
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments (`mma.m16n8k16`, for tf32 `.m16n8k8`)
 //! ```
 //!
@@ -24,6 +25,14 @@
 //!   element          0                1                2                3
 //!   outer, k         lane / 4,        lane / 4 + 8,    lane / 4,        lane / 4 + 8,
 //!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
+//! ```
+//!
+//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours along k:
+//!
+//! ```text
+//!   pair             0                1                2                3
+//!   outer            lane / 4         lane / 4 + 8     lane / 4         lane / 4 + 8
+//!   first k          lane % 4 * 2     lane % 4 * 2     lane % 4 * 2 + 8 lane % 4 * 2 + 8
 //! ```
 //!
 //! All lanes of a warp do this together.
@@ -80,6 +89,15 @@ impl<T: Factor> Fragment<T> {
             );
         }
         Fragment { words: [a, b, c, d], of: PhantomData }
+    }
+
+    /// From 16-bit numbers that this lane has loaded: four pairs of neighbours along k.
+    #[inline(always)]
+    pub fn from_pairs(pairs: [[T; 2]; 4]) -> Self {
+        const { assert!(size_of::<T>() == 2, "a register holds two elements") };
+        // SAFETY: equal sizes, and a `u32` may hold any bits.
+        let words = pairs.map(|pair| unsafe { core::mem::transmute_copy(&pair) });
+        Fragment { words, of: PhantomData }
     }
 }
 

@@ -235,6 +235,14 @@ macro_rules! indexed {
                 }
             }
 
+            /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be a multiple of 4.
+            #[inline(always)]
+            pub fn store32<const N: usize>(&mut self, index: usize, values: [T; N]) {
+                const { assert!(N * size_of::<T>() == 4, "a 32-bit access moves four bytes") };
+                // SAFETY: equal sizes; inside the array and aligned, as the kernel promises.
+                unsafe { *(self.0.add(index) as *mut u32) = core::mem::transmute_copy(&values) }
+            }
+
             /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
             /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
             ///

@@ -7,6 +7,7 @@ use super::binding::{
 use super::failure::{OUT_OF_MEMORY, Outcome, check};
 use super::{Context, Event, Stream};
 use crate::error::{Error, Result};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -86,6 +87,38 @@ impl Pitched {
     }
 }
 
+/// The description of a copy of `rows` rows of `bytes` bytes between two memories.
+fn copy_2d(
+    (from_kind, from): (Kind, Pitched),
+    (to_kind, to): (Kind, Pitched),
+    [bytes, rows]: [usize; 2],
+) -> CUDA_MEMCPY2D {
+    let addresses = |kind: Kind, rows: Pitched| match kind {
+        Kind::CU_MEMORYTYPE_HOST => (rows.start as *mut c_void, 0),
+        _ => (null_mut(), rows.start),
+    };
+    let ((from_host, from_device), (to_host, to_device)) =
+        (addresses(from_kind, from), addresses(to_kind, to));
+    CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: from_kind,
+        srcHost: from_host,
+        srcDevice: from_device,
+        srcArray: null_mut(),
+        srcPitch: from.pitch,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: to_kind,
+        dstHost: to_host,
+        dstDevice: to_device,
+        dstArray: null_mut(),
+        dstPitch: to.pitch,
+        WidthInBytes: bytes,
+        Height: rows,
+    }
+}
+
 impl Stream {
     /// Queues a copy of `rows` rows of `bytes` bytes.
     ///
@@ -114,31 +147,32 @@ impl Stream {
                 unsafe { self.copy_bytes(way, host.row(row), device.row(row), bytes) }
             });
         }
-        let host_side = (Kind::CU_MEMORYTYPE_HOST, host.start as *mut _, 0, host.pitch);
-        let device_side = (Kind::CU_MEMORYTYPE_DEVICE, null_mut(), device.start, device.pitch);
-        let (from, to) = match way {
-            Way::ToDevice => (host_side, device_side),
-            Way::ToHost => (device_side, host_side),
-        };
-        let copy = CUDA_MEMCPY2D {
-            srcXInBytes: 0,
-            srcY: 0,
-            srcMemoryType: from.0,
-            srcHost: from.1,
-            srcDevice: from.2,
-            srcArray: null_mut(),
-            srcPitch: from.3,
-            dstXInBytes: 0,
-            dstY: 0,
-            dstMemoryType: to.0,
-            dstHost: to.1,
-            dstDevice: to.2,
-            dstArray: null_mut(),
-            dstPitch: to.3,
-            WidthInBytes: bytes,
-            Height: rows,
+        let host_side = (Kind::CU_MEMORYTYPE_HOST, host);
+        let device_side = (Kind::CU_MEMORYTYPE_DEVICE, device);
+        let copy = match way {
+            Way::ToDevice => copy_2d(host_side, device_side, [bytes, rows]),
+            Way::ToHost => copy_2d(device_side, host_side, [bytes, rows]),
         };
         // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
+        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
+    }
+
+    /// Queues a copy of `rows` rows of `bytes` bytes on the device.
+    ///
+    /// # Safety
+    /// 1. Each row is valid on this device, on both sides, until the copy has ended. The two sides do not overlap. Until then nobody else
+    ///    writes memory that the copy reads, or accesses memory that it writes.
+    /// 2. Each pitch is at least a row.
+    pub(crate) unsafe fn copy_on_device(
+        &self,
+        from: Pitched,
+        to: Pitched,
+        [bytes, rows]: [usize; 2],
+    ) -> Result<()> {
+        let _current = self.context().enter()?;
+        let [from, to] = [from, to].map(|rows| (Kind::CU_MEMORYTYPE_DEVICE, rows));
+        let copy = copy_2d(from, to, [bytes, rows]);
+        // SAFETY: as in `copy`.
         self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
     }
 

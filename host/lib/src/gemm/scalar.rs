@@ -5,13 +5,12 @@ use simt::{Bf16, F16};
 
 use crate::{
     boxes::BoxElement,
-    buffer::Pod,
     error::{Error, Result},
     names::must_be_a_kernel_of,
 };
 
 /// The type of a product's C and bias: f32, f64, [`Bf16`] or [`F16`].
-pub trait Output: Pod + private::Named {
+pub trait Output: BoxElement + private::Named {
     /// The registry's name for the type.
     #[doc(hidden)]
     const ELEMENT: Type;
@@ -25,7 +24,7 @@ pub trait Output: Pod + private::Named {
 /// | f64 | f64 | f64 |
 /// | [`Bf16`] | [`Bf16`] or f32 | f32 |
 /// | [`F16`] | [`F16`] or f32 | f32 |
-pub trait Scalar<O: Output = Self>: BoxElement + Output + Send + Sync + private::Sealed<O> {
+pub trait Scalar<O: Output = Self>: Output + Send + Sync + private::Sealed<O> {
     /// The name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 

@@ -13,7 +13,7 @@ use super::{
     refusal::{called, refused},
 };
 use crate::{
-    boxes::{BoxElement, Boxes},
+    boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
     device::Kind,
     error::{Error, Result},
@@ -100,6 +100,21 @@ impl<T: BoxElement> Named for Boxes<'_, T> {
     }
 
     element!();
+}
+
+impl<T: BoxElement> Named for BoxesMut<'_, T> {
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        _: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound> {
+        Ok(Bound::Maps(vec![self.described(stream, name)?.erased()]))
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        Half::word(TypeId::of::<T>())
+    }
 }
 
 impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {

@@ -13,9 +13,7 @@ use host::{
     simt::check::Order,
 };
 
-use super::{
-    super::note, KernelChoice, Offering, Sizes, Types, is_lesson_or_general, kernels, named, seed,
-};
+use super::{super::note, KernelChoice, Offering, Sizes, Types, is_counted, kernels, named, seed};
 
 /// Flags of a check.
 #[derive(Args, Clone, Debug)]
@@ -115,19 +113,22 @@ impl KernelOrAll {
         };
         let [of, _] = self.types().names();
         if let (KernelChoice::Named(entry), "bf16" | "f16") = (kernel, of) {
+            if is_counted(entry) {
+                return Ok(vec![entry]);
+            }
             let name = entry.name();
             let limit = format!(
-                "must be a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of {of}"
+                "must be a lesson or a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of {of}"
             );
             return Err(Error::argument("--kernel", name, limit));
         }
         let entry = kernel.on_h200(shape)?;
-        if is_lesson_or_general(entry) {
+        if is_counted(entry) {
             return Ok(vec![entry]);
         }
         let what = "copies its operands by TMA, which is not counted";
         let mut others = takes(shape)
-            .filter(|candidate| is_lesson_or_general(candidate.entry))
+            .filter(|candidate| is_counted(candidate.entry))
             .filter_map(|candidate| Some((candidate.predicted_us?, candidate.entry)))
             .collect::<Vec<_>>();
         others.sort_by(|(one, _), (other, _)| one.total_cmp(other));

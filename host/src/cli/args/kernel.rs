@@ -44,8 +44,8 @@ pub(super) fn all_products() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Whether every access of the kernel can be counted and traced.
-pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
-    entry.product.as_ref().is_some_and(Product::is_of_f32_views)
+pub(crate) fn is_counted(entry: &Entry) -> bool {
+    entry.product.as_ref().is_some_and(Product::is_counted)
 }
 
 /// The kernel of that name for products of f32, bf16 or f16. The error also names `or_else`, which the caller

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::{
-    Args,
+    Args, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
@@ -11,9 +11,7 @@ use host::{
     gpu::registry::{self, Entry, TOY},
 };
 
-use super::{
-    DeviceChoice, Offering, Verify, devices, find, is_lesson_or_general, seconds, seed, size,
-};
+use super::{DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size};
 
 /// Flags of the ladder.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +36,11 @@ pub(crate) struct Ladder {
     #[arg(short, long, requires_all = ["m", "n"])]
     #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     k: Option<u64>,
+
+    /// Which ladder: f32 on CUDA cores, or bf16 on tensor cores
+    #[arg(long = "type", value_enum, default_value_t = LadderType::F32, hide_possible_values = true)]
+    #[arg(value_name = "f32|bf16")]
+    pub(crate) operands: LadderType,
 
     /// Where to time the rungs: auto takes a GPU if there is one. Without a GPU and without a size, the figures
     /// recorded on an H200 are shown. Rungs are always counted on the CPU
@@ -71,7 +74,7 @@ pub(crate) struct Ladder {
 
     /// Run nothing: show and draw what `ladder --json` printed to this file
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["size", "m", "n", "k", "device", "seed", "verify", "seconds"])]
+    #[arg(conflicts_with_all = ["size", "m", "n", "k", "operands", "device", "seed", "verify", "seconds"])]
     pub(crate) from: Option<PathBuf>,
 
     /// Replace the file of --from, if a picture is to be written there
@@ -85,7 +88,11 @@ impl Ladder {
     /// Whether no flag asks for a measurement: then the recorded figures may be shown.
     pub(crate) fn is_plain(&self) -> bool {
         let Ladder { size, m, seconds, seed, verify, device, .. } = self;
-        let measured_so = size.is_some() || m.is_some() || seconds.is_some() || *seed != 1;
+        let measured_so = self.operands != LadderType::F32
+            || size.is_some()
+            || m.is_some()
+            || seconds.is_some()
+            || *seed != 1;
         !measured_so && *verify == Verify::Auto && *device == DeviceChoice::Auto
     }
 
@@ -122,6 +129,15 @@ impl Verify {
 fn at_least_one(text: &str) -> Result<u64, String> {
     let limit = || format!("must be a whole number from 1 to {}", u32::MAX);
     size(text).ok().filter(|&size| size > 0).ok_or_else(limit)
+}
+
+/// A ladder, by the type of A, B and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LadderType {
+    /// On CUDA cores
+    F32,
+    /// On tensor cores, with sums of f32
+    Bf16,
 }
 
 /// A file to draw to.
@@ -216,15 +232,15 @@ impl FromStr for Explained {
             return Ok(Explained(&TOY));
         }
         match find(name, TOY.name())? {
-            entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
-            _ => Err("must be a kernel of f32 on CUDA cores, and not one by TMA: others are not counted and traced"
+            entry if is_counted(entry) => Ok(Explained(entry)),
+            _ => Err("must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA: others are not counted and traced"
                 .into()),
         }
     }
 }
 
 fn kernels_and_toy() -> impl TypedValueParser<Value = Explained> {
-    let listed = registry::products().map(|(entry, _)| entry).chain([&*TOY]);
+    let listed = registry::KERNELS.iter().filter(|entry| is_counted(entry)).chain([&*TOY]);
     let values = listed.map(|entry| PossibleValue::new(entry.name()).help(entry.summary)).collect();
     Offering { parser: Explained::from_str, values }
 }

@@ -2,9 +2,13 @@
 
 #[cfg(feature = "cuda")]
 use host::baseline::Cublas;
-use host::{Stream, timing::Operands};
+use host::{Shape, Stream, baseline::DenseBatch};
 
-use crate::cli::note;
+use crate::cli::{
+    bench::case::{Set, Views},
+    note,
+    types::Value,
+};
 
 /// cuBLAS on a stream. Without the feature `cuda` there is none.
 pub(super) struct Baseline<'a> {
@@ -39,12 +43,17 @@ impl<'a> Baseline<'a> {
         }
     }
 
-    pub(super) fn multiply(&self, Operands { a, b, c }: &mut Operands) -> host::Result<()> {
+    pub(super) fn multiply<T: Value>(
+        &self,
+        shape: Shape,
+        operands: &mut Set<T, T>,
+    ) -> host::Result<()> {
+        let (product, Views { a, b, c }) = (DenseBatch::one(shape), operands.views());
         #[cfg(feature = "cuda")]
-        return self.cublas.multiply(a, b, c);
+        return self.cublas.launch(&product, a, b, c);
         #[cfg(not(feature = "cuda"))]
         {
-            let _ = (a, b, c);
+            let _ = (product, a, b, c);
             match self.never.0 {}
         }
     }

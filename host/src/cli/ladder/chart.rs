@@ -97,8 +97,9 @@ pub(super) fn title<B: DrawingBackend>(
 ) -> Result<(), String> {
     pen.words(what, (24, 32), LEFT, TITLE, INK)?;
     let subtitle = lines.first().map_or(String::new(), |line| {
-        let Line { m, n, k, description, device, .. } = line;
-        format!("C = A B, m = {m}, n = {n}, k = {k}, float32, on {device}: {description}")
+        let Line { m, n, k, description, device, dtype, .. } = line;
+        let of = if dtype == "f32" { "float32" } else { dtype };
+        format!("C = A B, m = {m}, n = {n}, k = {k}, {of}, on {device}: {description}")
     });
     pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
 }

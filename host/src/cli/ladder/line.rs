@@ -48,7 +48,7 @@ pub(super) struct Line {
     pub(super) gain_high: Option<f64>,
     /// The speed relative to cuBLAS in the same rounds.
     pub(super) share_of_cublas: Option<f64>,
-    /// The share of the device's f32 peak at its highest clock.
+    /// The share of the device's peak at its highest clock: that of f32, or of its tensor cores.
     pub(super) share_of_roof: Option<f64>,
     pub(super) roof_gflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
@@ -119,7 +119,7 @@ impl Line {
     pub(super) fn new(
         candidate: &Candidate,
         device: &host::Device,
-        shape: Shape,
+        (shape, of): (Shape, &str),
         seed: u64,
         verdict: &Verdict,
     ) -> Self {
@@ -134,7 +134,7 @@ impl Line {
             m: shape.m(),
             n: shape.n(),
             k: shape.k(),
-            dtype: "f32".to_owned(),
+            dtype: of.to_owned(),
             seed,
             verify: verdict.real.name().to_owned(),
             verified: verdict.right(),
@@ -151,7 +151,7 @@ impl Line {
             gain_high: None,
             share_of_cublas: None,
             share_of_roof: None,
-            roof_gflops: roof.map(|roof| six_digits(roof.fp32_gflops)),
+            roof_gflops: roof.and_then(|roof| roof_of(&roof, of)).map(six_digits),
             roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
             flop_per_byte_derived: candidate.rung.map(|rung| six_digits(rung.flop_per_byte)),
             counted: None,
@@ -187,6 +187,11 @@ impl Line {
     }
 }
 
+/// The device's peak for products of a type: that of f32, or of its tensor cores.
+fn roof_of(roof: &Roof, of: &str) -> Option<f64> {
+    if of == "f32" { Some(roof.fp32_gflops) } else { roof.half_gflops }
+}
+
 /// The counts with a meaningful number of digits.
 pub(super) fn rounded(counts: Counts) -> Counts {
     let mut counts = counts;
@@ -197,6 +202,7 @@ pub(super) fn rounded(counts: Counts) -> Counts {
     each(&mut counts.wavefronts_per_request_ideal);
     each(&mut counts.flop_per_byte);
     each(&mut counts.flop_per_sector_byte);
+    each(&mut counts.tensor_ops_per_warp);
     for value in [
         &mut counts.barriers_per_warp,
         &mut counts.fma_per_warp,

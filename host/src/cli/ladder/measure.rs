@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 
 use host::{
-    Compute, Device, Shape, Stream,
-    gpu::registry,
+    Bf16, Compute, Device, Shape, Stream,
+    baseline::DenseBatch,
+    gemm::{Scalar, Target},
+    gpu::registry::{self, Entry},
     product,
-    timing::{self, Candidate as Timed, Measurement, Operands, Rounds, telemetry::Watch},
-    verify::{Criterion, Format},
+    timing::{self, Candidate as Timed, Measurement, Rounds, telemetry::Watch},
+    verify::Criterion,
 };
 
 use super::{
@@ -18,26 +20,36 @@ use super::{
 };
 use crate::cli::{
     Failure,
-    args::{Ladder, Verify},
+    args::{Ladder, LadderType, Verify},
+    bench::case::{Case, Set, Views, draw},
     memory::check_memory,
     note,
     run::note_a_long_run,
     steps::Steps,
+    types::Value,
     verification::Verification,
 };
 
 /// A line for each rung, and one for cuBLAS if it is there.
 pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
+    match args.operands {
+        LadderType::F32 => measure_of::<f32>(args, steps),
+        LadderType::Bf16 => measure_of::<Bf16>(args, steps),
+    }
+}
+
+fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
     let device = crate::cli::open(args.device)?;
     let shape = args.shape_on(&device)?;
-    let sets = Operands::sets(&device, shape);
+    let sets = Case::new((None, DenseBatch::one(shape))).sets::<T, T>(&device);
     // And a set of integers.
     check_memory(shape, shape.bytes().saturating_mul(sets + 1), true, &device)?;
     note_a_long_run(shape, &device);
     let stream = device.stream()?;
     let baseline = Baseline::open(&stream)?;
-    let rungs = (1..).zip(registry::ladder());
+    let rungs = (1..).zip(registry::ladder_of(T::ELEMENT));
     let mut candidates = rungs
+        .filter(|(_, (entry, _))| runs_on(entry, &device))
         .map(|(number, (entry, rung))| Candidate {
             number: Some(number),
             rung: Some(rung),
@@ -52,15 +64,15 @@ pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure>
 
     let verify = resolve(args.verify, shape, candidates.len());
     let tester = Tester { shape, stream: &stream, baseline: baseline.as_ref(), verify, args };
-    let mut operands = steps.step("operands", || tester.operands(sets))?;
+    let mut operands = steps.step("operands", || tester.operands::<T>(sets))?;
     let mut lines = Vec::new();
     for (number, candidate) in (1..).zip(&candidates) {
         let name = format!("{} ({number} of {})", candidate.name(), candidates.len());
         let verdict = steps.step(&format!("{name}: once, to be verified"), || {
             tester.verdict(candidate, &mut operands)
         })?;
-        complain(&verdict, candidate, args, shape, &device);
-        let mut line = Line::new(candidate, &device, shape, args.seed, &verdict);
+        complain(&verdict, candidate, (args, T::TYPE), shape, &device);
+        let mut line = Line::new(candidate, &device, (shape, T::TYPE), args.seed, &verdict);
         if let Some(entry) = candidate.entry {
             let counted = steps.step(&format!("{name}: counted"), || count::count(entry))?;
             if !counted.clean {
@@ -91,6 +103,20 @@ pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure>
     Ok(lines)
 }
 
+/// Whether the device has the instructions of the kernel. If not, a note says so.
+fn runs_on(entry: &Entry, device: &Device) -> bool {
+    let target = Target::of(device);
+    let arch = entry.declaration().arch.filter(|_| target.cuda);
+    let Some(arch) = arch.filter(|arch| target.capability != (arch / 10, arch % 10)) else {
+        return true;
+    };
+    let (name, major, minor) = (entry.name(), arch / 10, arch % 10);
+    note(format_args!(
+        "note: without {name}: it needs a GPU of compute capability {major}.{minor}"
+    ));
+    false
+}
+
 /// How much to compare for `auto`: all of C, if the products in float64 for all candidates take a few seconds at
 /// most.
 fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
@@ -108,7 +134,7 @@ fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
 fn complain(
     verdict: &Verdict,
     candidate: &Candidate,
-    args: &Ladder,
+    (args, of): (&Ladder, &str),
     shape: Shape,
     device: &Device,
 ) {
@@ -120,8 +146,9 @@ fn complain(
         }
     }
     if !verdict.right() && candidate.entry.is_some() {
+        let of = if of == "f32" { String::new() } else { format!(" --type {of}") };
         note(format_args!(
-            "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {name} --seed {}",
+            "reproduce: cargo run -p host -- --m {} --n {} --k {}{of} --device {} --kernel {name} --seed {}",
             shape.m(),
             shape.n(),
             shape.k(),
@@ -132,11 +159,17 @@ fn complain(
 }
 
 /// Operand sets on the device. The first one is also in host memory, for the comparison.
-struct Sets {
-    sets: Vec<Operands>,
+struct Sets<T> {
+    sets: Vec<Set<T, T>>,
     host: Option<[Vec<f32>; 2]>,
-    /// Integers of the same sizes: in host memory, and on the device.
-    integers: Option<([Vec<f32>; 2], Operands)>,
+    /// Integers of the same sizes.
+    integers: Option<Integers<T>>,
+}
+
+/// Operands of integers: in host memory, and on the device.
+struct Integers<T> {
+    host: [Vec<f32>; 2],
+    set: Set<T, T>,
 }
 
 /// Runs candidates.
@@ -149,53 +182,55 @@ struct Tester<'a> {
 }
 
 impl Tester<'_> {
-    fn operands(&self, sets: u64) -> Result<Sets, Failure> {
-        let (device, shape, seed) = (self.stream.device(), self.shape, self.args.seed);
-        let seed_of_b = host::operands::seed_of_b(seed);
-        let a = host::operands::uniform(seed, shape.a_len())?;
-        let b = host::operands::uniform(seed_of_b, shape.b_len())?;
-        let mut all = vec![Operands::upload(device, shape, &a, &b)?];
+    fn operands<T: Value>(&self, sets: u64) -> Result<Sets<T>, Failure> {
+        let (device, seed) = (self.stream.device(), self.args.seed);
+        let product = DenseBatch::one(self.shape);
+        let [a, b] = draw::<T>(&product, seed, None)?;
+        let mut all = vec![Set::upload(device, &product, [&a, &b])?];
         for set in 1..sets {
-            all.push(Operands::new(device, shape, seed.wrapping_add(set))?);
+            all.push(Set::uniform(device, &product, seed.wrapping_add(set))?);
         }
-        let integers = match host::operands::exact_magnitude(shape.k()) {
+        let integers = match host::operands::exact_magnitude_in(self.shape.k(), T::FORMAT) {
             None => None,
             Some(magnitude) => {
-                let a = host::operands::integers(seed, shape.a_len(), magnitude)?;
-                let b = host::operands::integers(seed_of_b, shape.b_len(), magnitude)?;
-                let operands = Operands::upload(device, shape, &a, &b)?;
-                Some(([a, b], operands))
+                let [a, b] = draw::<T>(&product, seed, Some(magnitude))?;
+                let set = Set::upload(device, &product, [&a, &b])?;
+                Some(Integers { host: [a, b], set })
             }
         };
         Ok(Sets { sets: all, host: Some([a, b]), integers })
     }
 
     /// Launches a candidate once, with C full of NaN: on real numbers, and on integers if sums can be exact.
-    fn verdict(&self, candidate: &Candidate, operands: &mut Sets) -> Result<Verdict, Failure> {
+    fn verdict<T: Value + Scalar>(
+        &self,
+        candidate: &Candidate,
+        operands: &mut Sets<T>,
+    ) -> Result<Verdict, Failure> {
         let [a, b] = operands.host.as_ref().map_or([&[][..]; 2], |[a, b]| [&**a, &**b]);
         let real = self.verification(candidate, &mut operands.sets[0], [a, b], Criterion::Bound)?;
         let exact = match &mut operands.integers {
             None => None,
-            Some(([a, b], operands)) => {
-                Some(self.verification(candidate, operands, [a, b], Criterion::Exact)?)
+            Some(Integers { host: [a, b], set }) => {
+                Some(self.verification(candidate, set, [a, b], Criterion::Exact)?)
             }
         };
         Ok(Verdict { real, exact })
     }
 
-    fn verification(
+    fn verification<T: Value + Scalar>(
         &self,
         candidate: &Candidate,
-        operands: &mut Operands,
+        operands: &mut Set<T, T>,
         [a, b]: [&[f32]; 2],
         criterion: Criterion,
     ) -> Result<Verification, Failure> {
-        operands.c.buffer_mut().fill_bytes(0xff)?;
+        operands.c.fill_bytes(0xff)?;
         self.launch(candidate, operands)?;
         self.stream.synchronize()?;
-        let c = operands.c.to_row_major()?;
+        let c = T::widened(operands.c.to_vec()?);
         let (shape, seed) = (self.shape, self.args.seed);
-        let how = (Compute::Native, Format::F32);
+        let how = (Compute::Native, T::FORMAT);
         let found = Verification::run(self.verify, shape, [a, b, &c], how, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
@@ -203,23 +238,27 @@ impl Tester<'_> {
         })
     }
 
-    fn launch(&self, candidate: &Candidate, operands: &mut Operands) -> host::Result<()> {
+    fn launch<T: Value + Scalar>(
+        &self,
+        candidate: &Candidate,
+        operands: &mut Set<T, T>,
+    ) -> host::Result<()> {
         match (candidate.entry, self.baseline) {
             (Some(entry), _) => {
-                let Operands { a, b, c } = operands;
-                product::multiply(self.stream, entry, a, b, c)
+                let Views { a, b, c } = operands.views();
+                product::multiply_views(self.stream, entry, self.shape, a, b, c)
             }
-            (None, Some(baseline)) => baseline.multiply(operands),
+            (None, Some(baseline)) => baseline.multiply(self.shape, operands),
             // Such a candidate exists only if there is a baseline.
             (None, None) => Ok(()),
         }
     }
 
     /// Times these candidates round by round.
-    fn time(
+    fn time<T: Value + Scalar>(
         &self,
         candidates: &[&Candidate],
-        operands: &mut [Operands],
+        operands: &mut [Set<T, T>],
         steps: Steps,
     ) -> Result<Vec<Measurement>, Failure> {
         if candidates.is_empty() {

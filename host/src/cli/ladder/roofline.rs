@@ -88,7 +88,9 @@ impl Drawing for Roofline<'_> {
             INK,
         )?;
         pen.upward(unit.name, (28, (TOP + BOTTOM) / 2), INK)?;
-        roof(pen, x, y, (fp32, memory), ("float32", unit))?;
+        let of = self.lines.first().map_or("f32", |line| &line.dtype);
+        let of = if of == "f32" { "float32" } else { of };
+        roof(pen, x, y, (fp32, memory), (of, unit))?;
         let note = match (fp32, memory) {
             (None, _) => "The CPU device has no roof.",
             _ => {

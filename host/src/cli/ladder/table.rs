@@ -8,8 +8,8 @@ use crate::cli::duration::duration;
 /// Prints the ladder.
 pub(super) fn print(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
     let Some(first) = lines.first() else { return Ok(()) };
-    let Line { device, description, m, n, k, .. } = first;
-    writeln!(out, "A {m}x{k} · B {k}x{n} = C {m}x{n}   f32, on {device}: {description}")?;
+    let Line { device, description, m, n, k, dtype, .. } = first;
+    writeln!(out, "A {m}x{k} · B {k}x{n} = C {m}x{n}   {dtype}, on {device}: {description}")?;
     if let Some(file) = &first.recorded {
         writeln!(
             out,
@@ -81,7 +81,11 @@ fn speeds(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> 
     match roof {
         Some(roof) => writeln!(
             out,
-            "roof: {roof:.0} GFLOP/s, the float32 multiply-adds of all SMs at their highest clock"
+            "roof: {roof:.0} GFLOP/s, {} of all SMs at their highest clock",
+            match lines.iter().any(|line| line.dtype == "f32") {
+                true => "the float32 multiply-adds",
+                false => "the tensor cores",
+            }
         ),
         None => writeln!(
             out,
@@ -100,23 +104,33 @@ fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()>
             "counted on the CPU at m = {m}, n = {n}, k = {k}; registers by {source}, occupancy on {gpu}"
         )?;
     }
+    // Products of bf16 use tensor cores and TMA.
+    let is_tensor = lines.iter().any(|line| line.dtype != "f32");
+    let tma = |copied: &str| if is_tensor { format!(" {copied:>11}") } else { String::new() };
     writeln!(
         out,
-        "     {:<width$}  {:>12} {:>12}  {:^21}  {:^29}  {:^20}",
-        "", "sectors", "wavefronts", "FLOP a byte", "a warp's", ""
+        "     {:<width$}  {:>12} {:>12}{}  {:^21}  {:^29}  {:^20}",
+        "",
+        "sectors",
+        "wavefronts",
+        tma("TMA KiB"),
+        "FLOP a byte",
+        "a warp's",
+        ""
     )?;
     writeln!(
         out,
-        "{:>3}  {:<width$}  {:>12} {:>12}  {:>6} {:>6} {:>7}  {:>7} {:>6} {:>6} {:>7}  {:>4} {:>5} limit",
+        "{:>3}  {:<width$}  {:>12} {:>12}{}  {:>6} {:>6} {:>7}  {:>7} {:>6} {:>6} {:>7}  {:>4} {:>5} limit",
         "#",
         "kernel",
         "a load",
         "an access",
+        tma("in, out"),
         "paper",
         "asked",
         "sectors",
         "barrier",
-        "FMA",
+        if is_tensor { "MMA" } else { "FMA" },
         "loads",
         "stores",
         "regs",
@@ -131,19 +145,21 @@ fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()>
             (Some(count), Some(ideal)) => format!("{count:.2} ({ideal:.2})"),
             (count, _) => figure(count, 2),
         };
+        let kib = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1024.0), 0);
         let occupancy = fit.occupancy_percent.map_or("-".to_owned(), |p| format!("{p:.0} %"));
         writeln!(
             out,
-            "{:>3}  {:<width$}  {:>12} {:>12}  {:>6} {:>6} {:>7}  {:>7.0} {:>6.0} {:>6.0} {:>7.0}  {:>4} {:>5} {}{}",
+            "{:>3}  {:<width$}  {:>12} {:>12}{}  {:>6} {:>6} {:>7}  {:>7.0} {:>6.0} {:>6.0} {:>7.0}  {:>4} {:>5} {}{}",
             number(line),
             line.kernel,
             beside(counts.sectors_per_request, counts.sectors_per_request_ideal),
             beside(counts.wavefronts_per_request, counts.wavefronts_per_request_ideal),
+            tma(&format!("{}, {}", kib(counts.tma_load_bytes), kib(counts.tma_store_bytes))),
             figure(line.flop_per_byte_derived, 2),
             figure(counts.flop_per_byte, 2),
             figure(counts.flop_per_sector_byte, 2),
             counts.barriers_per_warp,
-            counts.fma_per_warp,
+            counts.tensor_ops_per_warp.unwrap_or(counts.fma_per_warp),
             counts.global_loads_per_warp + counts.shared_loads_per_warp,
             counts.global_stores_per_warp + counts.shared_stores_per_warp,
             fit.registers.map_or("-".to_owned(), |registers| registers.to_string()),

@@ -96,7 +96,11 @@ fn lines(out: &mut impl Write, lines: &[LineReport]) -> io::Result<()> {
         let LineReport { operation, bytes, requests, unit, .. } = line;
         write!(out, "{:>6}  {operation:13}", place.column)?;
         if *bytes == 0 {
-            writeln!(out, " {:>5} {requests:>14} {unit}", "")?;
+            write!(out, " {:>5} {requests:>14} {unit}", "")?;
+            match *unit {
+                "boxes" => writeln!(out, ", {} bytes", line.units)?,
+                _ => writeln!(out)?,
+            }
             continue;
         }
         write!(
@@ -123,7 +127,7 @@ fn sums(out: &mut impl Write, report: &Report, totals: &[Total]) -> io::Result<(
             Some(merged) => writeln!(out, " {merged:>14}")?,
             None => writeln!(out)?,
         }
-        if name.contains("ffma") && *value == 0 && report.flop > 0.0 {
+        if name.contains("ffma") && *value == 0 && report.flop > 0.0 && report.dtype == "f32" {
             writeln!(out, "    arithmetic by operators is not counted, fma() alone is")?;
         }
     }

@@ -78,6 +78,8 @@ impl<'a> LineReport<'a> {
     pub(super) fn new(line: &'a Line, scale: f64, worst: Option<&Line>) -> Self {
         let all = |count: u64| (count as f64 * scale).round() as u64;
         let each = |count: u64| count as f64 / line.requests.max(1) as f64;
+        // A line that moves no bytes has no units.
+        let is_bare = line.width == 0 && line.units == 0;
         LineReport {
             place: PlaceLine::new(&line.place),
             operation: line.operation.name(),
@@ -85,17 +87,18 @@ impl<'a> LineReport<'a> {
             requests: all(line.requests),
             unit: match line.operation {
                 Operation::Fma => "threads",
-                Operation::Barrier => "warps",
+                Operation::Barrier | Operation::Mma | Operation::Wgmma => "warps",
+                Operation::TmaLoad | Operation::TmaStore => "boxes",
                 operation if operation.is_global() => "sectors",
                 _ => "wavefronts",
             },
-            units: all(if line.width == 0 { line.requests } else { line.units }),
-            ideal_units: all(if line.width == 0 { line.requests } else { line.ideal }),
+            units: all(if is_bare { line.requests } else { line.units }),
+            ideal_units: all(if is_bare { line.requests } else { line.ideal }),
             merged_requests: all(line.merged_requests),
             merged_units: all(line.merged_units),
             lanes_per_request: each(line.lanes),
-            units_per_request: each(if line.width == 0 { line.requests } else { line.units }),
-            ideal_per_request: each(if line.width == 0 { line.requests } else { line.ideal }),
+            units_per_request: each(if is_bare { line.requests } else { line.units }),
+            ideal_per_request: each(if is_bare { line.requests } else { line.ideal }),
             over_ideal: profile::over_ideal(line).map(six_digits),
             worst: worst.is_some_and(|worst| std::ptr::eq(worst, line)),
         }

@@ -2,7 +2,7 @@
 
 use gpu::{
     params::{COL_BIAS, GELU, RELU, ROW_BIAS},
-    registry::{Entry, Family, PointerParams, Product},
+    registry::{Entry, Family, PointerParams, Product, Type},
 };
 use simt::{LaunchConfig, check::Memory};
 
@@ -13,12 +13,15 @@ use crate::{
 };
 
 /// The cases of a lesson. Those without special values are run in every order.
-fn lessons() -> Vec<Case> {
+fn lessons(product: &Product) -> Vec<Case> {
     // Ragged, with several blocks and phases; one that fits; small and empty ones.
     let aligned = [[33, 17, 49], [40, 70, 51], [16, 16, 16], [1, 1, 1], [5, 7, 3], [20, 35, 0]];
     // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
     let wide = [([132, 260, 8], 0), ([12, 20, 8], 1)];
-    let shapes = aligned.map(|sizes| (sizes, 0)).into_iter().chain(wide);
+    // Several stages of a large tile.
+    let deep = [([131, 35, 200], 0), ([40, 264, 136], 0)];
+    let deep = deep.into_iter().filter(|_| product.variant.operands == Type::Bf16);
+    let shapes = aligned.map(|sizes| (sizes, 0)).into_iter().chain(wide).chain(deep);
     let case = |(numbers, (sizes, offset))| {
         let case = Case { numbers, ..Case::dense(sizes) };
         let [a, b, c] = [case.a, case.b, case.c].map(|place| Place { offset, ..place });
@@ -31,7 +34,7 @@ fn lessons() -> Vec<Case> {
 }
 
 /// The cases of a general kernel. The first two are run in every order.
-fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<Case> {
+fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
     // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there are stages, the
     // last one partial.
     let (m, n, k) = match tile {
@@ -112,11 +115,8 @@ pub fn trials<T: Number, O: Number>(
     let on_tensor_cores = product.variant.family == Family::Mma;
     // How many of the first cases are run in all orders.
     let (cases, in_all_orders) = match product.is_lesson() {
-        true => (lessons(), 8),
-        false => {
-            let tile = [rows, cols].map(|size| size as usize);
-            (cases(tile, on_tensor_cores, product.is_dot()), 2)
-        }
+        true => (lessons(product), 8),
+        false => (cases([rows, cols].map(|size| size as usize), on_tensor_cores), 2),
     };
     let by_pointers = entry.kernel.of_params::<PointerParams>().is_some();
     product::trials(cases, in_all_orders, move |case, mut options| {
@@ -135,6 +135,6 @@ pub fn trials<T: Number, O: Number>(
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
         let operands = vec![("a", a.view()), ("b", b.view())];
-        case.launch::<O>(kernel, &config, options, operands, product.is_lesson())
+        case.launch::<O>(kernel, &config, options, operands, product)
     })
 }

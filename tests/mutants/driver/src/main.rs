@@ -145,7 +145,7 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
 }
 
 fn of_types<T: Number, O: Number>(entry: &'static Entry, product: &'static Product) -> Vec<Trial> {
-    match product.is_tma_or_ldg() {
+    match product.requires_layouts() {
         true => tensor::trials::<T, O>(entry, product),
         false => general::trials::<T, O>(entry, product),
     }

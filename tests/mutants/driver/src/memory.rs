@@ -7,7 +7,7 @@ use std::{
 
 use simt::{
     Bf16, Bound, Element, Elements, F16,
-    device::{BoxShape, TensorMap},
+    device::{BoxShape, TensorMap, TensorMapMut},
 };
 
 /// A type of elements.
@@ -163,6 +163,14 @@ impl<T: Number> Matrix<T> {
             map.expect("cases are as TMA takes them").erased()
         };
         Bound::Maps((0..classes).map(map).collect())
+    }
+
+    /// A map of a matrix that a kernel stores by TMA. The matrix has no values before the launch.
+    pub fn stored(&mut self, shape: BoxShape) -> Bound<'static> {
+        let Place { strides: [pitch, _], step, .. } = self.place;
+        // SAFETY: as in `view`.
+        let map = unsafe { TensorMapMut::new(self.pointer(), self.size, [step, pitch], shape) };
+        Bound::Maps(vec![map.expect("cases are as TMA takes them").erased().uninit()])
     }
 
     /// Hashes the elements and what surrounds them, except what may be anything.

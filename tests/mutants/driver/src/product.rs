@@ -2,7 +2,10 @@
 
 use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
-use gpu::params::{COL_BIAS, GELU, GemmParams, NO_BIAS, ROW_BIAS};
+use gpu::{
+    params::{COL_BIAS, GELU, GemmParams, NO_BIAS, ROW_BIAS},
+    registry::Product,
+};
 use simt::{
     AnyCheckedKernel, Bound, LaunchConfig, Named,
     check::{Memory, Options, Order},
@@ -151,7 +154,7 @@ impl Case {
         config: &LaunchConfig,
         mut options: Options,
         operands: Vec<Named>,
-        is_lesson: bool,
+        product: &Product,
     ) -> Outcome {
         let Case { sizes: [m, n, _], count, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);
@@ -177,8 +180,14 @@ impl Case {
         }
         options.complete &= c.is_dense();
         let mut arguments = operands;
-        arguments.push(("c", c.out(0, beta != 0.0)));
-        match is_lesson {
+        arguments.push((
+            "c",
+            match product.stores {
+                Some(shape) => c.stored(shape),
+                None => c.out(0, beta != 0.0),
+            },
+        ));
+        match product.is_lesson() {
             true => {
                 let sizes = [("m", &problem.m), ("n", &problem.n), ("k", &problem.k)];
                 arguments.extend(sizes.map(|(name, size)| (name, Bound::Value(size))));

@@ -36,8 +36,32 @@ fn full(sizes: [usize; 3]) -> Case {
     Case { beta: -1.0, bias: COL_BIAS, activation: RELU, ..case(sizes, 1) }
 }
 
+/// The cases of a lesson: several tiles, one tile, and parts of a tile; more stages than a ring has, and fewer.
+fn lessons(product: &Product) -> Vec<Case> {
+    let ([rows, cols], steps) = (product.tile().map(|size| size as usize), product.steps());
+    // If TMA stores C, its rows are 16-byte aligned.
+    let odd = if product.stores.is_some() { 8 } else { 7 };
+    let of = |sizes, blocks| Case { blocks, ..Case::dense(sizes) };
+    let mut cases = vec![
+        of([rows + 9, cols + odd, steps + 8], 1),
+        of([rows, cols, 5 * steps + 3], 1),
+        of([rows - 1, 2 * cols - 8, 8], 1),
+        of([3, odd, 5], 1),
+        of([1, 8, 1], 1),
+    ];
+    if product.persistent {
+        // Three clusters for two rows of two tiles; more tiles than a raster group has.
+        cases.push(of([rows + 1, cols + 8, 8], 3));
+        cases.push(of([2048 + 5, cols + 8, 8], 3));
+    }
+    cases.into_iter().map(|case| placed(product, case)).collect()
+}
+
 /// The first case is run in every order, each of the others in one.
 fn cases(product: &Product) -> Vec<Case> {
+    if product.is_lesson() {
+        return lessons(product);
+    }
     let classes = product.variant.access.classes();
     let (shifts_a, steps) = (classes > 1, product.steps());
     let tile @ [rows, cols] = product.tile().map(|size| size as usize);
@@ -216,7 +240,7 @@ fn of_operands<T: Number, O: Number>(
             _ => [a.maps(of_a, access.classes()), b.maps(of_b, 1)],
         };
         let [of_a, of_b] = operands;
-        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], false)
+        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], product)
     })
 }
 
@@ -249,7 +273,7 @@ fn with_tail<T: Number, O: Number>(
         ("words", words.out(0, true)),
     ];
     let kernel = entry.checked.expect("a product");
-    case.launch::<O>(kernel, config, options, operands, false).and(&b).and(&words)
+    case.launch::<O>(kernel, config, options, operands, product).and(&b).and(&words)
 }
 
 /// The trials of a kernel that multiplies slices, which another kernel makes.
@@ -277,6 +301,6 @@ fn of_slices<T: Number, O: Number, S: Slice>(
             ("patches_b", b.ranges.view()),
             ("board", words.out(0, true)),
         ];
-        case.launch::<O>(kernel, &config, options, operands, false).and(&words)
+        case.launch::<O>(kernel, &config, options, operands, product).and(&words)
     })
 }

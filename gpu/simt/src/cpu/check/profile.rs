@@ -29,13 +29,14 @@ pub struct Line {
     pub place: Place,
     /// The operation.
     pub operation: Operation,
-    /// Bytes that a lane moves in one access; 0 for barriers and multiply-adds.
+    /// Bytes that a lane moves in one access; 0 for what is no access of a lane.
     pub width: u32,
-    /// Requests of warps. For barriers the number of warps, for multiply-adds the number of threads, summed over the executions.
+    /// Requests of warps. For barriers and instructions of tensor cores the number of warps, for multiply-adds the number of threads,
+    /// for TMA the number of copies, summed over the executions.
     pub requests: u64,
     /// Participating lanes, summed over the requests.
     pub lanes: u64,
-    /// 32-byte sectors of global memory, or wavefronts of shared memory.
+    /// 32-byte sectors of global memory, wavefronts of shared memory, or bytes that TMA copies.
     pub units: u64,
     /// The fewest units for the same bytes: densely packed and aligned, without bank conflicts.
     pub ideal: u64,
@@ -66,6 +67,14 @@ pub enum Operation {
     Fma,
     /// A barrier, counted for each warp.
     Barrier,
+    /// A TMA copy from global to shared memory. A copy to several blocks is one.
+    TmaLoad,
+    /// A TMA copy from shared to global memory.
+    TmaStore,
+    /// An instruction `mma.sync` of a warp.
+    Mma,
+    /// An instruction `wgmma.mma_async`, counted for each of the four warps.
+    Wgmma,
 }
 
 impl Operation {
@@ -80,6 +89,10 @@ impl Operation {
             Operation::SharedAtomic => "shared-atomic",
             Operation::Fma => "fma",
             Operation::Barrier => "barrier",
+            Operation::TmaLoad => "tma-load",
+            Operation::TmaStore => "tma-store",
+            Operation::Mma => "mma",
+            Operation::Wgmma => "wgmma",
         }
     }
 

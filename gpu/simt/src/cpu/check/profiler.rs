@@ -97,6 +97,21 @@ impl Profiler {
         count.merged_requests += times;
     }
 
+    /// Counts a TMA copy of those bytes.
+    pub(super) fn copy(
+        &mut self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        bytes: u64,
+    ) {
+        self.count(place, operation, 1);
+        let site = (std::ptr::from_ref(place) as usize, operation, 0);
+        let count = self.counts.entry(site).or_insert_with(|| Count::new(place));
+        count.units += bytes;
+        count.ideal += bytes;
+        count.merged_units += bytes;
+    }
+
     /// Counts a fused multiply-add of a thread.
     pub(super) fn fma(&mut self, place: &'static Location<'static>) {
         match &mut self.fmas {

@@ -39,6 +39,8 @@ pub struct Step {
     pub element: usize,
     /// The number of consecutive elements.
     pub elements: usize,
+    /// Rows of the box that TMA copies, each with so many elements; 1 for an access.
+    pub rows: usize,
     /// The place in the source.
     pub place: Place,
 }
@@ -53,6 +55,8 @@ pub(super) struct Recorded {
     pub(super) operation: Operation,
     /// The memory, the first element, and the number of elements.
     pub(super) at: Option<(MemoryId, usize, usize)>,
+    /// Rows of so many elements.
+    pub(super) rows: usize,
 }
 
 /// Records the trace of a block.
@@ -81,26 +85,28 @@ impl Tracer {
     }
 
     pub(super) fn into_trace(self, memory_name: impl Fn(MemoryId) -> String) -> Trace {
-        let step = |(barriers, Recorded { thread, place, operation, at }): (u32, Recorded)| {
-            let memory = at.map(|(memory, ..)| memory);
-            let (declared, columns) = match memory {
-                Some(MemoryId::Shared(declared, _, (_, columns))) => {
-                    (Some(Place::new(declared)), Some(columns).filter(|columns| *columns > 1))
+        let step =
+            |(barriers, Recorded { thread, place, operation, at, rows }): (u32, Recorded)| {
+                let memory = at.map(|(memory, ..)| memory);
+                let (declared, columns) = match memory {
+                    Some(MemoryId::Shared(declared, _, (_, columns))) => {
+                        (Some(Place::new(declared)), Some(columns).filter(|columns| *columns > 1))
+                    }
+                    _ => (None, None),
+                };
+                Step {
+                    thread,
+                    barriers,
+                    operation,
+                    memory: memory.map(&memory_name),
+                    declared,
+                    columns,
+                    element: at.map_or(0, |(_, element, _)| element),
+                    elements: at.map_or(0, |(.., elements)| elements),
+                    rows,
+                    place: Place::new(place),
                 }
-                _ => (None, None),
             };
-            Step {
-                thread,
-                barriers,
-                operation,
-                memory: memory.map(&memory_name),
-                declared,
-                columns,
-                element: at.map_or(0, |(_, element, _)| element),
-                elements: at.map_or(0, |(.., elements)| elements),
-                place: Place::new(place),
-            }
-        };
         Trace {
             block: self.block,
             steps: self.steps.into_iter().map(step).collect(),

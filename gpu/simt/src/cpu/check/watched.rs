@@ -7,6 +7,7 @@ use super::{
     copies::AsyncCopy,
     findings::{MemoryId, memory_of},
     global::Buffer,
+    profile::Operation,
     shared::Array,
 };
 use crate::cpu::{
@@ -176,10 +177,13 @@ impl Mode for Watched {
         // SAFETY: lives as long as the launch; the buffer too, where there is one.
         let (array, buffer) = unsafe { (&*array.array, global.buffer.as_ref()) };
         let Some(buffer) = buffer else { return no_launch() };
+        let number = block::current().number;
         for part in source.parts() {
-            let bytes = source.cols_inside * source.element;
-            global_access(buffer, part.addr(), bytes, Access::Read, place);
+            let bytes = (part.addr(), source.cols_inside * source.element);
+            checker().count(place);
+            checker().global_by(number, buffer, bytes, Access::Read, place);
         }
+        checker().copied(buffer, &source, Operation::TmaLoad, place);
         let to_offset = (array.offset + offset) as u32; // below 227 KiB
         let origin = copy_origin(place);
         for rank in ranks(blocks) {

@@ -3,7 +3,8 @@
 //! ```text
 //!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
 //!   tile.load_fragment_either(row, transposed)    the same, or transposed (`ldmatrix.trans`)
-//!   Fragment::rounded(elements)                   the same from f32 that each lane has loaded by itself
+//!   Fragment::from_pairs(pairs)                   the same from 16-bit numbers that each lane has loaded by itself
+//!   Fragment::rounded(elements)                   the same from f32
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments (`mma.m16n8k16`, for tf32 `.m16n8k8`)
 //! ```
 //!
@@ -26,6 +27,14 @@
 //!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
 //! ```
 //!
+//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours along k:
+//!
+//! ```text
+//!   pair             0                1                2                3
+//!   outer            lane / 4         lane / 4 + 8     lane / 4         lane / 4 + 8
+//!   first k          lane % 4 * 2     lane % 4 * 2     lane % 4 * 2 + 8 lane % 4 * 2 + 8
+//! ```
+//!
 //! All lanes of a warp call these together. On the CPU sums are rounded as on Hopper, as far as that is known.
 
 use std::{marker::PhantomData, panic::Location};
@@ -34,6 +43,7 @@ use super::warpgroup::format;
 pub use crate::operand::{Factor, Loaded};
 use crate::{
     Tf32,
+    check::Operation,
     cpu::{
         block,
         tensor_core::warp::{self, Sums},
@@ -73,6 +83,14 @@ impl<T: Factor> Fragment<T> {
         }
     }
 
+    /// From 16-bit numbers that this lane has loaded: four pairs of neighbours along k.
+    pub fn from_pairs(pairs: [[T; 2]; 4]) -> Self {
+        const { assert!(size_of::<T>() == 2, "a register holds two elements") };
+        // SAFETY: equal sizes, and a `u32` may hold any bits.
+        let words = pairs.map(|pair| unsafe { std::mem::transmute_copy(&pair) });
+        Fragment { words, of: PhantomData }
+    }
+
     /// Its elements as f32, in the order of the registers.
     fn elements(&self) -> impl Iterator<Item = f32> {
         let format = format::<T>();
@@ -109,6 +127,10 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
     /// Accumulates products over 16 elements along k, or 8 for tf32.
     #[track_caller]
     pub fn multiply_add<T: Factor>(&mut self, a: &[Fragment<T>; M], b: &[Fragment<T>; N]) {
+        if let Some(checker) = block::checker() {
+            // An instruction multiplies half a fragment of B.
+            checker.multiplied(Location::caller(), Operation::Mma, 2 * M * N);
+        }
         let lane = block::linear_index() as usize % 32;
         let own = a.iter().chain(b).flat_map(|fragment| fragment.elements().map(f32::to_bits));
         let own = own.collect::<Vec<_>>();

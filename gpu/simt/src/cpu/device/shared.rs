@@ -340,6 +340,15 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
+                /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be a multiple of 4.
+                #[inline(always)]
+                #[track_caller]
+                pub fn store32<const N: usize>(&mut self, index: usize, values: [T; N]) {
+                    const { assert!(N * size_of::<T>() == 4, "a 32-bit access moves four bytes") };
+                    // SAFETY: inside the array, which lives as long as the block.
+                    unsafe { *self.at(index, N, Access::Write).cast() = values }
+                }
+
                 /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
                 /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
                 ///

@@ -156,12 +156,14 @@ pub(crate) mod maps {
         /// The map without its element type.
         pub fn erased(self) -> Map {
             let TensorMap { base, extents, strides, shape, encoded, tag: _ } = self;
-            Map { base: base.cast(), of: TypeId::of::<T>(), extents, strides, shape, encoded }
+            let of = TypeId::of::<T>();
+            let (writable, written) = (false, true);
+            Map { base: base.cast(), of, extents, strides, shape, encoded, writable, written }
         }
 
         /// The map with elements `T`, if `map` is of these or of elements that `T` [takes](Element::takes).
         pub(crate) fn of(map: Map) -> Option<Self> {
-            let Map { base, of, extents, strides, shape, encoded } = map;
+            let Map { base, of, extents, strides, shape, encoded, .. } = map;
             let base = base.cast();
             T::takes(of).then_some(TensorMap {
                 base,
@@ -336,6 +338,18 @@ pub(crate) mod maps {
         /// The description for the driver's encoder.
         pub fn description(&self) -> TensorDescription {
             self.0.description()
+        }
+
+        /// The map without its element type.
+        pub fn erased(self) -> Map {
+            Map { writable: true, ..self.0.erased() }
+        }
+
+        /// The map with elements `T`, if `map` is of these and may be written.
+        pub(crate) fn of(map: Map) -> Option<Self> {
+            let tag = if map.written { M::WRITTEN } else { M::UNWRITTEN };
+            let of = TensorMap::of(map).filter(|_| map.writable)?;
+            Some(TensorMapMut(TensorMap { tag, ..of }))
         }
 
         /// The first element's address.

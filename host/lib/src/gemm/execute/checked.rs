@@ -158,8 +158,10 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
         };
         let (config, mut bound) = self.stream.bound(entry.kernel, &step.config, arguments)?;
         for (bound, param) in bound.iter_mut().zip(kernel.declaration().params) {
-            if let ("c", Bound::Elements(elements)) = (param.name, bound) {
-                *elements = elements.uninit();
+            match (param.name, bound) {
+                ("c", Bound::Elements(elements)) => *elements = elements.uninit(),
+                ("c", Bound::Maps(maps)) => maps.iter_mut().for_each(|map| *map = map.uninit()),
+                _ => {}
             }
         }
         let mut options = (self.options)(&config);

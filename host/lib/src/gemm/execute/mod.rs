@@ -5,12 +5,14 @@ pub mod checked;
 mod matrices;
 mod prepare;
 
+use std::ops::Range;
+
 use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
 use simt::{Bf16, F16, LaunchConfig, Limits};
 
 use self::{
     matrices::{Matrices3, part, rest},
-    prepare::{pack, reduce, split},
+    prepare::{pack, reduce, split, unpack},
 };
 use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
@@ -23,7 +25,7 @@ use super::{
     split::Slice,
 };
 use crate::{
-    boxes::{BoxElement, Boxes},
+    boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
     launch::Named,
@@ -187,7 +189,17 @@ fn run<T: Scalar<O>, O: Output>(
     unsafe { execute(&stream, plan, matrices) }
 }
 
-/// The launches of [`dense`] under these limits: the first row of C, rows of C, and the configuration of each.
+/// A launch of [`dense`] that multiplies.
+pub(crate) struct DenseLaunch {
+    /// The first row of C, and rows of C.
+    pub(crate) first_row: usize,
+    pub(crate) rows: u32,
+    pub(crate) config: LaunchConfig,
+    /// Elements from one row of A, B and C to the next.
+    pub(crate) pitches: [usize; 3],
+}
+
+/// The launches of [`dense`] under these limits.
 ///
 /// # Errors
 /// As [`Plan::new`].
@@ -195,12 +207,15 @@ pub(crate) fn dense_launches(
     kernel: Kernel,
     shape: Shape,
     limits: &Limits,
-) -> Result<Vec<(usize, u32, LaunchConfig)>> {
+) -> Result<Vec<DenseLaunch>> {
     let (task, on) = (Task::dense(shape), (limits, 1));
     let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panel = |step: &Step| match step {
-        Step::Multiply(step) => Some((step.first_row, step.params.m, step.config)),
-        Step::Pack(_) | Step::Split(_) | Step::Reduce(_) => None,
+        Step::Multiply(step) => {
+            let Multiply { first_row, config, pitches, .. } = **step;
+            Some(DenseLaunch { first_row, rows: step.params.m, config, pitches })
+        }
+        Step::Pack(_) | Step::Split(_) | Step::Reduce(_) | Step::Unpack(_) => None,
     };
     Ok(plan.steps.iter().filter_map(panel).collect())
 }
@@ -283,6 +298,7 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
                 },
                 // SAFETY: the caller's.
                 Step::Reduce(step) => unsafe { reduce(stream, step, &mut matrices, partials)? },
+                Step::Unpack(step) => unpack(stream, step, &mut matrices, workspace)?,
             }
         }
         Ok(())
@@ -321,6 +337,13 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     let (mut a, ranges_a) = operand(&step.operands[0], of_a, a_slices, workspace)?;
     let (mut b, ranges_b) = operand(&step.operands[1], of_b, b_slices, workspace)?;
     let no_bias = stream.device().uninit::<f32>(0)?;
+    let part_of_workspace = |part: &Range<usize>| {
+        let address = workspace.address() + (part.start * size_of::<W>()) as u64;
+        // SAFETY: a part of the workspace that no other step writes. It is read when it has been written, on the stream that has the
+        // workspace.
+        unsafe { stream.device().foreign::<W>(address, part.len()) }
+    };
+    let mut stored = step.stored.as_ref().map(part_of_workspace).transpose()?;
     let (mut c, mut bias): (Argument, Argument) = match step.is_partial {
         true => {
             let partials = Written::from(partials.view_mut(..)?);
@@ -328,7 +351,21 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
         }
         false => {
             let bias = part(matrices.bias, step.bias, None)?;
-            (Box::new(rest(matrices.c.reborrow(), step.c)?), Box::new(bias))
+            let c = rest(matrices.c.reborrow(), step.c)?;
+            let ([m, n], pitch) = ([step.params.m, step.params.n], step.pitches[2]);
+            let extents = [1, m as usize, n as usize];
+            let c: Argument = match (step.product.stores, &mut stored) {
+                (None, _) => Box::new(c),
+                (Some(shape), None) => {
+                    Box::new(BoxesMut::of_written(c, extents, [0, pitch], shape)?)
+                }
+                (Some(shape), Some(stored)) => {
+                    // Zeros beyond the columns of C, too: of the workspace nothing stays unwritten.
+                    let extents = [1, m as usize, pitch];
+                    Box::new(BoxesMut::new(stored.view_mut(..)?, extents, [0, pitch], shape)?)
+                }
+            };
+            (c, Box::new(bias))
         }
     };
     let mut params = step.params;
@@ -377,10 +414,7 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
         let to = no_elements.view_mut(..)?;
         return launch((MatrixBatch::default(), nothing, to, no_words.view_mut(..)?));
     };
-    let address = workspace.address() + (to.start * size_of::<W>()) as u64;
-    // SAFETY: a part of the workspace that no other step writes. The kernel reads it when it has been written, on the stream that has
-    // the workspace.
-    let mut rest = unsafe { stream.device().foreign::<W>(address, to.len())? };
+    let mut rest = part_of_workspace(to)?;
     let from = part(of_b, *start, None)?;
     stream.with_zeros::<{ background::COUNTERS }>(|words| {
         launch((*matrix, from, rest.view_mut(..)?, words.view_mut(..)?))

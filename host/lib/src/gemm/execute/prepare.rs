@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use super::matrices::{Matrices3, part};
+#[cfg(feature = "cuda")]
+use crate::cuda;
 use crate::{
     buffer::{Buffer, Pod, Written},
     error::Result,
     gemm::{
         Output, Scalar,
-        plan::{Pack, Reduce, Split},
+        plan::{Pack, Reduce, Split, Unpack},
         planes,
     },
     launch::Named,
@@ -66,6 +68,34 @@ pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
 
 fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
     all.into_part(part.start, part.len())
+}
+
+/// Copies C from the workspace.
+pub(super) fn unpack<T: Scalar<O>, O: Output, W: Pod>(
+    stream: &Stream,
+    step: &Unpack,
+    matrices: &mut Matrices3<T, O>,
+    workspace: &Buffer<W>,
+) -> Result<()> {
+    let ([rows, cols], [from_pitch, to_pitch]) = (step.size, step.pitches);
+    let len = (rows - 1) * to_pitch + cols;
+    let from = workspace.view(step.from.clone())?.address_on(stream)?;
+    let mut to = matrices.c.reborrow().into_part(step.to, len)?;
+    let to = to.address_on(stream)?;
+    let bytes = size_of::<O>();
+    #[cfg(feature = "cuda")]
+    if let Some(stream) = stream.cuda() {
+        let from = cuda::Pitched { start: from as u64, pitch: from_pitch * bytes };
+        let to = cuda::Pitched { start: to as u64, pitch: to_pitch * bytes };
+        // SAFETY: the rows are in the workspace and in C, and both are used on this stream alone until the copy has ended.
+        return unsafe { stream.copy_on_device(from, to, [cols * bytes, rows]) };
+    }
+    for row in 0..rows {
+        let from = from.cast::<O>().wrapping_add(row * from_pitch);
+        // SAFETY: as above; elements of W have as many bytes as those of O.
+        unsafe { to.wrapping_add(row * to_pitch).copy_from_nonoverlapping(from, cols) };
+    }
+    Ok(())
 }
 
 /// Adds partial products.

@@ -35,7 +35,7 @@ pub(super) fn panels(
     let (tile, block) = (product.tile().map(|size| size as usize), product.block);
     let declared = entry.declaration().dynamic_shared.unwrap_or(0);
     // TMA and `ldg` kernels: they are for compute capability 9.0 alone.
-    let is_tma_or_ldg = product.is_tma_or_ldg();
+    let requires_layouts = product.requires_layouts();
     let (cluster, narrow) = (product.sharing(), product.narrow.map(|cols| cols as usize));
     let most_rows = match cluster {
         Some(_) => shape.m(),
@@ -83,7 +83,7 @@ pub(super) fn panels(
                 (None, _) => [across, down, products],
             };
             let grid = [across as u32, down as u32, layers as u32 * split_k];
-            let dynamic_shared = match is_tma_or_ldg {
+            let dynamic_shared = match requires_layouts {
                 true => dynamic_shared(declared, grid, sms),
                 false => declared,
             };

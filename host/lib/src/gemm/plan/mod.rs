@@ -7,6 +7,7 @@
 //! | [`Split`] | splits A and B into slices, for emulated fp32 |
 //! | [`Multiply`] | the product's kernel, for some rows of C and some products of a batch |
 //! | [`Reduce`] | adds partial products in a fixed order, and applies the epilogue: split-K over the grid |
+//! | [`Unpack`] | copies C from the workspace, if its kernel stores aligned rows alone |
 
 mod grid;
 mod pack;
@@ -71,19 +72,21 @@ pub enum Role {
 impl Plan {
     /// Its launches, first to last. None where C stays as it is.
     pub fn launches(&self) -> impl Iterator<Item = Launch> + '_ {
-        self.steps.iter().map(|step| match step {
+        self.steps.iter().filter_map(|step| match step {
             Step::Pack(Pack { kernel, config, .. }) | Step::Split(Split { kernel, config, .. }) => {
                 let (kernel, config) = (kernel.declaration().name, *config);
-                Launch { kernel, config, role: Role::Prepare }
+                Some(Launch { kernel, config, role: Role::Prepare })
             }
             Step::Multiply(step) => {
                 let (kernel, config) = (step.entry.name(), step.config);
-                Launch { kernel, config, role: Role::Multiply }
+                Some(Launch { kernel, config, role: Role::Multiply })
             }
             Step::Reduce(Reduce { kernel, config, .. }) => {
                 let (kernel, config) = (kernel.declaration().name, *config);
-                Launch { kernel, config, role: Role::Reduce }
+                Some(Launch { kernel, config, role: Role::Reduce })
             }
+            // A copy of the driver's.
+            Step::Unpack(_) => None,
         })
     }
 }
@@ -95,6 +98,16 @@ pub(super) enum Step {
     Split(Split),
     Multiply(Box<Multiply>),
     Reduce(Reduce),
+    Unpack(Unpack),
+}
+
+/// Copies C from the workspace, where its rows are 16-byte aligned. `to`: its first element. Pitches are those of the workspace and of C.
+#[derive(Debug)]
+pub(super) struct Unpack {
+    pub(super) from: Range<usize>,
+    pub(super) to: usize,
+    pub(super) size: [usize; 2],
+    pub(super) pitches: [usize; 2],
 }
 
 /// Adds partial products in a fixed order, and applies the epilogue.
@@ -154,6 +167,8 @@ pub(super) struct Multiply {
     /// Elements from one row of A, B and C to the next, by which a finding names an element.
     pub(super) pitches: [usize; 3],
     pub(super) tail: Option<Tail>,
+    /// Where the kernel stores C by TMA, if not in C itself: in the workspace.
+    pub(super) stored: Option<Range<usize>>,
 }
 
 /// How a kernel gets an operand.
@@ -302,7 +317,7 @@ impl Plan {
         }
         if k == 0 {
             // Nothing is multiplied. An empty matrix has no tensor map.
-            let kernel = match kernel.product.is_tma_or_ldg() {
+            let kernel = match kernel.product.requires_layouts() {
                 true => scalar::general::<T, O>()?,
                 false => kernel,
             };
@@ -334,7 +349,7 @@ impl Plan {
         let Request { shape, batch, strides: [a, b, _], .. } = task.request;
         for panel in panels(kernel, shape, batch, split_k, on) {
             let multiply = multiply(kernel, &task, &panel);
-            if !kernel.product.is_tma_or_ldg() {
+            if !kernel.product.requires_layouts() {
                 self.steps.push(Step::Multiply(Box::new(multiply)));
                 continue;
             }
@@ -484,6 +499,7 @@ fn multiply(Kernel { entry, product }: Kernel, task: &Task, panel: &Panel) -> Mu
         pitches: [a[0], b[0], c[0]],
         params,
         tail: None,
+        stored: None,
     }
 }
 

@@ -3,8 +3,11 @@
 use gpu::{params::MatrixBatch, registry::Access};
 use simt::Limits;
 
-use super::{Map, Memory, Multiply, Operand, Pack, Plan, Step, Tail, Task};
-use crate::{error::Result, gemm::select::layout::OperandLayout};
+use super::{Map, Memory, Multiply, Operand, Pack, Plan, Step, Tail, Task, Unpack};
+use crate::{
+    error::Result,
+    gemm::select::layout::{OperandLayout, stored_pitch},
+};
 
 impl Plan {
     /// Adds a launch that multiplies, and before it those that pack its operands.
@@ -98,8 +101,24 @@ impl Plan {
                 Operand::Maps(vec![b.map(&layouts[1], products)]),
             ],
         };
+        let unpack = self.store(&mut multiply, copied[0] + copied[1]);
         self.steps.push(Step::Multiply(Box::new(multiply)));
+        self.steps.extend(unpack.map(Step::Unpack));
         Ok(())
+    }
+
+    /// Lets a kernel that stores C by TMA do so in the workspace, from element `start` on, if C's rows are not 16-byte aligned. Gives the step
+    /// that copies them to C.
+    fn store(&mut self, multiply: &mut Multiply, start: usize) -> Option<Unpack> {
+        let [m, n] = [multiply.params.m, multiply.params.n].map(|size| size as usize);
+        let to_pitch = multiply.pitches[2];
+        let pitch = stored_pitch(multiply.product, n, to_pitch)?;
+        let from = start..start + m * pitch;
+        self.workspace = self.workspace.max(from.end);
+        multiply.stored = Some(from.clone());
+        multiply.pitches[2] = pitch;
+        let (to, _) = multiply.c;
+        Some(Unpack { from, to, size: [m, n], pitches: [pitch, to_pitch] })
     }
 }
 

@@ -96,7 +96,8 @@ pub(in crate::gemm) fn operand_plan(
 ) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
     // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the other layouts. Nothing is transposed if
     // each layout has its own kernel.
-    let has_all_layouts = product.has_all_layouts;
+    // A lesson takes row-major matrices alone.
+    let has_all_layouts = product.has_all_layouts || product.is_lesson();
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
         true if product.variant.scheme == Scheme::Tf32 => {
@@ -135,6 +136,7 @@ pub(in crate::gemm) fn operand_plan(
         let (bytes, copies) = copied.fold((0, 0), |(all, copies), bytes: u64| {
             (bytes.saturating_add(all), copies + u32::from(bytes > 0))
         });
+        let bytes = stored_bytes(product, &given).saturating_add(bytes);
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
         // Without room for its copies a plan is the last resort.
         let has_room = bytes <= request.workspace_limit;
@@ -163,7 +165,7 @@ pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
 /// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.
 pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
     match kernel.product {
-        product if product.is_tma_or_ldg() => operand_plan(product, request).unwrap_or_default(),
+        product if product.requires_layouts() => operand_plan(product, request).unwrap_or_default(),
         product if product.is_dot() => OperandPlan::swapped_if(dot::swaps(kernel, request)),
         _ => OperandPlan::default(),
     }
@@ -282,6 +284,20 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
             matrices as f64 * layout.strided.0 as f64 * (row * WARP_BYTES) as f64
         }
     }
+}
+
+/// Elements from one row of C to the next in the workspace, for a kernel that stores C by TMA, where C's own rows of `n` elements are not
+/// 16-byte aligned. They are whole lines, as of a packed operand.
+pub(in crate::gemm) fn stored_pitch(product: &Product, n: usize, pitch: usize) -> Option<usize> {
+    let (unit, line) = (unit(product), LINE / 16 * unit(product));
+    let is_copied = product.stores.is_some() && !pitch.is_multiple_of(unit);
+    is_copied.then(|| n.next_multiple_of(if n >= 4 * line { line } else { unit }))
+}
+
+/// Bytes of that copy of C.
+fn stored_bytes(product: &Product, given: &Request) -> u64 {
+    let pitch = stored_pitch(product, given.shape.n(), given.strides[2][0]).unwrap_or(0);
+    (given.shape.m() as u64).saturating_mul((pitch * product.variant.c.bytes()) as u64)
 }
 
 /// A (m x k) and B (k x n) with these strides, as a kernel reads them under that operand plan.

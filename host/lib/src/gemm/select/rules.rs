@@ -95,14 +95,18 @@ pub(super) fn ineligible(
     }
     let splits = request.split_k.is_some_and(|blocks| blocks > 1);
     if product.is_lesson() {
-        return match request {
+        let why = match request {
             _ if !request.plain => Some(Ineligible::Plain),
             _ if request.batch > 1 => Some(Ineligible::Batch),
             _ if !request.is_dense() => Some(Ineligible::Dense),
             _ => splits.then_some(Ineligible::Split),
         };
+        if why.is_some() || !product.requires_layouts() {
+            return why;
+        }
     }
-    let plan = match product.is_tma_or_ldg().then(|| operand_plan(product, request)).transpose() {
+    let plan = match product.requires_layouts().then(|| operand_plan(product, request)).transpose()
+    {
         Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
         Ok(plan) => plan,
     };

@@ -6,6 +6,7 @@ use super::Checker;
 use crate::cpu::{
     access::Access,
     block::{self, Thread},
+    boxes::GlobalBox,
     check::{
         clocks::VectorClocks,
         finding::Kind,
@@ -18,6 +19,7 @@ use crate::cpu::{
         shared::{self, Array},
         trace::Recorded,
     },
+    limits::WARP,
 };
 
 impl<'a> Checker<'a> {
@@ -29,6 +31,40 @@ impl<'a> Checker<'a> {
         self.trace(place, Operation::Fma, None);
     }
 
+    /// Instructions of tensor cores: that many of the running thread's warp.
+    pub(in crate::cpu) fn multiplied(
+        &self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        times: usize,
+    ) {
+        if self.profiling.get() && block::linear_index().is_multiple_of(WARP) {
+            self.profiler.borrow_mut().count(place, operation, times as u64);
+        }
+        (0..times).for_each(|_| self.trace(place, operation, None));
+    }
+
+    /// A TMA copy of the running thread, of a box in a buffer: traces and profiles it.
+    pub(in crate::cpu::check) fn copied(
+        &self,
+        buffer: &Buffer,
+        of: &GlobalBox,
+        operation: Operation,
+        place: &'static Location<'static>,
+    ) {
+        let rows = of.parts().count();
+        if self.tracing.get() {
+            let first = of.parts().next().map_or(0, |part| part.addr());
+            let (memory, element) = self.element(buffer, first);
+            let at = (memory, element.unwrap_or(0), of.cols_inside);
+            self.trace_rows(place, operation, Some(at), rows);
+        }
+        if self.profiling.get() {
+            let bytes = (rows * of.cols_inside * of.element) as u64;
+            self.profiler.borrow_mut().copy(place, operation, bytes);
+        }
+    }
+
     /// Records a step of the running thread, if its block is traced.
     fn trace(
         &self,
@@ -36,11 +72,21 @@ impl<'a> Checker<'a> {
         operation: Operation,
         at: Option<(MemoryId, usize, usize)>,
     ) {
+        self.trace_rows(place, operation, at, 1);
+    }
+
+    fn trace_rows(
+        &self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        at: Option<(MemoryId, usize, usize)>,
+        rows: usize,
+    ) {
         if self.tracing.get()
             && self.launch.trace == Some(block::block_index())
             && let Some(tracer) = &mut *self.tracer.borrow_mut()
         {
-            tracer.add(Recorded { thread: block::current().index, place, operation, at });
+            tracer.add(Recorded { thread: block::current().index, place, operation, at, rows });
         }
     }
 
@@ -146,28 +192,11 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu::check) fn global(
         &self,
         buffer: &Buffer,
-        bytes: (usize, usize),
-        access: Access,
-        place: &'static Location<'static>,
-    ) {
-        self.global_by(block::current().number, buffer, bytes, access, place);
-    }
-
-    /// The same for the thread, or engine, of that number. An engine acts for the running thread.
-    pub(super) fn global_by(
-        &self,
-        number: u32,
-        buffer: &Buffer,
         (address, bytes): (usize, usize),
         access: Access,
         place: &'static Location<'static>,
     ) {
-        let thread = block::current();
-        if self.launch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
-            let (memory, element) = self.element(buffer, address);
-            let detail = "a `dependent` kernel must call grid::wait_for_earlier before it";
-            self.add(Kind::BeforeWait, memory, place, thread, element, None, detail.to_owned());
-        }
+        let number = block::current().number;
         if self.tracing.get() {
             let (memory, element) = self.element(buffer, address);
             let size = buffer.regions.first().map_or(1, |region| region.element.max(1));
@@ -181,10 +210,28 @@ impl<'a> Checker<'a> {
                 operation: Operation::global(access),
                 width: bytes as u32,
             };
-            self.profiler.borrow_mut().log(thread.number, event);
-            if access == Access::Read && buffer.is_saturated(address, bytes) {
-                return;
-            }
+            self.profiler.borrow_mut().log(number, event);
+        }
+        self.global_by(number, buffer, (address, bytes), access, place);
+    }
+
+    /// Checks an access to global memory by the thread, or engine, of that number. An engine acts for the running thread.
+    pub(in crate::cpu::check) fn global_by(
+        &self,
+        number: u32,
+        buffer: &Buffer,
+        (address, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        if self.launch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
+            let (memory, element) = self.element(buffer, address);
+            let detail = "a `dependent` kernel must call grid::wait_for_earlier before it";
+            self.add(Kind::BeforeWait, memory, place, thread, element, None, detail.to_owned());
+        }
+        if self.profiling.get() && access == Access::Read && buffer.is_saturated(address, bytes) {
+            return;
         }
         let clocks = self.clocks.borrow();
         let times = (self.clock.get(), self.block_start.get());

@@ -8,8 +8,8 @@ use crate::cpu::{
     block,
     boxes::GlobalBox,
     check::{
-        finding::Kind, findings::memory_of, global::Buffer, record::Record, shadow::Now,
-        shared::Array,
+        finding::Kind, findings::memory_of, global::Buffer, profile::Operation, record::Record,
+        shadow::Now, shared::Array,
     },
     cluster,
     warpgroup::{Request, WarpgroupKey},
@@ -91,6 +91,7 @@ impl Checker<'_> {
         all: bool,
         request: &Request,
     ) {
+        self.multiplied(request.place, Operation::Wgmma, request.steps);
         let read = self.with_general_clocks(|clocks| {
             clocks.begin_product(key, product, block::current().number);
             all.then(|| clocks.read_product(key, product))
@@ -127,6 +128,7 @@ impl Checker<'_> {
             let bytes = target.cols_inside * target.element;
             self.global_by(writer, buffer, (part.addr(), bytes), Access::Write, place);
         }
+        self.copied(buffer, &target, Operation::TmaStore, place);
         let clock = self.clocks.borrow().clock(reader);
         let (what, block) = ("a copy that reads", block::block_index());
         let late_use = LateUse { clock, what, place, block, thread: thread.index };
