@@ -12,26 +12,29 @@
 mod grid;
 mod pack;
 mod split;
+mod task;
 
 use std::ops::Range;
 
 use gpu::{
     kernels::reduce,
-    params::{COL_BIAS, GELU, GemmParams, IDENTITY, MatrixBatch, NO_BIAS, RELU, ROW_BIAS},
+    params::{GemmParams, MatrixBatch, ROW_BIAS},
     registry::{Entry, Product, Scheme, Type},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
+pub(super) use self::task::Task;
+
 use self::grid::{Panel, panels};
 use super::{
-    Activation, Bias, Gemm, Output, Request, Scalar,
+    Output, Request, Scalar,
     scalar::{self, Kernel},
     select::{
         layout::{OperandPlan, layouts},
         partials::range_of,
     },
 };
-use crate::{error::Result, shape::Shape};
+use crate::error::Result;
 
 /// All launches of a product, first to last.
 #[derive(Debug, Default)]
@@ -214,89 +217,6 @@ pub(super) struct Tail {
     pub(super) to: Range<usize>,
 }
 
-/// A product without its matrices. C is row-major where a swap of A and B makes it so.
-pub(super) struct Task {
-    pub(super) request: Request,
-    /// Elements from one matrix of a batch to the next.
-    pub(super) steps: [usize; 3],
-    /// The first elements of A, B and C.
-    starts: [usize; 3],
-    is_partial: bool,
-    /// K of all partial products, if one launch computes them though the last has fewer k-steps.
-    all_k: Option<usize>,
-    /// Factors, rounded to the type of the sums.
-    alpha: f64,
-    beta: f64,
-    bias: u32,
-    activation: u32,
-    /// Rows and columns of the slices that there are of A, and of B.
-    pub(super) prepared: [Option<(usize, usize)>; 2],
-}
-
-impl Task {
-    /// The task of a product. `is_swapped`: the request's A and B are the product's B and A.
-    pub(super) fn new<T: Scalar<O>, O: Output>(
-        gemm: &Gemm<T, O>,
-        request: Request,
-        steps: [usize; 3],
-        is_swapped: bool,
-    ) -> Self {
-        let (bias, activation) = (
-            match gemm.bias {
-                None => NO_BIAS,
-                Some(Bias::PerRow(_)) => ROW_BIAS,
-                Some(Bias::PerCol(_)) => COL_BIAS,
-            },
-            match gemm.activation {
-                Activation::Identity => IDENTITY,
-                Activation::Relu => RELU,
-                Activation::Gelu => GELU,
-            },
-        );
-        let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
-        let bias = if is_swapped { transposed(bias) } else { bias };
-        Task { steps, alpha, beta, bias, activation, ..Task::plain(request) }
-    }
-
-    /// `C = A B` of dense row-major matrices.
-    pub(super) fn dense(shape: Shape) -> Self {
-        Task::plain(Request::dense(shape))
-    }
-
-    /// `C = A B`, once.
-    pub(super) fn plain(request: Request) -> Self {
-        Task {
-            request,
-            steps: [0; 3],
-            starts: [0; 3],
-            is_partial: false,
-            all_k: None,
-            alpha: 1.0,
-            beta: 0.0,
-            bias: NO_BIAS,
-            activation: IDENTITY,
-            prepared: [None; 2],
-        }
-    }
-
-    /// `C^T = B^T A^T`.
-    fn swapped(self) -> Self {
-        let ([a, b, c], [of_a, of_b]) = (self.steps, self.prepared);
-        let [a_start, b_start, c_start] = self.starts;
-        let bias = transposed(self.bias);
-        let request = self.request.swapped();
-        let (steps, starts) = ([b, a, c], [b_start, a_start, c_start]);
-        Task { request, steps, starts, bias, prepared: [of_b, of_a], ..self }
-    }
-
-    /// Whether C stays as it is.
-    fn is_nothing(&self, k: usize) -> bool {
-        let Request { shape, batch, .. } = self.request;
-        let stays = self.bias == NO_BIAS && self.activation == IDENTITY;
-        shape.c_len() == 0 || batch == 0 || k == 0 && self.beta == 1.0 && stays
-    }
-}
-
 impl Plan {
     /// The plan of a task, computed as that choice says. `on`: the device's limits, and its SMs.
     ///
@@ -424,15 +344,6 @@ impl Multiply {
             Operand::View { start, .. } | Operand::Slices { start, .. } => *start,
             Operand::Maps(maps) => maps.first().map_or(0, |map| map.start),
         })
-    }
-}
-
-/// The bias of C^T.
-fn transposed(bias: u32) -> u32 {
-    match bias {
-        ROW_BIAS => COL_BIAS,
-        COL_BIAS => ROW_BIAS,
-        none => none,
     }
 }
 

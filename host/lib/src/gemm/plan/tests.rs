@@ -3,7 +3,10 @@
 use simt::Bf16;
 
 use super::*;
-use crate::gemm::Target;
+use crate::{
+    gemm::{Gemm, Target},
+    shape::Shape,
+};
 
 /// What would be launched of f32, dense and row-major: kernels, grids, clusters, dynamic shared memory.
 fn planned(name: &str, shape: [u64; 3]) -> Vec<(&'static str, [u32; 3], [u32; 3], u32)> {
