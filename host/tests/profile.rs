@@ -172,7 +172,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     let by_copies = ["--kernel = tma_f32_64x64x64_nn", "TMA", "check --kernel tma_f32_64x64x64_nn"];
     fails(host(&args(&["--kernel", "tma_f32_64x64x64_nn"])), 2, &by_copies);
     let of_bf16 = [
-        "--kernel = gemm_bf16_64x64x16: must be a kernel of f32",
+        "--kernel = gemm_bf16_64x64x16: must be a lesson or a kernel of f32",
         "check --kernel gemm_bf16_64x64x16",
     ];
     fails(host(&args(&["--kernel", "gemm_bf16_64x64x16"])), 2, &of_bf16);
