@@ -71,7 +71,9 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
         file.finish()?;
         note(format_args!("drawn: {drawn}"));
     }
-    if lines.iter().all(|line| line.verified) { Ok(()) } else { Err(Failure::Wrong) }
+    // cuBLAS may add partial sums of bf16 in bf16. It is shown as wrong and not timed, but is no kernel of ours.
+    let mut rungs = lines.iter().filter(|line| line.rung.is_some());
+    if rungs.all(|line| line.verified) { Ok(()) } else { Err(Failure::Wrong) }
 }
 
 /// The file of a picture.
