@@ -34,7 +34,7 @@ fn lessons(product: &Product) -> Vec<Case> {
 }
 
 /// The cases of a general kernel. The first two are run in every order.
-fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
+fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<Case> {
     // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there are stages, the
     // last one partial.
     let (m, n, k) = match tile {
@@ -88,6 +88,12 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
         // All of it fits.
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },
     ];
+    if is_dot {
+        // More k-steps than a block takes at a time. Three partial products, of which the last is two k-steps shorter.
+        cases.push(Case { b: strided([1, 1100]), ..Case::dense([5, 6, 1100]) });
+        let [a, b] = [by(strided([30, 1]), 10), by(strided([11, 1]), 110)];
+        cases.push(Case { a, b, count: 3, wide: 28, ..Case::dense([6, 11, 10]) });
+    }
     if on_tensor_cores {
         // Operands on tensor cores are copied in more ways. More stages than the ring has; rows of which every second
         // one starts between two copies, as long as a tile, and one element longer; and rows of A that are all the
@@ -116,7 +122,10 @@ pub fn trials<T: Number, O: Number>(
     // How many of the first cases are run in all orders.
     let (cases, in_all_orders) = match product.is_lesson() {
         true => (lessons(product), 8),
-        false => (cases([rows, cols].map(|size| size as usize), on_tensor_cores), 2),
+        false => {
+            let tile = [rows, cols].map(|size| size as usize);
+            (cases(tile, on_tensor_cores, product.is_dot()), 2)
+        }
     };
     let by_pointers = entry.kernel.of_params::<PointerParams>().is_some();
     product::trials(cases, in_all_orders, move |case, mut options| {
