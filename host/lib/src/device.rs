@@ -12,10 +12,12 @@ use simt::{Constants, Declaration, Limits};
 #[cfg(feature = "cuda")]
 use crate::{
     cuda,
-    error::Error,
     ptx::{Index, Ptx, split},
 };
-use crate::{error::Result, ptx::Resources};
+use crate::{
+    error::{Error, Result},
+    ptx::Resources,
+};
 
 /// A GPU, or the CPU. Kernels run on it, and buffers are in its memory.
 ///
@@ -120,7 +122,7 @@ impl Device {
     #[cfg(not(feature = "cuda"))]
     pub fn cuda(_index: usize) -> Result<Self> {
         let reason = "not looked for: gpu-gemm was built without its feature `cuda`".to_owned();
-        Err(crate::error::Error::NoDriver { reason })
+        Err(Error::NoDriver { reason })
     }
 
     /// The number of GPUs. A driver that finds none is no error: 0.

@@ -82,9 +82,9 @@ pub(super) fn unpack<T: Scalar<O>, O: Output, W: Pod>(
     let from = workspace.view(step.from.clone())?.address_on(stream)?;
     let mut to = matrices.c.reborrow().into_part(step.to, len)?;
     let to = to.address_on(stream)?;
-    let bytes = size_of::<O>();
     #[cfg(feature = "cuda")]
     if let Some(stream) = stream.cuda() {
+        let bytes = size_of::<O>();
         let from = cuda::Pitched { start: from as u64, pitch: from_pitch * bytes };
         let to = cuda::Pitched { start: to as u64, pitch: to_pitch * bytes };
         // SAFETY: the rows are in the workspace and in C, and both are used on this stream alone until the copy has ended.
