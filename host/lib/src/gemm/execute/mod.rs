@@ -298,7 +298,10 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
                 },
                 // SAFETY: the caller's.
                 Step::Reduce(step) => unsafe { reduce(stream, step, &mut matrices, partials)? },
-                Step::Unpack(step) => unpack(stream, step, &mut matrices, workspace)?,
+                // SAFETY: the plan's own step. Only lessons have one, and their workspace has the operands' type, which is C's.
+                Step::Unpack(step) => unsafe {
+                    unpack(stream, step, &mut matrices, workspace)?;
+                },
             }
         }
         Ok(())

@@ -71,7 +71,10 @@ fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Writte
 }
 
 /// Copies C from the workspace.
-pub(super) fn unpack<T: Scalar<O>, O: Output, W: Pod>(
+///
+/// # Safety
+/// 1. The step is of a plan for these matrices. Elements of `W` have as many bytes as those of `O`.
+pub(super) unsafe fn unpack<T: Scalar<O>, O: Output, W: Pod>(
     stream: &Stream,
     step: &Unpack,
     matrices: &mut Matrices3<T, O>,
@@ -87,12 +90,12 @@ pub(super) fn unpack<T: Scalar<O>, O: Output, W: Pod>(
         let bytes = size_of::<O>();
         let from = cuda::Pitched { start: from as u64, pitch: from_pitch * bytes };
         let to = cuda::Pitched { start: to as u64, pitch: to_pitch * bytes };
-        // SAFETY: the rows are in the workspace and in C, and both are used on this stream alone until the copy has ended.
+        // SAFETY: condition 1: the rows are in the workspace and in C. Both are used on this stream alone until the copy has ended.
         return unsafe { stream.copy_on_device(from, to, [cols * bytes, rows]) };
     }
     for row in 0..rows {
         let from = from.cast::<O>().wrapping_add(row * from_pitch);
-        // SAFETY: as above; elements of W have as many bytes as those of O.
+        // SAFETY: as above.
         unsafe { to.wrapping_add(row * to_pitch).copy_from_nonoverlapping(from, cols) };
     }
     Ok(())

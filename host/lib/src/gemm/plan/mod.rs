@@ -31,7 +31,7 @@ use super::{
     scalar::{self, Kernel},
     select::{
         layout::{OperandPlan, layouts},
-        partials::range_of,
+        partials::{launches, range_of},
     },
 };
 use crate::error::Result;
@@ -302,23 +302,14 @@ impl Plan {
     ) -> Result<()> {
         let Request { shape, strides: [a, b, _], .. } = task.request;
         let (len, range) = (shape.c_len(), range_of(shape.k(), count as usize));
-        let whole = shape.k() / range;
         let steps = [range * a[1], range * b[0], len];
         let request = Request { strides: [a, b, [shape.n(), 1]], ..task.request };
-        let is_dot = kernel.product.is_dot();
-        let launches = match is_dot {
-            true => [(0, count as usize, range), (0, 0, 0)],
-            false => [(0, whole, range), (whole, 1, shape.k() - whole * range)],
-        };
-        for (first, batch, k) in launches {
-            if k == 0 || batch == 0 {
-                continue;
-            }
+        for [first, batch, k] in launches(kernel.product, shape.k(), count as usize) {
             let partial = Task {
                 starts: steps.map(|step| first * step),
                 steps,
                 is_partial: true,
-                all_k: is_dot.then_some(shape.k()),
+                all_k: kernel.product.is_dot().then_some(shape.k()),
                 ..Task::plain(Request { shape: shape.with_k(k as u32), batch, ..request })
             };
             self.multiply(kernel, operands, 1, partial, on)?;

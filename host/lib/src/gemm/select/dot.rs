@@ -3,16 +3,16 @@
 //! These kernels read any strides, so operands are never copied. Whether the loads of a warp are coalesced depends on the layout. So A and
 //! B are swapped where that is faster.
 
-use gpu::registry::{Product, Speed};
+use gpu::{
+    collective::vector::FOUR,
+    registry::{Product, Speed},
+};
 
 use super::Request;
-use crate::gemm::{Target, scalar::Kernel};
-
-/// Warps of a block.
-const WARPS: f64 = 8.0;
+use crate::gemm::{Target, scalar::Kernel, target::H200_BYTE_US};
 
 /// Columns of C of a thread.
-const COLS: u32 = 4;
+const COLS: u32 = FOUR as u32;
 
 /// Resident blocks of an SM.
 const TOGETHER: f64 = 2.0;
@@ -31,9 +31,6 @@ const LINE_US: f64 = 1e-3;
 
 /// Microseconds of an SM for a thousand elements of C.
 const STORED_US: f64 = 1.5;
-
-/// Microseconds for a byte from an H200's memory.
-const BYTE_US: f64 = 1e-6 / 4.2;
 
 /// Microseconds for an element of C, if the elements of a row are not contiguous.
 const STRIDED_US: f64 = 5e-6;
@@ -61,6 +58,8 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     let full = f64::from(2 * 32 * 8 * COLS) / speed.gflops * 1e-3;
     let step_us = full * instructions(rows) / instructions(8);
 
+    let warps = f64::from(product.block[0] / 32);
+
     // Cache lines of a load after the first.
     let bytes = product.variant.operands.bytes();
     let across = (cols / COLS) as usize;
@@ -70,9 +69,9 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     let of_b = lines(32 / across, b[0]) * lines(across, b[1]);
     let touched = f64::from(rows) * (of_a - 1.0) + f64::from(COLS) * (of_b - 1.0);
 
-    let issued = of_sm * steps * WARPS * (step_us + touched * LINE_US);
+    let issued = of_sm * steps * warps * (step_us + touched * LINE_US);
     let waited = (of_sm / TOGETHER).ceil() * steps * latency_us(rows);
-    let once = (m * k + k * n) as f64 * bytes as f64 * batch * BYTE_US;
+    let once = (m * k + k * n) as f64 * bytes as f64 * batch * H200_BYTE_US;
     let loaded = blocks * f64::from(rows + cols) * k as f64 * bytes as f64 * L2_BYTE_US;
     let stored = match c[1] {
         1 => 0.0,

@@ -252,10 +252,9 @@ impl OperandLayout {
         Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
     }
 
-    /// Elements from one row of a copy to the next: a multiple of sixteen bytes, and of a [`LINE`] where a row has several.
+    /// Elements from one row of a copy to the next.
     pub(in crate::gemm) fn padded_pitch(&self) -> usize {
-        let (len, line) = (self.contiguous.1, LINE / 16 * self.unit);
-        len.next_multiple_of(if len >= 4 * line { line } else { self.unit })
+        padded(self.contiguous.1, self.unit)
     }
 
     /// Elements of workspace for copies of `matrices` operands, rounded up to whole lines. 0 if no copy is needed. `aligned`: every matrix is
@@ -271,6 +270,12 @@ impl OperandLayout {
             }
         }
     }
+}
+
+/// `len` elements and padding: a multiple of sixteen bytes, which are `unit` elements, and of a [`LINE`] where a row has several.
+fn padded(len: usize, unit: usize) -> usize {
+    let line = LINE / 16 * unit;
+    len.next_multiple_of(if len >= 4 * line { line } else { unit })
 }
 
 /// Bytes of a copy as its time counts them: of a packed row whole [`WARP_BYTES`].
@@ -289,9 +294,9 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
 /// Elements from one row of C to the next in the workspace, for a kernel that stores C by TMA, where C's own rows of `n` elements are not
 /// 16-byte aligned. They are whole lines, as of a packed operand.
 pub(in crate::gemm) fn stored_pitch(product: &Product, n: usize, pitch: usize) -> Option<usize> {
-    let (unit, line) = (unit(product), LINE / 16 * unit(product));
+    let unit = unit(product);
     let is_copied = product.stores.is_some() && !pitch.is_multiple_of(unit);
-    is_copied.then(|| n.next_multiple_of(if n >= 4 * line { line } else { unit }))
+    is_copied.then(|| padded(n, unit))
 }
 
 /// Bytes of that copy of C.

@@ -4,12 +4,12 @@
 //! products depends on the request and the kernel. So the same kernel gives the same bits on every GPU. Which kernel is fastest, and whether
 //! partial products are, depends on the GPU.
 
-use gpu::registry::{KERNELS, Type};
+use gpu::registry::{KERNELS, Product, Type};
 
 use super::{
     Choice, Reason, Request,
     layout::{OperandPlan, operands},
-    predict::{reduce_times, times},
+    predict::{Times, reduce_times, times},
     rules::ineligible,
 };
 use crate::gemm::{Target, scalar::Kernel};
@@ -43,6 +43,19 @@ pub(in crate::gemm) fn range_of(k: usize, count: usize) -> usize {
     k.div_ceil(count).next_multiple_of(STEP)
 }
 
+/// The launches of `count` partial products: the number of the first one, how many there are, and k of each. A shorter last range has a
+/// launch of its own, unless the kernel knows where k ends.
+pub(in crate::gemm) fn launches(
+    product: &Product,
+    k: usize,
+    count: usize,
+) -> impl Iterator<Item = [usize; 3]> {
+    let range = range_of(k, count);
+    let whole = if product.is_dot() { k.div_ceil(range) } else { k / range };
+    let all = [[0, whole, range], [whole, 1, k.saturating_sub(whole * range)]];
+    all.into_iter().filter(|[_, batch, k]| *batch > 0 && *k > 0)
+}
+
 /// The partial products of a request: a batch with C of f32 in the workspace. `None` where k is too short for that many.
 fn request_of(request: &Request, count: u32) -> Option<Request> {
     let (shape, range) = (request.shape, range_of(request.shape.k(), count as usize));
@@ -62,20 +75,15 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
     })
 }
 
-/// The time of the partial products of a request in microseconds. If the last range of k is shorter, it has a launch of its own.
+/// The time of the partial products of a request in microseconds.
 fn us_of(kernel: &Kernel, request: &Request, partial: &Request, target: &Target) -> Option<f64> {
-    let (k, range) = (request.shape.k(), partial.shape.k());
-    if kernel.product.is_dot() {
-        let all = times(kernel, partial, target)?;
-        return Some(all.and(reduce_times(partial.batch, request.shape.c_len())).us());
-    }
-    let (whole, rest) = (k / range, k % range);
-    let mut all = times(kernel, &Request { batch: whole, ..*partial }, target)?;
-    if rest > 0 {
-        let last = Request { shape: partial.shape.with_k(rest as u32), batch: 1, ..*partial };
-        all = all.and(times(kernel, &last, target)?);
-    }
-    Some(all.and(reduce_times(partial.batch, request.shape.c_len())).us())
+    let added = reduce_times(partial.batch, request.shape.c_len());
+    let mut launches = launches(kernel.product, request.shape.k(), partial.batch);
+    let all = launches.try_fold(Times::default(), |all, [_, batch, k]| {
+        let launch = Request { shape: partial.shape.with_k(k as u32), batch, ..*partial };
+        Some(all.and(times(kernel, &launch, target)?))
+    })?;
+    Some(all.and(added).us())
 }
 
 /// The best partial products by that kernel, and their time on an H200.

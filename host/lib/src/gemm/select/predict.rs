@@ -18,7 +18,7 @@ use super::{
     Request, dot,
     layout::{OperandPlan, layouts_of, operands, strided_c_bytes, timed_bytes, unit},
 };
-use crate::gemm::{Target, scalar::Kernel, split};
+use crate::gemm::{Target, scalar::Kernel, split, target::H200_BYTE_US};
 
 /// Microseconds in which a cluster adds the parts of its tiles' sums.
 const PARTS_US: f64 = 2.3;
@@ -31,9 +31,6 @@ fn sent_parts_us(n: usize) -> f64 {
 /// Microseconds for an accumulator that is staged in shared memory: eight bytes there and back at 128 bytes a cycle, in which the block
 /// does not multiply. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
-
-/// Microseconds for a byte that a kernel loads or stores, at the rate of an H200's memory.
-const BYTE_US: f64 = 1e-6 / 4.2;
 
 /// How many times its share of the bandwidth an SM can load, where others are idle.
 const MORE_THAN_SHARE: f64 = 3.5;
@@ -289,11 +286,11 @@ fn product_us(
     };
     let next = next_tiles_us(speed, product, given, most_blocks);
     let (parts, time) = match product.persistent {
-        false => (PARTS_US, overlapped(multiplied + next, bytes * BYTE_US, 0.0)),
+        false => (PARTS_US, overlapped(multiplied + next, bytes * H200_BYTE_US, 0.0)),
         true => {
             let staged = most_blocks * f64::from(rows * cols) * ELEMENT_US / f64::from(split_k);
             let busy = (MORE_THAN_SHARE * each).min(1.0);
-            let streamed = bytes * BYTE_US / busy;
+            let streamed = bytes * H200_BYTE_US / busy;
             (sent_parts_us(shape.n()), overlapped(multiplied + staged + next, streamed, APART))
         }
     };
