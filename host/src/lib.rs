@@ -5,7 +5,7 @@
 //! # Modules
 //! [`verify::compare`] compares a result with the product in float64. [`check`] finds races and other errors of a
 //! kernel without a GPU. [`profile`] counts its memory accesses. [`timing`] times. [`baseline`] calls cuBLAS, if it
-//! is there. [`phases`], [`padding`] and [`blur`] are experiments of the course.
+//! is there. [`phases`], [`picture`], [`padding`] and [`blur`] are experiments of the course.
 //!
 //! # Features
 //! `cli`, on by default: the command. `cuda`, on by default, and `npy`, `testing`: as in the library. `baselines`:
@@ -17,6 +17,7 @@ pub mod check;
 pub mod operands;
 pub mod padding;
 pub mod phases;
+pub mod picture;
 pub mod profile;
 mod roof;
 pub mod timing;

@@ -18,7 +18,10 @@ use std::{collections::BTreeSet, fmt};
 
 use gpu::registry::{Entry, source};
 use serde::Serialize;
-use simt::check::{Finding, Operation, Place, Step, Trace};
+use simt::{
+    LaunchConfig,
+    check::{Finding, Operation, Place, Step, Trace},
+};
 
 use crate::check::{self, Options};
 use gpu_gemm::{Device, Error, Result, Shape, product::launches};
@@ -161,9 +164,38 @@ impl fmt::Display for Product {
 /// # Errors
 /// [`Error::Argument`] for a block that the grid does not have; as [`check::multiply`].
 pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
+    let Traced { findings, trace, pitches, .. } = traced(entry, shape, block, seed)?;
+    Ok(Phases {
+        findings,
+        phases: phases(&trace, pitches),
+        barriers: trace.barriers,
+        left_out: trace.left_out,
+    })
+}
+
+/// A product with the trace of one of its blocks.
+pub(crate) struct Traced {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) trace: Trace,
+    /// Elements from one row of A, B and C to the next.
+    pub(crate) pitches: [usize; 3],
+    pub(crate) config: LaunchConfig,
+}
+
+/// Runs a product on the CPU with every access checked and the block at that column and row traced.
+///
+/// # Errors
+/// As [`of_block`].
+pub(crate) fn traced(
+    entry: &'static Entry,
+    shape: Shape,
+    block: [u32; 2],
+    seed: u64,
+) -> Result<Traced> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
-    let [columns, rows, _] = launches.first().map_or([0; 3], |launch| launch.config.grid);
+    let config = launches.first().map_or(LaunchConfig::new([0; 3], [0; 3]), |launch| launch.config);
     let pitches = launches.first().map_or([0; 3], |launch| launch.pitches);
+    let [columns, rows, _] = config.grid;
     if block[0] >= columns || block[1] >= rows {
         let limit = format!("the grid has {columns} x {rows} blocks, counted from 0,0");
         return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
@@ -172,12 +204,7 @@ pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64)
     let options = Options { trace: Some(block), ..Options::default() };
     let watched = check::drawn(entry, shape, seed, options)?;
     let trace = watched.trace.unwrap_or_default();
-    Ok(Phases {
-        findings: watched.findings,
-        phases: phases(&trace, pitches),
-        barriers: trace.barriers,
-        left_out: trace.left_out,
-    })
+    Ok(Traced { findings: watched.findings, trace, pitches, config })
 }
 
 /// The steps of a trace, sorted by phase and thread.
@@ -297,7 +324,7 @@ impl<'t> Reader<'t> {
 }
 
 /// The name of a shared array: that of its variable.
-fn array_name(place: &Place) -> String {
+pub(crate) fn array_name(place: &Place) -> String {
     let line = source(&place.file, place.line).unwrap_or_default().trim();
     let name = line.strip_prefix("let ").and_then(|rest| rest.split_once(" = "));
     match name {

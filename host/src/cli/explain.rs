@@ -7,7 +7,7 @@ use host::{
     check::merge,
     gpu::registry::{self, Entry, Rung, TOY},
     phases::{self, Phases, Product, Thread},
-    profile,
+    picture, profile,
     simt::check::{Operation, Order},
 };
 
@@ -19,12 +19,17 @@ use super::{
         Counted, FitLine,
         count::{COUNTED, count, fit},
     },
+    list::json,
+    note, page,
     steps::Steps,
 };
 
 /// Explains a kernel.
 pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let entry = args.kernel.0;
+    if args.json || args.html.is_some() {
+        return draw(args, steps, entry, out);
+    }
     if args.trace {
         return trace(args, steps, entry, out);
     }
@@ -194,6 +199,40 @@ fn source(out: &mut impl Write, entry: &Entry, text: &str, margin: &Margin) -> R
     Ok(())
 }
 
+/// Writes what a block does: as JSON, and as a page.
+fn draw(
+    args: &Explain,
+    steps: Steps,
+    entry: &'static Entry,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let product = product_of(entry)?;
+    let file = args.html.as_deref().map(page::create).transpose()?;
+    let shape = args.shape_of_picture(product)?;
+    let name = format!("{}: traced", entry.name());
+    let picture = steps.step(&name, || picture::of_block(entry, shape, args.block.0, 1))?;
+    if args.json {
+        json(out, &picture)?;
+    }
+    if let Some(file) = file {
+        let title = format!("{}: {}", entry.name(), entry.summary);
+        page::write(file, &title, &[page::picture(&picture)?])?;
+    }
+    if picture.clean {
+        return Ok(());
+    }
+    note(format_args!("something is wrong: see `check --kernel {}`", entry.name()));
+    Err(Failure::Wrong)
+}
+
+/// The product that a kernel computes.
+fn product_of(entry: &'static Entry) -> Result<&'static registry::Product, Failure> {
+    entry.product.as_ref().ok_or_else(|| {
+        let limit = "must compute a product";
+        host::Error::argument("NAME", entry.name(), limit).into()
+    })
+}
+
 /// Prints what each thread of a block does, phase by phase.
 fn trace(
     args: &Explain,
@@ -201,10 +240,7 @@ fn trace(
     entry: &'static Entry,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let Some(product) = &entry.product else {
-        let limit = "must compute a product";
-        return Err(host::Error::argument("NAME", entry.name(), limit).into());
-    };
+    let product = product_of(entry)?;
     let shape = args.shape(product.tile())?;
     let name = format!("{}: traced", entry.name());
     let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1))?;

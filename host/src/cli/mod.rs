@@ -18,6 +18,7 @@ mod ladder;
 mod list;
 mod memory;
 mod note;
+mod page;
 mod plan;
 mod profile;
 mod run;

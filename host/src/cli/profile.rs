@@ -1,5 +1,6 @@
 //! `profile`: the memory accesses of each source line of a kernel.
 
+mod html;
 mod print;
 mod report;
 
@@ -9,6 +10,7 @@ use host::{
     Device, Shape,
     check::{Seen, merge},
     gpu::registry::Entry,
+    picture,
     product::{self, Launch},
     profile::{self, Fit, GPUS},
     simt::{
@@ -25,7 +27,7 @@ use super::{
     findings::FindingLine,
     list::{json, six_digits},
     memory::check_memory,
-    note,
+    note, page,
     steps::Steps,
 };
 
@@ -42,6 +44,8 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         },
     };
     let entries = args.kernel.to_count(shape)?;
+    let page = args.html.as_deref().map(page::create).transpose()?;
+    let mut parts = Vec::new();
     if !args.json {
         let of = entries.first().map_or("f32", |entry| type_of(entry));
         writeln!(out, "{shape}   {of}, row-major, seed {}", args.seed)?;
@@ -51,7 +55,10 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         if number > 0 && !args.json {
             writeln!(out)?;
         }
-        clean &= profile_kernel(args, steps, entry, shape, &gpu, out)?;
+        clean &= profile_kernel(args, steps, entry, shape, &gpu, &mut parts, out)?;
+    }
+    if let Some(file) = page {
+        page::write(file, &format!("Profile of {shape}"), &parts)?;
     }
     if clean { Ok(()) } else { Err(Failure::Wrong) }
 }
@@ -84,13 +91,14 @@ impl Where {
     }
 }
 
-/// Profiles a kernel and prints it. Returns whether it is clean.
+/// Profiles a kernel and prints it; adds it to the `parts` of a page, if one is asked for. Returns whether it is clean.
 fn profile_kernel(
     args: &Args,
     steps: Steps,
     entry: &'static Entry,
     shape: Shape,
     gpu: &Where,
+    parts: &mut Vec<String>,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     check_memory(shape, profile::bytes(entry, shape), false, &Device::cpu())?;
@@ -141,6 +149,14 @@ fn profile_kernel(
     match args.json {
         true => json(out, &report)?,
         false => print::print(out, &report, &totals, fit.as_ref(), entry, &seen)?,
+    }
+    if args.html.is_some() {
+        parts.push(html::counts(&report, &totals));
+        if !launches.is_empty() {
+            let step = format!("{}: traced", entry.name());
+            let traced = || picture::of_block(entry, shape, [0, 0], args.seed);
+            parts.push(page::samples(&steps.step(&step, traced)?)?);
+        }
     }
     complain(args, entry, &seen);
     Ok(seen.is_empty())

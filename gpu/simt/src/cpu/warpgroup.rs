@@ -117,6 +117,11 @@ impl Source {
 }
 
 impl Request {
+    /// Where A begins in the block's shared memory, if it is there, and where B does.
+    pub(super) fn starts(&self) -> (Option<usize>, usize) {
+        (self.a.map(|source| source.start as usize), self.b.start as usize)
+    }
+
     /// The parts of shared memory that it reads: offset and bytes of each. An operand's columns need not fill its boxes, and a product need
     /// not have all k-steps.
     pub(super) fn places(&self) -> Vec<(u32, u32)> {

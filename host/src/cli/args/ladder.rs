@@ -8,7 +8,7 @@ use clap::{
 };
 use host::{
     Device, Shape,
-    gpu::registry::{self, Entry, TOY},
+    gpu::registry::{self, Entry, Product, TOY, Type},
 };
 
 use super::{DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size};
@@ -177,29 +177,40 @@ impl FromStr for Picture {
 
 /// Flags of an explanation.
 #[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("traced").multiple(true))]
 pub(crate) struct Explain {
     /// The kernel's name (`host kernels` lists them); tiled2 is a tiled kernel small enough to follow
     #[arg(value_name = "NAME", value_parser = kernels_and_toy(), hide_possible_values = true)]
     pub(crate) kernel: Explained,
 
     /// Run it on the CPU, and print what each thread of one block does in each phase
-    #[arg(long)]
+    #[arg(long, group = "traced")]
     pub(crate) trace: bool,
 
-    /// Rows of A and C in the trace [default: two blocks]
-    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    /// Print the trace as one JSON object: each warp's requests with the address of each lane, their sectors and wavefronts,
+    /// and the stages of a pipeline over time
+    #[arg(long, requires = "trace")]
+    pub(crate) json: bool,
+
+    /// Write the trace as a page for a browser: one file that needs no other
+    #[arg(long, value_name = "FILE", group = "traced")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Rows of A and C in the trace [default: two blocks; in a page or JSON one]
+    #[arg(short, long, requires = "traced", value_parser = traced, allow_negative_numbers = true)]
     m: Option<u64>,
 
-    /// Columns of B and C in the trace [default: two blocks]
-    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    /// Columns of B and C in the trace [default: two blocks; in a page or JSON one]
+    #[arg(short, long, requires = "traced", value_parser = traced, allow_negative_numbers = true)]
     n: Option<u64>,
 
-    /// Columns of A and rows of B in the trace [default: the width of two blocks, at most 32]
-    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    /// Columns of A and rows of B in the trace [default: the width of two blocks, at most 32; in a page or JSON of a kernel
+    /// on tensor cores six stages]
+    #[arg(short, long, requires = "traced", value_parser = traced, allow_negative_numbers = true)]
     k: Option<u64>,
 
     /// The block to trace: its column and row in the grid
-    #[arg(long, value_name = "X,Y", requires = "trace", default_value = "0,0")]
+    #[arg(long, value_name = "X,Y", requires = "traced", default_value = "0,0")]
     pub(crate) block: BlockIndex,
 }
 
@@ -210,7 +221,21 @@ impl Explain {
         let k = two(rows.min(cols)).min(32);
         Shape::new(self.m.unwrap_or(two(rows)), self.n.unwrap_or(two(cols)), self.k.unwrap_or(k))
     }
+
+    /// The sizes of a picture: one block. Of persistent CTAs two tiles, so that the pipeline goes on from one to the next.
+    pub(crate) fn shape_of_picture(&self, product: &Product) -> host::Result<Shape> {
+        let [rows, cols] = product.tile().map(u64::from);
+        let (tiles, k) = match product.variant.operands {
+            Type::Bf16 if product.persistent => (2, 4 * STAGE),
+            Type::Bf16 => (1, 6 * STAGE),
+            _ => (1, (2 * rows.min(cols)).min(32)),
+        };
+        Shape::new(self.m.unwrap_or(tiles * rows), self.n.unwrap_or(cols), self.k.unwrap_or(k))
+    }
 }
+
+/// K-steps of a stage of the rungs on tensor cores.
+const STAGE: u64 = 64;
 
 /// A size of a trace. People read a trace, so it is small.
 fn traced(text: &str) -> Result<u64, String> {

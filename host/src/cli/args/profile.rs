@@ -1,6 +1,6 @@
 //! Flags of `profile`.
 
-use std::{num::NonZeroU32, str::FromStr};
+use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 use clap::{
     Args,
@@ -38,6 +38,11 @@ pub(crate) struct Profile {
     /// One JSON object a kernel; `clean` is null if nothing was launched
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write a page for a browser, too: the counts of each line, and of each the worst request of block 0,0, with the
+    /// lanes' sectors and banks. One file that needs no other
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 const PROFILE_EXIT_CODES: &str =

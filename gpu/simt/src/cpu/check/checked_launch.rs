@@ -104,7 +104,9 @@ impl<'a> CheckedLaunch<'a> {
     pub(super) fn take_trace(&self, memory_name: impl Fn(MemoryId) -> String) -> Option<Trace> {
         let mut slots = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
         let tracer = slots.iter_mut().find_map(|slot| slot.tracer.take())?;
-        Some(tracer.into_trace(memory_name))
+        let element = |buffer: &Buffer| buffer.regions.first().map_or(1, |region| region.element);
+        let buffers = self.buffers.iter().map(|buffer| (element(buffer).max(1), buffer.bytes));
+        Some(tracer.into_trace(memory_name, &buffers.collect::<Vec<_>>()))
     }
 
     /// The findings, sorted by kind and place.

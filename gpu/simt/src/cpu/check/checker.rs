@@ -31,7 +31,7 @@ use super::{
     trace::Tracer,
 };
 use crate::cpu::{
-    cluster,
+    block, cluster,
     fault::{Fault, FaultKind, Stop},
     watchdog::Heartbeat,
 };
@@ -141,10 +141,12 @@ impl<'a> Checker<'a> {
         if self.profiling.get() {
             self.profiler.borrow_mut().begin_cluster(threads, self.launch.cluster);
         }
-        let traced = self.launch.trace.filter(|traced| indices.contains(traced));
+        let rank = |traced| indices.iter().position(|index| *index == traced);
+        let traced = self.launch.trace.and_then(|traced| Some((traced, rank(traced)?)));
         self.tracing.set(traced.is_some());
-        if let Some(traced) = traced {
-            *self.tracer.borrow_mut() = Some(Tracer::new(traced));
+        if let Some((traced, rank)) = traced {
+            let tracer = Tracer::new(traced, rank as u32, self.launch.block_stride);
+            *self.tracer.borrow_mut() = Some(tracer);
         }
         if self.is_profiling() {
             PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
@@ -191,6 +193,9 @@ impl<'a> Checker<'a> {
         if self.profiling.get() {
             self.profiler.borrow_mut().flush();
         }
+        let arrays = self.arrays.borrow();
+        self.with_tracer(|tracer| tracer.end(arrays.iter().map(|array| &**array)));
+        drop(arrays);
         if outcome.is_ok() {
             self.check_ends();
         }
@@ -232,6 +237,22 @@ impl<'a> Checker<'a> {
         };
         let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
+    }
+
+    /// Calls the tracer, if the traced block is in the cluster.
+    fn with_tracer(&self, act: impl FnOnce(&mut Tracer)) {
+        if self.tracing.get()
+            && let Some(tracer) = &mut *self.tracer.borrow_mut()
+        {
+            act(tracer);
+        }
+    }
+
+    /// Calls the tracer, if the running thread's block is traced.
+    fn with_own_tracer(&self, act: impl FnOnce(&mut Tracer)) {
+        if self.launch.trace == Some(block::block_index()) {
+            self.with_tracer(act);
+        }
     }
 
     /// Whether every access must be seen, even one that adds nothing new.

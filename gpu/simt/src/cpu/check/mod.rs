@@ -71,7 +71,7 @@
 //! | `place`, `source` | places in a kernel's source, and their text |
 //! | `record`, `flags`, `clocks`, `shadow` | when one access happens before another |
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
-//! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `trace`, `report` | what a launch reports |
+//! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
 //! | `watched`, `raw`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
@@ -92,6 +92,7 @@ mod profiler;
 pub mod raw;
 mod record;
 mod report;
+mod requests;
 mod shadow;
 mod shared;
 mod source;
@@ -108,6 +109,7 @@ pub use place::Place;
 pub use profile::{Line, Operation, Profile};
 pub(super) use record::MOST_SLOTS;
 pub use report::Report;
+pub use requests::{AsyncEvent, Asynchronous, Request, TracedMemory};
 pub use shared::Array;
 pub use trace::{Step, Trace};
 pub use watched::Watched;

@@ -43,6 +43,14 @@ struct Count {
     merged_units: u64,
 }
 
+/// A request of a warp whose lanes took different branches: the lanes of one site and pass.
+struct Divergent {
+    event: Event,
+    /// The last place of the request in a lane's log.
+    position: usize,
+    lanes: Vec<(u32, u64)>,
+}
+
 /// Successive reads of neighbouring elements at one site, which the compiler may merge.
 struct Run {
     event: Event,
@@ -57,6 +65,18 @@ struct Run {
 /// The widest access, in bytes.
 const WIDEST: u64 = 16;
 
+/// A request, kept for a trace.
+pub(super) struct Combined {
+    /// The number of the warp in its cluster.
+    pub(super) warp: u32,
+    /// The access of its first lane.
+    pub(super) event: Event,
+    /// Lanes and their addresses.
+    pub(super) lanes: Vec<(u32, u64)>,
+    pub(super) units: u64,
+    pub(super) ideal: u64,
+}
+
 /// The counts of one worker.
 #[derive(Default)]
 pub(super) struct Profiler {
@@ -68,9 +88,21 @@ pub(super) struct Profiler {
     divergent_intervals: u64,
     /// The place of the last multiply-add, and how often it was executed in a row: an inner loop repeats it.
     fmas: Option<(&'static Location<'static>, u64)>,
+    /// The requests since they were last taken, if they are kept.
+    recorded: Option<Vec<Combined>>,
 }
 
 impl Profiler {
+    /// A profiler that keeps the requests.
+    pub(super) fn recording() -> Self {
+        Profiler { recorded: Some(Vec::new()), ..Profiler::default() }
+    }
+
+    /// Takes the requests that were kept.
+    pub(super) fn take_recorded(&mut self) -> impl Iterator<Item = Combined> {
+        self.recorded.as_mut().map(std::mem::take).into_iter().flatten()
+    }
+
     /// A cluster begins, with that number of threads and blocks.
     pub(super) fn begin_cluster(&mut self, threads: usize, blocks: usize) {
         self.sampled += blocks as u64;
@@ -81,6 +113,21 @@ impl Profiler {
     /// Logs an access of a thread.
     pub(super) fn log(&mut self, thread: u32, event: Event) {
         self.logs[thread as usize].push(event);
+    }
+
+    /// Logs instructions of a thread that are no accesses. Their address is their number; successive ones are added.
+    pub(super) fn log_times(
+        &mut self,
+        thread: u32,
+        (place, operation): (&'static Location<'static>, Operation),
+        times: u64,
+    ) {
+        let event = Event { place, address: times, operation, width: 0 };
+        let log = &mut self.logs[thread as usize];
+        match log.last_mut() {
+            Some(last) if last.site() == event.site() => last.address += times,
+            _ => log.push(event),
+        }
     }
 
     /// Counts an operation that is no memory access.
@@ -133,8 +180,8 @@ impl Profiler {
     pub(super) fn flush(&mut self) {
         self.count_fmas();
         let mut logs = std::mem::take(&mut self.logs);
-        for lanes in logs.chunks_mut(WARP as usize) {
-            self.flush_warp(lanes);
+        for (warp, lanes) in (0..).zip(logs.chunks_mut(WARP as usize)) {
+            self.flush_warp(warp, lanes);
             lanes.iter_mut().for_each(Vec::clear);
         }
         self.logs = logs;
@@ -146,7 +193,7 @@ impl Profiler {
         let last = (first + WARP as usize).min(self.logs.len());
         if first < last {
             let mut lanes: Vec<_> = self.logs[first..last].iter_mut().map(std::mem::take).collect();
-            self.flush_warp(&lanes);
+            self.flush_warp(warp, &lanes);
             lanes.iter_mut().for_each(Vec::clear);
             for (log, empty) in self.logs[first..last].iter_mut().zip(lanes) {
                 *log = empty; // keeps its memory
@@ -155,7 +202,7 @@ impl Profiler {
     }
 
     /// Combines the accesses of a warp's lanes into requests.
-    fn flush_warp(&mut self, lanes: &[Vec<Event>]) {
+    fn flush_warp(&mut self, warp: u32, lanes: &[Vec<Event>]) {
         let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
         if longest == 0 {
             return;
@@ -174,7 +221,11 @@ impl Profiler {
                 let event = &lanes[0][number];
                 // The request sorts the addresses.
                 let unsorted = addresses;
-                let units = self.request(event, &mut addresses[..lanes.len()]);
+                let (units, ideal) = self.request(event, &mut addresses[..lanes.len()]);
+                if let Some(recorded) = &mut self.recorded {
+                    let lanes = (0..).zip(unsorted[..lanes.len()].iter().copied()).collect();
+                    recorded.push(Combined { warp, event: *event, lanes, units, ideal });
+                }
                 self.merge_reads(&mut runs, event, &unsorted, lanes.len(), units);
             }
             runs.iter().for_each(|run| self.end_run(run));
@@ -182,20 +233,31 @@ impl Profiler {
         }
         // Branches: a lane's k-th access at a site belongs to the warp's k-th request there.
         self.divergent_intervals += 1;
-        let mut requests = BTreeMap::<(Site, u32), (Event, Vec<u64>)>::new();
-        for lane in lanes {
+        let mut requests = BTreeMap::<(Site, u32), Divergent>::new();
+        for (lane, log) in (0..).zip(lanes) {
             let mut passes = HashMap::<Site, u32>::new();
-            for event in lane {
+            for (position, event) in log.iter().enumerate() {
                 let pass = passes.entry(event.site()).or_default();
-                let request =
-                    requests.entry((event.site(), *pass)).or_insert_with(|| (*event, Vec::new()));
-                request.1.push(event.address);
+                let new = || Divergent { event: *event, position, lanes: Vec::new() };
+                let request = requests.entry((event.site(), *pass)).or_insert_with(new);
+                request.lanes.push((lane, event.address));
+                request.position = request.position.max(position);
                 *pass += 1;
             }
         }
-        for (event, mut addresses) in requests.into_values() {
-            let units = self.request(&event, &mut addresses);
+        let mut kept = Vec::new();
+        for Divergent { event, position, lanes } in requests.into_values() {
+            let mut addresses = lanes.iter().map(|(_, address)| *address).collect::<Vec<_>>();
+            let (units, ideal) = self.request(&event, &mut addresses);
             self.count_merged(&event, 1, units);
+            if self.recorded.is_some() {
+                kept.push((position, Combined { warp, event, lanes, units, ideal }));
+            }
+        }
+        if let Some(recorded) = &mut self.recorded {
+            // The order of the lane that does most: the others leave out some of it.
+            kept.sort_by_key(|(position, _)| *position);
+            recorded.extend(kept.into_iter().map(|(_, request)| request));
         }
     }
 
@@ -247,10 +309,14 @@ impl Profiler {
         count.merged_units += units;
     }
 
-    /// Counts one request of a warp, by the addresses of its lanes. Gives its units.
-    fn request(&mut self, event: &Event, addresses: &mut [u64]) -> u64 {
+    /// Counts one request of a warp, by the addresses of its lanes. Gives its units, and the fewest possible. Instructions that are no
+    /// accesses have none.
+    fn request(&mut self, event: &Event, addresses: &mut [u64]) -> (u64, u64) {
         let width = u64::from(event.width);
         let lanes = addresses.len() as u64;
+        if width == 0 {
+            return (0, 0);
+        }
         let (units, ideal) = match event.operation.is_global() {
             true => sectors(addresses, width),
             false => wavefronts(addresses, width),
@@ -262,7 +328,7 @@ impl Profiler {
         count.lanes += lanes;
         count.units += units;
         count.ideal += ideal;
-        units
+        (units, ideal)
     }
 
     /// The counts as a profile. The launch adds the number of the grid's blocks.

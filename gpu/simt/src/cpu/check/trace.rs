@@ -1,8 +1,16 @@
-//! The trace of a block: the accesses and multiply-adds of its threads in the order in which they ran.
+//! The trace of a block: what its threads and warps did, in the order in which they ran.
 
-use std::panic::Location;
+use std::{collections::BTreeMap, panic::Location};
 
-use super::{findings::MemoryId, place::Place, profile::Operation};
+use super::{
+    findings::MemoryId,
+    place::Place,
+    profile::Operation,
+    profiler::{Combined, Event, Profiler},
+    requests::{AsyncEvent, Asynchronous, Request, TracedMemory},
+    shared::Array,
+};
+use crate::cpu::limits::WARP;
 
 /// The steps of a block's threads, in the order in which they ran. Between two barriers CUDA promises no order among threads, so only the
 /// order within one thread is meaningful.
@@ -15,8 +23,14 @@ pub struct Trace {
     pub steps: Vec<Step>,
     /// The number of barriers that the block passed.
     pub barriers: u32,
-    /// The number of steps beyond the limit, which are left out.
+    /// The number of steps beyond the limit, which are left out. Their requests are left out, too.
     pub left_out: u64,
+    /// The buffers of the launch and the shared arrays of the block.
+    pub memories: Vec<TracedMemory>,
+    /// What the block's warps did. They are combined as for a [`Profile`](super::Profile). Only the order within one warp is meaningful.
+    pub requests: Vec<Request>,
+    /// Asynchronous copies and products, in the order in which they ran.
+    pub events: Vec<AsyncEvent>,
 }
 
 /// A memory access or a multiply-add of a thread.
@@ -59,21 +73,88 @@ pub(super) struct Recorded {
     pub(super) rows: usize,
 }
 
+/// A box that TMA copies: the number of its buffer, its first element, columns and rows, and its bytes inside the matrix.
+struct Area {
+    buffer: Option<usize>,
+    area: [usize; 3],
+    bytes: u64,
+}
+
+/// A shared array, while it is recorded: its declaration, its shape, and the bytes before it.
+type Declared = (MemoryId, usize, usize);
+
 /// Records the trace of a block.
 pub(super) struct Tracer {
     block: [u32; 3],
+    /// The block's rank in its cluster, and the number of its first thread there.
+    rank: u32,
+    first: u32,
     barriers: u32,
     steps: Vec<(u32, Recorded)>,
     left_out: u64,
+    /// Combines the block's accesses into requests.
+    profiler: Profiler,
+    requests: Vec<(u32, Combined)>,
+    areas: Vec<Area>,
+    arrays: Vec<Declared>,
+    events: Vec<AsyncEvent>,
+    /// Thread 0's groups of `cp.async`, and the destination and bytes of the group that it has not committed.
+    groups: u32,
+    group: Option<(usize, usize)>,
+    /// For each warpgroup the number below which it has waited for its products.
+    waited: BTreeMap<u32, u64>,
 }
 
 impl Tracer {
-    pub(super) fn new(block: [u32; 3]) -> Self {
-        Tracer { block, barriers: 0, steps: Vec::new(), left_out: 0 }
+    /// For the block of that index and rank. A block of the cluster has `stride` threads, rounded up to whole warps.
+    pub(super) fn new(block: [u32; 3], rank: u32, stride: usize) -> Self {
+        let first = rank * stride as u32;
+        let mut profiler = Profiler::recording();
+        profiler.begin_cluster(first as usize + stride, 1);
+        Tracer {
+            block,
+            rank,
+            first,
+            barriers: 0,
+            steps: Vec::new(),
+            left_out: 0,
+            profiler,
+            requests: Vec::new(),
+            areas: Vec::new(),
+            arrays: Vec::new(),
+            events: Vec::new(),
+            groups: 0,
+            group: None,
+            waited: BTreeMap::new(),
+        }
     }
 
+    /// The block's rank in its cluster.
+    pub(super) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// The block passes a barrier.
     pub(super) fn barrier(&mut self) {
+        self.flush();
         self.barriers += 1;
+    }
+
+    /// Combines the accesses of all warps into requests.
+    pub(super) fn flush(&mut self) {
+        self.profiler.flush();
+        self.take_requests();
+    }
+
+    /// Combines those of a warp of the cluster.
+    pub(super) fn flush_one(&mut self, warp: u32) {
+        self.profiler.flush_one(warp);
+        self.take_requests();
+    }
+
+    fn take_requests(&mut self) {
+        let barriers = self.barriers;
+        self.requests.extend(self.profiler.take_recorded().map(|request| (barriers, request)));
     }
 
     pub(super) fn add(&mut self, step: Recorded) {
@@ -84,7 +165,98 @@ impl Tracer {
         }
     }
 
-    pub(super) fn into_trace(self, memory_name: impl Fn(MemoryId) -> String) -> Trace {
+    /// Logs an access of a thread, by its number in the cluster.
+    pub(super) fn log(&mut self, thread: u32, event: Event) {
+        if self.left_out == 0 {
+            self.profiler.log(thread, event);
+        }
+    }
+
+    /// Logs instructions of a thread that access no memory.
+    pub(super) fn log_times(
+        &mut self,
+        thread: u32,
+        (place, operation): (&'static Location<'static>, Operation),
+        times: usize,
+    ) {
+        if self.left_out == 0 {
+            self.profiler.log_times(thread, (place, operation), times as u64);
+        }
+    }
+
+    /// Logs a TMA copy: the buffer's number, the first element, columns and rows; and its bytes inside the matrix.
+    pub(super) fn log_box(
+        &mut self,
+        thread: u32,
+        (place, operation): (&'static Location<'static>, Operation),
+        (memory, area): (MemoryId, [usize; 3]),
+        bytes: u64,
+    ) {
+        let buffer = match memory {
+            MemoryId::Global(number) => Some(number),
+            MemoryId::Shared(..) => None,
+        };
+        let address = self.areas.len() as u64;
+        self.areas.push(Area { buffer, area, bytes });
+        self.log(thread, Event { place, address, operation, width: 0 });
+    }
+
+    /// Records what a hardware unit does.
+    pub(super) fn event(&mut self, what: Asynchronous) {
+        self.events.push(AsyncEvent { barriers: self.barriers, what });
+    }
+
+    /// The thread of that number begins a copy by `cp.async`.
+    pub(super) fn begin_copy(&mut self, thread: u32, to: usize, bytes: usize) {
+        if thread == self.first {
+            let (first, before) = self.group.unwrap_or((to, 0));
+            self.group = Some((first.min(to), before + bytes));
+        }
+    }
+
+    /// The thread of that number commits a group.
+    pub(super) fn commit_group(&mut self, thread: u32) {
+        if thread == self.first {
+            let group = self.groups;
+            self.groups += 1;
+            if let Some((to, bytes)) = self.group.take() {
+                self.event(Asynchronous::GroupBegins { group, to, bytes });
+            }
+        }
+    }
+
+    /// The thread of that number waits for all but the last groups.
+    pub(super) fn wait_group(&mut self, thread: u32, pending: u32) {
+        if thread == self.first {
+            self.event(Asynchronous::GroupsEnd { below: self.groups.saturating_sub(pending) });
+        }
+    }
+
+    /// A thread of a warpgroup has waited for the products below that number.
+    pub(super) fn waited_for_products(&mut self, warpgroup: u32, below: u64) {
+        let known = self.waited.entry(warpgroup).or_default();
+        if *known < below {
+            *known = below;
+            self.event(Asynchronous::ProductsEnd { warpgroup, below });
+        }
+    }
+
+    /// The block has ended. `arrays`: those of its cluster.
+    pub(super) fn end<'a>(&mut self, arrays: impl Iterator<Item = &'a Array>) {
+        self.flush();
+        let own = arrays.filter(|array| array.rank == self.rank);
+        self.arrays = own
+            .map(|array| (super::findings::memory_of(array), array.offset, array.bytes()))
+            .collect();
+        self.arrays.sort_by_key(|(_, offset, _)| *offset);
+    }
+
+    /// The trace. `buffers`: bytes of an element, and of all elements, of each buffer of the launch.
+    pub(super) fn into_trace(
+        self,
+        memory_name: impl Fn(MemoryId) -> String,
+        buffers: &[(usize, usize)],
+    ) -> Trace {
         let step =
             |(barriers, Recorded { thread, place, operation, at, rows }): (u32, Recorded)| {
                 let memory = at.map(|(memory, ..)| memory);
@@ -107,11 +279,66 @@ impl Tracer {
                     place: Place::new(place),
                 }
             };
+        let of_buffers = (0..).zip(buffers).map(|(number, &(element, bytes))| TracedMemory {
+            name: memory_name(MemoryId::Global(number)),
+            declared: None,
+            element,
+            columns: None,
+            offset: 0,
+            bytes,
+        });
+        let of_arrays = self.arrays.iter().filter_map(|&(memory, offset, bytes)| match memory {
+            MemoryId::Shared(place, element, (_, columns)) => Some(TracedMemory {
+                name: memory_name(memory),
+                declared: Some(Place::new(place)),
+                element,
+                columns: Some(columns).filter(|columns| *columns > 1),
+                offset,
+                bytes,
+            }),
+            MemoryId::Global(_) => None,
+        });
+        let memories = of_buffers.chain(of_arrays).collect::<Vec<_>>();
+        let (first_warp, areas) = (self.first / WARP, &self.areas);
+        let request = |(barriers, combined): (u32, Combined)| {
+            let Combined { warp, event, mut lanes, units, ideal } = combined;
+            let Event { place, operation, width, .. } = event;
+            let is_box = matches!(operation, Operation::TmaLoad | Operation::TmaStore);
+            let area = areas.get(event.address as usize).filter(|_| is_box);
+            let memory = match area {
+                Some(area) => area.buffer,
+                None if width == 0 => None,
+                None if operation.is_global() => Some((event.address >> 48) as usize),
+                None => memories.iter().position(|memory| {
+                    let bytes = memory.offset as u64..(memory.offset + memory.bytes) as u64;
+                    memory.is_shared() && bytes.contains(&event.address)
+                }),
+            };
+            for (_, address) in &mut lanes {
+                *address = if is_box { 1 } else { *address & ((1 << 48) - 1) };
+            }
+            Request {
+                warp: warp - first_warp,
+                barriers,
+                operation,
+                place: Place::new(place),
+                width,
+                memory,
+                lanes,
+                units: area.map_or(units, |area| area.bytes),
+                ideal: area.map_or(ideal, |area| area.bytes),
+                area: area.map(|area| area.area),
+            }
+        };
+        let requests = self.requests.into_iter().map(request).collect();
         Trace {
             block: self.block,
             steps: self.steps.into_iter().map(step).collect(),
             barriers: self.barriers,
             left_out: self.left_out,
+            requests,
+            memories,
+            events: self.events,
         }
     }
 }

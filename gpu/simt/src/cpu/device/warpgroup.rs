@@ -305,7 +305,7 @@ fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
     }
     let clock = cluster.warpgroup(key).clock_before(number);
     if let (Some(checker), Some(clock)) = (block::checker(), clock) {
-        checker.waited_for_products(key, clock);
+        checker.waited_for_products(key, number, clock);
     }
     number
 }

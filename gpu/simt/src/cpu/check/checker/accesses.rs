@@ -29,6 +29,8 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().fma(place);
         }
         self.trace(place, Operation::Fma, None);
+        let number = block::current().number;
+        self.with_own_tracer(|tracer| tracer.log_times(number, (place, Operation::Fma), 1));
     }
 
     /// Instructions of tensor cores: that many of the running thread's warp.
@@ -42,6 +44,8 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().count(place, operation, times as u64);
         }
         (0..times).for_each(|_| self.trace(place, operation, None));
+        let number = block::current().number;
+        self.with_own_tracer(|tracer| tracer.log_times(number, (place, operation), times));
     }
 
     /// A TMA copy of the running thread, of a box in a buffer: traces and profiles it.
@@ -59,8 +63,14 @@ impl<'a> Checker<'a> {
             let at = (memory, element.unwrap_or(0), of.cols_inside);
             self.trace_rows(place, operation, Some(at), rows);
         }
+        let bytes = (rows * of.cols_inside * of.element) as u64;
+        self.with_own_tracer(|tracer| {
+            let first = of.parts().next().map_or(0, |part| part.addr());
+            let (memory, element) = self.element(buffer, first);
+            let area = [element.unwrap_or(0), of.cols_inside, rows];
+            tracer.log_box(block::current().number, (place, operation), (memory, area), bytes);
+        });
         if self.profiling.get() {
-            let bytes = (rows * of.cols_inside * of.element) as u64;
             self.profiler.borrow_mut().copy(place, operation, bytes);
         }
     }
@@ -82,12 +92,8 @@ impl<'a> Checker<'a> {
         at: Option<(MemoryId, usize, usize)>,
         rows: usize,
     ) {
-        if self.tracing.get()
-            && self.launch.trace == Some(block::block_index())
-            && let Some(tracer) = &mut *self.tracer.borrow_mut()
-        {
-            tracer.add(Recorded { thread: block::current().index, place, operation, at, rows });
-        }
+        let recorded = || Recorded { thread: block::current().index, place, operation, at, rows };
+        self.with_own_tracer(|tracer| tracer.add(recorded()));
     }
 
     /// The current access of a thread.
@@ -115,10 +121,11 @@ impl<'a> Checker<'a> {
             let at = (memory_of(array), offset / element, bytes.div_ceil(element));
             self.trace(place, Operation::shared(access), Some(at));
         }
+        let address = (array.offset + offset) as u64;
+        let (operation, width) = (Operation::shared(access), bytes as u32);
+        let event = Event { place, address, operation, width };
+        self.with_own_tracer(|tracer| tracer.log(thread.number, event));
         if self.profiling.get() {
-            let address = (array.offset + offset) as u64;
-            let (operation, width) = (Operation::shared(access), bytes as u32);
-            let event = Event { place, address, operation, width };
             self.profiler.borrow_mut().log(thread.number, event);
             if access == Access::Read
                 && !self.clocks.borrow().is_general()
@@ -203,14 +210,17 @@ impl<'a> Checker<'a> {
             let at = (memory, element.unwrap_or(0), bytes.div_ceil(size));
             self.trace(place, Operation::global(access), Some(at));
         }
-        if self.profiling.get() {
+        if self.is_profiling() {
             let event = Event {
                 place,
                 address: (self.number_of(buffer) as u64) << 48 | (address - buffer.address) as u64,
                 operation: Operation::global(access),
                 width: bytes as u32,
             };
-            self.profiler.borrow_mut().log(number, event);
+            self.with_own_tracer(|tracer| tracer.log(number, event));
+            if self.profiling.get() {
+                self.profiler.borrow_mut().log(number, event);
+            }
         }
         self.global_by(number, buffer, (address, bytes), access, place);
     }

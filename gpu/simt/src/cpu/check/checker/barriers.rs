@@ -9,6 +9,7 @@ use crate::cpu::{
         finding::Kind,
         findings::{Key, Seen},
         profile::Operation,
+        trace::Tracer,
     },
     cluster,
     limits::WARP,
@@ -33,10 +34,8 @@ impl Checker<'_> {
                 profiler.count(place, Operation::Barrier, 1);
             }
         }
-        if self.launch.trace == Some(run.index)
-            && let Some(tracer) = &mut *self.tracer.borrow_mut()
-        {
-            tracer.barrier();
+        if self.launch.trace == Some(run.index) {
+            self.with_tracer(Tracer::barrier);
         }
         let seen = Seen { block: run.index, thread: first.index, element: None, other: None };
         if run.ended.get() > 0 {
@@ -88,6 +87,7 @@ impl Checker<'_> {
         if self.profiling.get() {
             self.profiler.borrow_mut().flush_one(warp);
         }
+        self.with_tracer(|tracer| tracer.flush_one(warp));
     }
 
     /// All threads of the cluster that have not ended wait at its barrier.
@@ -169,6 +169,7 @@ impl Checker<'_> {
                 profiler.count(arrival.place, Operation::Barrier, 1);
             }
         }
+        self.with_tracer(|tracer| warps.keys().for_each(|warp| tracer.flush_one(*warp)));
         let threads = |who: fn(&Arrival) -> bool| {
             arrivals.iter().filter(|one| who(one)).map(|one| one.thread).collect::<Vec<_>>()
         };

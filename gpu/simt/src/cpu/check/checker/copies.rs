@@ -17,6 +17,8 @@ impl Checker<'_> {
         let bytes = (copy.offset, copy.bytes);
         self.shared(array, bytes, Access::Write, copy.begun_at);
         array.begin_copy(bytes);
+        let (number, to) = (block::current().number, array.offset + copy.offset);
+        self.with_own_tracer(|tracer| tracer.begin_copy(number, to, copy.bytes));
         self.with_copies(|copies| copies.begin(copy));
     }
 
@@ -25,12 +27,14 @@ impl Checker<'_> {
     pub(in crate::cpu::check) fn commit_group(&self) {
         self.count(Location::caller());
         self.with_copies(Copies::commit);
+        self.with_own_tracer(|tracer| tracer.commit_group(block::current().number));
     }
 
     /// The running thread waits for all but the last `pending` groups of its copies.
     #[track_caller]
     pub(in crate::cpu::check) fn wait_group(&self, pending: u32) {
         self.count(Location::caller());
+        self.with_own_tracer(|tracer| tracer.wait_group(block::current().number, pending));
         while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
             // SAFETY: as in `begin_copy`.
             let array = unsafe { &*copy.array };

@@ -9,7 +9,7 @@ use crate::cpu::{
     boxes::GlobalBox,
     check::{
         finding::Kind, findings::memory_of, global::Buffer, profile::Operation, record::Record,
-        shadow::Now, shared::Array,
+        requests::Asynchronous, shadow::Now, shared::Array,
     },
     cluster,
     warpgroup::{Request, WarpgroupKey},
@@ -33,6 +33,13 @@ impl Checker<'_> {
             // SAFETY: inside the array, as whoever began the copy has checked. Until the copy completes, the contents are undefined.
             unsafe { copy.to.add(place).write_bytes(POISON, bytes) };
         }
+        self.with_tracer(|tracer| {
+            if copy.to_place.0 == tracer.rank() {
+                let (to, mbarrier) = (copy.to_place.1 as usize, copy.done.1 as usize);
+                let bytes = copy.source.bytes();
+                tracer.event(Asynchronous::BoxBegins { to, bytes, mbarrier });
+            }
+        });
         block::current_cluster().begin_copy(copy);
     }
 
@@ -56,6 +63,12 @@ impl Checker<'_> {
 
     /// A TMA copy has completed its bytes at its mbarrier, which has ended the phase or not.
     pub(in crate::cpu) fn land_box(&self, copy: &cluster::BoxCopy, ends_phase: bool) {
+        self.with_tracer(|tracer| {
+            if copy.to_place.0 == tracer.rank() {
+                let (to, mbarrier) = (copy.to_place.1 as usize, copy.done.1 as usize);
+                tracer.event(Asynchronous::BoxEnds { to, mbarrier });
+            }
+        });
         let array = self.array_of(copy.to_place);
         let mut clocks = self.clocks.borrow_mut();
         let engine = clocks.engine(copy.done);
@@ -97,6 +110,10 @@ impl Checker<'_> {
             all.then(|| clocks.read_product(key, product))
         });
         let Some((engine, clock)) = read else { return };
+        self.with_own_tracer(|tracer| {
+            let (a, b) = request.starts();
+            tracer.event(Asynchronous::ProductBegins { warpgroup: key.1, product, a, b });
+        });
         for (start, bytes) in request.places() {
             self.read_by_engine(engine, (key.0, start), bytes, request.place);
         }
@@ -104,8 +121,9 @@ impl Checker<'_> {
         block::current_cluster().warpgroup(key).set_clock(product, clock);
     }
 
-    /// The running thread has waited for the products of its warpgroup up to the one of that clock.
-    pub(in crate::cpu) fn waited_for_products(&self, key: WarpgroupKey, clock: u16) {
+    /// The running thread has waited for the products of its warpgroup below that number. `clock`: that of the last one.
+    pub(in crate::cpu) fn waited_for_products(&self, key: WarpgroupKey, below: u64, clock: u16) {
+        self.with_own_tracer(|tracer| tracer.waited_for_products(key.1, below));
         self.clocks.borrow_mut().waited_for_products(key, clock, block::current().number);
     }
 

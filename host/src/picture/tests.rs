@@ -1,0 +1,147 @@
+use std::{collections::BTreeMap, num::NonZeroU32};
+
+use super::*;
+use crate::profile;
+
+fn shape([m, n, k]: [u64; 3]) -> Shape {
+    Shape::new(m, n, k).unwrap()
+}
+
+fn picture(kernel: &str, sizes: [u64; 3], block: [u32; 2]) -> Picture {
+    let entry = registry::find(kernel).unwrap();
+    let picture = of_block(entry, shape(sizes), block, 1).unwrap();
+    assert!(picture.clean && picture.findings.is_empty(), "{:?}", picture.findings);
+    assert_eq!(picture.left_out, 0);
+    picture
+}
+
+/// For each operation: requests, units, and the fewest units.
+type Sums = BTreeMap<&'static str, [u64; 3]>;
+
+/// What a profile counts over all blocks.
+fn counted(kernel: &str, sizes: [u64; 3]) -> Sums {
+    let entry = registry::find(kernel).unwrap();
+    let profiled = profile::product(entry, shape(sizes), NonZeroU32::MIN, 1).unwrap();
+    let mut sums = Sums::new();
+    for line in &profiled.profile.lines {
+        let sum = sums.entry(line.operation.name()).or_default();
+        *sum = [sum[0] + line.requests, sum[1] + line.units, sum[2] + line.ideal];
+    }
+    // A picture has barriers as numbers.
+    sums.remove("barrier");
+    sums
+}
+
+/// What the pictures of these blocks show.
+fn shown(kernel: &str, sizes: [u64; 3], blocks: &[[u32; 2]]) -> Sums {
+    let mut sums = Sums::new();
+    for block in blocks {
+        for total in picture(kernel, sizes, *block).totals {
+            let sum = sums.entry(total.operation).or_default();
+            *sum = [sum[0] + total.requests, sum[1] + total.units, sum[2] + total.ideal];
+        }
+    }
+    sums
+}
+
+/// Every sector and every wavefront that a profile counts is in the pictures of the grid's blocks.
+#[test]
+fn the_sums_of_pictures_are_the_counts_of_the_profile() {
+    let one: &[[u32; 2]] = &[[0, 0]];
+    for (kernel, sizes, blocks) in [
+        ("basic", [16, 16, 8], one),
+        // The last row and the last column of blocks stick out: lanes take different branches.
+        ("basic", [19, 21, 5], &[[0, 0], [1, 0], [0, 1], [1, 1]]),
+        ("tiled_uncoalesced", [16, 16, 32], one),
+        ("tiled_conflicts", [16, 16, 32], one),
+        ("tiled16", [16, 32, 24], &[[0, 0], [1, 0]]),
+        ("unrolled", [16, 64, 32], one),
+        ("register_blocked", [128, 128, 16], one),
+        ("async_copy", [128, 256, 24], one),
+        ("tensor_mma", [16, 16, 32], one),
+        ("tensor_ldmatrix", [128, 128, 64], one),
+        ("tensor_cp_async", [128, 128, 128], one),
+        ("tensor_wgmma", [64, 256, 128], one),
+        ("tensor_producer", [64, 256, 128], one),
+        ("tensor_wide", [128, 256, 128], one),
+        ("tensor_cluster", [256, 256, 64], &[[0, 0], [1, 0]]),
+        ("tensor_tma_store", [256, 256, 64], &[[0, 0], [1, 0]]),
+    ] {
+        assert_eq!(shown(kernel, sizes, blocks), counted(kernel, sizes), "{kernel} {sizes:?}");
+    }
+}
+
+#[test]
+fn lanes_are_where_the_source_says() {
+    let picture = picture("tiled_conflicts", [16, 16, 16], [0, 0]);
+    let of = |name: &str| picture.memories.iter().position(|memory| memory.name == name).unwrap();
+    let store = picture.requests.iter().find(|one| one.memory == Some(of("tile_b"))).unwrap();
+    // tile_b[(tx, ty)]: neighbouring lanes are sixteen words apart, in two banks.
+    let memory = &picture.memories[of("tile_b")];
+    assert_eq!((memory.space, memory.offset, memory.columns), ("shared", 1024, Some(16)));
+    assert_eq!(store.lanes, [[0, 16, 1024, 64], [16, 16, 1028, 64]]);
+    assert_eq!((store.units, store.ideal, store.phase), (8, 1, 0));
+    let line = &picture.lines[store.line];
+    assert!(line.text.starts_with("tile_b[(tx, ty)] = "), "{line:?}");
+    let lanes = store.addresses().collect::<Vec<_>>();
+    assert_eq!((lanes.len(), lanes[17]), (32, (17, 1028 + 64)));
+    assert_eq!((picture.phases, picture.barriers), (1, 2));
+    let place = picture.rung.unwrap();
+    assert_eq!((place.number, place.before.unwrap()[0]), (3, "tiled_uncoalesced"));
+}
+
+/// Checks that a stage does one thing at a time, in order. Returns the rounds of all stages.
+fn rounds(stages: &Stages) -> usize {
+    for (stage, _) in stages.starts.iter().enumerate() {
+        let own = stages.spans.iter().filter(|span| span.stage == stage).collect::<Vec<_>>();
+        assert!(own.windows(2).all(|pair| pair[0].to <= pair[1].from), "{own:?}");
+        let states = own.iter().map(|span| span.state).collect::<Vec<_>>();
+        for round in states.chunks(3) {
+            assert_eq!(round, [State::Filling, State::Full, State::Read], "stage {stage}");
+        }
+    }
+    assert_eq!(stages.in_flight.len(), stages.ticks.len());
+    assert_eq!(stages.in_flight.last(), Some(&0), "all stages have been read");
+    stages.spans.len() / 3
+}
+
+#[test]
+fn a_ring_of_stages_is_filled_and_read_in_rounds() {
+    // Six stages of 64 k-steps each.
+    for (kernel, sizes, ring, filled_by) in [
+        ("tensor_cp_async", [128, 128, 384], 3, "cp.async"),
+        ("tensor_wgmma", [64, 256, 384], 4, "cp.async"),
+        ("tensor_tma", [64, 256, 384], 4, "tma"),
+        ("tensor_producer", [64, 256, 384], 4, "tma"),
+        ("tensor_wide", [128, 256, 384], 4, "tma"),
+        ("tensor_cluster", [256, 256, 384], 4, "tma"),
+    ] {
+        let stages = picture(kernel, sizes, [0, 0]).stages.unwrap();
+        assert_eq!((stages.filled_by, stages.starts.len()), (filled_by, ring), "{kernel}");
+        assert_eq!(rounds(&stages), 6, "{kernel}");
+        let most = stages.in_flight.iter().max().copied();
+        // Before the first wait all stages are filled; by cp.async one less.
+        assert!(most == Some(ring) || most == Some(ring - 1), "{kernel}: {most:?}");
+    }
+    assert_eq!(picture("tiled16", [16, 16, 16], [0, 0]).stages, None);
+}
+
+#[test]
+fn a_producer_keeps_more_stages_in_flight_than_a_barrier_allows() {
+    let reading = |kernel| {
+        let stages = picture(kernel, [64, 256, 384], [0, 0]).stages.unwrap();
+        let reads = stages.spans.iter().filter(|span| span.state == State::Read);
+        let reads = reads.collect::<Vec<_>>();
+        let at = |tick| reads.iter().filter(|span| (span.from..span.to).contains(&tick)).count();
+        (0..stages.ticks.len()).map(at).max()
+    };
+    // MMAs of two stages are queued; with a barrier after each stage, of one.
+    assert_eq!((reading("tensor_tma"), reading("tensor_producer")), (Some(1), Some(2)));
+}
+
+#[test]
+fn a_block_outside_the_grid_is_refused() {
+    let entry = registry::find("tiled16").unwrap();
+    let error = of_block(entry, shape([16, 16, 16]), [1, 0], 1).unwrap_err().to_string();
+    assert_eq!(error, "block = 1,0: the grid has 1 x 1 blocks, counted from 0,0");
+}
