@@ -325,12 +325,19 @@ impl<'t> Reader<'t> {
 
 /// The name of a shared array: that of its variable.
 pub(crate) fn array_name(place: &Place) -> String {
-    let line = source(&place.file, place.line).unwrap_or_default().trim();
-    let name = line.strip_prefix("let ").and_then(|rest| rest.split_once(" = "));
-    match name {
-        Some((name, _)) => name.strip_prefix("mut ").unwrap_or(name).to_owned(),
-        None => format!("shared:{}", place.line),
-    }
+    let line = source(&place.file, place.line).unwrap_or_default();
+    name_in(line, place.column).unwrap_or_else(|| format!("shared:{}", place.line))
+}
+
+/// The variable that a `let` gives the value which begins at that column, from 1.
+fn name_in(line: &str, column: u32) -> Option<String> {
+    let (pattern, value) = line.trim_start().strip_prefix("let ")?.split_once(" = ")?;
+    // Of a tuple the part that holds the column.
+    let before = line.len() - value.len();
+    let number = value.get(..(column as usize).saturating_sub(before))?.matches(", ").count();
+    let names = pattern.trim_matches(['(', ')']).split(", ").collect::<Vec<_>>();
+    let name = if names.len() > 1 { *names.get(number)? } else { names[0] };
+    Some(name.strip_prefix("mut ").unwrap_or(name).to_owned())
 }
 
 /// Whether one step reads the value that the other writes: both are in one statement.
@@ -342,7 +349,7 @@ fn same_statement(read: &Step, write: &Step) -> bool {
 }
 
 /// The lines from a place to the end of its statement.
-fn statement(place: &Place) -> String {
+pub(crate) fn statement(place: &Place) -> String {
     const LONGEST: u32 = 8;
     let lines = (place.line..place.line + LONGEST).map_while(|line| source(&place.file, line));
     let mut text = String::new();

@@ -26,8 +26,9 @@
 //! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
+pub mod browser;
 mod budgets;
 pub mod build_ptx;
 pub mod builder;
@@ -50,6 +51,7 @@ pub mod ptx;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod site;
 pub mod target;
 pub mod tidy;
 pub mod times;

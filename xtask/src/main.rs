@@ -10,8 +10,8 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, build_ptx, ci, course, doctor, inspect, run_package, tidy, times,
-    workspace_root,
+    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, run_package, site, tidy,
+    times, workspace_root,
 };
 
 /// The `--help` of a task.
@@ -23,7 +23,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 8] = [
+const MANUALS: [Manual; 10] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -69,6 +69,25 @@ const MANUALS: [Manual; 8] = [
         arguments: "[OPTIONS]",
         about: "write the generated parts of README.md and docs: excerpts, figures, lists of kernels",
         options: &[["--check", "compare with the documents instead of writing them"]],
+    },
+    Manual {
+        name: "site",
+        arguments: "[OPTIONS]",
+        about: "build the course as a static site in target/site/book, by mdBook",
+        options: &[[
+            "--source",
+            "write mdBook's pages into target/site/source, and do not call it",
+        ]],
+    },
+    Manual {
+        name: "browser",
+        arguments: "[OPTIONS]",
+        about: "open the pages with pictures in headless Chromium, and step through them",
+        options: &[
+            ["--all", "a page of every rung, not only of some"],
+            ["--site", "the pages of target/site/book, too"],
+            ["--screenshots", "keep a picture of each page in target/browser/screenshots"],
+        ],
     },
     Manual {
         name: "tidy",
@@ -145,6 +164,8 @@ enum Task {
     /// The arguments of another program of the workspace.
     Mutants(Vec<OsString>),
     Course(course::Options),
+    Site(site::Options),
+    Browser(browser::Options),
     Tidy,
     Times,
     Ci(Vec<String>),
@@ -192,6 +213,8 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Tidy => tidy::run(&root()?)?,
         Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
+        Task::Site(options) => site::run(&root()?, options)?,
+        Task::Browser(options) => browser::run(&root()?, options)?,
         Task::Ci(parts) => ci::run(&root()?, &parts)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -222,6 +245,12 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             }
             (Value(name), None) if name == "course" => {
                 task = Some(Task::Course(course::Options::default()));
+            }
+            (Value(name), None) if name == "site" => {
+                task = Some(Task::Site(site::Options::default()));
+            }
+            (Value(name), None) if name == "browser" => {
+                task = Some(Task::Browser(browser::Options::default()));
             }
             (Value(name), None) if name == "tidy" => task = Some(Task::Tidy),
             (Value(name), None) if name == "times" => task = Some(Task::Times),
@@ -256,6 +285,10 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("json"), Some(Task::Doctor(options))) => options.json = true,
             (Long("offline"), Some(Task::Doctor(options))) => options.offline = true,
             (Long("check"), Some(Task::Course(options))) => options.check = true,
+            (Long("source"), Some(Task::Site(options))) => options.source = true,
+            (Long("all"), Some(Task::Browser(options))) => options.all = true,
+            (Long("site"), Some(Task::Browser(options))) => options.site = true,
+            (Long("screenshots"), Some(Task::Browser(options))) => options.screenshots = true,
             (argument, _) => return Err(argument.unexpected()),
         }
     }

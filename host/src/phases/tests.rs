@@ -114,3 +114,13 @@ fn a_block_outside_the_grid_is_refused() {
     assert_eq!(error, "block = 3,0: the grid has 3 x 2 blocks, counted from 0,0");
     assert!(of_block(&TOY, Shape::new(0, 5, 1).unwrap(), [0, 0], 1).is_err());
 }
+
+#[test]
+fn an_array_has_the_name_of_its_variable() {
+    assert_eq!(name_in("    let mut tile = shared![f32; 2, 2];", 20).unwrap(), "tile");
+    let both = "    let (ring, mut tiles) = (pipeline![4], dynamic_shared![Bf16]);";
+    let column = |word| both.find(word).unwrap() as u32 + 1;
+    assert_eq!(name_in(both, column("pipeline")).unwrap(), "ring");
+    assert_eq!(name_in(both, column("dynamic")).unwrap(), "tiles");
+    assert_eq!(name_in("f(shared![f32; 2])", 3), None);
+}

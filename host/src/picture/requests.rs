@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpu::registry::source;
 use serde::Serialize;
-use simt::check::{Operation, Request};
+use simt::check::{Operation, Place, Request};
 
 use super::Line;
+use crate::phases::statement;
 
 /// A request of a warp, or what it does between two of them: multiply-adds, instructions of tensor cores, TMA copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -62,7 +62,7 @@ impl Drawn {
         let known =
             lines.iter().position(|line| line.line == place.line && line.file == place.file);
         let line = known.unwrap_or_else(|| {
-            let text = source(&place.file, place.line).unwrap_or_default().trim().to_owned();
+            let text = text(place);
             lines.push(Line { file: place.file.clone(), line: place.line, text });
             lines.len() - 1
         });
@@ -86,6 +86,21 @@ impl Drawn {
         self.lanes.iter().flat_map(|&[first, count, address, step]| {
             (0..count).map(move |i| ((first + i) as u32, (address + i * step) as u64))
         })
+    }
+}
+
+/// The text of a place: its line, or its call as a whole, if that goes on in the next ones.
+fn text(place: &Place) -> String {
+    let statement = statement(place);
+    let first = statement.lines().next().unwrap_or_default().trim();
+    match first.ends_with('(') {
+        true => statement
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace("( ", "(")
+            .replace(", )", ")"),
+        false => first.to_owned(),
     }
 }
 

@@ -1,19 +1,22 @@
 //! Tables of what `host` counts on the CPU.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{kernels, measured::Measured};
 
-/// m, n and k: several blocks, all of them counted, and every row starts at a sector.
+/// m, n and k of the rungs on CUDA cores: several blocks, all of them counted, and every row starts at a sector.
 const SIZE: u64 = 256;
+/// Those of the rungs on tensor cores: a stage, and at least one block of the largest tile.
+const TENSOR_SIZE: [u64; 3] = [256, 256, 64];
 /// The GPU for the occupancy: the same on every machine.
 const GPU: &str = "sm_90";
 
 /// The counts of all kernels.
 pub struct Counts {
+    root: PathBuf,
     /// From `host kernels --json`, in the order of the registry.
     kernels: Vec<Value>,
     /// From `host profile --json`, in the same order.
@@ -23,22 +26,28 @@ pub struct Counts {
 impl Counts {
     /// Runs `host`. `kernels`: its list of kernels.
     pub fn take(root: &Path, kernels: Vec<Value>) -> Result<Counts> {
-        let size = SIZE.to_string();
-        let profile = ["profile", "--kernel", "all", "--m", &size, "--n", &size, "--k", &size];
-        let rest = ["--every", "1", "--on", GPU, "--json"];
-        Ok(Counts { kernels, profiles: kernels::lines(root, &[&profile[..], &rest].concat())? })
+        let profiles = profiles(root, "all", [SIZE; 3])?;
+        Ok(Counts { root: root.to_owned(), kernels, profiles })
     }
 
     /// The lines of a kernel, and the figures derived from them.
     pub fn of(&self, kernel: &str) -> Result<String> {
         let find =
             |lines: &'_ [Value], key: &str| lines.iter().find(|line| line[key] == kernel).cloned();
-        let profile = find(&self.profiles, "kernel");
-        let profile = profile.with_context(|| format!("there is no kernel `{kernel}`"))?;
-        let listed = find(&self.kernels, "name").unwrap_or_default();
-        let mut table = format!(
-            "| `{kernel}`, m = n = k = {SIZE} | operation | requests | a request | at best |\n"
-        );
+        let listed = find(&self.kernels, "name");
+        let listed = listed.with_context(|| format!("there is no kernel `{kernel}`"))?;
+        let (profile, size) = match find(&self.profiles, "kernel") {
+            Some(profile) => (profile, format!("m = n = k = {SIZE}")),
+            // The rungs on tensor cores are not among all kernels of f32.
+            None => {
+                let [m, n, k] = TENSOR_SIZE;
+                let mut own = profiles(&self.root, kernel, TENSOR_SIZE)?;
+                let own = own.pop().with_context(|| format!("`{kernel}` is not counted"))?;
+                (own, format!("m = {m}, n = {n}, k = {k}"))
+            }
+        };
+        let mut table =
+            format!("| `{kernel}`, {size} | operation | requests | a request | at best |\n");
         table += "|---|---|--:|--:|--:|\n";
         for line in array(&profile["lines"]) {
             table += &row(line);
@@ -76,6 +85,14 @@ impl Counts {
     }
 }
 
+/// What `host` counts of these kernels at that size.
+fn profiles(root: &Path, kernels: &str, size: [u64; 3]) -> Result<Vec<Value>> {
+    let [m, n, k] = size.map(|size| size.to_string());
+    let profile = ["profile", "--kernel", kernels, "--m", &m, "--n", &n, "--k", &k];
+    let rest = ["--every", "1", "--on", GPU, "--json"];
+    kernels::lines(root, &[&profile[..], &rest].concat())
+}
+
 /// A line of the profile.
 fn row(line: &Value) -> String {
     let text = |key: &str| line[key].as_str().unwrap_or_default().trim();
@@ -87,8 +104,12 @@ fn row(line: &Value) -> String {
     let operation = match width {
         // Barriers and multiply-adds move no bytes.
         0.0 => {
+            let bytes = match text("unit") {
+                "boxes" => format!(", {} bytes", number("units")),
+                _ => String::new(),
+            };
             return format!(
-                "| `{code}` | {} | {requests} {} | | |\n",
+                "| `{code}` | {} | {requests} {}{bytes} | | |\n",
                 text("operation"),
                 text("unit")
             );
@@ -137,6 +158,9 @@ fn flop_per_byte(profile: &Value) -> Option<f64> {
     let bytes: f64 = loads
         .map(|l| number(l, "requests") * number(l, "lanes_per_request") * number(l, "bytes"))
         .sum();
+    // TMA's bytes are counted as such.
+    let copies = array(&profile["lines"]).iter().filter(|line| line["operation"] == "tma-load");
+    let bytes = bytes + copies.map(|line| number(line, "units")).sum::<f64>();
     Some(profile["flop"].as_f64()? / bytes).filter(|ratio| ratio.is_finite())
 }
 
@@ -183,6 +207,7 @@ mod tests {
             "limited_by": "warps",
         });
         Counts {
+            root: PathBuf::new(),
             kernels: vec![
                 json!({ "name": "k", "idea": "the idea", "flop_per_byte": 0.25 }),
                 json!({ "name": "no rung", "idea": null, "flop_per_byte": null }),
@@ -199,6 +224,15 @@ mod tests {
                 json!({ "kernel": "no rung", "flop": 1.0, "lines": [] }),
             ],
         }
+    }
+
+    #[test]
+    fn bytes_of_tma_are_loaded_bytes() {
+        let copy = json!({
+            "source": "load_box()", "operation": "tma-load", "bytes": 0, "unit": "boxes", "requests": 2, "units": 800,
+        });
+        assert_eq!(row(&copy), "| `load_box()` | tma-load | 2 boxes, 800 bytes | | |\n");
+        assert_eq!(flop_per_byte(&json!({ "flop": 3200.0, "lines": [copy] })), Some(4.0));
     }
 
     #[test]

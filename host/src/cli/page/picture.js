@@ -216,13 +216,18 @@
     this.units.replaceChildren();
     this.list.replaceChildren();
     if (access) {
-      var shared = memory.space === "shared";
-      var drawn = shared ? wavefrontsOf(lanes, one.width) : sectorsOf(lanes, one.width);
+      var shared = memory.space === "shared", drawn = this.served(one);
       this.units.setAttribute("data-drawn", drawn.length);
       this.units.setAttribute("data-units", one.units);
       this.units.appendChild(shared ? this.banks(drawn) : this.sectors(memory, drawn));
       this.table(one, memory, lanes, shared);
     }
+  };
+
+  /* The sectors or wavefronts in which a request is served. */
+  Trace.prototype.served = function (one) {
+    var shared = this.data.memories[one.memory].space === "shared";
+    return shared ? wavefrontsOf(lanesOf(one), one.width) : sectorsOf(lanesOf(one), one.width);
   };
 
   Trace.prototype.sentence = function (one, memory, lanes) {
@@ -255,11 +260,12 @@
       // Mbarriers are no data.
       if (!elements || (shared && !memory.columns && memory.element === 8)) { return; }
       var scale = Math.min(12, 132 / Math.max(columns, rows)), width = Math.max(24, columns * scale), height = Math.max(8, rows * scale);
-      var cells = [rect(0, 0, width, height, "cell")], busy = false;
+      var paths = { before: "", now: "" }, digits = function (value) { return Math.round(value * 100) / 100; };
       var mark = function (element, count, down, kind) {
         while (count > 0) {
           var col = element % columns, here = Math.min(count, columns - col), y = Math.floor(element / columns);
-          cells.push(rect(col / columns * width, y / rows * height, Math.max(1, here / columns * width), Math.max(1, down / rows * height), kind));
+          var across = digits(Math.max(1, here / columns * width)), deep = digits(Math.max(1, down / rows * height));
+          paths[kind] += "M" + digits(col / columns * width) + " " + digits(y / rows * height) + "h" + across + "v" + deep + "h-" + across + "z";
           element += here;
           count -= here;
         }
@@ -277,11 +283,12 @@
       if (!trace.sampled) {
         self.steps.slice(0, self.step).forEach(function (one) { if (one.barriers === now.barriers) { paint(one, "before"); } });
       }
-      busy = now.memory === number;
       paint(now, "now");
       var title = memory.name + (memory.columns ? ", " + rows + " x " + columns : ", " + memory.bytes + " bytes");
+      var cells = [rect(0, 0, width, height, "cell")];
+      ["before", "now"].forEach(function (kind) { if (paths[kind]) { cells.push(svg("path", { d: paths[kind], "class": kind })); } });
       figures.push(make("figure", {}, [
-        drawing(width, height, title + (busy ? ", accessed in this step" : ""), cells), make("figcaption", {}, [title])
+        drawing(width, height, title + (now.memory === number ? ", accessed in this step" : ""), cells), make("figcaption", {}, [title])
       ]));
     });
     this.maps.replaceChildren.apply(this.maps, figures);

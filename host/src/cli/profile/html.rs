@@ -55,7 +55,8 @@ fn line(html: &mut String, line: &LineReport, most: f64) {
     let (good, lost) = (scale(*ideal), scale(over.max(0.0)));
     let _ = writeln!(
         html,
-        "<td>{bytes}</td><td>{requests}</td><td{class}>{units_per_request:.2} {unit}</td><td>{ideal:.2}</td>\
+        "<td data-of=\"bytes\">{bytes}</td><td data-of=\"requests\">{requests}</td><td data-of=\"a request\"{class}>\
+         {units_per_request:.2} {unit}</td><td data-of=\"at best\">{ideal:.2}</td>\
          <td><svg width=\"{WIDTH}\" height=\"14\" role=\"img\" aria-label=\"{units_per_request:.2} {unit} a \
          request\"><rect class=\"bar\" width=\"{good:.1}\" height=\"14\"/><rect class=\"over\" x=\"{good:.1}\" \
          width=\"{lost:.1}\" height=\"14\"/></svg></td></tr>"
