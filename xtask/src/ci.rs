@@ -10,9 +10,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    budgets, build_ptx, circles, course,
+    browser, budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, target_folder},
-    tidy,
+    site, tidy,
     times::{self, Cost},
     unsafe_sites,
 };
@@ -21,7 +21,7 @@ use crate::{
 pub const PARTS: [(&str, &str); 7] = [
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
-    ("test", "cargo test; the course's figures, the lists of kernels"),
+    ("test", "cargo test; the course's figures, its pages in a browser, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
     ("mutants", "a sample of mistakes in kernels, each found"),
@@ -179,7 +179,9 @@ impl Ci<'_> {
         // In this part, because it runs the command.
         self.step("cargo xtask course --check", || {
             course::run(root, course::Options { check: true })
-        })
+        })?;
+        self.step("cargo xtask site --source", || site::run(root, site::Options { source: true }))?;
+        self.step("cargo xtask browser", || browser::run(root, browser::Options::default()))
     }
 
     fn cargo(&mut self, args: &str) -> Result<()> {

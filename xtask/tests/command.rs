@@ -267,6 +267,8 @@ fn usage_errors() {
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
+        (&["site", "--browser"], "--browser"),
+        (&["browser", "--source"], "--source"),
         (&["mend"], "\"mend\""),
         (&[], "which task?"),
     ] {
@@ -282,7 +284,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|tidy|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|site|browser|tidy|times|ci [OPTIONS]\n"
                     .into()
             }
         };
@@ -315,6 +317,8 @@ fn help_is_of_everything_or_of_a_task() {
         ("doctor", &["--offline"]),
         ("times", &[]),
         ("course", &["--check"]),
+        ("site", &[]),
+        ("browser", &[]),
         ("tidy", &[]),
         ("ci", &[]),
     ] {

@@ -136,7 +136,15 @@ fn without_outer_links(root: &Path, name: &str, text: &str) -> String {
         let Some(end) = page[from..].find(')').map(|place| from + place) else { break };
         let Some(begin) = page[..middle].rfind('[') else { continue };
         let target = page[from..end].split('#').next().unwrap_or_default();
-        if target.is_empty() || target.contains("://") || is_inside(root, name, target) {
+        if target.is_empty() || target.contains("://") {
+            continue;
+        }
+        if is_inside(root, name, target) {
+            // mdBook calls such a page index.html, and does not change links to it.
+            if let Some(folder) = target.strip_suffix("README.md") {
+                let index = format!("{folder}index.html");
+                page.replace_range(from..from + target.len(), &index);
+            }
             continue;
         }
         let words = page[begin + 1..middle].to_owned();
@@ -200,6 +208,8 @@ mod tests {
                     [more](https://example.org).";
         let expected = "See the\nfile, [a page](../glossary.md#x), [there](#y) and [more](https://example.org).";
         assert_eq!(without_outer_links(root, "docs/course/README.md", text), expected);
+        let text = without_outer_links(root, "docs/log/mma.md", "[all](../results/README.md#x)");
+        assert_eq!(text, "[all](../results/index.html#x)");
     }
 
     #[test]

@@ -259,7 +259,7 @@
       var columns = memory.columns || (shared ? 128 / memory.element : elements), rows = Math.ceil(elements / columns);
       // Mbarriers are no data.
       if (!elements || (shared && !memory.columns && memory.element === 8)) { return; }
-      var scale = Math.min(12, 132 / Math.max(columns, rows)), width = Math.max(24, columns * scale), height = Math.max(8, rows * scale);
+      var side = self.space() < 620 ? 92 : 132, scale = Math.min(12, side / Math.max(columns, rows)), width = Math.max(24, columns * scale), height = Math.max(8, rows * scale);
       var paths = { before: "", now: "" }, digits = function (value) { return Math.round(value * 100) / 100; };
       var mark = function (element, count, down, kind) {
         while (count > 0) {
