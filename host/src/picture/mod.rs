@@ -69,7 +69,7 @@ pub struct Picture {
     pub barriers: u32,
     /// Phases: a phase begins where shared memory is written for the first time, or for the first time after a barrier.
     pub phases: usize,
-    /// Steps of threads that are left out, because there were too many.
+    /// Requests that are left out, because there were too many.
     pub left_out: u64,
     /// Whether the check of the run found nothing.
     pub clean: bool,
@@ -166,7 +166,7 @@ pub fn of_block(
         at: block,
         barriers: trace.barriers,
         phases: begins.len().max(1),
-        left_out: trace.left_out,
+        left_out: trace.requests_left_out,
         clean: findings.is_empty(),
         stages: Stages::of(&trace),
         totals: requests::totals(&requests),

@@ -38,6 +38,9 @@ pub struct Drawn {
     /// For a TMA copy: the first element of its box, its columns and rows, as far as they are inside the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub area: Option<[usize; 3]>,
+    /// For `wgmma`: the start and the bytes of each operand in the block's shared memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operands: Vec<(usize, usize)>,
 }
 
 /// The sums of an operation's requests.
@@ -78,6 +81,7 @@ impl Drawn {
             units: request.units,
             ideal: request.ideal,
             area: request.area,
+            operands: request.operands.clone(),
         }
     }
 

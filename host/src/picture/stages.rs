@@ -214,9 +214,10 @@ impl<'t> Builder<'t> {
         reading: &mut BTreeMap<(u32, u64), Vec<usize>>,
     ) {
         match what {
-            Asynchronous::ProductBegins { warpgroup, product, a, b } => {
-                let mut of = [a, Some(b)].into_iter().flatten().collect::<Vec<_>>();
-                of = of.into_iter().filter_map(|place| self.stage_at(place)).collect();
+            Asynchronous::ProductBegins { warpgroup, product, a, b, .. } => {
+                let operands = [a, Some(b)].into_iter().flatten();
+                let of = operands.filter_map(|(place, _)| self.stage_at(place));
+                let mut of = of.collect::<Vec<_>>();
                 of.dedup();
                 let by = format!("the tensor cores, for warpgroup {warpgroup}");
                 for stage in &of {

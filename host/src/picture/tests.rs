@@ -139,6 +139,26 @@ fn a_producer_keeps_more_stages_in_flight_than_a_barrier_allows() {
     assert_eq!((reading("tensor_tma"), reading("tensor_producer")), (Some(1), Some(2)));
 }
 
+/// The stages are 40 KiB apart, in each A before B.
+#[test]
+fn a_product_of_a_warpgroup_reads_its_stage() {
+    let picture = picture("tensor_producer", [64, 256, 384], [0, 0]);
+    for warp in 0..4 {
+        let of = picture.requests.iter().filter(|one| one.warp == warp && one.operation == "wgmma");
+        let operands = of.map(|one| one.operands.clone()).collect::<Vec<_>>();
+        let stage = |stage: usize| vec![(stage * 40960, 8192), (stage * 40960 + 8192, 32768)];
+        assert_eq!(operands, [0, 1, 2, 3, 0, 1].map(stage), "warp {warp}");
+    }
+}
+
+/// A block with more steps than a trace of threads keeps.
+#[test]
+fn no_request_of_a_large_block_is_left_out() {
+    let picture = picture("async_copy", [128, 256, 32], [0, 0]);
+    let fma = picture.totals.iter().find(|total| total.operation == "fma").unwrap();
+    assert_eq!(fma.requests, 128 * 256 * 32);
+}
+
 #[test]
 fn a_block_outside_the_grid_is_refused() {
     let entry = registry::find("tiled16").unwrap();

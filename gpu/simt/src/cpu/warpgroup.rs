@@ -117,9 +117,17 @@ impl Source {
 }
 
 impl Request {
-    /// Where A begins in the block's shared memory, if it is there, and where B does.
-    pub(super) fn starts(&self) -> (Option<usize>, usize) {
-        (self.a.map(|source| source.start as usize), self.b.start as usize)
+    /// The start and the bytes of A in the block's shared memory, if it is there, and those of B.
+    pub(super) fn operands(&self) -> (Option<(usize, usize)>, (usize, usize)) {
+        let of = |source: Source, count: usize| {
+            let numbers = self.first..self.first + self.steps;
+            let groups = numbers.flat_map(|number| source.groups((count, number, self.format)));
+            let (first, last) = groups.fold((u32::MAX, 0), |(first, last), (_, address)| {
+                (first.min(address), last.max(address))
+            });
+            (first as usize, (last + 16).saturating_sub(first) as usize)
+        };
+        (self.a.map(|source| of(source, ROWS)), of(self.b, self.columns))
     }
 
     /// The parts of shared memory that it reads: offset and bytes of each. An operand's columns need not fill its boxes, and a product need

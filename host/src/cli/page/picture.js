@@ -147,7 +147,8 @@
       "aria-label": "memory accesses of a warp, step by step: arrow keys left and right, page up and down for phases"
     }, [bar, this.code, this.say, this.maps, this.units]);
     this.figure.addEventListener("keydown", function (event) { self.key(event); });
-    var left = data.left_out_requests ? " " + plural(data.left_out_requests, "request") + " of other warps, or later ones, are left out." : "";
+    var lost = data.left_out_requests + data.left_out;
+    var left = lost ? " " + plural(lost, "request") + " of other warps, or later ones, are left out." : "";
     var about = data.sampled
       ? "For each source line the worst request of block " + data.at + " of the product " + size + "."
       : "Block " + data.at + " (column, row) of the product " + size + ", recorded on the CPU." + left;
@@ -239,7 +240,10 @@
     } else if (one.width === 0) {
       var times = lanes[0].address;
       text = who + ": " + (one.operation === "fma" ? plural(times, "multiply-add") + " in each of " + plural(lanes.length, "lane")
-        : plural(times, "instruction") + " of tensor cores (" + one.operation + ")") + ".";
+        : plural(times, "instruction") + " of tensor cores (" + one.operation + ")") + "." +
+        (one.operands ? " They read " + one.operands.map(function (part) {
+          return part[1] + " bytes from byte " + part[0];
+        }).join(" and ") + " of shared memory." : "");
     } else {
       var unit = memory.space === "shared" ? "wavefront" : "sector";
       text = who + verb + memory.name + ": " + plural(lanes.length, "lane") + ", " + one.width + " bytes each, " +
@@ -271,8 +275,12 @@
         }
       };
       var paint = function (one, kind) {
+        (shared && one.operands || []).forEach(function (part) {
+          if (part[0] < memory.offset || part[0] >= memory.offset + memory.bytes) { return; }
+          mark((part[0] - memory.offset) / memory.element, part[1] / memory.element, 1, kind);
+        });
         if (one.memory !== number) { return; }
-        if (one.area) { mark(one.area[0], one.area[1], one.area[2], kind); return; }
+        if (one.area && one.memory === number) { mark(one.area[0], one.area[1], one.area[2], kind); return; }
         if (!one.width) { return; }
         one.lanes.forEach(function (run) {
           var first = (run[2] - memory.offset) / memory.element, each = Math.max(1, one.width / memory.element);

@@ -249,8 +249,10 @@ impl<'a> Checker<'a> {
     }
 
     /// Calls the tracer, if the running thread's block is traced.
+    #[inline]
     fn with_own_tracer(&self, act: impl FnOnce(&mut Tracer)) {
-        if self.launch.trace == Some(block::block_index()) {
+        // Most launches are not traced, and this is asked at every access.
+        if self.tracing.get() && self.launch.trace == Some(block::block_index()) {
             self.with_tracer(act);
         }
     }

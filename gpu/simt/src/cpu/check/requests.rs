@@ -53,6 +53,8 @@ pub struct Request {
     pub ideal: u64,
     /// For a TMA copy of a box: its first element, its columns and its rows, as far as they are inside the matrix.
     pub area: Option<[usize; 3]>,
+    /// For products of a warpgroup: the start and the bytes of each operand in the block's shared memory.
+    pub operands: Vec<(usize, usize)>,
 }
 
 /// An event of the hardware units that work on their own: asynchronous copies, and products of warpgroups on tensor cores.
@@ -105,10 +107,12 @@ pub enum Asynchronous {
         warpgroup: u32,
         /// The number of the product, from 0.
         product: u64,
-        /// The start of A, if it is in shared memory.
-        a: Option<usize>,
-        /// The start of B.
-        b: usize,
+        /// Its instructions, for each warp.
+        instructions: usize,
+        /// The start and the bytes of A, if it is in shared memory.
+        a: Option<(usize, usize)>,
+        /// The start and the bytes of B.
+        b: (usize, usize),
     },
     /// A thread of a warpgroup has waited for all products below that number.
     ProductsEnd {

@@ -23,8 +23,10 @@ pub struct Trace {
     pub steps: Vec<Step>,
     /// The number of barriers that the block passed.
     pub barriers: u32,
-    /// The number of steps beyond the limit, which are left out. Their requests are left out, too.
+    /// The number of steps beyond the limit, which are left out.
     pub left_out: u64,
+    /// The number of requests beyond their own limit.
+    pub requests_left_out: u64,
     /// The buffers of the launch and the shared arrays of the block.
     pub memories: Vec<TracedMemory>,
     /// What the block's warps did. They are combined as for a [`Profile`](super::Profile). Only the order within one warp is meaningful.
@@ -62,6 +64,9 @@ pub struct Step {
 /// The most steps of a trace: it is for a human reader.
 const MOST_STEPS: usize = 1 << 20;
 
+/// The most requests. A warp's multiply-adds in a row are one.
+const MOST_REQUESTS: usize = 1 << 17;
+
 /// A step while it is recorded: the memory has no name yet.
 pub(super) struct Recorded {
     pub(super) thread: [u32; 3],
@@ -95,6 +100,7 @@ pub(super) struct Tracer {
     /// Combines the block's accesses into requests.
     profiler: Profiler,
     requests: Vec<(u32, Combined)>,
+    requests_left_out: u64,
     areas: Vec<Area>,
     arrays: Vec<Declared>,
     events: Vec<AsyncEvent>,
@@ -120,6 +126,7 @@ impl Tracer {
             left_out: 0,
             profiler,
             requests: Vec::new(),
+            requests_left_out: 0,
             areas: Vec::new(),
             arrays: Vec::new(),
             events: Vec::new(),
@@ -153,8 +160,13 @@ impl Tracer {
     }
 
     fn take_requests(&mut self) {
-        let barriers = self.barriers;
-        self.requests.extend(self.profiler.take_recorded().map(|request| (barriers, request)));
+        for request in self.profiler.take_recorded() {
+            if self.requests.len() < MOST_REQUESTS {
+                self.requests.push((self.barriers, request));
+            } else {
+                self.requests_left_out += 1;
+            }
+        }
     }
 
     pub(super) fn add(&mut self, step: Recorded) {
@@ -167,9 +179,7 @@ impl Tracer {
 
     /// Logs an access of a thread, by its number in the cluster.
     pub(super) fn log(&mut self, thread: u32, event: Event) {
-        if self.left_out == 0 {
-            self.profiler.log(thread, event);
-        }
+        self.profiler.log(thread, event);
     }
 
     /// Logs instructions of a thread that access no memory.
@@ -179,9 +189,7 @@ impl Tracer {
         (place, operation): (&'static Location<'static>, Operation),
         times: usize,
     ) {
-        if self.left_out == 0 {
-            self.profiler.log_times(thread, (place, operation), times as u64);
-        }
+        self.profiler.log_times(thread, (place, operation), times as u64);
     }
 
     /// Logs a TMA copy: the buffer's number, the first element, columns and rows; and its bytes inside the matrix.
@@ -300,7 +308,8 @@ impl Tracer {
         });
         let memories = of_buffers.chain(of_arrays).collect::<Vec<_>>();
         let (first_warp, areas) = (self.first / WARP, &self.areas);
-        let request = |(barriers, combined): (u32, Combined)| {
+        let mut products = Products { events: &self.events, next: BTreeMap::new() };
+        let mut request = |(barriers, combined): (u32, Combined)| {
             let Combined { warp, event, mut lanes, units, ideal } = combined;
             let Event { place, operation, width, .. } = event;
             let is_box = matches!(operation, Operation::TmaLoad | Operation::TmaStore);
@@ -313,6 +322,10 @@ impl Tracer {
                     let bytes = memory.offset as u64..(memory.offset + memory.bytes) as u64;
                     memory.is_shared() && bytes.contains(&event.address)
                 }),
+            };
+            let operands = match operation {
+                Operation::Wgmma => products.take(warp - first_warp, event.address),
+                _ => Vec::new(),
             };
             for (_, address) in &mut lanes {
                 *address = if is_box { 1 } else { *address & ((1 << 48) - 1) };
@@ -328,17 +341,46 @@ impl Tracer {
                 units: area.map_or(units, |area| area.bytes),
                 ideal: area.map_or(ideal, |area| area.bytes),
                 area: area.map(|area| area.area),
+                operands,
             }
         };
-        let requests = self.requests.into_iter().map(request).collect();
+        let requests = self.requests.into_iter().map(&mut request).collect();
         Trace {
             block: self.block,
             steps: self.steps.into_iter().map(step).collect(),
             barriers: self.barriers,
             left_out: self.left_out,
+            requests_left_out: self.requests_left_out,
             requests,
             memories,
             events: self.events,
         }
+    }
+}
+
+/// The products of the block's warpgroups, from which each warp takes those that it issues.
+struct Products<'t> {
+    events: &'t [AsyncEvent],
+    /// For each warp the event after its last product.
+    next: BTreeMap<u32, usize>,
+}
+
+impl Products<'_> {
+    /// The operands of the next products of that warp's warpgroup, with that number of instructions in all.
+    fn take(&mut self, warp: u32, instructions: u64) -> Vec<(usize, usize)> {
+        let next = self.next.entry(warp).or_default();
+        let (mut operands, mut missing) = (Vec::new(), instructions);
+        while missing > 0 {
+            let Some(event) = self.events.get(*next) else { break };
+            *next += 1;
+            if let Asynchronous::ProductBegins { warpgroup, instructions, a, b, .. } = event.what
+                && warpgroup == warp / 4
+            {
+                operands.extend(a);
+                operands.push(b);
+                missing = missing.saturating_sub(instructions as u64);
+            }
+        }
+        operands
     }
 }

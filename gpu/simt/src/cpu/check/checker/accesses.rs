@@ -29,8 +29,9 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().fma(place);
         }
         self.trace(place, Operation::Fma, None);
-        let number = block::current().number;
-        self.with_own_tracer(|tracer| tracer.log_times(number, (place, Operation::Fma), 1));
+        self.with_own_tracer(|tracer| {
+            tracer.log_times(block::current().number, (place, Operation::Fma), 1);
+        });
     }
 
     /// Instructions of tensor cores: that many of the running thread's warp.
@@ -44,8 +45,9 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().count(place, operation, times as u64);
         }
         (0..times).for_each(|_| self.trace(place, operation, None));
-        let number = block::current().number;
-        self.with_own_tracer(|tracer| tracer.log_times(number, (place, operation), times));
+        self.with_own_tracer(|tracer| {
+            tracer.log_times(block::current().number, (place, operation), times);
+        });
     }
 
     /// A TMA copy of the running thread, of a box in a buffer: traces and profiles it.

@@ -111,8 +111,9 @@ impl Checker<'_> {
         });
         let Some((engine, clock)) = read else { return };
         self.with_own_tracer(|tracer| {
-            let (a, b) = request.starts();
-            tracer.event(Asynchronous::ProductBegins { warpgroup: key.1, product, a, b });
+            let (a, b) = request.operands();
+            let (warpgroup, instructions) = (key.1, request.steps);
+            tracer.event(Asynchronous::ProductBegins { warpgroup, product, instructions, a, b });
         });
         for (start, bytes) in request.places() {
             self.read_by_engine(engine, (key.0, start), bytes, request.place);
