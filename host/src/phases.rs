@@ -14,7 +14,7 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
-use std::{collections::BTreeSet, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use gpu::registry::{Entry, source};
 use serde::Serialize;
@@ -325,8 +325,17 @@ impl<'t> Reader<'t> {
 
 /// The name of a shared array: that of its variable.
 pub(crate) fn array_name(place: &Place) -> String {
-    let line = source(&place.file, place.line).unwrap_or_default();
-    name_in(line, place.column).unwrap_or_else(|| format!("shared:{}", place.line))
+    let line = line_of(&place.file, place.line).unwrap_or_default();
+    name_in(&line, place.column).unwrap_or_else(|| format!("shared:{}", place.line))
+}
+
+/// A line of a kernel's source: of the registry, or of a file that is there.
+fn line_of(file: &str, line: u32) -> Option<Cow<'static, str>> {
+    if let Some(known) = source(file, line) {
+        return Some(known.into());
+    }
+    let text = std::fs::read_to_string(file).ok()?;
+    Some(text.lines().nth((line as usize).checked_sub(1)?)?.to_owned().into())
 }
 
 /// The variable that a `let` gives the value which begins at that column, from 1.
@@ -351,10 +360,10 @@ fn same_statement(read: &Step, write: &Step) -> bool {
 /// The lines from a place to the end of its statement.
 pub(crate) fn statement(place: &Place) -> String {
     const LONGEST: u32 = 8;
-    let lines = (place.line..place.line + LONGEST).map_while(|line| source(&place.file, line));
+    let lines = (place.line..place.line + LONGEST).map_while(|line| line_of(&place.file, line));
     let mut text = String::new();
     for line in lines {
-        text += line;
+        text += &line;
         text.push('\n');
         if line.contains(';') {
             break;

@@ -9,11 +9,13 @@
 //! | `book` | the pages and the table of contents |
 //! | `rung` | what the page of a rung gets |
 //! | `beside` | two sources side by side, with the difference marked |
+//! | `host` | the built command, which traces |
 //! | `exercises` | the exercises of a rung, from their list |
 
 mod beside;
 mod book;
 mod exercises;
+mod host;
 mod rung;
 
 use std::{
@@ -23,9 +25,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 
-use crate::environment::{cargo, keep_target, output, say, shown, target_folder};
+pub(crate) use self::host::Host;
+use crate::environment::{output, say, shown, target_folder};
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,39 +74,5 @@ fn find_mdbook() -> Result<PathBuf> {
     match places.find(|place| place.is_file()) {
         Some(place) => Ok(place),
         None => bail!("there is no mdbook on PATH, and it makes the site: {INSTALL}"),
-    }
-}
-
-/// The built command of the workspace.
-pub(crate) struct Host {
-    program: PathBuf,
-}
-
-impl Host {
-    /// Builds it.
-    pub(crate) fn build(root: &Path) -> Result<Host> {
-        let mut command = Command::new(cargo());
-        keep_target(&mut command, root).current_dir(root);
-        let status = command.args(["build", "--quiet", "--package", "host"]).status();
-        ensure!(status.context("cannot run cargo")?.success(), "the command cannot be built");
-        Ok(Host { program: target_folder(root).join("debug/host") })
-    }
-
-    /// What it prints.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
-        output(Command::new(&self.program).args(arguments))
-    }
-
-    /// The kernels that it lists, in the order of the registry.
-    fn kernels(&self) -> Result<Vec<Value>> {
-        let listed = self.run(&["kernels", "--json"])?;
-        listed.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
-    }
-
-    /// The names of all rungs of the course.
-    pub(crate) fn rungs(&self) -> Result<Vec<String>> {
-        let kernels = self.kernels()?;
-        let rungs = kernels.iter().filter(|kernel| kernel["idea"].is_string());
-        Ok(rungs.filter_map(|kernel| kernel["name"].as_str()).map(str::to_owned).collect())
     }
 }

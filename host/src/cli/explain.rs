@@ -216,7 +216,7 @@ fn draw(
     }
     if let Some(file) = file {
         let title = format!("{}: {}", entry.name(), entry.summary);
-        page::write(file, &title, &[page::picture(&picture)?])?;
+        page::write(file, &title, &[picture::page::block(&picture)])?;
     }
     if picture.clean {
         return Ok(());

@@ -155,7 +155,7 @@ fn profile_kernel(
         if !launches.is_empty() {
             let step = format!("{}: traced", entry.name());
             let traced = || picture::of_block(entry, shape, [0, 0], args.seed);
-            parts.push(page::samples(&steps.step(&step, traced)?)?);
+            parts.push(picture::page::samples(&steps.step(&step, traced)?));
         }
     }
     complain(args, entry, &seen);

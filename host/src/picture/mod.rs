@@ -16,6 +16,9 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+#[cfg(feature = "cli")]
+pub mod page;
+mod parts;
 mod requests;
 mod stages;
 
@@ -23,9 +26,13 @@ use std::collections::BTreeSet;
 
 use gpu::registry::{self, Entry};
 use serde::Serialize;
-use simt::check::{Finding, Operation, Trace, TracedMemory};
+use simt::{
+    LaunchConfig,
+    check::{Finding, Operation, Trace, TracedMemory},
+};
 
 pub use self::{
+    parts::{Line, Memory, Place},
     requests::{Drawn, Total},
     stages::{Span, Stages, State, Tick},
 };
@@ -42,23 +49,23 @@ pub struct Picture {
     /// [`SCHEMA`].
     pub schema: u32,
     /// The kernel's name.
-    pub kernel: &'static str,
-    /// What it is, in a few words.
+    pub kernel: String,
+    /// What it is, in a few words. Empty if nobody has said it.
     pub summary: &'static str,
-    /// Its source file.
-    pub file: &'static str,
+    /// Its source file, if it is a kernel of the registry.
+    pub file: Option<&'static str>,
     /// Its place in a ladder of the course, if it is a rung.
     pub rung: Option<Place>,
-    /// The sizes.
-    pub m: usize,
+    /// Rows of A and C, if it is a product.
+    pub m: Option<usize>,
     /// Columns of B and C.
-    pub n: usize,
+    pub n: Option<usize>,
     /// Columns of A and rows of B.
-    pub k: usize,
+    pub k: Option<usize>,
     /// The type of A, B and C.
-    pub dtype: &'static str,
+    pub dtype: Option<&'static str>,
     /// The seed of the operands.
-    pub seed: u64,
+    pub seed: Option<u64>,
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
     /// Threads of a block along x, y and z.
@@ -88,50 +95,6 @@ pub struct Picture {
     pub findings: Vec<Finding>,
 }
 
-/// A rung's place in its ladder.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Place {
-    /// Its number, from 1.
-    pub number: usize,
-    /// The number of rungs.
-    pub of: usize,
-    /// Its idea.
-    pub idea: &'static str,
-    /// The name and the source file of the rung before.
-    pub before: Option<[&'static str; 2]>,
-}
-
-/// A buffer or a shared array.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Memory {
-    /// `A`, `B`, `C`, or the array's name.
-    pub name: String,
-    /// `global` or `shared`.
-    pub space: &'static str,
-    /// Bytes of an element.
-    pub element: usize,
-    /// Elements of a row, if it has rows.
-    pub columns: Option<usize>,
-    /// Bytes before it in the block's shared memory.
-    pub offset: usize,
-    /// Its bytes.
-    pub bytes: usize,
-}
-
-/// A line of the source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Line {
-    /// The file.
-    pub file: String,
-    /// The number of the line, from 1.
-    pub line: u32,
-    /// Its text.
-    pub text: String,
-}
-
 /// Runs a product on the CPU with every access checked, and gives what the block at that column and row of the grid
 /// does. `seed` is that of the operands.
 ///
@@ -144,37 +107,72 @@ pub fn of_block(
     seed: u64,
 ) -> Result<Picture> {
     let Traced { findings, trace, pitches, config } = phases::traced(entry, shape, block, seed)?;
-    let memories = trace.memories.iter().map(|memory| named(memory, pitches)).collect::<Vec<_>>();
-    let begins = phase_begins(&trace);
+    let product = entry.product.as_ref();
+    Ok(Picture {
+        summary: entry.summary,
+        file: Some(entry.declaration().file),
+        rung: place(entry),
+        m: Some(shape.m()),
+        n: Some(shape.n()),
+        k: Some(shape.k()),
+        dtype: product.map(|product| product.variant.operands.name()),
+        seed: Some(seed),
+        clean: findings.is_empty(),
+        findings,
+        ..of_trace_by(entry.name(), &config, &trace, pitches)
+    })
+}
+
+/// The picture of a traced block of any kernel: what [`simt::check::launch`] gives with
+/// [`Options::trace`](simt::check::Options::trace). The source is read from the files that the compiler was given, as
+/// far as they are there: in a test of a package, those of the package.
+///
+/// ```no_run
+/// # let (report, config): (simt::check::Report, simt::LaunchConfig) = todo!();
+/// use host::picture;
+///
+/// let trace = report.trace.as_ref().expect("a trace was asked for");
+/// let picture = picture::of_trace("transpose", &config, trace);
+/// let page = picture::page::html("transpose", &[picture::page::block(&picture)]);
+/// std::fs::write("transpose.html", page)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn of_trace(kernel: &str, config: &LaunchConfig, trace: &Trace) -> Picture {
+    of_trace_by(kernel, config, trace, [0; 3])
+}
+
+/// The same. `pitches`: elements from one row of A, B and C to the next; 0 if there are no rows.
+fn of_trace_by(kernel: &str, config: &LaunchConfig, trace: &Trace, pitches: [usize; 3]) -> Picture {
+    let begins = phase_begins(trace);
     let mut lines = Vec::new();
     let requests = trace.requests.iter();
     let requests =
         requests.map(|request| Drawn::new(request, &begins, &mut lines)).collect::<Vec<_>>();
-    Ok(Picture {
+    Picture {
         schema: SCHEMA,
-        kernel: entry.name(),
-        summary: entry.summary,
-        file: entry.declaration().file,
-        rung: place(entry),
-        m: shape.m(),
-        n: shape.n(),
-        k: shape.k(),
-        dtype: entry.product.as_ref().map_or("f32", |product| product.variant.operands.name()),
-        seed,
+        kernel: kernel.to_owned(),
+        summary: "",
+        file: None,
+        rung: None,
+        m: None,
+        n: None,
+        k: None,
+        dtype: None,
+        seed: None,
         grid: config.grid,
         block: config.block,
-        at: block,
+        at: [trace.block[0], trace.block[1]],
         barriers: trace.barriers,
         phases: begins.len().max(1),
         left_out: trace.requests_left_out,
-        clean: findings.is_empty(),
-        stages: Stages::of(&trace),
-        totals: requests::totals(&requests),
-        memories,
+        clean: true,
+        memories: trace.memories.iter().map(|memory| named(memory, pitches)).collect(),
         lines,
+        stages: Stages::of(trace),
+        totals: requests::totals(&requests),
         requests,
-        findings,
-    })
+        findings: Vec::new(),
+    }
 }
 
 /// The numbers of barriers before the phases.
@@ -186,11 +184,11 @@ fn phase_begins(trace: &Trace) -> BTreeSet<u32> {
 
 fn named(memory: &TracedMemory, [a, b, c]: [usize; 3]) -> Memory {
     let (name, columns) = match (&*memory.name, &memory.declared) {
-        ("buffer a", _) => ("A".to_owned(), Some(a)),
-        ("buffer b", _) => ("B".to_owned(), Some(b)),
-        ("buffer c", _) => ("C".to_owned(), Some(c)),
+        ("buffer a", _) if a > 0 => ("A".to_owned(), Some(a)),
+        ("buffer b", _) if b > 0 => ("B".to_owned(), Some(b)),
+        ("buffer c", _) if c > 0 => ("C".to_owned(), Some(c)),
         (_, Some(place)) => (phases::array_name(place), memory.columns),
-        (name, None) => (name.to_owned(), None),
+        (name, None) => (name.strip_prefix("buffer ").unwrap_or(name).to_owned(), None),
     };
     Memory {
         name,

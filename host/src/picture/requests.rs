@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use simt::check::{Operation, Place, Request};
 
-use super::Line;
+use super::parts::Line;
 use crate::phases::statement;
 
 /// A request of a warp, or what it does between two of them: multiply-adds, instructions of tensor cores, TMA copies.

@@ -159,6 +159,30 @@ fn no_request_of_a_large_block_is_left_out() {
     assert_eq!(fma.requests, 128 * 256 * 32);
 }
 
+/// A kernel that no registry knows: its trace is enough, and its source is read from its file.
+#[test]
+fn a_kernel_of_one_s_own_is_drawn_by_its_trace() {
+    let specimen = specimens::list::find("padded_transpose").unwrap();
+    let n = specimen.n as usize;
+    let (x, mut y) = (vec![1.0; n], vec![0.0; n]);
+    let mut options = simt::check::Options::default();
+    options.trace = Some([1, 0, 0]);
+    let trace = specimen.check(&x, &mut y, &options).unwrap().trace.unwrap();
+    let picture = of_trace(specimen.name(), &specimen.config(), &trace);
+    assert_eq!((&*picture.kernel, picture.at, picture.m), ("padded_transpose", [1, 0], None));
+    let names = picture.memories.iter().map(|memory| &*memory.name).collect::<Vec<_>>();
+    // The test's folder is the package's, and the compiler was given paths from the workspace's.
+    assert_eq!(names.len(), 3);
+    assert_eq!(names[..2], ["x", "y"]);
+    let tile = &picture.memories[2];
+    assert_eq!((tile.space, tile.columns, tile.bytes), ("shared", Some(33), 32 * 33 * 4));
+    let total = |operation| picture.totals.iter().find(|total| total.operation == operation);
+    // 8 warps, 4 rows each: a row is four sectors, and neither a row nor a column of the tile has a conflict.
+    let [load, store] = ["global-load", "shared-store"].map(|name| total(name).unwrap().clone());
+    assert_eq!((load.requests, load.units, store.units), (32, 128, 32));
+    assert_eq!(total("shared-load").unwrap().ideal, total("shared-load").unwrap().units);
+}
+
 #[test]
 fn a_block_outside_the_grid_is_refused() {
     let entry = registry::find("tiled16").unwrap();

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use super::{
-    Host,
+    host::Host,
     rung::{self, Rung},
 };
 use crate::course;
@@ -24,7 +24,7 @@ const PARTS: [(&str, &str); 6] = [
 ];
 
 /// Files of the pictures, which are in every page.
-const PICTURES: &str = "host/src/cli/page";
+const PICTURES: &str = "host/src/picture/page";
 
 const SETTINGS: &str = "\
 [book]

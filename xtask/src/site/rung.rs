@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 
 use super::{
-    Host,
     beside::{new_lines, table},
     exercises,
+    host::Host,
 };
 
 /// A rung of one of the course's two ladders.

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use host::profile::Total;
+use host::{picture::page::escaped, profile::Total};
 
 use super::report::{LineReport, Report};
-use crate::cli::page::escaped;
 
 /// The width of the longest bar.
 const WIDTH: f64 = 120.0;

@@ -9,6 +9,7 @@ mod copies;
 mod engines;
 mod limits;
 mod mbarriers;
+mod tracing;
 
 use std::{
     cell::{Cell, RefCell},
@@ -31,7 +32,7 @@ use super::{
     trace::Tracer,
 };
 use crate::cpu::{
-    block, cluster,
+    cluster,
     fault::{Fault, FaultKind, Stop},
     watchdog::Heartbeat,
 };
@@ -237,24 +238,6 @@ impl<'a> Checker<'a> {
         };
         let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
-    }
-
-    /// Calls the tracer, if the traced block is in the cluster.
-    fn with_tracer(&self, act: impl FnOnce(&mut Tracer)) {
-        if self.tracing.get()
-            && let Some(tracer) = &mut *self.tracer.borrow_mut()
-        {
-            act(tracer);
-        }
-    }
-
-    /// Calls the tracer, if the running thread's block is traced.
-    #[inline]
-    fn with_own_tracer(&self, act: impl FnOnce(&mut Tracer)) {
-        // Most launches are not traced, and this is asked at every access.
-        if self.tracing.get() && self.launch.trace == Some(block::block_index()) {
-            self.with_tracer(act);
-        }
     }
 
     /// Whether every access must be seen, even one that adds nothing new.

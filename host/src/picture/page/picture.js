@@ -117,7 +117,7 @@
   }
 
   Trace.prototype.build = function () {
-    var data = this.data, self = this, size = data.m + " x " + data.n + " x " + data.k;
+    var data = this.data, self = this, size = data.m === null ? data.kernel : "the product " + data.m + " x " + data.n + " x " + data.k;
     var button = function (text, label, act) {
       var one = make("button", { type: "button", "aria-label": label, title: label }, [text]);
       one.addEventListener("click", act);
@@ -150,8 +150,8 @@
     var lost = data.left_out_requests + data.left_out;
     var left = lost ? " " + plural(lost, "request") + " of other warps, or later ones, are left out." : "";
     var about = data.sampled
-      ? "For each source line the worst request of block " + data.at + " of the product " + size + "."
-      : "Block " + data.at + " (column, row) of the product " + size + ", recorded on the CPU." + left;
+      ? "For each source line the worst request of block " + data.at + " of " + size + "."
+      : "Block " + data.at + " (column, row) of " + size + ", recorded on the CPU." + left;
     [
       make("p", { "class": "about" }, [about]), this.figure,
       make("p", { "class": "hint" }, ["Keys: \u2190 \u2192 step, Page Up and Page Down phase, Home and End."]),

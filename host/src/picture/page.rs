@@ -1,55 +1,59 @@
-//! A page in one file: the picture of a traced block, and the counts of a profile, for a browser.
+//! A page in one file, for a browser: the picture of a traced block.
 //!
 //! The page needs nothing else: no server, no network, no framework. Its data are JSON in the page, and one script draws
 //! them as SVG.
+//!
+//! ```
+//! use host::{Shape, picture, product};
+//!
+//! let kernel = product::find("tiled16")?;
+//! let picture = picture::of_block(kernel, Shape::new(16, 16, 16)?, [0, 0], 1)?;
+//! let page = picture::page::html("tiled16", &[picture::page::block(&picture)]);
+//! assert!(page.starts_with("<!doctype html>"));
+//! # Ok::<(), host::Error>(())
+//! ```
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-    path::Path,
-};
+use std::collections::BTreeMap;
 
-use host::{NewFile, picture::Picture};
 use serde_json::{Value, to_value};
 
-use super::Failure;
+use super::Picture;
 
-const STYLE: &str = include_str!("page.css");
-const PICTURE_STYLE: &str = include_str!("picture.css");
-const PICTURE_SCRIPT: &str = include_str!("picture.js");
+const STYLE: &str = include_str!("page/page.css");
+const PICTURE_STYLE: &str = include_str!("page/picture.css");
+const PICTURE_SCRIPT: &str = include_str!("page/picture.js");
 
 /// The most bytes of requests in a page. Those of further warps, and later ones, are left out.
 const MOST_BYTES: usize = 160 << 10;
 
-/// Opens the file of `--html`. An output that cannot be written is an error before anything is computed.
-pub(super) fn create(path: &Path) -> host::Result<NewFile> {
-    NewFile::create("--html", path)
-}
-
-/// Writes a page with that title and these parts of HTML.
-pub(super) fn write(file: NewFile, title: &str, parts: &[String]) -> Result<(), Failure> {
+/// A page with that title and these parts, which are HTML.
+pub fn html(title: &str, parts: &[String]) -> String {
     let title = escaped(title);
     let body = parts.concat();
-    let page = format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{PICTURE_STYLE}</style>\n</head>\n<body>\n<main>\n\
          <h1>{title}</h1>\n{body}</main>\n<script>\n{PICTURE_SCRIPT}</script>\n</body>\n</html>\n"
-    );
-    file.file().write_all(page.as_bytes()).map_err(|error| file.unwritten(&error))?;
-    Ok(file.finish()?)
+    )
+}
+
+/// The data of a picture.
+fn data(picture: &Picture) -> Value {
+    // Plain fields, which JSON can say.
+    to_value(picture).unwrap_or_default()
 }
 
 /// The picture as a part of a page: the script draws it.
-pub(super) fn picture(picture: &Picture) -> Result<String, Failure> {
-    let mut data = to_value(picture).map_err(io::Error::from)?;
+pub fn block(picture: &Picture) -> String {
+    let mut data = data(picture);
     shorten(&mut data, picture);
-    Ok(embedded(&data))
+    embedded(&data)
 }
 
 /// The worst request of each source line, as a part of a page.
-pub(super) fn samples(picture: &Picture) -> Result<String, Failure> {
-    let mut data = to_value(picture).map_err(io::Error::from)?;
+pub fn samples(picture: &Picture) -> String {
+    let mut data = data(picture);
     let key = |place: usize| {
         let request = &picture.requests[place];
         let line = &picture.lines[request.line];
@@ -71,7 +75,7 @@ pub(super) fn samples(picture: &Picture) -> Result<String, Failure> {
     data["requests"] = Value::Array(chosen);
     data["sampled"] = true.into();
     data["stages"] = Value::Null;
-    Ok(embedded(&data))
+    embedded(&data)
 }
 
 /// JSON for the script, as an element of the page.
@@ -121,7 +125,7 @@ fn shorten(data: &mut Value, picture: &Picture) {
 }
 
 /// Text in HTML.
-pub(super) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
