@@ -52,7 +52,8 @@ fn a_kernel_walks_the_rows_by_pitch() {
             // The rows of all slices are one pitch apart.
             let found = sums(&stream, &array, size[0], size[1] * size[2]);
             // Below 2^24 every sum is exact.
-            let expected: Vec<_> = values.chunks(size[0]).map(|row| row.iter().sum()).collect();
+            let expected: Vec<_> =
+                values.chunks(size[0]).map(|row| row.iter().sum::<f32>()).collect();
             assert_eq!(found, expected, "{device} {size:?}");
         }
     }

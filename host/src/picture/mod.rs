@@ -8,11 +8,11 @@
 //! use host::{Shape, picture, product};
 //!
 //! let kernel = product::find("tiled16")?;
-//! let picture = picture::of_block(kernel, Shape::new(16, 16, 16)?, [0, 0], 1)?;
+//! let picture = picture::of_block(kernel, Shape::new(16, 16, 32)?, [0, 0], 1)?;
 //! let load = &picture.requests[0];
 //! assert_eq!((load.operation, load.units, load.ideal), ("global-load", 4, 4));
 //! // Two rows of A: lanes 0 to 15 and 16 to 31, four bytes apart.
-//! assert_eq!(load.lanes, [[0, 16, 0, 4], [16, 16, 64, 4]]);
+//! assert_eq!(load.lanes, [[0, 16, 0, 4], [16, 16, 128, 4]]);
 //! # Ok::<(), host::Error>(())
 //! ```
 
