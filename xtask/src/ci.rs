@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, target_folder},
-    tidy,
+    new, tidy,
     times::{self, Cost},
     unsafe_sites,
 };
@@ -105,6 +105,15 @@ impl Ci<'_> {
                     let (krate, into) = (root.join("tests/specimens"), root.join("target/ptx"));
                     let other = Some(build_ptx::Other { krate, into });
                     build_ptx::run(root, build_ptx::Options { other, ..Default::default() })
+                })?;
+                // The PTX that a new crate begins with is that of its kernel.
+                self.step("cargo xtask build-ptx --crate xtask/template --check", || {
+                    let krate = root.join(new::TEMPLATE);
+                    let other = Some(build_ptx::Other { into: krate.join("ptx"), krate });
+                    build_ptx::run(
+                        root,
+                        build_ptx::Options { other, check: true, ..Default::default() },
+                    )
                 })
             }
             "test" => self.test(),

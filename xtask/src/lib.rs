@@ -26,7 +26,7 @@
 //! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;
 pub mod build_ptx;
@@ -45,6 +45,7 @@ mod files;
 pub mod inspect;
 mod linker;
 pub mod listing;
+pub mod new;
 mod plain;
 pub mod ptx;
 pub mod ptxas;
