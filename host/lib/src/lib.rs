@@ -87,6 +87,7 @@ mod cuda;
 mod device;
 mod error;
 pub mod gemm;
+mod graph;
 #[cfg(feature = "npy")]
 mod input;
 mod launch;
@@ -127,6 +128,7 @@ pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
+pub use graph::{Graph, GraphOperand};
 #[cfg(feature = "npy")]
 pub use input::open_input;
 pub use launch::{Argument, Arguments};

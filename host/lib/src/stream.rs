@@ -1,15 +1,17 @@
 //! Streams and events.
 
+mod capture;
 mod kept;
+mod mode;
 
 #[cfg(feature = "cuda")]
 use std::{ffi::c_void, sync::Arc};
 use std::{
-    sync::MutexGuard,
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
-use self::kept::Kept;
+pub(crate) use self::{kept::Kept, mode::Mode};
 use crate::{
     buffer::{Buffer, Pod},
     device::Device,
@@ -40,9 +42,15 @@ use crate::{cuda, device::Kind, error::Error};
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
+    mode: Mode,
     kept: Kept,
+    /// What is kept for the next graph: [`Stream::prepare`] allocates it.
+    reserved: Mutex<Kept>,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
+    /// Whether it belongs to another value: then dropping this one does not close it.
+    #[cfg(feature = "cuda")]
+    borrowed: bool,
 }
 
 /// A point in a stream: it is reached when all work before it has ended.
@@ -69,9 +77,13 @@ impl Device {
         };
         Ok(Stream {
             device: self.clone(),
+            mode: Mode::Launching,
             kept: Kept::default(),
+            reserved: Mutex::default(),
             #[cfg(feature = "cuda")]
             cuda,
+            #[cfg(feature = "cuda")]
+            borrowed: false,
         })
     }
 }
@@ -79,7 +91,7 @@ impl Device {
 #[cfg(feature = "cuda")]
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(stream) = &self.cuda {
+        if let (Some(stream), false) = (&self.cuda, self.borrowed) {
             stream.close();
         }
     }
@@ -113,7 +125,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_workspace(&self.device, len, launch)
+        self.kept.with_workspace((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
@@ -125,7 +137,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_partials(&self.device, len, launch)
+        self.kept.with_partials((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
@@ -136,7 +148,7 @@ impl Stream {
         &self,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
-        self.kept.with_zeros::<WORDS>(&self.device, launch)
+        self.kept.with_zeros::<WORDS>((&self.device, &|bytes| self.may_allocate(bytes)), launch)
     }
 
     /// Hands `launch` the stream's counters: `len` words that are zero at first.
@@ -148,7 +160,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_counters(&self.device, len, launch)
+        self.kept.with_counters((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel has counted. Waits for all work on
@@ -168,8 +180,10 @@ impl Stream {
     /// Waits until all work on the stream has ended.
     ///
     /// # Errors
-    /// Those of the kernels: a call that waits is the first to see a fault on a GPU.
+    /// Those of the kernels: a call that waits is the first to see a fault on a GPU. [`Error::Capture`](crate::Error::Capture) in the
+    /// capture of a graph.
     pub fn synchronize(&self) -> Result<()> {
+        self.refuse_in_capture("a wait for the stream: launch, do not run")?;
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
             return stream.synchronize();
@@ -180,8 +194,9 @@ impl Stream {
     /// Records an event after all work that was queued before.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Those of the driver. [`Error::Capture`](crate::Error::Capture) in the capture of a graph.
     pub fn record(&self) -> Result<Event> {
+        self.refuse_in_capture("an event: record it before and after the launch of the graph")?;
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
             let event = cuda::Event::new(stream.context())?;

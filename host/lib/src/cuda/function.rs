@@ -103,6 +103,13 @@ impl Function {
         Function { dependent, ..self }
     }
 
+    /// The kernel, to be captured for a graph. Before CUDA 12.3 a graph has no dependents: there the kernel begins when those before it
+    /// have ended.
+    pub(crate) fn captured(self) -> Self {
+        let dependent = self.dependent && self.module.context().properties().driver >= (12, 3);
+        Function { dependent, ..self }
+    }
+
     /// The kernel's resources, as the driver compiled it.
     pub(crate) fn resources(&self) -> Resources {
         let Attributes { registers, static_shared, .. } = self.attributes;
