@@ -104,6 +104,9 @@ impl Stream {
     }
 
     /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
+    ///
+    /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those
+    /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
         self.cuda.as_ref().map(|stream| stream.raw().cast())

@@ -5,7 +5,10 @@ use super::{
     graphs::{graph, launch, message, simple},
     *,
 };
-use crate::{Compute, Device, Gemm, Matrix};
+use crate::{
+    Bf16, Compute, Device, F16, Gemm, Matrix, Shape,
+    gemm::{Request, Scalar, Target},
+};
 use fake::on_machine;
 
 /// Products of every kind of launch: copies, slices, partial products, words that are zero, tails in the background.
@@ -50,7 +53,59 @@ fn launched(gemm: &Gemm<f32>, stream: &crate::Stream, [a, b, c]: &[Matrix<f32>; 
     bits(&own)
 }
 
+/// Captures the product by every kernel that computes it, and compares three launches of each graph with a launch without one. How many
+/// kernels there were.
+fn each_kernel<T: Scalar>(stream: &crate::Stream, gemm: Gemm<T>, from: fn(f32) -> T) -> usize {
+    let device = stream.device();
+    let mut count = 0;
+    for [m, n, k] in [[256, 256, 512], [300, 200, 136]] {
+        let random = |seed, rows, cols| {
+            let values = uniform(seed, rows * cols).into_iter().map(from).collect::<Vec<_>>();
+            Matrix::from_row_major(device, rows, cols, &values).unwrap()
+        };
+        let (a, b) = (random(1, m, k), random(2, k, n));
+        let [mut c, mut expected] = [0; 2].map(|_| Matrix::<T>::zeros(device, m, n).unwrap());
+        let request = Request::dense(Shape::new(m as u64, n as u64, k as u64).unwrap());
+        for candidate in gemm.candidates(&request, &Target::of(device)) {
+            let name = candidate.entry.name();
+            let gemm = gemm.kernel(name).unwrap();
+            // Some kernels compute other products.
+            if gemm.prepare(stream, a.view(), b.view(), c.view_mut()).is_err() {
+                continue;
+            }
+            let captured =
+                stream.capture(|stream| gemm.launch(stream, a.view(), b.view(), c.view_mut()));
+            let graph = captured.unwrap_or_else(|error| panic!("{name}: {error}"));
+            gemm.run(stream, a.view(), b.view(), expected.view_mut()).unwrap();
+            let expected = expected.buffer().to_vec().unwrap();
+            for _ in 0..3 {
+                c.buffer_mut().fill_bytes(0xff).unwrap();
+                graph
+                    .launch(stream, [a.view().into(), b.view().into(), c.view_mut().into()])
+                    .unwrap();
+                let found = c.buffer().to_vec().unwrap();
+                let bytes = bytemuck::cast_slice::<T, u8>;
+                assert!(bytes(&found) == bytes(&expected), "{name}, {m}x{n}x{k}");
+            }
+            count += 1;
+        }
+    }
+    count
+}
+
 on_machine! {
+    fn every_kernel_in_a_graph() {
+        if device().is_none() {
+            return;
+        }
+        let stream = Device::cuda(0).unwrap().stream().unwrap();
+        let f32s = [Compute::Native, Compute::Tf32, Compute::Fp32Bf16x6, Compute::Fp32F16x3];
+        let f32s = f32s.map(|compute| each_kernel(&stream, Gemm::<f32>::new().compute(compute), |it| it));
+        let others = [each_kernel(&stream, Gemm::<Bf16>::new(), Bf16::from_f32), each_kernel(&stream, Gemm::<F16>::new(), F16::from_f32)];
+        println!("kernels and sizes: {f32s:?} of f32, {others:?} of 16 bits");
+        assert!(f32s[0] >= 10 && others[0] >= 4 && others[1] >= 4);
+    }
+
     fn a_hundred_launches_of_a_graph_give_the_same_bits() {
         if device().is_none() {
             return;
