@@ -301,6 +301,16 @@ impl Device {
         }
     }
 
+    /// The driver's handle of the GPU's primary context, a `CUcontext`, in which all memory and streams of this device are. It is valid
+    /// while the device or anything on it lives. `None` for the CPU.
+    #[cfg(feature = "cuda")]
+    pub fn raw_cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+        match &*self.0 {
+            Kind::Cpu(_) => None,
+            Kind::Cuda(gpu) => Some(gpu.context.raw().cast()),
+        }
+    }
+
     /// The folder in `gpu/ptx` with the kernels that are compiled for this GPU. `None` for the CPU.
     pub fn ptx_file(&self) -> Option<&'static str> {
         match &*self.0 {

@@ -90,6 +90,7 @@ pub mod gemm;
 mod graph;
 #[cfg(feature = "npy")]
 mod input;
+pub mod interchange;
 mod launch;
 mod matrix;
 // For the command's allocator.

@@ -86,6 +86,43 @@ impl Device {
             borrowed: false,
         })
     }
+
+    /// A stream of another library, whose handle is `raw`, a `CUstream`. Null is the default stream. Dropping the result does not
+    /// destroy it, and waits for nothing: what waits for its work later waits for that which was queued until then.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary one of this device.
+    ///
+    /// # Safety
+    /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
+    #[cfg(feature = "cuda")]
+    pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
+        let Kind::Cuda(gpu) = &*self.0 else {
+            return Err(Error::argument(
+                "device",
+                self.name(),
+                "must be a GPU, for a stream of one",
+            ));
+        };
+        // SAFETY: condition 1. `Stream` gives the handle back when it is dropped.
+        let cuda = Arc::new(unsafe { cuda::Stream::foreign(&gpu.context, raw.cast()) }?);
+        Ok(Stream::of_cuda(self, cuda, false))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Stream {
+    /// A stream of the driver. `borrowed`: others close it.
+    pub(crate) fn of_cuda(device: &Device, cuda: Arc<cuda::Stream>, borrowed: bool) -> Self {
+        Stream {
+            device: device.clone(),
+            mode: Mode::Launching,
+            kept: Kept::default(),
+            reserved: Mutex::default(),
+            cuda: Some(cuda),
+            borrowed,
+        }
+    }
 }
 
 #[cfg(feature = "cuda")]
@@ -93,6 +130,8 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if let (Some(stream), false) = (&self.cuda, self.borrowed) {
             stream.close();
+            // Of a stream of another library. After an error all work was waited for, if that was possible.
+            let _ = stream.give_back();
         }
     }
 }
@@ -109,7 +148,7 @@ impl Stream {
     /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
-        self.cuda.as_ref().map(|stream| stream.raw().cast())
+        self.cuda.as_ref().map(|stream| (*stream.raw()).cast())
     }
 
     /// The driver's stream. `None` on the CPU.

@@ -33,6 +33,11 @@ fn every_public_type() {
         Symbol<f32>;
         blocks::BlockPlan; blocks::Dense<f32>; blocks::Job; blocks::Product<'static, f32>; blocks::Stays; blocks::Step;
         blocks::Transposed<'static, f32>; blocks::Why;
+        interchange::Foreign<'static, f32>; interchange::ForeignMut<'static, f32>; interchange::ForeignStream<'static>;
+        interchange::Scope<'static, 'static>; interchange::dlpack::Tensor<f32>;
+        interchange::dlpack::DLDataType; interchange::dlpack::DLDevice; interchange::dlpack::DLManagedTensor;
+        interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
+        interchange::dlpack::DLTensor;
         gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
         gemm::Request; gemm::Role; gemm::Target;
         npy::Dtype; npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;

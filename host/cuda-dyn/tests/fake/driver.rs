@@ -19,11 +19,12 @@ mod settings;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::null;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use self::copies::{Copy2d, Copy3d, Side3d, catch_up, copy_rows, is_awaited, later};
 use self::launches::{FIRST_KERNEL, KERNELS, LaunchConfig, launch};
-use self::memory::{TOTAL, allocate, free, free_bytes};
+use self::memory::{TOTAL, allocate, free, free_bytes, is_allocated};
 use self::settings::{Handle, called, configured};
 
 thread_local! {
@@ -42,10 +43,13 @@ const FIRST_CONTEXT: usize = 0x1000;
 /// Each stream has a handle of its own.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 const FIRST_STREAM: usize = 0x4000;
+static DESTROYED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// Whether that stream was made.
+/// Whether that stream was made, and not destroyed. Null is the default stream.
 fn is_stream(stream: Handle) -> bool {
-    (FIRST_STREAM..FIRST_STREAM + STREAMS.load(Relaxed)).contains(&(stream as usize))
+    let stream = stream as usize;
+    let is_made = (FIRST_STREAM..FIRST_STREAM + STREAMS.load(Relaxed)).contains(&stream);
+    stream == 0 || is_made && !DESTROYED.lock().unwrap().contains(&stream)
 }
 
 macro_rules! driver {
@@ -69,6 +73,7 @@ macro_rules! driver {
 }
 
 mod graphs;
+mod others;
 
 driver! {
     fn cuInit(_flags: c_uint) { 0 }
@@ -173,6 +178,15 @@ driver! {
                 return code;
             }
         }
+        0
+    }
+    // 9: the index of the device whose memory it is. `memory_of=1` says another.
+    @context fn cuPointerGetAttribute(data: *mut c_int, attribute: c_int, address: u64) {
+        assert_eq!(attribute, 9);
+        if !is_allocated(address) {
+            return 1;
+        }
+        *data = configured("memory_of").unwrap_or(0);
         0
     }
     @context fn cuMemFree_v2(address: u64) {
@@ -355,12 +369,20 @@ driver! {
         0
     }
     @context fn cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) {
-        assert_eq!(flags, 1, "a stream must not wait for the default stream");
+        let is_free = configured("streams_of_others").is_some();
+        assert!(flags == 1 || is_free, "a stream must not wait for the default stream");
         *stream = (FIRST_STREAM + STREAMS.fetch_add(1, Relaxed)) as Handle;
         0
     }
-    @context fn cuStreamDestroy_v2(_stream: Handle) { 0 }
-    @context fn cuStreamSynchronize(_stream: Handle) { catch_up() }
+    @context fn cuStreamDestroy_v2(stream: Handle) {
+        assert!(!stream.is_null() && is_stream(stream));
+        DESTROYED.lock().unwrap().push(stream as usize);
+        0
+    }
+    @context fn cuStreamSynchronize(stream: Handle) {
+        assert!(is_stream(stream));
+        catch_up()
+    }
     @context fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
         assert!(is_stream(stream) && (event as usize, flags) == (0x5000, 0));
         0

@@ -10,12 +10,13 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// The driver: the root of its crate, and the modules.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("driver.rs", include_str!("driver.rs")),
     ("copies.rs", include_str!("copies.rs")),
     ("graphs.rs", include_str!("graphs.rs")),
     ("launches.rs", include_str!("launches.rs")),
     ("memory.rs", include_str!("memory.rs")),
+    ("others.rs", include_str!("others.rs")),
     ("products.rs", include_str!("products.rs")),
     ("settings.rs", include_str!("settings.rs")),
 ];

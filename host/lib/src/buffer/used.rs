@@ -3,9 +3,10 @@
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-use super::Storage;
+use super::{Buffer, Pod, Storage};
+use crate::error::Result;
 #[cfg(feature = "cuda")]
-use crate::{cuda, error::Result};
+use crate::{cuda, device::Device, error::Error};
 
 /// A range of addresses that a kernel reads, or reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,5 +66,44 @@ impl Storage {
             Storage::Cuda(memory) if is_written => memory.uses().written_by(stream),
             Storage::Cuda(memory) => memory.uses().read_by(stream),
         }
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// Waits on the host for all work that may use the buffer.
+    ///
+    /// # Errors
+    /// Those of the kernels.
+    pub(crate) fn wait_for_uses(&self) -> Result<()> {
+        match &self.storage {
+            Storage::Host(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.uses().synchronize(),
+        }
+    }
+
+    /// As [`Device::foreign`], after the work on a stream of the memory's owner. With the uses, by which the owner's stream can wait.
+    ///
+    /// # Errors
+    /// As there; [`Error::Argument`] for memory of another device.
+    ///
+    /// # Safety
+    /// As there.
+    #[cfg(feature = "cuda")]
+    pub(crate) unsafe fn foreign_on(
+        device: &Device,
+        address: u64,
+        len: usize,
+        owner: &Arc<cuda::Stream>,
+    ) -> Result<(Self, Arc<cuda::Uses>)> {
+        cuda::check_address(owner.context(), address)?;
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { device.foreign(address, len) }?;
+        let Storage::Cuda(memory) = &buffer.storage else {
+            return Err(Error::argument("device", device.name(), "must be a GPU"));
+        };
+        let uses = memory.uses().clone();
+        uses.written_by(owner)?;
+        Ok((buffer, uses))
     }
 }

@@ -194,18 +194,19 @@ impl Function {
                     block[1],
                     block[2],
                     dynamic_shared,
-                    stream.raw(),
+                    *stream.raw(),
                     params.as_mut_ptr(),
                     null_mut(),
                 )
             }
             .outcome()
         } else {
+            let raw_stream = stream.raw();
             let config = CUlaunchConfig {
                 grid,
                 block,
                 dynamic_shared,
-                stream: stream.raw().cast(),
+                stream: raw_stream.cast(),
                 attributes: attributes.as_mut_ptr(),
                 attribute_count: attribute_count as u32, // at most 2
             };

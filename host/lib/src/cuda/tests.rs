@@ -9,6 +9,8 @@ mod device_graphs;
 #[path = "../../../cuda-dyn/tests/fake/mod.rs"]
 mod fake;
 mod graphs;
+mod interchange;
+mod interchange_crates;
 mod memory;
 
 use super::*;
