@@ -95,6 +95,8 @@ impl Device {
     ///
     /// # Safety
     /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
+    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and so does the
+    ///    result, on which nothing is launched but in the order of the graph: it has the workspace.
     #[cfg(feature = "cuda")]
     pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
         let Kind::Cuda(gpu) = &*self.0 else {

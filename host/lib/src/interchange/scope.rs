@@ -183,7 +183,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// [`Error::Argument`] for a stream of another context, and for the CPU device.
     ///
     /// # Safety
-    /// 1. The stream exists until the scope has ended.
+    /// 1. The stream exists until the scope has ended, and nobody captures it meanwhile.
     pub unsafe fn raw_stream(&'scope self, stream: *mut c_void) -> Result<ForeignStream<'scope>> {
         // SAFETY: condition 1.
         let cuda = unsafe { self.stream(stream) }?;
@@ -215,6 +215,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         // SAFETY: the caller's. `end` gives the handle back.
         let stream = Arc::new(unsafe { cuda::Stream::foreign(&gpu.context, raw.cast()) }?);
+        if stream.is_captured()? {
+            return Err(Error::capture(
+                "a stream that its library captures cannot be lent to a scope",
+            ));
+        }
         lent.streams.push((raw.addr(), stream.clone()));
         Ok(stream)
     }
@@ -241,11 +246,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let Lent { memories, streams, guards } = mem::take(&mut *self.lent());
         let mut ended = Ok(());
         for (uses, owner) in &memories {
-            ended = ended.and(uses.written_by(owner));
-        }
-        if let (Err(_), Kind::Cuda(gpu)) = (&ended, &*self.device.0) {
-            // What cannot be ordered on the device is waited for here.
-            let _ = gpu.context.synchronize();
+            let ordered = uses.written_by(owner);
+            if ordered.is_err() {
+                // What cannot be ordered on the device is waited for here.
+                let _ = uses.synchronize();
+            }
+            ended = ended.and(ordered);
         }
         for (_, stream) in &streams {
             stream.close();

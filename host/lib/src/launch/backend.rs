@@ -41,7 +41,7 @@ impl Stream {
         // A cluster that the kernel declares is in its PTX.
         let cluster = if declaration.cluster.is_some() { [1; 3] } else { config.cluster };
         let config = LaunchConfig { cluster, ..*config };
-        let Some(function) = self.noted(function) else { return Ok(()) };
+        let Some(function) = self.noted(function)? else { return Ok(()) };
         let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
         // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
         // declaration in the PTX is the source's). The rest is the caller's promise.

@@ -80,13 +80,31 @@ impl Stream {
     }
 
     /// The kernel as it is launched, noted for the graph in a capture. `None` if it is not to be launched.
+    ///
+    /// # Errors
+    /// As [`refuse_in_capture`](Self::refuse_in_capture), for a stream that is lent to a scope.
     #[cfg(feature = "cuda")]
-    pub(crate) fn noted(&self, function: cuda::Function) -> Option<cuda::Function> {
+    pub(crate) fn noted(&self, function: cuda::Function) -> Result<Option<cuda::Function>> {
         if let Some(mut recorded) = self.recorded() {
             recorded.functions.push(function.clone());
-            return Some(function.captured());
+            return Ok(Some(function.captured()));
         }
-        (!self.is_preparing()).then_some(function)
+        if self.is_preparing() {
+            return Ok(None);
+        }
+        self.refuse_if_lent_and_captured()?;
+        Ok(Some(function))
+    }
+
+    /// Refuses work on a stream that is lent to a scope while its library captures it: the graph would outlive the scope.
+    #[cfg(feature = "cuda")]
+    fn refuse_if_lent_and_captured(&self) -> Result<()> {
+        match self.cuda() {
+            Some(stream) if self.borrowed && stream.is_captured()? => {
+                Err(Error::capture("a stream that is lent to a scope, and captured by its library"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses `what` while the stream is prepared or captured.
@@ -94,7 +112,12 @@ impl Stream {
     /// # Errors
     /// [`Error::Capture`].
     pub(crate) fn refuse_in_capture(&self, what: &str) -> Result<()> {
-        if self.is_launching() { Ok(()) } else { Err(Error::capture(what)) }
+        if !self.is_launching() {
+            return Err(Error::capture(what));
+        }
+        #[cfg(feature = "cuda")]
+        self.refuse_if_lent_and_captured()?;
+        Ok(())
     }
 
     /// Refuses the allocation of workspace in a capture.

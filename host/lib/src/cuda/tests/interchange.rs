@@ -5,6 +5,7 @@ use crate::{
     Device, Matrix, MatrixView, MatrixViewMut,
     interchange::{Scope, scope},
 };
+use fake::on_machine;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -227,6 +228,39 @@ with_driver! {
         }
     }
 
+    fn streams_that_their_library_captures_are_refused("kernels=2 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let (other, expected) = with_matrices(&device);
+        let [a, b, mut c] = square_matrices(&device, N);
+        let raw = other.stream.cast();
+        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        let mut graph = null_mut();
+        let refused = |result: Result<()>| {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::Capture { .. }), "{error}");
+        };
+        // Before the scope, and within.
+        // SAFETY: the stream exists.
+        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
+        // SAFETY: as above.
+        refused(scope(&device, |scope| unsafe { scope.raw_stream(other.stream) }.map(drop)));
+        // SAFETY: as above.
+        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        scope(&device, |scope| {
+            // SAFETY: as above.
+            let stream = unsafe { scope.raw_stream(other.stream) }?;
+            // SAFETY: as above.
+            unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
+            refused(simple().launch(&stream, a.view(), b.view(), c.view_mut()).map(drop));
+            refused(stream.record().map(drop));
+            // SAFETY: as above.
+            unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+            simple().launch(&stream, a.view(), b.view(), c.view_mut()).map(drop)
+        })
+        .unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
+    }
+
     fn streams_of_other_contexts_are_refused("kernels=2 major=8 stream_of=1 devices=2") {
         let device = Device::cuda(0).unwrap();
         let other = Other::new(&device);
@@ -257,6 +291,41 @@ with_driver! {
             Ok(())
         })
         .unwrap();
+    }
+}
+
+on_machine! {
+    fn memory_and_streams_by_raw_handles_on_a_gpu() {
+        if device::device().is_none() {
+            return;
+        }
+        let device = Device::cuda(0).unwrap();
+        let (mut other, expected) = with_matrices(&device);
+        let own = device.stream().unwrap();
+        for _ in 0..20 {
+            other.write(2, &[0.0; LEN]);
+            scope(&device, |scope| {
+                multiply(&other, scope, &own)?;
+                // SAFETY: the stream exists until the scope has ended.
+                let its = unsafe { scope.raw_stream(other.stream) }?;
+                multiply(&other, scope, &its)
+            })
+            .unwrap();
+            // The owner waits for its own stream alone.
+            // SAFETY: the stream exists.
+            unsafe { cuda_dyn::cuStreamSynchronize(other.stream.cast()) }.unwrap();
+            assert_eq!(other.read(2), expected);
+        }
+        let [a, b, mut c] = square_matrices(&device, N);
+        // SAFETY: the stream exists until this is dropped.
+        let foreign = unsafe { device.foreign_stream(other.stream) }.unwrap();
+        simple().launch(&foreign, a.view(), b.view(), c.view_mut()).unwrap();
+        drop(foreign);
+        other.destroy_stream();
+        // C is remembered as written by a stream that is no more.
+        let mut square = Matrix::zeros(&device, N, N).unwrap();
+        simple().run(&own, c.view(), c.view(), square.view_mut()).unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
     }
 }
 
