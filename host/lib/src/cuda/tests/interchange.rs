@@ -41,6 +41,9 @@ impl Other {
         // SAFETY: as many bytes on both sides.
         unsafe { cuda_dyn::cuMemcpyHtoD_v2(self.memory[index], values.as_ptr().cast(), LEN * 4) }
             .unwrap();
+        // No other stream waits for it.
+        // SAFETY: it takes nothing.
+        unsafe { cuda_dyn::cuCtxSynchronize() }.unwrap();
     }
 
     fn read(&self, index: usize) -> Vec<f32> {

@@ -57,6 +57,8 @@ fn with_cust() {
     let own = device.stream().unwrap();
     for on_its_stream in [false, true] {
         let mut c = DeviceBuffer::<f32>::zeroed(LEN).unwrap();
+        // What `cust` copies and clears is on the default stream, for which no other stream waits.
+        cust::context::CurrentContext::synchronize().unwrap();
         let addresses = [&a, &b, &c].map(|buffer| buffer.as_device_ptr().as_raw());
         scope(&device, |scope| {
             let (a, b) = (scope.cust(&a, &stream)?, scope.cust(&b, &stream)?);
