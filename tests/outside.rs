@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -160,6 +161,27 @@ fn pack(scratch: &Scratch, vendor: &Path) {
     }
 }
 
+/// Removes what was built from other packed crates: cargo takes a crate from such a source for one that never changes.
+fn forget_builds_of_others(vendor: &Path) {
+    let mut hash = DefaultHasher::new();
+    let mut left = PACKAGES.map(|name| vendor.join(format!("{name}-{VERSION}"))).to_vec();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let mut entries =
+                fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()).collect::<Vec<_>>();
+            entries.sort();
+            left.extend(entries);
+        } else if !path.ends_with(".cargo_vcs_info.json") {
+            (path.strip_prefix(vendor).unwrap(), fs::read(&path).unwrap()).hash(&mut hash);
+        }
+    }
+    let (stamp, now) = (folder().join("packed.hash"), hash.finish().to_string());
+    if fs::read_to_string(&stamp).unwrap_or_default() != now {
+        let _ = fs::remove_dir_all(folder().join("target/debug"));
+        fs::write(stamp, now).unwrap();
+    }
+}
+
 /// A source of crates with the packed ones and all that they depend on, in the versions of the workspace.
 fn source() -> PathBuf {
     let vendor = folder().join("vendor");
@@ -169,6 +191,7 @@ fn source() -> PathBuf {
     let scratch = Scratch::new(folder().join("by-path"), &files);
     cargo(&scratch, &["vendor", "--quiet", "--versioned-dirs", vendor.to_str().unwrap()]);
     pack(&scratch, &vendor);
+    forget_builds_of_others(&vendor);
     vendor
 }
 
