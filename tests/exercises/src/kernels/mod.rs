@@ -1,15 +1,41 @@
-//! The kernels to correct, one exercise a file.
+//! The kernels to mend or to finish, one exercise a file.
 
 use super::device;
 
 pub mod bank_conflict;
 pub mod barrier_in_a_branch;
+pub mod barrier_too_many;
 pub mod block_of_b;
+pub mod both_bounds;
+pub mod column_in_registers;
 pub mod column_of_b;
+pub mod early_return;
+pub mod first_tile;
+pub mod four_at_a_time;
+pub mod four_by_four;
+pub mod groups_at_the_end;
+pub mod guard_the_tail;
+pub mod halo;
+pub mod index_in_the_grid;
+pub mod load_before_use;
+pub mod one_addition_a_part;
 pub mod one_barrier;
+pub mod one_stage_too_far;
 pub mod one_step_too_many;
+pub mod parts_of_a_sum;
+pub mod places_of_a_thread;
 pub mod prefetch_past_the_end;
 pub mod rows_along_x;
+pub mod sums_of_a_warp;
+pub mod swizzled_tile;
+pub mod the_last_part;
+pub mod the_other_buffer;
+pub mod tiles_not_complete;
 pub mod toy_table;
+pub mod transpose_by_a_tile;
+pub mod tree_of_sums;
+pub mod unaligned_rows;
+pub mod wait_for_copies;
 pub mod whole_phases_only;
 pub mod wrong_phase_variable;
+pub mod zeros_of_a_copy;

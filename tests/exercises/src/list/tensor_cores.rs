@@ -1,0 +1,5 @@
+//! Tensor cores: rungs `tensor_mma` to `tensor_wgmma`.
+
+use super::Exercise;
+
+pub(super) static EXERCISES: &[Exercise] = &[];
