@@ -73,7 +73,8 @@ pub trait Subject: Sync + fmt::Debug {
     ) -> Result<(Report, Vec<f64>), String>;
 }
 
-/// Launches a kernel once, with all checks, in that order of its threads.
+/// Launches a kernel once, with all checks, in that order of its threads. If it is not `counted`, profile and trace are
+/// empty.
 ///
 /// # Errors
 /// As [`Subject::launch`].
@@ -82,13 +83,14 @@ pub fn attempt(
     launch: &Launch,
     shape: [usize; 3],
     order: Order,
+    counted: bool,
 ) -> Result<Attempt, String> {
     let data = launch.problem.data(shape);
     let mut options = Options::default();
     options.order = order;
     options.complete = true;
-    options.profile = Some(NonZeroU32::MIN);
-    options.trace = Some([0; 3]);
+    options.profile = counted.then_some(NonZeroU32::MIN);
+    options.trace = counted.then_some([0; 3]);
     // Blocks run one after another, so that the text is the same every time.
     options.workers = Some(1);
     let (report, result) = subject.launch(launch, shape, &data, &options)?;

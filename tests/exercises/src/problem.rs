@@ -28,6 +28,8 @@ pub enum Grid {
     Split(usize, usize, u32),
     /// So many blocks along x.
     Blocks(u32),
+    /// A cluster of so many blocks, all along x, for each tile of so many rows and columns.
+    Clusters(usize, usize, u32),
 }
 
 /// How a kernel is launched.
@@ -133,6 +135,10 @@ impl Grid {
                 [cols.div_ceil(across) as u32, rows.div_ceil(down) as u32, parts]
             }
             Grid::Blocks(count) => [count, 1, 1],
+            Grid::Clusters(down, across, blocks) => {
+                let [x, y, _] = Grid::Tiles(down, across).blocks((rows, cols));
+                [x * y * blocks, 1, 1]
+            }
         }
     }
 }

@@ -1,4 +1,6 @@
 //! A thread for each element of C: which threads have none?
+//!
+//! Solution: Element (0, n) has the index of element (1, 0). A row and a column need a bound each.
 
 use super::device::*;
 

@@ -1,4 +1,6 @@
 //! A thread adds four neighbours. By how many accesses?
+//!
+//! Solution: load128::<4>(first) gives [f32; 4], and store128(first, four) takes it.
 
 use super::device::*;
 

@@ -1,4 +1,6 @@
 //! Copies of two phases are in flight. And of the last two?
+//!
+//! Solution: Commit a group in every phase, also when there is nothing to copy.
 
 use super::device::*;
 

@@ -1,4 +1,6 @@
 //! A sum of vectors: a thread for each element.
+//!
+//! Solution: The finding names the index and the number of elements. Compare i with n before the first access.
 
 use super::device::*;
 

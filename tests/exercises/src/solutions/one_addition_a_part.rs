@@ -1,4 +1,6 @@
 //! Atomic additions are slow. How many does an element need?
+//!
+//! Solution: Add up the part in a register first.
 
 use super::device::*;
 

@@ -1,4 +1,6 @@
 //! Which stage is free in this phase?
+//!
+//! Solution: Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.
 
 use super::device::*;
 

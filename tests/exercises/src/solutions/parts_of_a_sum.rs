@@ -1,4 +1,6 @@
 //! Four blocks add to one element of C.
+//!
+//! Solution: c.atomic_add(index, value)
 
 use super::device::*;
 

@@ -1,4 +1,6 @@
 //! k is divided among four blocks. And what is left?
+//!
+//! Solution: Round the length up. The last parts may then be shorter, or empty: end at k.
 
 use super::device::*;
 
