@@ -21,7 +21,7 @@ const CLUSTERS: Launch = Launch {
     boxes: [swizzled(64, 64), swizzled(32, 64), swizzled(16, 64)],
 };
 const SHAPES: &[[usize; 3]] = &[[64, 64, 384], [40, 72, 200], [64, 64, 64]];
-const SHAPES_OF_TILES: &[[usize; 3]] = &[[192, 128, 128], [40, 200, 200], [64, 64, 64]];
+const SHAPES_OF_TILES: &[[usize; 3]] = &[[192, 128, 128], [40, 200, 200], [320, 128, 64]];
 const SHAPES_OF_CLUSTERS: &[[usize; 3]] = &[[128, 64, 256], [150, 72, 200], [64, 64, 64]];
 /// An instruction of `wgmma` multiplies 64 x 64 x 16, and counts for four warps.
 const WGMMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(0.25) };
