@@ -1,6 +1,6 @@
 //! One checked launch of a kernel of the exercises.
 
-use std::{fmt, num::NonZeroU32};
+use std::{fmt, num::NonZeroU32, time::Duration};
 
 use simt::{
     Bf16, Declaration, Kernel, LaunchConfig,
@@ -91,6 +91,10 @@ pub fn attempt(
     options.complete = true;
     options.profile = counted.then_some(NonZeroU32::MIN);
     options.trace = counted.then_some([0; 3]);
+    // Far more than these kernels need, and a kernel without an end is found within seconds.
+    options.most_accesses = Some(1 << 20);
+    options.most_waits = Some(1 << 14);
+    options.patience = Some(Duration::from_secs(1));
     // Blocks run one after another, so that the text is the same every time.
     options.workers = Some(1);
     let (report, result) = subject.launch(launch, shape, &data, &options)?;
