@@ -243,10 +243,8 @@ impl fmt::Display for Counter {
     }
 }
 
-/// A number with two decimals, where it has some.
+/// A number with at most two decimals.
 pub fn number(value: f64) -> String {
-    match value.fract() == 0.0 {
-        true => format!("{value}"),
-        false => format!("{value:.2}"),
-    }
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -140,7 +140,7 @@ fn a_grade_teaches() {
             "rows_along_x",
             &[
                 "findings   ok",
-                "counter    FAILED: at most 4.10 sectors a request to global memory, measured 16",
+                "counter    FAILED: at most 4.1 sectors a request to global memory, measured 16",
                 "global-store at tests/exercises/src/kernels/rows_along_x.rs:19:10",
                 "c[row * n + col] = sum;",
             ],

@@ -29,7 +29,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(prefetch_past_the_end {
         rung: "prefetched",
-        idea: "document 003, \"Prefetching\"",
+        idea: "the last phase has no next tile (document 003)",
         task: "The last round of the loop prefetches as well. Which tile? And why is C right all the same?",
         hint: "After the last phase there is no next tile. Load it only if phase + 1 < phases.",
         launch: TILED16,

@@ -105,7 +105,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(toy_table {
         rung: "tiled_uncoalesced",
-        idea: "the toy example of document 004, as its table prints it",
+        idea: "a place of the tile that two threads write (document 004)",
         task: "The table lets thread (0, 1) store N(0, 1) to Nds(1, 0) in phase 0. Who else stores there?",
         hint: "Thread (1, 0) stores to Nds(1, 0), and nobody to Nds(0, 1). Element (ty, tx) belongs at (ty, tx).",
         launch: Launch::product(2, 2),
@@ -115,7 +115,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(block_of_b {
         rung: "tiled_uncoalesced",
-        idea: "document 003, the first tiled kernel: B_gpu(j,i) with i from blockIdx.y",
+        idea: "which columns of B a block needs (document 003)",
         task: "Row i of A is right. Which columns of B does this block of C need?",
         hint: "A block's columns of C come from blockIdx.x, and they need the same columns of B.",
         launch: TILED16,
@@ -166,7 +166,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(column_of_b {
         rung: "tiled16",
-        idea: "document 000, \"Tiled Matrix Multiplication (Cont.)\"",
+        idea: "how far apart elements of a column are (document 000)",
         task: "B is indexed with \"the number of elements in a column of B\". How far apart are two elements of a \
                column?",
         hint: "Row-major: from one row to the next it is as far as a row is long.",
@@ -177,7 +177,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(one_step_too_many {
         rung: "tiled16",
-        idea: "document 003: `for k = 0 to threadDim.x`, where other loops end at `.. - 1`",
+        idea: "a loop with one step too many (document 003)",
         task: "Which columns does a tile have? (And threadDim is blockDim.)",
         hint: "Columns 0 to TILE - 1.",
         launch: TILED16,
@@ -187,7 +187,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(barrier_in_a_branch {
         rung: "edges",
-        idea: "document 004, \"Inner Product - Before and After\"",
+        idea: "a barrier that only some threads reach (document 004)",
         task: "A check of C's edge was put around the inner product, and the second barrier slipped inside. Who waits \
                for whom? Keep the check.",
         hint: "All threads of the block must come to each barrier. Put the check around the loop alone.",
@@ -208,7 +208,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(wrong_phase_variable {
         rung: "edges",
-        idea: "document 004, \"Loading Elements\"; documents 002 and 004, the tiled kernel",
+        idea: "a bound of another index than is used (documents 002 and 004)",
         task: "The slides compare t * TILE_WIDTH + tx where they load p * TILE_WIDTH + tx. Without a t that does not \
                compile; with another t in scope it does.",
         hint: "The bound must be of the index that is used.",
@@ -219,7 +219,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     }),
     exercise!(whole_phases_only {
         rung: "edges",
-        idea: "documents 000, 001, 002 and 004: n / TILE_WIDTH phases",
+        idea: "the last phase, which is not full (documents 000, 001, 002 and 004)",
         task: "The division drops what is left of k. How many phases are there?",
         hint: "k.div_ceil(TILE)",
         launch: TILED16,
