@@ -3,8 +3,9 @@
 use std::{error::Error, io::Write, time::Instant};
 
 use crate::{
+    exercise::Exercise,
     grade::{Grade, grade},
-    list::{Exercise, RUNGS, exercises, find, of_rung},
+    list::{RUNGS, exercises, find, of_rung},
     questions::{self, Question},
 };
 

@@ -7,22 +7,11 @@ use simt::check::{Finding, Kind, Order, Place};
 use crate::{
     attempt::{Attempt, Wrong, attempt},
     counter::{Counter, Measured, number},
-    list::{Exercise, Side},
+    exercise::{Exercise, Gate, Side},
 };
 
 /// Orders in which a kernel is run. CUDA promises none.
 pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
-
-/// What a kernel must pass, in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// The checker finds nothing.
-    Findings,
-    /// The result is right.
-    Result,
-    /// A counter is within its limit: its number in the exercise's list.
-    Counter(usize),
-}
 
 /// Why a gate was not passed.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ pub mod attempt;
 pub mod command;
 mod counted;
 pub mod counter;
+pub mod exercise;
 pub mod grade;
 pub mod kernels;
 pub mod list;

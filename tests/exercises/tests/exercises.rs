@@ -8,8 +8,9 @@ use std::{
 };
 
 use exercises::{
+    exercise::{Exercise, Fails, Side},
     grade::{Grade, grade},
-    list::{Exercise, Fails, RUNGS, Side, exercises, of_rung},
+    list::{RUNGS, exercises, of_rung},
     questions::{QUESTIONS, of_rung as questions_of_rung},
 };
 

@@ -2,9 +2,9 @@
 
 use simt::check::Kind::*;
 
-use super::{Exercise, Fails, exercise};
 use crate::{
     counter::{Counter, Limit::*, Measure},
+    exercise::{Exercise, Fails, exercise},
     problem::{BOXES, Grid, Launch, Problem},
 };
 
