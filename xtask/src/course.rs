@@ -172,9 +172,7 @@ impl Writer {
         }
         match (kind, &self.counts, &self.measured) {
             ("source", ..) => source::excerpt(&self.root, arguments),
-            ("exercises", ..) => {
-                of_package(&self.root, "exercises", &["list", "--markdown"], &[0])
-            }
+            ("exercises", ..) => of_package(&self.root, "exercises", &["list", "--markdown"], &[0]),
             ("output", ..) => {
                 let mut words = arguments.split_whitespace();
                 let package = words.next().context("of which package?")?;
