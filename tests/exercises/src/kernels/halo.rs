@@ -4,7 +4,7 @@ use super::device::*;
 
 const BLOCK: usize = 128;
 
-/// y[i] = x[i - 1] + x[i] + x[i + 1] of n elements; outside x there are zeros. `m` is 1.
+/// `y[i] = x[i - 1] + x[i] + x[i + 1]` of n elements; outside x there are zeros. `m` is 1.
 #[kernel(
     block = (BLOCK),
     shared = (BLOCK + 2) * size_of::<f32>(),
