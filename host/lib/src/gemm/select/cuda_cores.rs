@@ -33,7 +33,8 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
         false => f64::from(tile),
     };
     let n = shape.n().next_multiple_of(4);
-    let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
+    let k = shape.k().next_multiple_of(product.steps());
+    let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * k as f64;
     let most_blocks = (blocks / f64::from(target.sms)).ceil();
     let multiplied = multiply_us(speed, flop, most_blocks);
     speed.fixed_us + multiplied + next_tiles_us(speed, product, given, most_blocks)
