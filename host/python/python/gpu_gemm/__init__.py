@@ -1,0 +1,8 @@
+"""Matrix products of NumPy, PyTorch, CuPy and JAX arrays by kernels written in Rust.
+
+A GPU needs its driver, and no CUDA toolkit. Without a GPU the same kernels run on the CPU.
+"""
+
+from ._native import Array, Prepared, default_device, devices, matmul, prepare
+
+__all__ = ["Array", "Prepared", "default_device", "devices", "matmul", "prepare"]
