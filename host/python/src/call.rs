@@ -119,7 +119,8 @@ impl<'py> Ready<'py> {
             if let Some(other) = other
                 && other.place != a.place
             {
-                let (name, limit) = (format!("{name}.device"), format!("must be {}, as a", a.place));
+                let (name, limit) =
+                    (format!("{name}.device"), format!("must be {}, as a", a.place));
                 return Err(to_python(Error::argument(name, other.place, limit)));
             }
         }
@@ -266,7 +267,11 @@ fn settle<'py>(
         true => "must be contiguous",
         false => "must have no gaps between its elements to be copied to a GPU",
     };
-    Err(to_python(Error::argument(format!("{name}.strides"), format!("{:?}", dims.strides()), limit)))
+    Err(to_python(Error::argument(
+        format!("{name}.strides"),
+        format!("{:?}", dims.strides()),
+        limit,
+    )))
 }
 
 /// The array to write for the caller's `out`: itself, or one that is copied to it at the end.
@@ -356,4 +361,3 @@ pub(crate) fn launch(
     };
     py.detach(run).map_err(to_python)
 }
-

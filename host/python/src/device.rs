@@ -80,7 +80,8 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
     check_fork()?;
     {
         let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = streams.iter().rposition(|(gpu, raw, _)| (*gpu, *raw) == (index, handle)) {
+        if let Some(at) = streams.iter().rposition(|(gpu, raw, _)| (*gpu, *raw) == (index, handle))
+        {
             let last = streams.len() - 1;
             streams.swap(at, last);
             return Ok(streams[last].2.clone());

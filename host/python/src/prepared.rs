@@ -66,7 +66,12 @@ impl Prepared {
         Ok(())
     }
 
-    fn stream(&self, py: Python, index: usize, explicit: Option<u64>) -> PyResult<(Arc<Stream>, bool)> {
+    fn stream(
+        &self,
+        py: Python,
+        index: usize,
+        explicit: Option<u64>,
+    ) -> PyResult<(Arc<Stream>, bool)> {
         select(py, self.kind, index, explicit)
     }
 }

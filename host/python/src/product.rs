@@ -211,12 +211,15 @@ fn multiply<T: Scalar<O>, O: Output>(
     let mut at = vec![0usize; outer.len()];
     loop {
         let start = |of: usize| -> usize {
-            outer.iter().zip(&at).map(|(level, index)| level.steps[of] * index).sum()
+            let steps = outer.iter().zip(&at).map(|(level, index)| level.steps[of] * index);
+            // With k = 0, A and B have no elements.
+            if geometry.extents[of] == 0 { 0 } else { steps.sum() }
         };
         let one = Batch::new(a.view(start(0)..)?, (m, k), of_a, count, steps[0]);
         let other = Batch::new(b.view(start(1)..)?, (k, n), of_b, count, steps[1]);
         let first = start(2);
-        let to = BatchMut::new(c.view_mut(first..)?, (m, n), of_c, count, steps[2])?;
+        let to = BatchMut::new(c.view_mut(first..)?, (m, n), of_c, count, steps[2]);
+        let to = to.map_err(of_out)?;
         gemm.launch_batch(stream, one?, other?, to)?;
         // The next product: the first of the outer dimensions is the fastest.
         let next = at.iter_mut().zip(outer).find_map(|(index, level)| {
@@ -229,6 +232,16 @@ fn multiply<T: Scalar<O>, O: Output>(
         if next.is_none() {
             return Ok(());
         }
+    }
+}
+
+/// The error of a C, with its argument's name.
+fn of_out(error: Error) -> Error {
+    match error {
+        Error::Argument { argument, value, limit } => {
+            Error::Argument { argument: format!("out.{argument}"), value, limit }
+        }
+        other => other,
     }
 }
 

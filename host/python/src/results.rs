@@ -1,7 +1,12 @@
 //! Arrays that this package makes: results, and copies of arrays that cannot be used where they are.
 
 use gpu_gemm::Stream;
-use pyo3::{intern, prelude::*, sync::PyOnceLock, types::{PyDict, PyTuple}};
+use pyo3::{
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyTuple},
+};
 
 use crate::{
     array::{Dims, Dtype, Place},
@@ -122,7 +127,11 @@ pub(crate) fn contiguous<'py>(
 ///
 /// # Errors
 /// Those of the module.
-pub(crate) fn copy_into(module: Module, to: &Bound<'_, PyAny>, from: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn copy_into(
+    module: Module,
+    to: &Bound<'_, PyAny>,
+    from: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = to.py();
     match module {
         Module::Torch => to.call_method1(intern!(py, "copy_"), (from,))?,

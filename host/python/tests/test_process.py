@@ -43,7 +43,6 @@ def test_a_pool_of_processes():
 
 def test_the_gil_is_released():
     """Another thread of Python counts during a product."""
-    a = np.ones((700, 700))
     counted, ends = [0], [False]
 
     def count():
@@ -53,17 +52,20 @@ def test_the_gil_is_released():
 
     thread = threading.Thread(target=count)
     thread.start()
+    size, took, during = 64, 0.0, 0
     try:
-        start = counted[0]
-        began = time.perf_counter()
-        gpu_gemm.matmul(a, a, device="cpu")
-        took = time.perf_counter() - began
-        during = counted[0] - start
+        # A product that takes a while, in whatever profile the wheel was built.
+        while took < 0.1 and size <= 4096:
+            size *= 2
+            a = np.ones((size, size))
+            start, began = counted[0], time.perf_counter()
+            gpu_gemm.matmul(a, a, device="cpu")
+            took, during = time.perf_counter() - began, counted[0] - start
     finally:
         ends[0] = True
         thread.join()
-    # With the GIL held it would count at most one interval of the interpreter's switch before and after.
-    assert took >= 0.02 and during >= 100
+    # With the GIL held it would count in the interpreter's switches before and after, of 5 ms each.
+    assert took >= 0.1 and during >= 100
 
 
 def test_threads_share_nothing():

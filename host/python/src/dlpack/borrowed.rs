@@ -154,7 +154,19 @@ pub(crate) unsafe fn describe(name: &str, tensor: &Tensor) -> PyResult<Described
         (abi::FLOAT, 16, 1) => Dtype::F16,
         (abi::BFLOAT, 16, 1) => Dtype::Bf16,
         _ => {
-            let value = format!("DLPack's type {code} of {bits} bits, {lanes} lanes");
+            let kind = match code {
+                0 => "int",
+                1 => "uint",
+                abi::FLOAT => "float",
+                5 => "complex",
+                6 => "bool",
+                _ => "",
+            };
+            let value = match kind {
+                "" => format!("DLPack's type {code} of {bits} bits"),
+                kind if lanes == 1 => format!("{kind}{bits}"),
+                kind => format!("{kind}{bits}, {lanes} lanes"),
+            };
             let limit = format!("must be {}", Dtype::NAMES);
             return Err(to_python(Error::argument(format!("{name}.dtype"), value, limit)));
         }

@@ -16,9 +16,7 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-use super::abi::{
-    self, LEGACY, Managed, ManagedVersioned, Tensor, TypeOf, VERSION, VERSIONED,
-};
+use super::abi::{self, LEGACY, Managed, ManagedVersioned, Tensor, TypeOf, VERSION, VERSIONED};
 use crate::{
     array::{Dtype, Place, shown},
     failure::to_python,

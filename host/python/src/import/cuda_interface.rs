@@ -24,9 +24,8 @@ pub(super) fn array<'py>(
     let py = object.py();
     let interface = object.getattr(intern!(py, "__cuda_array_interface__"))?;
     let interface = interface.cast::<PyDict>()?;
-    let missing = |key: &str| {
-        PyTypeError::new_err(format!("{name}.__cuda_array_interface__ has no `{key}`"))
-    };
+    let missing =
+        |key: &str| PyTypeError::new_err(format!("{name}.__cuda_array_interface__ has no `{key}`"));
     let get = |key: &str| interface.get_item(key);
     let need = |key: &str| get(key)?.ok_or_else(|| missing(key));
     if get("mask")?.is_some_and(|mask| !mask.is_none()) {
@@ -62,8 +61,7 @@ pub(super) fn array<'py>(
     let (address, is_read_only): (u64, bool) = need("data")?.extract()?;
     let dims = Dims::new(name, &sizes, strides.as_deref()).map_err(to_python)?;
     let place = Place::Cuda(device_of(name, object)?);
-    let mut operand =
-        Operand::described(object, kind, Described { address, dtype, dims, place });
+    let mut operand = Operand::described(object, kind, Described { address, dtype, dims, place });
     operand.is_read_only |= is_read_only;
     operand.is_regular &= is_regular;
     operand.ready_on = match get("stream")? {
@@ -88,7 +86,8 @@ fn device_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
     match Device::cuda_count().map_err(to_python)? {
         1 => Ok(0),
         count => {
-            let limit = format!("is not said, and there are {count} GPUs: pass the array by DLPack");
+            let limit =
+                format!("is not said, and there are {count} GPUs: pass the array by DLPack");
             Err(to_python(Error::argument(format!("{name}.device.id"), "none", limit)))
         }
     }

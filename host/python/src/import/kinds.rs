@@ -53,7 +53,8 @@ impl Kind {
     /// `TypeError` for a type that is no array, and for a subclass that may mean something else by its memory.
     pub(crate) fn of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let known = |types: &Vec<(Py<PyType>, Kind)>| {
-            let is_it = |kept: &&(Py<PyType>, Kind)| kept.0.as_ptr() == object.get_type_ptr().cast();
+            let is_it =
+                |kept: &&(Py<PyType>, Kind)| kept.0.as_ptr() == object.get_type_ptr().cast();
             types.iter().find(is_it).map(|(_, kind)| *kind)
         };
         let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);

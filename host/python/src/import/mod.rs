@@ -83,7 +83,8 @@ impl<'py> Operand<'py> {
     /// `ValueError`.
     pub(crate) fn check_in_place(&self, name: &str) -> PyResult<()> {
         if !self.is_regular {
-            let limit = "must be aligned, in the machine's order of bytes, and whole elements apart";
+            let limit =
+                "must be aligned, in the machine's order of bytes, and whole elements apart";
             return Err(to_python(Error::argument(name, "an array", limit)));
         }
         if self.dims.has_negative_stride() {
@@ -125,7 +126,12 @@ fn exchanged<'py>(
     let Some(tensor_of) = exchange.tensor_of else { return borrowed(name, object, kind, None) };
     // SAFETY: the table is of the object's type, and the GIL is held.
     if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
-        return Err(PyErr::fetch(object.py()));
+        let error = PyErr::fetch(object.py());
+        return match kind.module {
+            // The other way names the argument and what is wrong with it.
+            Module::Torch => torch::array(name, object, kind),
+            _ => Err(error),
+        };
     }
     // SAFETY: the object keeps its sizes and strides until Python runs again.
     let described = unsafe { describe(name, &tensor) }?;

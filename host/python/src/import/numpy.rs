@@ -54,9 +54,11 @@ pub(super) fn array<'py>(
     let refused = || -> PyErr {
         let value = object.getattr("dtype").map(|dtype| dtype.to_string()).unwrap_or_default();
         let limit = match value.as_str() {
-            "uint16" => "must be a float's: bfloat16 is ml_dtypes.bfloat16, and an array of uint16 is \
+            "uint16" => {
+                "must be a float's: bfloat16 is ml_dtypes.bfloat16, and an array of uint16 is \
                          made one by a.view(ml_dtypes.bfloat16)"
-                .to_owned(),
+                    .to_owned()
+            }
             _ => format!("must be {}", Dtype::NAMES),
         };
         to_python(Error::argument(format!("{name}.dtype"), value, limit))

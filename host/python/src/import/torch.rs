@@ -87,7 +87,8 @@ pub(super) fn array<'py>(
     let sizes = object.getattr(intern!(py, "shape"))?;
     let (sizes, strides) = (sizes.cast::<PyTuple>()?, strides.cast::<PyTuple>()?);
     let sizes = sizes.iter().map(|size| size.extract()).collect::<PyResult<Vec<usize>>>()?;
-    let strides = strides.iter().map(|stride| stride.extract()).collect::<PyResult<Vec<isize>>>()?;
+    let strides =
+        strides.iter().map(|stride| stride.extract()).collect::<PyResult<Vec<isize>>>()?;
     let dims = Dims::new(name, &sizes, Some(&strides)).map_err(to_python)?;
     let address = object.call_method0(intern!(py, "data_ptr"))?.extract()?;
     Ok(Operand::described(object, kind, Described { address, dtype, dims, place }))

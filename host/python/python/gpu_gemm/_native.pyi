@@ -1,0 +1,84 @@
+"""The native module. `gpu_gemm` has its public names."""
+
+from typing import Any, Literal, TypeVar, final, overload
+
+_A = TypeVar("_A")
+_Out = TypeVar("_Out")
+_Activation = Literal["identity", "relu", "gelu"]
+_Compute = Literal["native", "tf32", "bf16x6", "f16x3"]
+
+@final
+class Array:
+    """A dense array in the memory of a device, for other libraries: by DLPack, or by `__cuda_array_interface__`."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+
+@final
+class Prepared:
+    """A product whose arguments were checked. A call runs it again, on the same arrays."""
+
+    def __call__(self, *, stream: object = None) -> Any: ...
+    @property
+    def out(self) -> Any: ...
+    def _library_ns(self, calls: int) -> list[int]: ...
+
+@overload
+def matmul(
+    a: object,
+    b: object,
+    *,
+    out: _Out,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: object = None,
+    activation: _Activation | None = None,
+    compute: _Compute | None = None,
+    stream: object = None,
+    device: str | None = None,
+) -> _Out: ...
+@overload
+def matmul(
+    a: _A,
+    b: object,
+    *,
+    out: None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: object = None,
+    activation: _Activation | None = None,
+    compute: _Compute | None = None,
+    stream: object = None,
+    device: str | None = None,
+) -> _A: ...
+def prepare(
+    a: object,
+    b: object,
+    *,
+    out: object = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: object = None,
+    activation: _Activation | None = None,
+    compute: _Compute | None = None,
+    device: str | None = None,
+) -> Prepared: ...
+def default_device() -> tuple[str, str | None]: ...
+def devices() -> list[tuple[str, str]]: ...
+def _lent() -> int: ...
+def _synchronize(index: int) -> None: ...
