@@ -1,7 +1,7 @@
 //! The Python package `gpu_gemm`: its native module.
 //!
 //! `call` checks the arguments of a product, and runs it. `import` reads Python's arrays, `shape` is `numpy.matmul`'s rules, `product` calls
-//! the library.
+//! the library. `laboratory` and `reports` show the built-in kernels.
 
 mod array;
 mod call;
@@ -9,8 +9,10 @@ mod device;
 mod dlpack;
 mod failure;
 mod import;
+mod laboratory;
 mod prepared;
 mod product;
+mod reports;
 mod results;
 mod shape;
 mod streams;
@@ -24,7 +26,11 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::{dlpack::export::Array, prepared::Prepared};
+    use crate::{
+        dlpack::export::Array,
+        prepared::Prepared,
+        reports::{Check, Profile},
+    };
 
     use crate::{
         call::{Options, Ready},
@@ -98,6 +104,29 @@ mod _native {
             found.push((own.device().name(), own.device().description()));
         }
         Ok(found)
+    }
+
+    /// The kernels of products: name and summary.
+    #[pyfunction]
+    fn kernels() -> Vec<(&'static str, &'static str)> {
+        crate::laboratory::kernels().map(|entry| (entry.name(), entry.summary)).collect()
+    }
+
+    /// Runs a built-in kernel on the CPU with every access checked, in some orders of blocks, warps and lanes.
+    #[pyfunction]
+    #[pyo3(signature = (kernel, m=64, n=64, k=64, *, orders=3))]
+    fn check(py: Python, kernel: &str, m: u64, n: u64, k: u64, orders: u32) -> PyResult<Check> {
+        Check::new(py, kernel, [m, n, k], orders)
+    }
+
+    /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line of its source.
+    #[pyfunction]
+    #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
+    fn profile(py: Python, kernel: &str, m: u64, n: u64, k: u64, every: u32) -> PyResult<Profile> {
+        let every = std::num::NonZeroU32::new(every).ok_or_else(|| {
+            to_python(gpu_gemm::Error::argument("every", 0, "must be at least 1"))
+        })?;
+        Profile::new(py, kernel, [m, n, k], every)
     }
 
     /// The number of tensors that other libraries have and have not given back, for tests.

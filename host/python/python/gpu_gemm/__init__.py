@@ -3,6 +3,30 @@
 A GPU needs its driver, and no CUDA toolkit. Without a GPU the same kernels run on the CPU.
 """
 
-from ._native import Array, Prepared, default_device, devices, matmul, prepare
+from ._native import (
+    Array,
+    Check,
+    Prepared,
+    Profile,
+    check,
+    default_device,
+    devices,
+    kernels,
+    matmul,
+    prepare,
+    profile,
+)
 
-__all__ = ["Array", "Prepared", "default_device", "devices", "matmul", "prepare"]
+__all__ = [
+    "Array",
+    "Check",
+    "Prepared",
+    "Profile",
+    "check",
+    "default_device",
+    "devices",
+    "kernels",
+    "matmul",
+    "prepare",
+    "profile",
+]
