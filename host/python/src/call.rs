@@ -9,7 +9,7 @@ use crate::{
     array::Place,
     device::{foreign_stream, named, own_stream},
     failure::to_python,
-    import::Operand,
+    import::{self, Module, Operand},
     product::{BiasAt, Product, Settings},
     results::{contiguous, copy_into, empty},
     shape::Shapes,
@@ -98,11 +98,11 @@ impl<'py> Ready<'py> {
     ) -> PyResult<Self> {
         let py = a.py();
         let settings = options.settings()?;
-        let mut a = Operand::new("a", a, options.stream)?;
-        let mut b = Operand::new("b", b, options.stream)?;
+        let mut a = import::array("a", a, options.stream)?;
+        let mut b = import::array("b", b, options.stream)?;
         let mut bias =
-            options.bias.map(|bias| Operand::new("bias", bias, options.stream)).transpose()?;
-        let out = options.out.map(|out| Operand::new("out", out, options.stream)).transpose()?;
+            options.bias.map(|bias| import::array("bias", bias, options.stream)).transpose()?;
+        let out = options.out.map(|out| import::array("out", out, options.stream)).transpose()?;
         if b.dtype != a.dtype {
             let limit = format!("must be {}, as a", a.dtype);
             return Err(to_python(Error::argument("b.dtype", b.dtype, limit)));
@@ -192,7 +192,7 @@ impl<'py> Ready<'py> {
                 }
                 launch(py, product, &on, after, waits)?;
                 if let Some(handle) = stream
-                    && a.kind.module == crate::import::Module::Torch
+                    && a.kind.module == Module::Torch
                 {
                     let tensors = ready.into_iter().flatten().map(|operand| &operand.object);
                     record_on_torch(&tensors.collect::<Vec<_>>(), index, handle)?;
@@ -300,8 +300,7 @@ fn output<'py>(
     if is_fit {
         return Ok((out, None));
     }
-    use crate::import::Module::{Numpy, Torch};
-    if !copies || !matches!(out.kind.module, Numpy | Torch) {
+    if !copies || !matches!(out.kind.module, Module::Numpy | Module::Torch) {
         out.check_in_place("out")?;
         let limit = match on {
             On::Copied(_) => "must have no gaps between its elements to be copied from a GPU",

@@ -12,7 +12,7 @@ use crate::{
     array::{Dims, Dtype, Place},
     dlpack::export::Array,
     failure::to_python,
-    import::{Module, Operand},
+    import::{self, Module, Operand},
 };
 
 /// A function of a module, looked up once.
@@ -70,7 +70,7 @@ pub(crate) fn empty<'py>(
             });
         }
     };
-    Operand::new("out", &object, None)
+    import::array("out", &object, None)
 }
 
 /// The result as its caller gets it: an array of the module that `a` is from.
@@ -120,7 +120,7 @@ pub(crate) fn contiguous<'py>(
         (Module::Torch, Place::Host) => of.object.call_method0(intern!(py, "contiguous"))?,
         _ => return Ok(None),
     };
-    Operand::new(name, &copy, None).map(Some)
+    import::array(name, &copy, None).map(Some)
 }
 
 /// Copies one array into another, of the same module and shape, in host memory.

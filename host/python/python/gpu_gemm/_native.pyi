@@ -2,6 +2,8 @@
 
 from typing import Any, Literal, TypeVar, final, overload
 
+__all__: list[str]
+
 _A = TypeVar("_A")
 _Out = TypeVar("_Out")
 _Activation = Literal["identity", "relu", "gelu"]

@@ -8,7 +8,7 @@ use pyo3::{
     types::PyDict,
 };
 
-use super::{Kind, Operand};
+use super::{kinds::Kind, operand::Operand};
 use crate::{
     array::{Dims, Dtype, Place},
     dlpack::borrowed::Described,

@@ -9,7 +9,7 @@ use std::{
 use gpu_gemm::Error;
 use pyo3::{ffi, intern, prelude::*};
 
-use super::{Kind, Operand};
+use super::{kinds::Kind, operand::Operand};
 use crate::{
     array::{Dims, Dtype, MOST_DIMS, Place},
     failure::to_python,

@@ -9,7 +9,7 @@ use pyo3::{
     types::PyTuple,
 };
 
-use super::{Kind, Operand};
+use super::{kinds::Kind, operand::Operand};
 use crate::{
     array::{Dims, Dtype, Place},
     dlpack::borrowed::Described,
