@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
+    thread::{self, ThreadId},
 };
 
 use gpu_gemm::{Best, Device, Error, Result, Stream};
@@ -22,8 +23,14 @@ const MOST_STREAMS: usize = 32;
 /// The GPUs that were opened, each with its own stream.
 static GPUS: Mutex<Vec<(usize, Arc<Stream>)>> = Mutex::new(Vec::new());
 
-/// Streams of other libraries: the GPU's index, the handle. The last used is the last.
-static STREAMS: Mutex<Vec<(usize, u64, Arc<Stream>)>> = Mutex::new(Vec::new());
+/// Streams of other libraries. The last used is the last.
+static STREAMS: Mutex<Vec<(Key, Arc<Stream>)>> = Mutex::new(Vec::new());
+
+/// The handle of the driver's default stream of each thread. It is another stream in each.
+const PER_THREAD: u64 = 2;
+
+/// A stream of another library: the GPU's index, the handle, and for [`PER_THREAD`] the thread.
+type Key = (usize, u64, Option<ThreadId>);
 
 /// Refuses a process that was forked after the driver was started: CUDA does not work in it.
 pub(crate) fn check_fork() -> PyResult<()> {
@@ -78,13 +85,13 @@ pub(crate) fn own_stream(py: Python, index: usize) -> PyResult<Arc<Stream>> {
 /// The stream of another library with that handle on a GPU.
 pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<Arc<Stream>> {
     check_fork()?;
+    let key = (index, handle, (handle == PER_THREAD).then(|| thread::current().id()));
     {
         let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = streams.iter().rposition(|(gpu, raw, _)| (*gpu, *raw) == (index, handle))
-        {
-            let last = streams.len() - 1;
-            streams.swap(at, last);
-            return Ok(streams[last].2.clone());
+        if let Some(at) = streams.iter().rposition(|(known, _)| *known == key) {
+            let stream = streams[at].1.clone();
+            streams[at..].rotate_left(1);
+            return Ok(stream);
         }
     }
     let own = own_stream(py, index)?;
@@ -95,7 +102,7 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
     let dropped = {
         let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = streams.len() >= MOST_STREAMS;
-        streams.push((index, handle, stream.clone()));
+        streams.push((key, stream.clone()));
         is_full.then(|| streams.remove(0))
     };
     // Its workspace is freed, and the driver waits for the kernels that use it.

@@ -43,6 +43,7 @@ impl Stream {
     ///
     /// # Safety
     /// 1. `raw` is a stream of this context, or one of the default streams, until this value is dropped and no memory knows it any more.
+    ///    The value is used in one thread alone if `raw` is the default stream of a thread.
     pub(crate) unsafe fn foreign(context: &Arc<Context>, raw: CUstream) -> Self {
         let (foreign, closed) = (true, AtomicBool::new(false));
         Stream { raw, foreign, context: context.clone(), closed }

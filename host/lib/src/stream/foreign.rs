@@ -13,7 +13,8 @@ impl Device {
     /// A stream that another library owns: a `CUstream`, as PyTorch, CuPy, cudarc and NVIDIA's libraries have it. Null, and the driver's
     /// handles 1 and 2, are the default streams. Dropping the value does not destroy the stream.
     ///
-    /// The value keeps the workspace of its products. So a program keeps one value for a handle.
+    /// The value keeps the workspace of its products. So a program keeps one value for a handle. The handle 2 is another stream in each
+    /// thread, so there it keeps one for each thread, and uses it in that thread alone.
     ///
     /// ```
     /// use std::ptr::null_mut;
@@ -31,6 +32,7 @@ impl Device {
     /// # Safety
     /// 1. `raw` is a default stream, or a stream of this device's primary context. It exists until the value is dropped, and until
     ///    every buffer that was used on it is dropped or its work has been waited for.
+    /// 2. With the handle 2 the value is used in one thread alone.
     pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -38,7 +40,7 @@ impl Device {
                 Err(Error::argument("stream", format!("{:#x}", raw.addr()), limit))
             }
             Kind::Cuda(gpu) => {
-                // SAFETY: the caller's first promise.
+                // SAFETY: the caller's promises.
                 let stream = unsafe { cuda::Stream::foreign(&gpu.context, raw.cast()) };
                 let (device, kept) = (self.clone(), Kept::default());
                 Ok(Stream { device, kept, cuda: Some(Arc::new(stream)) })
