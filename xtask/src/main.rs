@@ -85,7 +85,7 @@ const MANUALS: [Manual; 8] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, mutants; sanitizers where it is named",
+        about: "run what CI runs: lint, ptx, test, check, packaging, python, mutants; sanitizers where it is named",
         options: &[],
     },
 ];

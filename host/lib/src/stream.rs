@@ -1,5 +1,7 @@
 //! Streams and events.
 
+#[cfg(feature = "cuda")]
+mod foreign;
 mod kept;
 
 #[cfg(feature = "cuda")]

@@ -21,3 +21,12 @@ pub(crate) fn called(name: &str) -> Option<c_int> {
     }
     configured(name)
 }
+
+/// Checks that a stream is the one that the stand-in makes. With `foreign=1` those of other libraries are allowed, and their handles are
+/// logged.
+pub(crate) fn check_stream(stream: Handle) {
+    if stream as usize != 0x4000 {
+        assert_eq!(configured("foreign"), Some(1), "stream {stream:?}");
+        called(&format!("on stream {}", stream as usize));
+    }
+}

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(crate) struct Stream {
     raw: CUstream,
+    /// Somebody else destroys it.
+    foreign: bool,
     context: Arc<Context>,
     /// Set when nothing can be queued any more. Memory that the stream has used may still hold it.
     closed: AtomicBool,
@@ -33,7 +35,18 @@ impl Stream {
         // SAFETY: the driver writes one handle, of the context that was made current.
         let result = unsafe { cuStreamCreateWithPriority(&mut raw, CU_STREAM_NON_BLOCKING, 0) };
         context.check(result)?;
-        Ok(Stream { raw, context: context.clone(), closed: AtomicBool::new(false) })
+        let (foreign, closed) = (false, AtomicBool::new(false));
+        Ok(Stream { raw, foreign, context: context.clone(), closed })
+    }
+
+    /// A stream that somebody else owns and destroys.
+    ///
+    /// # Safety
+    /// 1. `raw` is a stream of this context, or one of the default streams, until this value is dropped and no memory knows it any more.
+    ///    The value is used in one thread alone if `raw` is the default stream of a thread.
+    pub(crate) unsafe fn foreign(context: &Arc<Context>, raw: CUstream) -> Self {
+        let (foreign, closed) = (true, AtomicBool::new(false));
+        Stream { raw, foreign, context: context.clone(), closed }
     }
 
     /// Whether more work can be queued.
@@ -69,6 +82,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.foreign {
+            return;
+        }
         let _current = self.context.enter();
         // SAFETY: nothing uses the handle after this. Work still queued is finished first by the driver.
         let _ = unsafe { cuStreamDestroy_v2(self.raw) };

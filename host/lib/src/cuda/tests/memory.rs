@@ -280,4 +280,30 @@ with_driver! {
             }
         }
     }
+
+    fn a_product_on_the_stream_of_another_library("kernels=2 foreign=1") {
+        let device = crate::Device::cuda(0).unwrap();
+        let [a, b, mut c] = square_matrices(&device, 8);
+        // SAFETY: the tests' driver takes any handle.
+        let theirs = unsafe { device.foreign_stream(std::ptr::without_provenance_mut(7)) }.unwrap();
+        assert_eq!(theirs.raw_cuda_stream().unwrap().addr(), 7);
+        calls();
+        crate::Gemm::new().launch(&theirs, a.view(), b.view(), c.view_mut()).unwrap();
+        assert_eq!(calls().iter().filter(|call| *call == "on stream 7").count(), 1);
+        // A stream of this library waits for it.
+        let own = device.stream().unwrap();
+        calls();
+        crate::Gemm::new().launch(&own, c.view(), b.view(), square_matrices(&device, 8)[2].view_mut()).unwrap();
+        let waited = ["cuEventCreate", "cuEventRecord", "on stream 7", "cuStreamWaitEvent"];
+        assert!(calls().windows(4).any(|calls| calls == waited));
+        theirs.synchronize().unwrap();
+        let host = |matrix: &crate::Matrix<f32>| matrix.to_row_major().unwrap();
+        let sum: f32 = (0..8).map(|i| host(&a)[i] * host(&b)[8 * i]).sum();
+        assert!((host(&c)[0] - sum).abs() <= 1e-6);
+        drop((a, b, c));
+        calls();
+        // It is not this library's to destroy.
+        drop(theirs);
+        assert_eq!(calls().iter().filter(|call| call.contains("Destroy")).count(), 0);
+    }
 }
