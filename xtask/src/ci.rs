@@ -14,16 +14,17 @@ use crate::{
     environment::{cargo, clean, keep_target, target_folder},
     new, tidy,
     times::{self, Cost},
-    unsafe_sites,
+    unsafe_sites, wheel,
 };
 
 /// The parts in order, and what each is for.
-pub const PARTS: [(&str, &str); 7] = [
+pub const PARTS: [(&str, &str); 8] = [
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
+    ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
 ];
@@ -134,6 +135,7 @@ impl Ci<'_> {
                 // The rest of CI calls the driver through `cust`: here the library does by itself.
                 self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
+            "python" => self.python(),
             SANITIZERS => self.sanitizers(),
             _ => self.cargo("run --quiet --package mutants -- --sample 1"),
         }
@@ -169,6 +171,19 @@ impl Ci<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// The Python package.
+    fn python(&mut self) -> Result<()> {
+        let root = self.root;
+        for args in ["fmt --check", "clippy --locked -- -D warnings"] {
+            self.step(&format!("{}: cargo {args}", wheel::FOLDER), || {
+                succeed(&mut wheel::cargo(root, args))
+            })?;
+        }
+        self.step("a fresh Python environment", || wheel::fresh(root))?;
+        self.step("maturin build, pip install", || wheel::install(root))?;
+        self.step("pytest host/python", || wheel::test(root))
     }
 
     /// The tests, and the limits of their build.

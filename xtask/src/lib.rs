@@ -25,6 +25,7 @@
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
@@ -58,6 +59,7 @@ mod tool;
 pub mod toolchain;
 mod unsafe_sites;
 mod version;
+mod wheel;
 
 pub use builder::{Ptx, PtxBuilder};
 pub use environment::{run_package, workspace_root};

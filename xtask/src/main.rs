@@ -94,7 +94,7 @@ const MANUALS: [Manual; 9] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, mutants; sanitizers where it is named",
+        about: "run what CI runs: lint, ptx, test, check, packaging, python, mutants; sanitizers where it is named",
         options: &[],
     },
 ];

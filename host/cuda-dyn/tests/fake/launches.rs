@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::copies::catch_up;
 use crate::graphs::captured;
-use crate::is_stream;
+use crate::check_stream;
 use crate::products::{Problem, multiply, multiply_batch, takes_boxes, types};
 use crate::settings::{Handle, called, configured};
 
@@ -62,7 +62,7 @@ pub(crate) unsafe fn launch(
     params: *mut Handle,
     extra: *mut Handle,
 ) -> c_int {
-    assert!(is_stream(stream));
+    check_stream(stream);
     assert!(extra.is_null());
     let launch = if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
         let name = KERNELS.lock().unwrap()[index].clone();
