@@ -7,6 +7,9 @@ use tests::devices;
 #[path = "../host/lib/examples/first_product.rs"]
 mod first_product;
 #[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../host/lib/examples/graph.rs"]
+mod graph;
+#[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../host/lib/examples/inference.rs"]
 mod inference;
 #[allow(dead_code, reason = "its `main` is for people")]
@@ -70,5 +73,28 @@ fn matrices_of_nalgebra() {
         let b = nalgebra::DMatrix::from_fn(20, 10, |row, col| ((row + col * 3) % 7) as f32 - 3.0);
         let (c, gram) = of_nalgebra::products(&device, &a, &b).unwrap();
         assert_eq!((c, gram), (&a * &b, a.transpose() * &a));
+    }
+}
+
+#[test]
+fn a_network_as_a_graph() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let mut network = graph::Network::new(&device, 3, 4, 64).unwrap();
+        let graph = match network.graph(&stream) {
+            Ok(graph) => graph,
+            Err(error) => {
+                assert!(!device.is_cuda(), "{error}");
+                assert_eq!(error.to_string(), "stream = cpu: must be on a GPU to be captured");
+                continue;
+            }
+        };
+        for seed in 0..5 {
+            network.set_input(&operands::integers(seed, 4 * 64, 8).unwrap()).unwrap();
+            network.replay(&graph, &stream).unwrap();
+            let replayed = network.output().unwrap();
+            network.launch(&stream).unwrap();
+            assert_eq!(network.output().unwrap(), replayed, "input {seed}");
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! A crate outside the workspace depends on the library as it would be published: it builds from the packed crates,
-//! offline, on the oldest Rust that is supported, with neither toolkit nor device compiler, and multiplies.
+//! offline, on the oldest Rust that is supported, with neither toolkit nor device compiler, and multiplies. So does the crate that
+//! `cargo xtask new` writes: its tests pass, and find a barrier that is taken out, and its example transposes.
 
 use std::{
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
+    time::Instant,
 };
 
 use serde_json::Value;
@@ -158,6 +161,27 @@ fn pack(scratch: &Scratch, vendor: &Path) {
     }
 }
 
+/// Removes what was built from other packed crates: cargo takes a crate from such a source for one that never changes.
+fn forget_builds_of_others(vendor: &Path) {
+    let mut hash = DefaultHasher::new();
+    let mut left = PACKAGES.map(|name| vendor.join(format!("{name}-{VERSION}"))).to_vec();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let mut entries =
+                fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()).collect::<Vec<_>>();
+            entries.sort();
+            left.extend(entries);
+        } else if !path.ends_with(".cargo_vcs_info.json") {
+            (path.strip_prefix(vendor).unwrap(), fs::read(&path).unwrap()).hash(&mut hash);
+        }
+    }
+    let (stamp, now) = (folder().join("packed.hash"), hash.finish().to_string());
+    if fs::read_to_string(&stamp).unwrap_or_default() != now {
+        let _ = fs::remove_dir_all(folder().join("target/debug"));
+        fs::write(stamp, now).unwrap();
+    }
+}
+
 /// A source of crates with the packed ones and all that they depend on, in the versions of the workspace.
 fn source() -> PathBuf {
     let vendor = folder().join("vendor");
@@ -167,7 +191,15 @@ fn source() -> PathBuf {
     let scratch = Scratch::new(folder().join("by-path"), &files);
     cargo(&scratch, &["vendor", "--quiet", "--versioned-dirs", vendor.to_str().unwrap()]);
     pack(&scratch, &vendor);
+    forget_builds_of_others(&vendor);
     vendor
+}
+
+/// Cargo's setting that crates are taken from that folder.
+fn replaced_by(source: &Path) -> String {
+    format!(
+        "[source.crates-io]\nreplace-with = \"packed\"\n[source.packed]\ndirectory = {source:?}\n"
+    )
 }
 
 /// Builds the crate and runs it.
@@ -175,9 +207,7 @@ fn builds_and_multiplies(source: &Path, cuda: bool) {
     let name = if cuda { "cuda" } else { "cpu" };
     let target = folder().join("target");
     let dependency = format!("version = \"{VERSION}\", default-features = {cuda}");
-    let config = format!(
-        "[source.crates-io]\nreplace-with = \"packed\"\n[source.packed]\ndirectory = {source:?}\n"
-    );
+    let config = replaced_by(source);
     let files = [
         ("Cargo.toml", &*manifest(&dependency)),
         ("src/main.rs", PROGRAM),
@@ -220,10 +250,73 @@ fn defines_no_symbol_of_the_driver(program: &Path) {
     assert!(of_the_driver.is_empty(), "{of_the_driver:?}");
 }
 
+/// What stands between writing and reading a tile in the new crate's kernel.
+const BARRIER: &str = "    thread::sync_threads();\n";
+
+/// The guide's page on it.
+const PAGE: &str = include_str!("../docs/guide/your-kernel.md");
+
+/// Looks for the lines of the page's `number`th block of output, but for those that end in dots.
+fn prints_what_the_page_shows(number: usize, printed: &str) {
+    let block = PAGE.split("```text\n").nth(number).unwrap().split("```").next().unwrap();
+    let mut shown = block.lines().filter(|line| !line.ends_with("...")).peekable();
+    assert!(shown.peek().is_some(), "block {number}");
+    for line in shown {
+        assert!(printed.lines().any(|it| it == line), "block {number}: {line}\n{printed}");
+    }
+}
+
+/// Builds the crate that `cargo xtask new` writes, and does with it what the page says.
+fn a_new_crate_is_checked_and_runs(source: &Path) {
+    let target = folder().join("target");
+    // An empty folder. The file says where crates are taken from.
+    let scratch = Scratch::new(folder().join("new"), &[("../new.toml", &replaced_by(source))]);
+    let folder = folder().join("new");
+    fs::remove_file(folder.join("Cargo.lock")).unwrap();
+    let name = Some("blur-2".to_owned());
+    let options = xtask::new::Options { folder: folder.clone(), name, published: true };
+    xtask::new::run(workspace(), &options).unwrap();
+    let toolchain = toolchain();
+    let run = |succeeds: bool, arguments: &[&str]| {
+        let (options, test) = match arguments.iter().position(|it| *it == "--") {
+            Some(at) => arguments.split_at(at),
+            None => (arguments, &[][..]),
+        };
+        let of_all = ["--quiet", "--offline", "--config", "../new.toml"];
+        let ran = scratch.cargo(toolchain.as_deref(), &target, &[options, &of_all, test].concat());
+        assert_eq!(ran.status.success(), succeeds, "{arguments:?}: {}", text(&ran));
+        text(&ran)
+    };
+
+    let tested = run(true, &["test"]);
+    assert!(tested.contains("2 passed"), "{tested}");
+    // The library that launches is compiled for the example alone.
+    let ran = run(true, &["run", "--example", "transpose", "--features", "gpu"]);
+    assert!(ran.contains("right on ") && ran.contains("refused: "), "{ran}");
+    prints_what_the_page_shows(2, &run(true, &["test", "memory", "--", "--nocapture"]));
+
+    let kernels = folder.join("src/kernels.rs");
+    let source = fs::read_to_string(&kernels).unwrap();
+    let with = |changes: [[&str; 2]; 2]| {
+        let changed = |text: String, [from, to]: [&str; 2]| {
+            assert!(text.contains(from), "{from}: {text}");
+            text.replace(from, to)
+        };
+        fs::write(&kernels, changes.into_iter().fold(source.clone(), changed)).unwrap();
+    };
+    with([[BARRIER, ""], ["transposed", "not transposed"]]);
+    prints_what_the_page_shows(1, &run(false, &["test"]));
+    with([["32 * 33 * 4", "32 * 32 * 4"], ["f32; 32, 33", "f32; 32, 32"]]);
+    prints_what_the_page_shows(3, &run(false, &["test", "memory", "--", "--nocapture"]));
+}
+
 #[test]
 fn a_crate_from_the_packed_crates() {
     let source = source();
     // One after the other: they share a target folder, and so what they have in common.
     builds_and_multiplies(&source, true);
     builds_and_multiplies(&source, false);
+    let start = Instant::now();
+    a_new_crate_is_checked_and_runs(&source);
+    println!("the new crate took {:.1} s", start.elapsed().as_secs_f64());
 }

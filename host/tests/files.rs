@@ -33,7 +33,7 @@ const NO_NAMELESS_FILES: &str = "HOST_TESTING_NO_NAMELESS_FILES";
 /// A recorded ladder. Its pictures are drawn without measuring.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/ladder-h200.json");
 /// Recorded results of `bench`.
-const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h200");
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h100-f32");
 
 impl Folder {
     /// A square matrix of zeros, as a sparse file.

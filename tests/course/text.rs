@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use exercises::list::exercises;
+use exercises::{list::exercises, questions::QUESTIONS};
 use gpu::registry::ladder;
 use tests::scratch::workspace;
 
@@ -39,12 +39,17 @@ fn every_rung_has_its_step_in_order() {
     }
 }
 
+/// `cargo xtask course` writes the list.
 #[test]
-fn every_exercise_is_posed() {
+fn every_exercise_is_in_the_list() {
     let text = text();
-    for (number, exercise) in exercises() {
-        let heading = format!("**Exercise {number}");
-        assert!(text.contains(&heading), "{heading}: {exercise:?}");
+    for exercise in exercises() {
+        let row = format!("\n| [{}](", exercise.name);
+        assert!(text.contains(&row), "{}", exercise.name);
+    }
+    for question in QUESTIONS {
+        let posed = format!("**Question: {}.**", question.name);
+        assert!(text.contains(&posed), "{posed}");
     }
 }
 

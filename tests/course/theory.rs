@@ -9,16 +9,14 @@ use std::{
 };
 
 use exercises::{
-    answers,
-    attempt::{Params, attempt},
+    attempt::{Attempt, Subject, attempt},
+    problem::Launch,
+    solutions,
 };
 use gpu::registry::{Entry, find, ladder};
 use host::{
     Shape, profile,
-    simt::{
-        Kernel,
-        check::{Line, Operation, Profile},
-    },
+    simt::check::{Line, Operation, Order, Profile},
 };
 
 const SIZE: u64 = 256;
@@ -118,11 +116,19 @@ fn two_barriers_a_phase_for_every_warp() {
     }
 }
 
+/// An exercise's kernel, launched with blocks for a square tile of C.
+fn launched(exercise: &dyn Subject, size: u64) -> Attempt {
+    let tile = exercise.declaration().block.unwrap()[0] as usize;
+    let (launch, shape) = (Launch::product(tile, tile), [size as usize; 3]);
+    let attempt = attempt(exercise, &launch, shape, Order::Forward, true).unwrap();
+    assert!(attempt.is_right(), "{:?}, {:?}", attempt.findings, attempt.wrong);
+    attempt
+}
+
 /// The named rung, if it is in the registry, and the counts of an exercise's kernel.
-fn with_rung(exercise: &Kernel<Params>, rung: &str) -> Vec<(String, Profile)> {
-    let attempt = attempt(exercise, [SIZE as usize; 3], |_| None).unwrap();
-    assert!(attempt.solved(), "{attempt:?}");
-    let exercise = (exercise.declaration.name.to_owned(), attempt.profile);
+fn with_rung(exercise: &dyn Subject, rung: &str) -> Vec<(String, Profile)> {
+    let attempt = launched(exercise, SIZE);
+    let exercise = (exercise.declaration().name.to_owned(), attempt.profile);
     let rung = find(rung).map(|entry| (rung.to_owned(), counted(entry)));
     [exercise].into_iter().chain(rung).collect()
 }
@@ -131,7 +137,7 @@ fn with_rung(exercise: &Kernel<Params>, rung: &str) -> Vec<(String, Profile)> {
 /// of four. It stores a column of the tile: sixteen words in two banks, eight in each.
 #[test]
 fn a_tile_read_down_its_columns_takes_four_times_the_sectors() {
-    for (name, profile) in with_rung(&answers::block_of_b::block_of_b, "tiled_uncoalesced") {
+    for (name, profile) in with_rung(&solutions::block_of_b::block_of_b, "tiled_uncoalesced") {
         assert_eq!(units(&profile, Operation::GlobalLoad), [4, 16], "{name}");
         assert_eq!(units(&profile, Operation::SharedStore), [1, 8], "{name}");
         assert_eq!(units(&profile, Operation::SharedLoad), [1, 1], "{name}");
@@ -149,7 +155,7 @@ fn a_transposed_tile_has_bank_conflicts_and_padding_removes_them() {
         assert_eq!(units(&profile, Operation::SharedStore), [1, conflict], "{name}");
         assert_eq!(units(&profile, Operation::SharedLoad), [1, conflict], "{name}");
     }
-    let padded = attempt(&answers::bank_conflict::bank_conflict, [64; 3], |_| None).unwrap();
+    let padded = launched(&solutions::bank_conflict::bank_conflict, 64);
     assert_eq!(units(&padded.profile, Operation::SharedStore), [1, 1]);
     assert_eq!(units(&padded.profile, Operation::SharedLoad), [1, 1]);
 }

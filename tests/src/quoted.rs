@@ -5,7 +5,3 @@ mod readme {}
 
 #[doc = include_str!("../../docs/guide/gemm.md")]
 mod gemm {}
-
-// Parts of a separate crate, which are marked not to be compiled here.
-#[doc = include_str!("../../docs/guide/your-kernel.md")]
-mod your_kernel {}

@@ -28,15 +28,15 @@ const PTX: Budget = Budget {
     what: "PTX in the repository",
     limit: 7_870_000,
     unit: "bytes",
-    reason: "every clone carries it; 33.7 MB before constants were set at load, 7.1 on 2026-11-27, 6.8 since GELU is one function a kernel, 69 KB more for thin products, 33 for sums of partial products, 200 for products of few rows, 759 for the ten rungs on tensor cores, and 6.5 are planned without these",
+    reason: "every clone carries it; 33.7 MB before constants were set at load, 7.1 on 2026-11-27, 6.8 since GELU is one function a kernel, 69 KB more for thin products, 33 for sums of partial products, 200 for products of few rows, 690 for the ten rungs on tensor cores, 70 for tiles of few columns, and 6.5 are planned without these",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
 };
 
 const KERNELS: Budget = Budget {
     what: "kernels in the PTX",
-    limit: 112,
+    limit: 114,
     unit: "kernels",
-    reason: "each is compiled for the GPU and twice for the CPU; 93 before those of thin products, two add partial products, three have threads that split k, ten are rungs on tensor cores, and 80 are planned without these",
+    reason: "each is compiled for the GPU and twice for the CPU; 93 before those of thin products, two add partial products, three have threads that split k, ten are rungs on tensor cores, two have tiles of few columns, and 80 are planned without these",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
 };
 

@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     thread,
 };
@@ -114,20 +115,32 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         }
     }
     let mut same_code = true;
+    let shown = if is_own { FOLDER.to_owned() } else { into.display().to_string() };
     if options.check {
-        let committed = committed(&into)?;
+        let committed = match &options.other {
+            None => committed(&into)?,
+            Some(_) => written_for(&into, built.keys())?,
+        };
         for name in committed.keys().chain(built.keys()).collect::<BTreeSet<_>>() {
             let text = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_default();
             let (old, new) = (text(&committed), text(&built));
             same_code &= old == new;
             if let Err(difference) = compare(&old, &new) {
+                let command = match &options.other {
+                    None => "cargo xtask build-ptx".to_owned(),
+                    Some(Other { krate, into }) => format!(
+                        "cargo xtask build-ptx --crate {} --into {}",
+                        krate.display(),
+                        into.display()
+                    ),
+                };
                 wrong.push(format!(
-                    "{FOLDER}/{name} is not what the kernels give: {difference:#}\n    \
-                     run `cargo xtask build-ptx` and commit {FOLDER}"
+                    "{shown}/{name} is not what the kernels give: {difference:#}\n    \
+                     run `{command}` and commit {shown}"
                 ));
             }
         }
-        println!("{FOLDER}: {} files compared", built.len());
+        println!("{shown}: {} files compared", built.len());
     }
     // Only the kernels of the workspace have a table of registers.
     let table = match (&ptxas, &options.other) {
@@ -218,6 +231,25 @@ fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
             let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             files.insert(file_name(target, &name), text);
+        }
+    }
+    Ok(files)
+}
+
+/// The files of another crate that are there, of those with these names.
+fn written_for<'a>(
+    folder: &Path,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for name in names {
+        let path = folder.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => drop(files.insert(name.clone(), text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
         }
     }
     Ok(files)

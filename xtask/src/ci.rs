@@ -12,18 +12,19 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     browser, budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, target_folder},
-    site, tidy,
+    new, site, tidy,
     times::{self, Cost},
-    unsafe_sites,
+    unsafe_sites, wheel,
 };
 
 /// The parts in order, and what each is for.
-pub const PARTS: [(&str, &str); 7] = [
+pub const PARTS: [(&str, &str); 8] = [
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, its pages in a browser, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
+    ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
 ];
@@ -105,6 +106,15 @@ impl Ci<'_> {
                     let (krate, into) = (root.join("tests/specimens"), root.join("target/ptx"));
                     let other = Some(build_ptx::Other { krate, into });
                     build_ptx::run(root, build_ptx::Options { other, ..Default::default() })
+                })?;
+                // The PTX that a new crate begins with is that of its kernel.
+                self.step("cargo xtask build-ptx --crate xtask/template --check", || {
+                    let krate = root.join(new::TEMPLATE);
+                    let other = Some(build_ptx::Other { into: krate.join("ptx"), krate });
+                    build_ptx::run(
+                        root,
+                        build_ptx::Options { other, check: true, ..Default::default() },
+                    )
                 })
             }
             "test" => self.test(),
@@ -125,6 +135,7 @@ impl Ci<'_> {
                 // The rest of CI calls the driver through `cust`: here the library does by itself.
                 self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
+            "python" => self.python(),
             SANITIZERS => self.sanitizers(),
             _ => self.cargo("run --quiet --package mutants -- --sample 1"),
         }
@@ -160,6 +171,19 @@ impl Ci<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// The Python package.
+    fn python(&mut self) -> Result<()> {
+        let root = self.root;
+        for args in ["fmt --check", "clippy --locked -- -D warnings"] {
+            self.step(&format!("{}: cargo {args}", wheel::FOLDER), || {
+                succeed(&mut wheel::cargo(root, args))
+            })?;
+        }
+        self.step("a fresh Python environment", || wheel::fresh(root))?;
+        self.step("maturin build, pip install", || wheel::install(root))?;
+        self.step("pytest host/python", || wheel::test(root))
     }
 
     /// The tests, and the limits of their build.

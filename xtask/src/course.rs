@@ -12,6 +12,7 @@
 //! | `bench: FOLDER` | a row for each size, compared with cuBLAS, from the folder that recorded them |
 //! | `kernels` | every kernel: its name, tile, block, and a sentence on it |
 //! | `families` | the operations, and the number of kernels for each |
+//! | `exercises` | the list of all exercises, by rung |
 //! | `output: PACKAGE ARGUMENTS` | the output of `cargo run -p PACKAGE -- ARGUMENTS` |
 //! | `example: PACKAGE NAME` | the output of `cargo run -p PACKAGE --example NAME` |
 //!
@@ -171,6 +172,7 @@ impl Writer {
         }
         match (kind, &self.counts, &self.measured) {
             ("source", ..) => source::excerpt(&self.root, arguments),
+            ("exercises", ..) => of_package(&self.root, "exercises", &["list", "--markdown"], &[0]),
             ("output", ..) => {
                 let mut words = arguments.split_whitespace();
                 let package = words.next().context("of which package?")?;

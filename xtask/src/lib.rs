@@ -25,8 +25,9 @@
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 pub mod browser;
 mod budgets;
@@ -46,6 +47,7 @@ mod files;
 pub mod inspect;
 mod linker;
 pub mod listing;
+pub mod new;
 mod plain;
 pub mod ptx;
 pub mod ptxas;
@@ -59,6 +61,7 @@ mod tool;
 pub mod toolchain;
 mod unsafe_sites;
 mod version;
+mod wheel;
 
 pub use builder::{Ptx, PtxBuilder};
 pub use environment::{run_package, workspace_root};

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, run_package, site, tidy,
+    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, new, run_package, site, tidy,
     times, workspace_root,
 };
 
@@ -23,17 +23,26 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 10] = [
+const MANUALS: [Manual; 11] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
         about: "build the kernels into gpu/ptx, and check the PTX",
         options: &[
-            ["--check", "compare with gpu/ptx instead of writing it"],
+            ["--check", "compare with what is committed instead of writing it"],
             ["--offline", "download nothing"],
             ["--fetch-ptxas", "download NVIDIA's assembler where there is none"],
             ["--crate DIR", "build that kernel crate instead of gpu"],
             ["--into DIR", "write its PTX there: PACKAGE.sm_80.ptx, PACKAGE.sm_90a.ptx"],
+        ],
+    },
+    Manual {
+        name: "new",
+        arguments: "DIR [OPTIONS]",
+        about: "a crate of your own: a kernel, its test under the checker, its PTX, an example",
+        options: &[
+            ["--name NAME", "the crate's name; if not given, the folder's"],
+            ["--published", "depend on the published packages, not on this checkout"],
         ],
     },
     Manual {
@@ -104,13 +113,14 @@ const MANUALS: [Manual; 10] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, mutants; sanitizers where it is named",
+        about: "run what CI runs: lint, ptx, test, check, packaging, python, mutants; sanitizers where it is named",
         options: &[],
     },
 ];
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 a check failed or something does not compile, 2 usage, no such kernel or constant,
+Exit codes: 0 done, 1 a check failed or something does not compile, 2 usage, no such kernel or constant, a folder or
+a name that no new crate can have,
 3 no compiler for the device, or doctor found something to mend (the message says what to do).
 ";
 
@@ -159,6 +169,7 @@ impl Manual {
 enum Task {
     Help(Option<&'static Manual>),
     BuildPtx(build_ptx::Options),
+    New(new::Options),
     Inspect(inspect::Options),
     Doctor(doctor::Options),
     /// The arguments of another program of the workspace.
@@ -193,6 +204,7 @@ fn main() -> ExitCode {
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
                 _ if error.downcast_ref::<inspect::BadConstant>().is_some() => 2,
+                _ if error.downcast_ref::<new::Refused>().is_some() => 2,
                 _ if error.downcast_ref::<ToolchainAbsent>().is_some() => 3,
                 _ => 1,
             })
@@ -207,6 +219,7 @@ fn run(task: Task) -> Result<ExitCode> {
     match task {
         Task::Help(manual) => print!("{}", Manual::help(manual)),
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
+        Task::New(options) => new::run(&root()?, &options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
@@ -233,6 +246,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Short('h') | Long("help"), _) => return Ok(Task::Help(*manual)),
             (Value(name), None) if name == "build-ptx" => {
                 task = Some(Task::BuildPtx(build_ptx::Options::default()));
+            }
+            (Value(name), None) if name == "new" => {
+                task = Some(Task::New(new::Options::default()));
             }
             (Value(name), None) if name == "inspect" => {
                 task = Some(Task::Inspect(inspect::Options::default()));
@@ -269,6 +285,13 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("fetch-ptxas"), Some(Task::BuildPtx(options))) => options.fetch_ptxas = true,
             (Long("crate"), Some(Task::BuildPtx(_))) => krate = Some(folder(&mut parser)?),
             (Long("into"), Some(Task::BuildPtx(_))) => into = Some(folder(&mut parser)?),
+            (Value(name), Some(Task::New(options))) if options.folder.as_os_str().is_empty() => {
+                options.folder = name.into();
+            }
+            (Long("name"), Some(Task::New(options))) => {
+                options.name = Some(parser.value()?.string()?);
+            }
+            (Long("published"), Some(Task::New(options))) => options.published = true,
             (Value(name), Some(Task::Inspect(options))) if options.kernel.is_empty() => {
                 options.kernel = name.string()?;
             }
@@ -294,12 +317,15 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
     }
     match (&mut task, krate, into) {
         (_, None, None) => {}
-        (Some(Task::BuildPtx(options)), Some(krate), Some(into)) if !options.check => {
+        (Some(Task::BuildPtx(options)), Some(krate), Some(into)) => {
             options.other = Some(build_ptx::Other { krate, into });
         }
-        _ => return Err("--crate and --into go together, and without --check".into()),
+        _ => return Err("--crate and --into go together".into()),
     }
     match task {
+        Some(Task::New(options)) if options.folder.as_os_str().is_empty() => {
+            Err("new in which folder?".into())
+        }
         Some(Task::Inspect(options)) if options.kernel.is_empty() => {
             Err("inspect which kernel?".into())
         }

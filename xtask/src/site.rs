@@ -10,11 +10,9 @@
 //! | `rung` | what the page of a rung gets |
 //! | `beside` | two sources side by side, with the difference marked |
 //! | `host` | the built command, which traces |
-//! | `exercises` | the exercises of a rung, from their list |
 
 mod beside;
 mod book;
-mod exercises;
 mod host;
 mod rung;
 

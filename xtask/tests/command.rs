@@ -258,12 +258,15 @@ fn usage_errors() {
         (&["inspect", "k", "--constants", "half"], "must be like half=f16,a_mn_major=1"),
         (&["inspect", "k", "--constants", "half=f16"], "constant half = f16: k has none"),
         (&["build-ptx", "--crate", "gpu"], "--crate and --into go together"),
-        (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
+        (&["new"], "new in which folder?"),
+        (&["new", "a", "b"], "unexpected argument \"b\""),
+        (&["new", "target/2blur"], "crate name = `2blur`: must begin with an ASCII letter"),
+        (&["new", "gpu/ptx", "--name", "blur"], "must not exist, or be empty"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
         (
             &["ci", "all"],
-            "ci all: must be one of lint, ptx, test, check, packaging, mutants, sanitizers",
+            "ci all: must be one of lint, ptx, test, check, packaging, python, mutants, sanitizers",
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
@@ -275,8 +278,9 @@ fn usage_errors() {
         let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
         assert_eq!((code, &*stdout), (2, ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with("error: ") && stderr.contains(words), "{args:?}: {stderr}");
-        // An error about the kernel's file is no error of usage.
-        if words.contains("has no kernel") || words.contains("k has none") {
+        // An error about the kernel's file, or about the new crate, is no error of usage.
+        let others = ["has no kernel", "k has none", "crate name", "must not exist"];
+        if others.iter().any(|other| words.contains(other)) {
             continue;
         }
         // And the usage in one line, not the whole help.
@@ -284,7 +288,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|site|browser|tidy|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|new|inspect|doctor|mutants|course|site|browser|tidy|times|ci [OPTIONS]\n"
                     .into()
             }
         };

@@ -30,6 +30,10 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     // A small tile; two stages where the first has four; and a type of storage other than the type
     // of computation.
     ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    (
+        "kernels/gemm/through_registers.rs",
+        &["gemm_f32_64x64x16", "gemm_f32_64x32x16", "gemm_f32_64x16x16"],
+    ),
     ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
     ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),

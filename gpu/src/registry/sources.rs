@@ -44,6 +44,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/mod.rs", include_str!("../kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("../kernels/gemm/operand.rs")),
     ("kernels/gemm/table.rs", include_str!("../kernels/gemm/table.rs")),
+    ("kernels/gemm/through_registers.rs", include_str!("../kernels/gemm/through_registers.rs")),
     ("kernels/mma/element.rs", include_str!("../kernels/mma/element.rs")),
     ("kernels/mma/epilogue.rs", include_str!("../kernels/mma/epilogue.rs")),
     ("kernels/mma/main_loop.rs", include_str!("../kernels/mma/main_loop.rs")),

@@ -13,7 +13,7 @@ use crate::tensor_map::{
     CUtensorMapL2promotion, CUtensorMapSwizzle,
 };
 use crate::types::*;
-use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +51,7 @@ macro_rules! functions {
 /// one lacks it.
 pub fn since(function: &str) -> Option<(u32, u32)> {
     match function {
+        "cuGraphInstantiateWithFlags" => Some((11, 4)),
         "cuLaunchKernelEx" => Some((11, 8)),
         "cuTensorMapEncodeTiled" => Some((12, 0)),
         _ => None,
@@ -137,6 +138,12 @@ functions! {
     fn cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
     /// Copies slices of rows.
     fn cuMemcpy3D_v2(copy: *const CUDA_MEMCPY3D);
+    /// A property of an address, written to `data`.
+    fn cuPointerGetAttribute(
+        data: *mut c_void,
+        attribute: CUpointer_attribute,
+        address: CUdeviceptr,
+    );
     /// Sets bytes of device memory.
     fn cuMemsetD8_v2(target: CUdeviceptr, value: c_uchar, count: usize);
 
@@ -193,6 +200,22 @@ functions! {
     fn cuStreamSynchronize(stream: CUstream);
     /// Lets a stream wait for an event.
     fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    /// The context of a stream.
+    fn cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
+    /// Begins the capture of a stream: from now on its work is noted, and not done.
+    fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    /// Ends the capture of a stream. The graph has the work. It is null if the capture was spoilt.
+    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    /// Whether a stream is captured: a number of `CUstreamCaptureStatus`.
+    fn cuStreamIsCapturing(stream: CUstream, status: *mut c_int);
+    /// Makes a graph that can be launched.
+    fn cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+    /// Launches a graph on a stream.
+    fn cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
+    /// Destroys a graph that can be launched, once its launches have ended.
+    fn cuGraphExecDestroy(executable: CUgraphExec);
+    /// Destroys a graph. What was made of it stays.
+    fn cuGraphDestroy(graph: CUgraph);
     /// A new event.
     fn cuEventCreate(event: *mut CUevent, flags: c_uint);
     /// Destroys an event.

@@ -35,9 +35,10 @@
 //! * The replacement of `find_cuda_helper` next to this crate keeps `cust`'s build from looking for a toolkit.
 //! * The program must depend on this crate *and name it*: the linker takes no object from a crate that nothing refers
 //!   to. A call of [`driver`] does it, and so does `use cuda_dyn as _;`.
-//! * This crate defines the functions that `cust` 0.3.2 calls, and those that `host` calls through `cust::sys`. Any
-//!   other function is an error of the linker, "undefined symbol". One more line in `symbols.rs` defines it. The
-//!   compiler compares every line with `cust_raw`'s declaration.
+//! * This crate defines the functions that `cust` 0.3.2 calls, those that the library calls through `cust::sys`, and
+//!   those whose own declarations its tests compare with `cust_raw`'s. Any other function is an error of the linker,
+//!   "undefined symbol". One more line in `symbols.rs` defines it. The compiler compares every line with `cust_raw`'s
+//!   declaration.
 //!
 //! `cust_raw`'s result type is an `enum` of CUDA 11.4, and any other number in it would be undefined
 //! behaviour. A driver does return others: 46 for a device that another process holds exclusively, say.

@@ -6,7 +6,7 @@ use crate::codes::description;
 use crate::library::table;
 use crate::results::result;
 use cust_raw::*;
-use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
 /// Defines each function as a call of the driver's, and compares its type with `cust_raw`'s.
 macro_rules! forward {
@@ -95,6 +95,16 @@ forward! {
     fn cuGraphCreate(ph_graph: *mut CUgraph, flags: c_uint);
     fn cuGraphDebugDotPrint(h_graph: CUgraph, path: *const c_char, flags: c_uint);
     fn cuGraphDestroy(h_graph: CUgraph);
+    fn cuGraphExecDestroy(h_graph_exec: CUgraphExec);
+    fn cuGraphInstantiateWithFlags(
+        ph_graph_exec: *mut CUgraphExec, h_graph: CUgraph, flags: c_ulonglong
+    );
+    fn cuGraphLaunch(h_graph_exec: CUgraphExec, h_stream: CUstream);
+    fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr);
+    fn cuStreamBeginCapture_v2(h_stream: CUstream, mode: CUstreamCaptureMode);
+    fn cuStreamEndCapture(h_stream: CUstream, ph_graph: *mut CUgraph);
+    fn cuStreamGetCtx(h_stream: CUstream, pctx: *mut CUcontext);
+    fn cuStreamIsCapturing(h_stream: CUstream, capture_status: *mut CUstreamCaptureStatus);
     fn cuGraphGetEdges(
         h_graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, num_edges: *mut usize
     );

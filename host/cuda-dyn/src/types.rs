@@ -41,6 +41,10 @@ handles! {
     CUevent = *mut CUevent_st;
     /// An array of a texture's layout. There are none here.
     CUarray = *mut CUarray_st;
+    /// A graph: work of a stream that was captured.
+    CUgraph = *mut CUgraph_st;
+    /// A graph that can be launched.
+    CUgraphExec = *mut CUgraphExec_st;
 }
 
 /// `CUuuid`.
@@ -135,6 +139,27 @@ pub enum CUjit_option {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     /// The level of optimisation, from 0 to 4.
     CU_JIT_OPTIMIZATION_LEVEL = 7,
+}
+
+/// `CUstreamCaptureMode`, as far as it is used: which calls are refused while a stream is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CUstreamCaptureMode {
+    /// Those of the thread that began the capture, if they could spoil it: allocations, for example.
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+}
+
+/// `CU_STREAM_CAPTURE_STATUS_NONE`: the status of a stream that is not captured.
+pub const CU_STREAM_CAPTURE_STATUS_NONE: c_int = 0;
+
+/// `CUpointer_attribute`, as far as it is used: a property of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CUpointer_attribute {
+    /// The kind of memory, a [`CUmemorytype`].
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    /// The index of the device whose memory it is.
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 }
 
 /// The flag of a stream that does not wait for the default stream.

@@ -2,6 +2,7 @@
 
 mod host;
 mod on_stream;
+mod used;
 mod written;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 
 use simt::Element;
 
+pub(crate) use self::used::UsedRange;
 pub use self::written::Written;
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -53,8 +55,9 @@ pub struct Buffer<T> {
     element: PhantomData<T>,
 }
 
+/// The memory of a buffer.
 #[derive(Debug)]
-enum Storage {
+pub(crate) enum Storage {
     Host(HostMemory),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
@@ -325,11 +328,18 @@ impl<T: Pod> Buffer<T> {
 
     /// The device address of the first element.
     pub(crate) fn address(&self) -> u64 {
-        match &self.storage {
-            Storage::Host(memory) => memory.as_ptr() as u64,
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.address(),
-        }
+        self.storage.address()
+    }
+
+    /// Its memory.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Its memory alone.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn into_storage(self) -> Storage {
+        self.storage
     }
 }
 
@@ -366,6 +376,11 @@ impl<'a, T: Pod> BufferView<'a, T> {
         let mut values = memory::filled(T::zeroed(), self.len)?;
         self.buffer.read(self.start, &mut values)?;
         Ok(values)
+    }
+
+    /// The buffer that it is a part of.
+    pub(crate) fn buffer(&self) -> &'a Buffer<T> {
+        self.buffer
     }
 
     /// At most its first `len` elements.

@@ -264,7 +264,9 @@ impl Device {
                 Ok(None)
             }
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => Ok(Some(gpu.function(declaration, constants)?.resources())),
+            Kind::Cuda(gpu) => {
+                Ok(Some(gpu.function(declaration, constants, || Ok(()))?.resources()))
+            }
         }
     }
 
@@ -296,6 +298,16 @@ impl Device {
         match &*self.0 {
             Kind::Cpu(_) => None,
             Kind::Cuda(gpu) => Some(gpu.context.properties().uuid.clone()),
+        }
+    }
+
+    /// The driver's handle of the GPU's primary context, a `CUcontext`, in which all memory and streams of this device are. It is valid
+    /// while the device or anything on it lives. `None` for the CPU.
+    #[cfg(feature = "cuda")]
+    pub fn raw_cuda_context(&self) -> Option<*mut std::ffi::c_void> {
+        match &*self.0 {
+            Kind::Cpu(_) => None,
+            Kind::Cuda(gpu) => Some(gpu.context.raw().cast()),
         }
     }
 
@@ -355,11 +367,12 @@ impl Device {
 #[cfg(feature = "cuda")]
 impl Cuda {
     /// The kernel with that declaration and these constants, ready to be launched. The first time, the declaration is compared with the
-    /// PTX's: PTX of another source may have other parameters.
+    /// PTX's: PTX of another source may have other parameters. `may_load` refuses to load a kernel now.
     pub(crate) fn function(
         &self,
         declaration: &Declaration,
         constants: &Constants,
+        may_load: impl FnOnce() -> Result<()>,
     ) -> Result<cuda::Function> {
         let name = declaration.name;
         let refuse = |what| Error::Launch { kernel: name, what };
@@ -370,6 +383,7 @@ impl Cuda {
         {
             return Ok(function.clone());
         }
+        may_load()?;
         let wanted = declaration.to_ptx_comment();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let own = loaded.iter().rev().find(|own| own.declarations.contains_key(name));

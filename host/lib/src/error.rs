@@ -132,6 +132,14 @@ pub enum Error {
         text: String,
     },
 
+    /// What is not possible while a stream's work is captured for a [graph](crate::Graph), or while it is
+    /// [prepared](crate::Stream::prepare).
+    #[error("in the capture of a graph: {what}")]
+    Capture {
+        /// What is not possible, and what to do.
+        what: String,
+    },
+
     /// Ctrl-C, or [`crate::interrupt`].
     #[error("interrupted")]
     Interrupted,
@@ -185,7 +193,10 @@ impl Error {
     /// * 130 after an interrupt.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Argument { .. } | Error::File { .. } | Error::Launch { .. } => 2,
+            Error::Argument { .. }
+            | Error::File { .. }
+            | Error::Launch { .. }
+            | Error::Capture { .. } => 2,
             Error::NoDriver { .. }
             | Error::NoCublas { .. }
             | Error::NoDevice { .. }
@@ -197,6 +208,11 @@ impl Error {
             | Error::Driver { .. } => 4,
             Error::Interrupted => 130,
         }
+    }
+
+    /// An [`Error::Capture`].
+    pub(crate) fn capture(what: impl Into<String>) -> Self {
+        Error::Capture { what: what.into() }
     }
 
     /// This machine's memory does not have `needed` bytes.

@@ -57,6 +57,11 @@
 //! devices at once; each has its own matrices. On a GPU the library works in the device's primary context, and leaves the
 //! thread's current context as it was.
 //!
+//! **Graphs.** [`Stream::capture`] makes a CUDA [`Graph`] of launches, which is launched by one call of the driver.
+//! [`Gemm::prepare`] loads and allocates before what a capture cannot.
+//!
+//! **Other libraries.** [`interchange`] shares memory and streams with cudarc, cust and, by DLPack, with PyTorch, CuPy, JAX and others.
+//!
 //! **Memory.** An allocation that fails is [`Error::OutOfMemory`], with the bytes needed and the bytes free. Some kernels copy
 //! or convert an operand first. The copies are the workspace ([`gemm::Choice::workspace_bytes`]), and
 //! [`Gemm::workspace_limit`] limits it. The module [`blocks`] multiplies matrices that do not fit in the device's memory.
@@ -73,7 +78,8 @@
 //! | feature | |
 //! |---|---|
 //! | `cuda` | The CUDA device; on by default. Neither the build nor the program needs a CUDA toolkit. Without a driver [`Device::cuda`] returns an error. |
-//! | `cust` | The driver through the crate `cust`. Its build needs a CUDA toolkit. |
+//! | `cudarc` | Slices and streams of the crate `cudarc` as operands, without a copy. |
+//! | `cust` | The driver through the crate `cust`, and its buffers and streams, without a copy. Its build needs a CUDA toolkit. |
 //! | `npy` | Matrices in NumPy's files. |
 //! | `nalgebra`, `ndarray` | Matrices of these crates as operands, without a copy. |
 
@@ -87,8 +93,10 @@ mod cuda;
 mod device;
 mod error;
 pub mod gemm;
+mod graph;
 #[cfg(feature = "npy")]
 mod input;
+pub mod interchange;
 mod launch;
 mod matrix;
 // For the command's allocator.
@@ -127,6 +135,7 @@ pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
+pub use graph::{Graph, GraphOperand};
 #[cfg(feature = "npy")]
 pub use input::open_input;
 pub use launch::{Argument, Arguments};

@@ -211,8 +211,9 @@ impl Stream {
     /// Lets what is queued on this stream from now on wait for an event of another stream.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Those of the driver. [`Error::Capture`] in the capture of a graph.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
+        self.refuse_in_capture("a wait for an event: the stream that launches the graph can wait")?;
         #[cfg(feature = "cuda")]
         if let (Some(stream), Some(event)) = (self.cuda(), event.cuda()) {
             return stream.wait_for(event);
@@ -231,6 +232,10 @@ impl Stream {
         len: usize,
         lines: Lines,
     ) -> Result<()> {
+        // A graph would read and write the host's memory at each launch.
+        self.refuse_in_capture(
+            "a copy from or to pinned memory: queue it before and after the launch of the graph",
+        )?;
         for (name, of) in [("pinned memory", &pinned.device), (name, device)] {
             if of != self.device() {
                 let limit = format!("must be on the stream's device, {}", self.device().name());

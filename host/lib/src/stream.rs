@@ -1,15 +1,17 @@
 //! Streams and events.
 
+mod capture;
 mod kept;
+mod mode;
 
 #[cfg(feature = "cuda")]
 use std::{ffi::c_void, sync::Arc};
 use std::{
-    sync::MutexGuard,
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
-use self::kept::Kept;
+pub(crate) use self::{kept::Kept, mode::Mode};
 use crate::{
     buffer::{Buffer, Pod},
     device::Device,
@@ -40,9 +42,15 @@ use crate::{cuda, device::Kind, error::Error};
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
+    mode: Mode,
     kept: Kept,
+    /// What is kept for the next graph: [`Stream::prepare`] allocates it.
+    reserved: Mutex<Kept>,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
+    /// Whether it belongs to another value: then dropping this one does not close it.
+    #[cfg(feature = "cuda")]
+    borrowed: bool,
 }
 
 /// A point in a stream: it is reached when all work before it has ended.
@@ -69,18 +77,63 @@ impl Device {
         };
         Ok(Stream {
             device: self.clone(),
+            mode: Mode::Launching,
             kept: Kept::default(),
+            reserved: Mutex::default(),
             #[cfg(feature = "cuda")]
             cuda,
+            #[cfg(feature = "cuda")]
+            borrowed: false,
         })
+    }
+
+    /// A stream of another library, whose handle is `raw`, a `CUstream`. Null is the default stream. Dropping the result does not
+    /// destroy it, and waits for nothing: what waits for its work later waits for that which was queued until then.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary one of this device.
+    ///
+    /// # Safety
+    /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
+    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and so does the
+    ///    result, on which nothing is launched but in the order of the graph: it has the workspace.
+    #[cfg(feature = "cuda")]
+    pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
+        let Kind::Cuda(gpu) = &*self.0 else {
+            return Err(Error::argument(
+                "device",
+                self.name(),
+                "must be a GPU, for a stream of one",
+            ));
+        };
+        // SAFETY: condition 1. `Stream` gives the handle back when it is dropped.
+        let cuda = Arc::new(unsafe { cuda::Stream::foreign(&gpu.context, raw.cast()) }?);
+        Ok(Stream::of_cuda(self, cuda, false))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Stream {
+    /// A stream of the driver. `borrowed`: others close it.
+    pub(crate) fn of_cuda(device: &Device, cuda: Arc<cuda::Stream>, borrowed: bool) -> Self {
+        Stream {
+            device: device.clone(),
+            mode: Mode::Launching,
+            kept: Kept::default(),
+            reserved: Mutex::default(),
+            cuda: Some(cuda),
+            borrowed,
+        }
     }
 }
 
 #[cfg(feature = "cuda")]
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(stream) = &self.cuda {
+        if let (Some(stream), false) = (&self.cuda, self.borrowed) {
             stream.close();
+            // Of a stream of another library. After an error all work was waited for, if that was possible.
+            let _ = stream.give_back();
         }
     }
 }
@@ -92,9 +145,12 @@ impl Stream {
     }
 
     /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
+    ///
+    /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those
+    /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
-        self.cuda.as_ref().map(|stream| stream.raw().cast())
+        self.cuda.as_ref().map(|stream| (*stream.raw()).cast())
     }
 
     /// The driver's stream. `None` on the CPU.
@@ -113,7 +169,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_workspace(&self.device, len, launch)
+        self.kept.with_workspace((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
@@ -125,7 +181,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_partials(&self.device, len, launch)
+        self.kept.with_partials((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
@@ -136,7 +192,7 @@ impl Stream {
         &self,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
-        self.kept.with_zeros::<WORDS>(&self.device, launch)
+        self.kept.with_zeros::<WORDS>((&self.device, &|bytes| self.may_allocate(bytes)), launch)
     }
 
     /// Hands `launch` the stream's counters: `len` words that are zero at first.
@@ -148,7 +204,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_counters(&self.device, len, launch)
+        self.kept.with_counters((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel has counted. Waits for all work on
@@ -168,8 +224,10 @@ impl Stream {
     /// Waits until all work on the stream has ended.
     ///
     /// # Errors
-    /// Those of the kernels: a call that waits is the first to see a fault on a GPU.
+    /// Those of the kernels: a call that waits is the first to see a fault on a GPU. [`Error::Capture`](crate::Error::Capture) in the
+    /// capture of a graph.
     pub fn synchronize(&self) -> Result<()> {
+        self.refuse_in_capture("a wait for the stream: launch, do not run")?;
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
             return stream.synchronize();
@@ -180,8 +238,9 @@ impl Stream {
     /// Records an event after all work that was queued before.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Those of the driver. [`Error::Capture`](crate::Error::Capture) in the capture of a graph.
     pub fn record(&self) -> Result<Event> {
+        self.refuse_in_capture("an event: record it before and after the launch of the graph")?;
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
             let event = cuda::Event::new(stream.context())?;

@@ -101,7 +101,7 @@ fn where_no_integers_are_exact_only_what_is_wrong_is_called_so() {
 #[test]
 fn pictures_say_their_types_and_have_one_unit() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures_of_bf16");
-    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h200-bf16");
+    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h100-bf16");
     let folder = folder.to_str().unwrap();
     let (code, stdout, stderr) = finish(host(&["bench", "--from", record, "--out", folder]));
     assert_eq!(code, 0, "{stderr}");

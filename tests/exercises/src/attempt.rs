@@ -1,39 +1,31 @@
-//! Runs an exercise's kernel with all checks, and reports what is still missing.
+//! One checked launch of a kernel of the exercises.
 
-use std::{fmt, num::NonZeroU32};
+use std::{fmt, num::NonZeroU32, time::Duration};
 
 use simt::{
-    Kernel, LaunchConfig,
-    check::{self, Finding, Options, Order, Place, Profile},
-    checked::{In, Out},
-    cpu::Stop,
+    Bf16, Declaration, Kernel, LaunchConfig,
+    check::{self, CheckableParams, Finding, Options, Order, Profile, Report, Trace},
+    checked::{Element, In, Out, TensorMap, TensorMapMut},
 };
 
-/// m, n, k, A, B, C.
-pub type Params = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
+use crate::problem::{Data, Launch};
 
-/// A further goal besides being clean and right. `Some`: what is missing.
-pub type Goal = fn(&Profile) -> Option<String>;
-
-/// Orders in which a kernel is run. CUDA promises none.
-pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
-
-/// The result of a kernel.
+/// What a launch did.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// The order in which something was wrong, or the last one.
+    /// The order in which it ran.
     pub order: Order,
-    /// The findings of the checked launch in that order.
+    /// What the checker found.
     pub findings: Vec<Finding>,
-    /// What is wrong with C in that order.
+    /// What is wrong with the result.
     pub wrong: Option<Wrong>,
-    /// The counts in that order.
+    /// The counts.
     pub profile: Profile,
-    /// What else is missing.
-    pub missing: Option<String>,
+    /// What the threads of the first block did.
+    pub trace: Trace,
 }
 
-/// Wrong elements of C.
+/// Wrong elements of the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
     /// Their number.
@@ -43,112 +35,303 @@ pub struct Wrong {
     /// Row and column of the first.
     pub first: (usize, usize),
     /// The wrong value.
-    pub is: f32,
+    pub is: f64,
     /// The right value.
     pub should_be: f64,
+}
+
+impl Attempt {
+    /// Whether nothing was found and the result is right.
+    pub fn is_right(&self) -> bool {
+        self.findings.is_empty() && self.wrong.is_none()
+    }
 }
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Wrong { count, elements, first: (row, col), is, should_be } = self;
-        write!(f, "C is wrong in {count} of {elements} elements; ")?;
-        write!(f, "C({row}, {col}) is the first, {is} instead of {should_be}")
+        write!(f, "{count} of {elements} elements are wrong; ")?;
+        write!(f, "the first is in row {row}, column {col}: {is}, and {should_be} is right")
     }
 }
 
-impl Attempt {
-    /// Whether nothing is left to do.
-    pub fn solved(&self) -> bool {
-        self.findings.is_empty() && self.wrong.is_none() && self.missing.is_none()
-    }
+/// A kernel that can be launched.
+pub trait Subject: Sync + fmt::Debug {
+    /// Its declaration.
+    fn declaration(&self) -> &Declaration;
 
-    /// The findings, with the lines of the kernel's file.
-    pub fn text(&self, name: &str, source: &str) -> String {
-        let file = format!("{name}.rs");
-        let line = |place: &Place| match place.file.ends_with(&file) {
-            true => source.lines().nth((place.line as usize).checked_sub(1)?),
-            false => None,
-        };
-        let findings = self.findings.iter().map(|finding| finding.with_source(line).to_string());
-        let wrong = self.wrong.iter().map(Wrong::to_string);
-        findings.chain(wrong).chain(self.missing.clone()).collect::<Vec<_>>().join("\n")
-    }
+    /// Launches it on these operands. Gives the report and the result.
+    ///
+    /// # Errors
+    /// Why it could not be launched: no memory, or a tensor map that TMA does not know.
+    fn launch(
+        &self,
+        launch: &Launch,
+        shape: [usize; 3],
+        data: &Data,
+        options: &Options,
+    ) -> Result<(Report, Vec<f64>), String>;
 }
 
-/// Runs an exercise's kernel, or its answer, on an m x n x k product in each order, up to the first in which
-/// something is wrong.
+/// Launches a kernel once, with all checks, in that order of its threads. If it is not `counted`, profile and trace are
+/// empty.
 ///
 /// # Errors
-/// [`Stop`] if there is no memory for the launch.
-pub fn attempt(kernel: &Kernel<Params>, shape: [usize; 3], goal: Goal) -> Result<Attempt, Stop> {
-    let [m, n, k] = shape;
-    let (a, b) = (integers(m * k, 7), integers(k * n, 11));
-    let expected = product(shape, &a, &b);
-    let mut orders = ORDERS.into_iter();
-    loop {
-        // There is at least one order, and the last one returns.
-        let order = orders.next().unwrap_or_default();
-        let mut c = vec![f32::NAN; m * n];
-        let mut options = Options::default();
-        options.order = order;
-        options.complete = true;
-        options.profile = Some(NonZeroU32::MIN);
-        // Blocks run one after another, so that the text is the same every time.
-        options.workers = Some(1);
+/// As [`Subject::launch`].
+pub fn attempt(
+    subject: &dyn Subject,
+    launch: &Launch,
+    shape: [usize; 3],
+    order: Order,
+    counted: bool,
+) -> Result<Attempt, String> {
+    let data = launch.problem.data(shape);
+    let mut options = Options::default();
+    options.order = order;
+    options.complete = true;
+    options.profile = counted.then_some(NonZeroU32::MIN);
+    options.trace = counted.then_some([0; 3]);
+    // Far more than these kernels need, and a kernel without an end is found within seconds.
+    options.most_accesses = Some(1 << 20);
+    options.most_waits = Some(1 << 14);
+    options.patience = Some(Duration::from_secs(1));
+    // Blocks run one after another, so that the text is the same every time.
+    options.workers = Some(1);
+    let (report, result) = subject.launch(launch, shape, &data, &options)?;
+    Ok(Attempt {
+        order,
+        findings: report.findings,
+        wrong: compare(launch.problem.result(shape).1, &result, &data.expected),
+        profile: report.profile.unwrap_or_default(),
+        trace: report.trace.unwrap_or_default(),
+    })
+}
+
+fn compare(cols: usize, result: &[f64], expected: &[f64]) -> Option<Wrong> {
+    let wrong = |at: &usize| result[*at] != expected[*at]; // NaN is wrong, too
+    let all = (0..result.len()).filter(wrong).collect::<Vec<_>>();
+    let &first = all.first()?;
+    Some(Wrong {
+        count: all.len(),
+        elements: result.len(),
+        first: (first / cols, first % cols),
+        is: result[first],
+        should_be: expected[first],
+    })
+}
+
+/// A number type of the exercises.
+trait Number: Element {
+    fn of(value: f32) -> Self;
+    fn value(self) -> f64;
+}
+
+impl Number for f32 {
+    fn of(value: f32) -> f32 {
+        value
+    }
+
+    fn value(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Number for Bf16 {
+    fn of(value: f32) -> Bf16 {
+        Bf16::from_f32(value)
+    }
+
+    fn value(self) -> f64 {
+        self.to_f32().into()
+    }
+}
+
+/// Numbers that begin at a multiple of sixteen bytes, as a device's buffers do.
+struct Buffer<T> {
+    memory: Vec<T>,
+    first: usize,
+    len: usize,
+}
+
+impl<T: Number> Buffer<T> {
+    fn new(values: impl ExactSizeIterator<Item = f32>) -> Self {
+        let len = values.len();
+        let mut memory = vec![T::of(0.0); len + 16 / size_of::<T>()];
+        let first = memory.as_ptr().align_offset(16);
+        for (to, value) in memory[first..].iter_mut().zip(values) {
+            *to = T::of(value);
+        }
+        Buffer { memory, first, len }
+    }
+
+    fn of(values: &[f32]) -> Self {
+        Buffer::new(values.iter().copied())
+    }
+
+    fn at(&mut self) -> *mut T {
+        self.memory[self.first..].as_mut_ptr()
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.memory[self.first..][..self.len].iter().map(|value| value.value()).collect()
+    }
+}
+
+/// A kernel's parameters, as they are made of the operands.
+trait Operands: CheckableParams {
+    /// The type of all elements.
+    type Element: Number;
+
+    /// # Safety
+    /// 1. The buffers are valid while a kernel uses the parameters, and nobody else uses them.
+    unsafe fn bind(
+        shape: [usize; 3],
+        launch: &Launch,
+        buffers: [&mut Buffer<Self::Element>; 3],
+    ) -> Result<Self, String>;
+}
+
+impl<P: Operands> Subject for Kernel<P> {
+    fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+
+    fn launch(
+        &self,
+        launch: &Launch,
+        shape: [usize; 3],
+        data: &Data,
+        options: &Options,
+    ) -> Result<(Report, Vec<f64>), String> {
+        let (mut a, mut b) = (Buffer::of(&data.a), Buffer::of(&data.b));
+        let before = if launch.problem.begins_with_zeros() { 0.0 } else { f32::NAN };
+        let mut c = Buffer::new(vec![before; data.expected.len()].into_iter());
+        let block = self.declaration.block.unwrap_or([1; 3]);
+        let blocks = launch.grid.blocks(launch.problem.result(shape));
+        let mut config = LaunchConfig::new(blocks, block);
+        config.dynamic_shared = self.declaration.dynamic_shared.unwrap_or(0);
         // SAFETY:
-        // 1. The vectors outlive the launch, and nobody else uses them.
-        // 2. These kernels take views.
-        // 3. and 4. An element of a view is a float that is copied, and no local has a destructor.
+        // 1. The buffers outlive the launch, and nobody else uses them.
+        // 2. These kernels take views and tensor maps.
+        // 3. and 4. An element of a view is a number that is copied, and no local has a destructor.
         let report = unsafe {
-            let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
-            let c = Out::uninit(c.as_mut_ptr(), c.len());
-            let params = (m as u32, n as u32, k as u32, a, b, c);
-            check::launch(kernel, &config(kernel, shape), params, &options)
-        }?;
-        let profile = report.profile.unwrap_or_default();
-        let attempt = Attempt {
-            order,
-            findings: report.findings,
-            wrong: compare(n, &c, &expected),
-            missing: goal(&profile),
-            profile,
+            let params = P::bind(shape, launch, [&mut a, &mut b, &mut c])?;
+            check::launch(self, &config, params, options)
         };
-        if !attempt.solved() || orders.len() == 0 {
-            return Ok(attempt);
+        Ok((report.map_err(|stop| stop.to_string())?, c.values()))
+    }
+}
+
+/// The result, which holds zeros or nothing before the launch.
+///
+/// # Safety
+/// 1. As [`Operands::bind`].
+unsafe fn result<T: Number>(launch: &Launch, buffer: &mut Buffer<T>) -> Out<T> {
+    // SAFETY: the caller's.
+    unsafe {
+        match launch.problem.begins_with_zeros() {
+            true => Out::new(buffer.at(), buffer.len),
+            false => Out::uninit(buffer.at(), buffer.len),
         }
     }
 }
 
-/// Blocks along x have columns of C, blocks along y rows.
-fn config(kernel: &Kernel<Params>, [m, n, _]: [usize; 3]) -> LaunchConfig {
-    // Each kernel declares its block, which is as large as its tile of C.
-    let block = kernel.declaration.block.unwrap_or([1; 3]);
-    let blocks = |size: usize, threads: u32| (size as u32).div_ceil(threads);
-    LaunchConfig::new([blocks(n, block[0]), blocks(m, block[1]), 1], block)
+/// # Safety
+/// 1. As [`Operands::bind`].
+unsafe fn operand<T: Number>(buffer: &mut Buffer<T>) -> In<T> {
+    // SAFETY: the caller's.
+    unsafe { In::new(buffer.at(), buffer.len) }
 }
 
-/// Small integers, so that C is exact.
-fn integers(len: usize, step: usize) -> Vec<f32> {
-    (0..len).map(|i| (i * step % 13) as f32 - 6.0).collect()
+/// m, n, k, A, B, C.
+impl<T: Number> Operands for (u32, u32, u32, In<T>, In<T>, Out<T>) {
+    type Element = T;
+
+    unsafe fn bind(
+        [m, n, k]: [usize; 3],
+        launch: &Launch,
+        [a, b, c]: [&mut Buffer<T>; 3],
+    ) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        Ok(unsafe { (m as u32, n as u32, k as u32, operand(a), operand(b), result(launch, c)) })
+    }
 }
 
-/// `A B` by three loops.
-fn product([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<f64> {
-    let element = |i: usize, j: usize| {
-        (0..k).map(|p| f64::from(a[i * k + p]) * f64::from(b[p * n + j])).sum()
-    };
-    (0..m * n).map(|at| element(at / n, at % n)).collect()
+/// n, x, y, z.
+impl<T: Number> Operands for (u32, In<T>, In<T>, Out<T>) {
+    type Element = T;
+
+    unsafe fn bind(
+        [_, n, _]: [usize; 3],
+        launch: &Launch,
+        [x, y, z]: [&mut Buffer<T>; 3],
+    ) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        Ok(unsafe { (n as u32, operand(x), operand(y), result(launch, z)) })
+    }
 }
 
-fn compare(n: usize, c: &[f32], expected: &[f64]) -> Option<Wrong> {
-    let wrong = |at: &usize| f64::from(c[*at]) != expected[*at]; // NaN is wrong, too
-    let all = (0..c.len()).filter(wrong).collect::<Vec<_>>();
-    let &first = all.first()?;
-    Some(Wrong {
-        count: all.len(),
-        elements: c.len(),
-        first: (first / n, first % n),
-        is: c[first],
-        should_be: expected[first],
-    })
+/// m, n, x, y.
+impl<T: Number> Operands for (u32, u32, In<T>, Out<T>) {
+    type Element = T;
+
+    unsafe fn bind(
+        [m, n, _]: [usize; 3],
+        launch: &Launch,
+        [x, _, y]: [&mut Buffer<T>; 3],
+    ) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        Ok(unsafe { (m as u32, n as u32, operand(x), result(launch, y)) })
+    }
+}
+
+/// The tensor map of a row-major matrix.
+///
+/// # Safety
+/// 1. As [`Operands::bind`].
+unsafe fn map<T: Number>(
+    buffer: &mut Buffer<T>,
+    (rows, cols): (usize, usize),
+    launch: &Launch,
+    number: usize,
+) -> Result<TensorMap<T>, String> {
+    let (extents, strides) = ([1, rows, cols], [rows * cols, cols]);
+    // SAFETY: the caller's.
+    unsafe { TensorMap::new(buffer.at(), extents, strides, launch.boxes[number]) }
+}
+
+/// m, n, k, maps of A and B, C.
+impl<T: Number> Operands for (u32, u32, u32, TensorMap<T>, TensorMap<T>, Out<T>) {
+    type Element = T;
+
+    unsafe fn bind(
+        [m, n, k]: [usize; 3],
+        launch: &Launch,
+        [a, b, c]: [&mut Buffer<T>; 3],
+    ) -> Result<Self, String> {
+        // SAFETY: the caller's.
+        unsafe {
+            let (a, b) = (map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?);
+            Ok((m as u32, n as u32, k as u32, a, b, result(launch, c)))
+        }
+    }
+}
+
+/// m, n, k, maps of A, B and C.
+impl<T: Number> Operands for (u32, u32, u32, TensorMap<T>, TensorMap<T>, TensorMapMut<T>) {
+    type Element = T;
+
+    unsafe fn bind(
+        [m, n, k]: [usize; 3],
+        launch: &Launch,
+        [a, b, c]: [&mut Buffer<T>; 3],
+    ) -> Result<Self, String> {
+        let (extents, strides) = ([1, m, n], [m * n, n]);
+        // SAFETY: the caller's.
+        unsafe {
+            let (a, b) = (map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?);
+            let c = TensorMapMut::uninit(c.at(), extents, strides, launch.boxes[2])?;
+            Ok((m as u32, n as u32, k as u32, a, b, c))
+        }
+    }
 }

@@ -1,23 +1,28 @@
-//! The exercises of `docs/course`: kernels to correct with the checked launch, and questions whose answers are
-//! counted.
+//! The exercises of `docs/course`: kernels that grade themselves, and questions whose answers are counted.
 //!
-//! ```console
-//! cargo run -p exercises                   # the list
-//! cargo run -p exercises -- 3              # what is wrong with src/kernels/toy_table.rs
-//! cargo run -p exercises -- 3 --answer     # the same of src/answers/toy_table.rs
-//! cargo run -p exercises -- 12 8           # is 8 the answer to question 12?
-//! ```
+//! `README.md` beside this crate's manifest says how to start. An exercise is
 //!
-//! Every kernel computes `C = A B`. A is `m x k`, B is `k x n`, C is `m x n`, row-major. The repository's tests check
-//! that each kernel of [`kernels`] is wrong in the way of its exercise, and that each of [`answers`] is right. If you
-//! have corrected one and want to run the tests, restore the wrong one with `git restore tests/exercises`.
+//! * the kernel that the student edits, in [`kernels`],
+//! * a solution of the same name, in [`solutions`],
+//! * a row in [`list`]: idea, task, hint, launch, shapes, counters, and the gate that the first kernel does not pass.
+//!
+//! The repository's tests check that each kernel of [`kernels`] fails by the gate of its row, and that each of
+//! [`solutions`] passes all gates.
+
+// Arrays of a thread are indexed together, as on a slide. To the checker `x[i] += v` is a write, and no read.
+#![allow(clippy::needless_range_loop, clippy::assign_op_pattern)]
 
 // Each pair is compiled once, for the checked launch. Nothing here runs on a GPU.
 use simt::checked as device;
 
-pub mod answers;
 pub mod attempt;
+pub mod command;
 mod counted;
+pub mod counter;
+pub mod exercise;
+pub mod grade;
 pub mod kernels;
 pub mod list;
+pub mod problem;
 pub mod questions;
+pub mod solutions;

@@ -5,26 +5,30 @@ use std::num::NonZeroU32;
 use occupancy::{Block, Sm, occupancy};
 use simt::{
     Kernel, LaunchConfig,
-    check::{self, Operation, Options, Profile},
+    check::{self, Operation, Options, Order, Profile},
     checked::Out,
-    cpu::Stop,
 };
 
 use crate::{
-    answers::toy_table::toy_table,
     attempt::attempt,
     counted::{reads_a_column, stores_a_column},
+    problem::Launch,
+    solutions::toy_table::toy_table,
 };
 
 /// A question.
 #[derive(Debug)]
 pub struct Question {
+    /// Its name.
+    pub name: &'static str,
+    /// The rung to which it belongs.
+    pub rung: &'static str,
     /// What it is about.
     pub about: &'static str,
     /// The question.
     pub ask: &'static str,
     /// The answer, or why it cannot be counted.
-    pub answer: fn() -> Result<f64, Stop>,
+    pub answer: fn() -> Result<f64, String>,
     /// The explanation.
     pub why: &'static str,
 }
@@ -32,6 +36,8 @@ pub struct Question {
 /// Every question.
 pub static QUESTIONS: &[Question] = &[
     Question {
+        name: "sectors_of_a_store",
+        rung: "basic",
         about: "coalescing",
         ask: "Blocks are 16 x 16, n = 64, and thread (tx, ty) stores C[row * n + col] with row = 16 * blockIdx.x + tx \
               and col = 16 * blockIdx.y + ty. How many sectors of 32 bytes does a warp's store touch?",
@@ -43,6 +49,8 @@ pub static QUESTIONS: &[Question] = &[
               bytes apart, so each takes a sector of its own.",
     },
     Question {
+        name: "wavefronts_of_a_column",
+        rung: "tiled_uncoalesced",
         about: "bank conflicts",
         ask: "A tile of 16 x 16 floats lies in shared memory, 32 banks of 4 bytes, and thread (tx, ty) of a 16 x 16 \
               block reads tile[tx][i]. How many wavefronts does a warp's read take?",
@@ -54,6 +62,8 @@ pub static QUESTIONS: &[Question] = &[
               addresses, which costs nothing.",
     },
     Question {
+        name: "flop_a_byte",
+        rung: "outer_product",
         about: "computation to memory",
         ask: "A block computes a 16 x 64 tile of C from a 16 x 16 tile of A and a 16 x 64 tile of B in each phase. How \
               many FLOP does it do for each byte that it loads?",
@@ -62,6 +72,8 @@ pub static QUESTIONS: &[Question] = &[
               that of the 16 x 16 tile, which is 4.",
     },
     Question {
+        name: "zeros_of_3x3",
+        rung: "edges",
         about: "boundary checks",
         ask: "Matrices are 3 x 3 and tiles 2 x 2, as in document 004. How many zeros do all threads of all blocks write \
               into their tiles, because the element does not exist?",
@@ -70,6 +82,8 @@ pub static QUESTIONS: &[Question] = &[
               loaded by two columns of blocks and 9 of B by two rows of blocks: 36. The rest are zeros.",
     },
     Question {
+        name: "blocks_of_16x16",
+        rung: "tiled32",
         about: "occupancy",
         ask: "An SM has 16 KB of shared memory and holds 1536 threads, as on the slides of document 004. How \
               many blocks with 16 x 16 tiles (2 KB, 256 threads) does it hold?",
@@ -78,8 +92,23 @@ pub static QUESTIONS: &[Question] = &[
     },
 ];
 
+/// The questions of a rung.
+pub fn of_rung(rung: &str) -> impl Iterator<Item = &'static Question> {
+    QUESTIONS.iter().filter(move |question| question.rung == rung)
+}
+
+/// The question of that name.
+///
+/// # Errors
+/// There is none; with the names.
+pub fn find(name: &str) -> Result<&'static Question, String> {
+    let names = || QUESTIONS.iter().map(|question| question.name).collect::<Vec<_>>().join(", ");
+    let found = QUESTIONS.iter().find(|question| question.name == name);
+    found.ok_or_else(|| format!("there is no question `{name}`: there are {}", names()))
+}
+
 /// Counts one of the small kernels on an n x n output. n is a multiple of 16.
-fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, Stop> {
+fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, String> {
     let mut y = vec![f32::NAN; (n * n) as usize];
     let mut options = Options::default();
     options.profile = Some(NonZeroU32::MIN);
@@ -91,7 +120,8 @@ fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, Stop> {
     let report = unsafe {
         let y = Out::uninit(y.as_mut_ptr(), y.len());
         check::launch(kernel, &config, (n, y), &options)
-    }?;
+    };
+    let report = report.map_err(|stop| stop.to_string())?;
     Ok(report.profile.unwrap_or_default())
 }
 
@@ -107,8 +137,9 @@ fn flop_per_byte(rows: u32, cols: u32) -> f64 {
 }
 
 /// Elements that threads write to tiles, minus those that they load.
-fn zeros_of_the_3x3_example() -> Result<f64, Stop> {
-    let profile = attempt(&toy_table, [3, 3, 3], |_| None)?.profile;
+fn zeros_of_the_3x3_example() -> Result<f64, String> {
+    let profile =
+        attempt(&toy_table, &Launch::product(2, 2), [3; 3], Order::Forward, true)?.profile;
     let threads = |operation| profile.total(operation, |line| line.lanes);
     Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
 }

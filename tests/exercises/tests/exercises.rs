@@ -1,62 +1,95 @@
-//! Each kernel is wrong in the way of its exercise, and its answer is right. Each question has the answer that its
-//! explanation derives.
+//! Each kernel fails by the gate of its row, and each solution passes all gates. Each question has the answer that
+//! its explanation derives.
 
 use std::{
     collections::BTreeSet,
+    fs,
     process::{Command, Output},
 };
 
 use exercises::{
-    attempt::attempt,
-    list::{REPAIRS, exercises},
-    questions::QUESTIONS,
+    exercise::{Exercise, Fails, Side},
+    grade::{Grade, grade},
+    list::{RUNGS, exercises, of_rung},
+    questions::{QUESTIONS, of_rung as questions_of_rung},
 };
 
 /// Printed if a kernel is not as wrong as it was.
 const RESTORE: &str = "(`git restore tests/exercises` brings a mended exercise back)";
 
-#[test]
-fn each_kernel_is_wrong_in_its_own_way() {
-    for repair in REPAIRS {
-        let name = repair.name;
-        let attempt = attempt(repair.kernel, repair.shape, repair.goal).unwrap();
-        let found: BTreeSet<_> = attempt.findings.iter().map(|finding| finding.kind).collect();
-        let expected: BTreeSet<_> = repair.finds.iter().copied().collect();
-        let text = attempt.text(name, repair.source);
-        assert_eq!(found, expected, "{name} {RESTORE}\n{text}");
-        assert_eq!(attempt.wrong.is_some(), repair.wrong, "{name} {RESTORE}\n{text}");
-        // A kernel without findings and with a right C misses its goal.
-        let only_slow = expected.is_empty() && !repair.wrong;
-        assert_eq!(attempt.missing.is_some(), only_slow, "{name} {RESTORE}\n{text}");
-        assert!(!attempt.solved(), "{name} {RESTORE}");
-    }
+/// The grades of one side of all exercises. Another thread grades every second one.
+fn grades(side: fn(&'static Exercise) -> &'static Side) -> Vec<Grade> {
+    let every_second = |first: usize| {
+        let some = exercises().skip(first).step_by(2);
+        some.map(|exercise| grade(exercise, side(exercise)).unwrap()).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| every_second(1));
+        [every_second(0), other.join().unwrap()].concat()
+    })
 }
 
 #[test]
-fn each_answer_is_right() {
-    for repair in REPAIRS {
-        let attempt = attempt(repair.answer, repair.shape, repair.goal).unwrap();
-        assert!(attempt.solved(), "{}", attempt.text(repair.name, repair.answer_source));
-    }
-}
-
-#[test]
-fn a_kernel_and_its_answer_have_one_name_and_one_head() {
-    for repair in REPAIRS {
-        let signature = format!("pub fn {}(", repair.name);
-        for source in [repair.source, repair.answer_source] {
-            assert!(source.contains(&signature), "{}", repair.name);
+fn each_starting_point_fails_by_the_gate_of_its_row() {
+    for grade in grades(|exercise| &exercise.start) {
+        let Exercise { name, fails, counters, .. } = grade.exercise;
+        let first = grade.failures.first().map(|failure| failure.gate());
+        assert_eq!(first, Some(fails.gate()), "{name} {RESTORE}\n{grade}");
+        match fails {
+            Fails::Findings(kinds) => {
+                let expected = kinds.iter().copied().collect::<BTreeSet<_>>();
+                let found = grade.kinds().into_iter().collect::<BTreeSet<_>>();
+                assert_eq!(found, expected, "{name} {RESTORE}\n{grade}");
+            }
+            Fails::Result => assert_eq!(grade.failures.len(), 1, "{name}\n{grade}"),
+            Fails::Counter(number) => assert!(*number < counters.len(), "{name}"),
         }
-        assert_eq!(repair.kernel.declaration.name, repair.answer.declaration.name);
-        assert_eq!(repair.kernel.declaration.block, repair.answer.declaration.block);
-        assert_ne!(repair.source, repair.answer_source);
     }
+}
+
+#[test]
+fn each_solution_passes_every_gate() {
+    for grade in grades(|exercise| &exercise.solution) {
+        assert!(grade.solved(), "{grade}");
+        assert_eq!(grade.passed.len(), grade.exercise.counters.len(), "{grade}");
+    }
+}
+
+#[test]
+fn both_sides_of_an_exercise_have_one_name_and_one_head() {
+    for Exercise { name, start, solution, .. } in exercises() {
+        for side in [start, solution] {
+            assert!(side.source.contains(&format!("pub fn {name}(")), "{name}: {}", side.folder);
+            assert!(side.source.lines().count() <= 160, "{name}: {}", side.folder);
+        }
+        let (one, other) = (start.kernel.declaration(), solution.kernel.declaration());
+        assert_eq!((one.name, one.block), (other.name, other.block));
+        assert_ne!(start.source, solution.source, "{name}");
+    }
+}
+
+#[test]
+fn every_file_has_a_row_and_every_rung_a_row() {
+    for folder in ["kernels", "solutions"] {
+        let path = format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let names = fs::read_dir(path).unwrap().map(|entry| {
+            entry.unwrap().file_name().into_string().unwrap().trim_end_matches(".rs").to_owned()
+        });
+        let files = names.filter(|name| name != "mod").collect::<BTreeSet<_>>();
+        let rows = exercises().map(|exercise| exercise.name.to_owned()).collect::<BTreeSet<_>>();
+        assert_eq!(files, rows, "{folder}");
+    }
+    let count = exercises().count();
+    assert!(count >= 34, "{count}");
+    assert_eq!(RUNGS.iter().map(|(rung, _)| of_rung(rung).count()).sum::<usize>(), count);
+    let questions = RUNGS.iter().map(|(rung, _)| questions_of_rung(rung).count()).sum::<usize>();
+    assert_eq!(questions, QUESTIONS.len());
 }
 
 /// Derived by hand, as in the explanations.
 #[test]
 fn each_question_has_the_answer_that_its_explanation_derives() {
-    let answers = QUESTIONS.iter().map(|question| (question.answer)().unwrap());
+    let answers = QUESTIONS.iter().map(|question| (question.answer)().unwrap()).collect::<Vec<_>>();
     let expected = [
         16.0,            // rows that a warp's store touches
         (16 / 2) as f64, // rows in one of two banks
@@ -64,11 +97,7 @@ fn each_question_has_the_answer_that_its_explanation_derives() {
         (64 - 36) as f64,
         (1536 / 256) as f64,
     ];
-    assert!(
-        answers.eq(expected),
-        "{:?}",
-        QUESTIONS.iter().map(|q| (q.answer)()).collect::<Vec<_>>()
-    );
+    assert_eq!(answers, expected);
 }
 
 fn command(arguments: &[&str]) -> (i32, String, String) {
@@ -82,55 +111,98 @@ fn command(arguments: &[&str]) -> (i32, String, String) {
 fn the_list_has_every_exercise() {
     let (code, stdout, _) = command(&[]);
     assert_eq!(code, 0);
-    for (number, _) in exercises() {
-        assert!(stdout.lines().any(|line| line.starts_with(&format!("{number:>3}  "))), "{stdout}");
+    let (_, markdown, _) = command(&["list", "--markdown"]);
+    for Exercise { name, .. } in exercises() {
+        assert!(stdout.lines().any(|line| line.starts_with(&format!("    {name} "))), "{stdout}");
+        assert!(
+            markdown
+                .contains(&format!("\n| [{name}](../../tests/exercises/src/kernels/{name}.rs)"))
+        );
     }
 }
 
+/// The text has the gate, the measured value with its limit, and the place with its line.
 #[test]
-fn an_exercise_is_not_solved_and_its_answer_is() {
-    let (code, stdout, _) = command(&["1"]);
-    assert_eq!(code, 1, "{stdout}");
-    for part in
-        ["not yet (order forward)", "a barrier that not all threads", "threads of the block wait"]
-    {
-        assert!(stdout.contains(part), "{part}: {stdout}");
+fn a_grade_teaches() {
+    for (name, parts) in [
+        (
+            "barrier_in_a_branch",
+            &[
+                "findings   FAILED: 1 by the checker",
+                "a barrier that not all threads of the block reach",
+                "tests/exercises/src/kernels/barrier_in_a_branch.rs:32:13",
+                "thread::sync_threads();",
+                "result     ok",
+                "hint barrier_in_a_branch",
+            ][..],
+        ),
+        (
+            "rows_along_x",
+            &[
+                "findings   ok",
+                "counter    FAILED: at most 4.1 sectors a request to global memory, measured 16",
+                "global-store at tests/exercises/src/kernels/rows_along_x.rs:19:10",
+                "c[row * n + col] = sum;",
+            ],
+        ),
+        (
+            "swizzled_tile",
+            &["measured 32", "ok: at most 8192 bytes of shared memory a block, measured 8192"],
+        ),
+    ] {
+        let (code, stdout, stderr) = command(&["grade", name]);
+        assert_eq!((code, &*stderr), (1, ""));
+        for part in parts {
+            assert!(stdout.contains(part), "{part}: {stdout}");
+        }
+        let (code, stdout, _) = command(&["grade", "--solution", name]);
+        assert!(code == 0 && stdout.contains("solved. Clean and right"), "{stdout}");
     }
-    // With the source line below its place.
-    assert!(stdout.contains("thread::sync_threads();"), "{stdout}");
-    let (code, stdout, _) = command(&["1", "--answer"]);
-    assert!(code == 0 && stdout.contains("clean and right in every order"), "{stdout}");
+    let (code, stdout, _) = command(&["grade", "basic"]);
+    assert!(code == 1 && stdout.contains("0 of 4 are solved."), "{stdout}");
+}
+
+#[test]
+fn a_hint_is_given_only_when_asked_for() {
+    let hint = "Compare i with n before the first access.";
+    let (code, stdout, _) = command(&["hint", "guard_the_tail"]);
+    assert!(code == 0 && stdout.contains(hint), "{stdout}");
+    let (_, stdout, _) = command(&["grade", "guard_the_tail"]);
+    assert!(!stdout.contains(hint), "{stdout}");
 }
 
 #[test]
 fn a_question_is_asked_and_its_answer_judged() {
-    let question = (REPAIRS.len() + 3).to_string();
-    let (code, stdout, _) = command(&[&question]);
+    let name = "flop_a_byte";
+    let (code, stdout, _) = command(&["ask", name]);
     assert!(code == 1 && stdout.contains("How many FLOP") && !stdout.contains("6.4"), "{stdout}");
     for right in ["6.4", "6.40"] {
-        let (code, stdout, _) = command(&[&question, right]);
+        let (code, stdout, _) = command(&["ask", name, right]);
         assert!(code == 0 && stdout.starts_with("right: 6.4."), "{stdout}");
     }
     for wrong in ["4", "-6.4", "NaN", "inf", "0"] {
-        let (code, stdout, _) = command(&[&question, wrong]);
+        let (code, stdout, _) = command(&["ask", name, wrong]);
         assert!(code == 1 && stdout.starts_with("not "), "{wrong}: {stdout}");
     }
-    let (code, stdout, _) = command(&[&question, "--answer"]);
+    let (code, stdout, _) = command(&["answer", name]);
     assert!(code == 0 && stdout.starts_with("6.4."), "{stdout}");
 }
 
 #[test]
 fn usage_errors() {
-    let last = exercises().count();
-    let beyond = (last + 1).to_string();
-    let limit = format!("must be a number from 1 to {last}");
     for (arguments, words) in [
-        (&["0"][..], &*limit),
-        (&[&beyond], &limit),
-        (&["one"], &limit),
-        (&["1", "2"], "one argument too many"),
-        (&["1", "--answer", "2"], "one argument too many"),
-        (&["12", "many"], "answer `many`: must be a number"),
+        (&["grade", "one_barier"][..], "there is no exercise `one_barier`: did you mean one_"),
+        (&["grade", "xyz"], "`list` shows all names"),
+        (&["grade", "--fast"], "there is no option `--fast`"),
+        (&["grade", "one_barrier", "xyz"], "there is no exercise `xyz`"),
+        (&["hint"], "`hint` of which one?"),
+        (&["hint", "one_barrier", "more"], "`more` is one argument too many"),
+        (&["hint", "xyz"], "there is no exercise `xyz`"),
+        (&["ask"], "`ask` of which one?"),
+        (&["ask", "xyz"], "there is no question `xyz`"),
+        (&["ask", "flop_a_byte", "1", "2"], "`2` is one argument too many"),
+        (&["ask", "flop_a_byte", "many"], "answer `many`: must be a number"),
+        (&["9"], "there is no command `9`"),
     ] {
         let (code, stdout, stderr) = command(arguments);
         assert_eq!((code, &*stdout), (2, ""), "{arguments:?}: {stderr}");

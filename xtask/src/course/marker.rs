@@ -3,11 +3,12 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// The kinds of markers, and whether arguments must follow.
-const KINDS: [(&str, bool); 9] = [
+const KINDS: [(&str, bool); 10] = [
     ("source", true),
     ("counts", true),
     ("kernels", false),
     ("families", false),
+    ("exercises", false),
     ("ladder", false),
     ("bench", true),
     ("measured", true),

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 
 use super::{
     beside::{new_lines, table},
-    exercises,
     host::Host,
 };
 
@@ -46,13 +45,12 @@ impl Rung {
         let (head, rest) = split(text);
         let picture = self.picture(host, scratch)?;
         let beside = self.beside(root)?;
-        let exercises = exercises::section(root, &self.name).unwrap_or_default();
         // A page that goes on with a source has no heading for it.
         let heading = if rest.starts_with("<!-- ") { "## The kernel\n\n" } else { "" };
         let idea = &self.idea;
         Ok(format!(
             "{head}\n## The picture\n\n*In one sentence: {idea}.* The block below ran on the CPU when this page was \
-             built. Its figures are counted.\n\n{picture}\n{beside}{heading}{rest}\n\n{exercises}"
+             built. Its figures are counted.\n\n{picture}\n{beside}{heading}{rest}"
         ))
     }
 

@@ -29,6 +29,7 @@ pub mod dot;
 pub mod main_loop;
 pub mod operand;
 pub mod table;
+pub mod through_registers;
 
 pub use self::table::*;
 use super::{collective, device};

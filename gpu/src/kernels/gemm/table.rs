@@ -1,6 +1,6 @@
 //! The kernels.
 
-use super::{device::*, direct, dot, main_loop::multiply};
+use super::{device::*, direct, dot, main_loop::multiply, through_registers};
 use crate::params::GemmParams;
 
 /// 32 x 32 elements a block of 64 threads: for the smallest C.
@@ -16,8 +16,8 @@ pub fn gemm_f32_32x32x8(
     multiply::<_, _, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// 64 x 64 elements a block of 256 threads.
-#[kernel(block = (256), shared = 2 * 64 * 68 * size_of::<f32>(), barriers = 1)]
+/// 64 x 64 elements a block of 64 threads, through registers.
+#[kernel(block = (64), shared = 32 * 140 * size_of::<f32>(), barriers = 3, min_blocks = 6)]
 pub fn gemm_f32_64x64x16(
     problem: GemmParams,
     a: In<f32>,
@@ -25,8 +25,37 @@ pub fn gemm_f32_64x64x16(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let tiles = (shared![f32; 64, 68], shared![f32; 64, 68]);
-    multiply::<_, _, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    let stages = shared![f32; 32, 140];
+    let (operands, c) = ((&a, &b), (&mut c, &bias));
+    through_registers::multiply::<_, _, 64, 8, 8, 16, 140>(&problem, operands, c, stages);
+}
+
+/// 64 x 32 elements a block of 64 threads, for few columns.
+#[kernel(block = (64), shared = 32 * 108 * size_of::<f32>(), barriers = 3, min_blocks = 8)]
+pub fn gemm_f32_64x32x16(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let stages = shared![f32; 32, 108];
+    let (operands, c) = ((&a, &b), (&mut c, &bias));
+    through_registers::multiply::<_, _, 32, 8, 4, 8, 108>(&problem, operands, c, stages);
+}
+
+/// 64 x 16 elements a block of 64 threads, for fewer columns.
+#[kernel(block = (64), shared = 32 * 92 * size_of::<f32>(), barriers = 3, min_blocks = 8)]
+pub fn gemm_f32_64x16x16(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let stages = shared![f32; 32, 92];
+    let (operands, c) = ((&a, &b), (&mut c, &bias));
+    through_registers::multiply::<_, _, 16, 4, 4, 4, 92>(&problem, operands, c, stages);
 }
 
 /// 128 x 128 elements a block of 256 threads.

@@ -108,7 +108,8 @@ pub fn tensor_cp_async(m: u32, n: u32, k: u32, a: In<Bf16>, b: In<Bf16>, mut c: 
     let first_col = thread::block_idx_x() as usize * TILE;
     let (warp_row, warp_col) = (warp / 4 * 64, warp % 4 * 32);
 
-    for phase in 0..STAGES - 1 {
+    // Not unrolled: the compiler does not know the number.
+    for phase in 0..thread::opaque(STAGES - 1) {
         begin(&mut tiles, phase, (&a, &b), (m, n, k), (first_row, first_col));
         copies::commit_group();
     }

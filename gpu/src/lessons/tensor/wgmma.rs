@@ -90,7 +90,8 @@ fn begin(
         let row = row + i * 16;
         (at + swizzled(row, group), (first_row + row, p + group * GROUP))
     });
-    for number in 0..4 {
+    // Not unrolled: the compiler does not know the number.
+    for number in 0..thread::opaque(4) {
         let (at, first_col) = (at + (1 + number) * BOX, first_col + number * 64);
         fill(tiles, b, (k, n), |i| {
             let row = row + i * 16;
@@ -114,7 +115,7 @@ pub fn tensor_wgmma(m: u32, n: u32, k: u32, a: In<Bf16>, b: In<Bf16>, mut c: Out
     let first_row = thread::block_idx_y() as usize * ROWS;
     let first_col = thread::block_idx_x() as usize * COLS;
 
-    for phase in 0..STAGES - 1 {
+    for phase in 0..thread::opaque(STAGES - 1) {
         begin(&mut tiles, phase, (&a, &b), (m, n, k), (first_row, first_col));
         copies::commit_group();
     }

@@ -20,8 +20,11 @@ macro_rules! like {
 }
 like! {
     CUctx_st CUmod_st CUfunc_st CUstream_st CUevent_st CUarray_st CUuuid CUDA_MEMCPY2D CUDA_MEMCPY3D CUmemorytype
-    CUdevice_attribute CUfunction_attribute CUjit_option
+    CUdevice_attribute CUfunction_attribute CUjit_option CUgraph_st CUgraphExec_st CUstreamCaptureMode
+    CUpointer_attribute
 }
+// The driver writes it: as a number it may be one that is not known yet.
+impl Like<cust_raw::CUstreamCaptureStatus> for c_int {}
 
 impl<Raw, Ours: Like<Raw>> Like<*mut Raw> for *mut Ours {}
 impl<Raw, Ours: Like<Raw>> Like<*const Raw> for *const Ours {}
@@ -68,7 +71,10 @@ fn functions_have_the_types_of_cust_raw() {
         cuModuleGetGlobal_v2(_, _, _, _) cuFuncGetAttribute(_, _, _) cuFuncSetAttribute(_, _, _)
         cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _) cuStreamCreateWithPriority(_, _, _) cuStreamDestroy_v2(_)
         cuStreamSynchronize(_) cuStreamWaitEvent(_, _, _) cuEventCreate(_, _) cuEventDestroy_v2(_)
-        cuEventRecord(_, _) cuEventSynchronize(_) cuEventElapsedTime(_, _, _)
+        cuEventRecord(_, _) cuEventSynchronize(_) cuEventElapsedTime(_, _, _) cuStreamGetCtx(_, _)
+        cuStreamBeginCapture_v2(_, _) cuStreamEndCapture(_, _) cuStreamIsCapturing(_, _)
+        cuGraphInstantiateWithFlags(_, _, _) cuGraphLaunch(_, _) cuGraphExecDestroy(_) cuGraphDestroy(_)
+        cuPointerGetAttribute(_, _, _)
     }
     assert_eq!(size_of::<CUresult>(), size_of::<c_int>());
 }
@@ -133,10 +139,14 @@ fn numbers_are_those_of_cust_raw() {
             CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES CU_FUNC_ATTRIBUTE_NUM_REGS
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
         }
+        CUpointer_attribute { CU_POINTER_ATTRIBUTE_MEMORY_TYPE CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL }
+        CUstreamCaptureMode { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL }
         CUjit_option {
             CU_JIT_INFO_LOG_BUFFER CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES CU_JIT_ERROR_LOG_BUFFER
             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES CU_JIT_OPTIMIZATION_LEVEL
         }
     }
+    let none = cust_raw::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    assert_eq!(CU_STREAM_CAPTURE_STATUS_NONE, none as c_int);
     assert_eq!(CU_STREAM_NON_BLOCKING, cust_raw::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint);
 }

@@ -11,6 +11,7 @@
 #![allow(non_snake_case)]
 
 mod copies;
+mod launches;
 mod memory;
 mod products;
 mod settings;
@@ -19,17 +20,12 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::null;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use self::copies::{Copy2d, Copy3d, Side3d, catch_up, copy_rows, is_awaited, later};
-use self::memory::{TOTAL, allocate, free, free_bytes};
-use self::products::{Problem, multiply, multiply_batch, takes_boxes, types};
+use self::launches::{FIRST_KERNEL, KERNELS, LaunchConfig, launch};
+use self::memory::{TOTAL, allocate, free, free_bytes, is_allocated};
 use self::settings::{Handle, called, configured};
-
-/// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With `kernels=2` they also
-/// multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as `kernel(problem, a, b, c, bias)`, for plain products
-/// only.
-static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-const FIRST_KERNEL: usize = 0x10_0000;
 
 thread_local! {
     /// The contexts of this thread. The last is the current one.
@@ -41,13 +37,37 @@ fn current() -> usize {
     CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0))
 }
 
+/// The first device's context. The next device has the next one.
+const FIRST_CONTEXT: usize = 0x1000;
+
+/// Each stream has a handle of its own.
+static STREAMS: AtomicUsize = AtomicUsize::new(0);
+const FIRST_STREAM: usize = 0x4000;
+static DESTROYED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Whether that stream was made, and not destroyed. Null is the default stream.
+fn is_stream(stream: Handle) -> bool {
+    let stream = stream as usize;
+    let is_made = (FIRST_STREAM..FIRST_STREAM + STREAMS.load(Relaxed)).contains(&stream);
+    let is_others = !is_made && configured("foreign") == Some(1);
+    stream == 0 || is_others || is_made && !DESTROYED.lock().unwrap().contains(&stream)
+}
+
+/// Checks that work can be queued on a stream. With `foreign=1` the handles of other libraries are logged.
+pub(crate) fn check_stream(stream: Handle) {
+    assert!(is_stream(stream), "stream {stream:?}");
+    if configured("foreign") == Some(1) && !(FIRST_STREAM..).contains(&(stream as usize)) {
+        called(&format!("on stream {}", stream as usize));
+    }
+}
+
 macro_rules! driver {
     // Functions after the mark need a current context.
     ($($(@$context:tt)? fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
         #[unsafe(no_mangle)]
         #[allow(unused_unsafe, reason = "some only return a number")]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            if let Some(code) = called(stringify!($name)) {
+            if let Some(code) = called(stringify!($name)).or(crate::graphs::refusal(stringify!($name))) {
                 return code;
             }
             $(
@@ -60,6 +80,9 @@ macro_rules! driver {
         }
     )*};
 }
+
+mod graphs;
+mod others;
 
 driver! {
     fn cuInit(_flags: c_uint) { 0 }
@@ -98,7 +121,7 @@ driver! {
         0
     }
     fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) {
-        *context = (0x1000 + device as usize) as Handle;
+        *context = (FIRST_CONTEXT + device as usize) as Handle;
         0
     }
     fn cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
@@ -146,7 +169,7 @@ driver! {
         copy_rows(from.start(from.pitch), to.start(to.pitch), [from.pitch, to.pitch], *bytes, *rows)
     }
     @context fn cuMemcpy2DAsync_v2(copy: *const Copy2d, stream: Handle) {
-        assert_eq!(stream as usize, 0x4000);
+        assert!(is_stream(stream));
         let Copy2d { from, to, bytes, rows } = &*copy;
         let [start, target] = [from, to].map(|side| side.start(side.pitch) as usize);
         let (pitches, bytes, rows) = ([from.pitch, to.pitch], *bytes, *rows);
@@ -166,6 +189,15 @@ driver! {
         }
         0
     }
+    // 9: the index of the device whose memory it is. `memory_of=1` says another.
+    @context fn cuPointerGetAttribute(data: *mut c_int, attribute: c_int, address: u64) {
+        assert_eq!(attribute, 9);
+        if !is_allocated(address) {
+            return 1;
+        }
+        *data = configured("memory_of").unwrap_or(0);
+        0
+    }
     @context fn cuMemFree_v2(address: u64) {
         catch_up();
         free(address)
@@ -181,14 +213,14 @@ driver! {
     @context fn cuMemcpyHtoDAsync_v2(
         target: u64, source: *const u8, bytes: usize, stream: Handle
     ) {
-        assert_eq!(stream as usize, 0x4000);
+        assert!(is_stream(stream));
         let source = source as usize;
         later([source, target as usize], move || {
             (target as *mut u8).copy_from(source as *const u8, bytes);
         })
     }
     @context fn cuMemcpyDtoHAsync_v2(target: *mut u8, source: u64, bytes: usize, stream: Handle) {
-        assert_eq!(stream as usize, 0x4000);
+        assert!(is_stream(stream));
         let target = target as usize;
         later([source as usize, target], move || {
             (target as *mut u8).copy_from(source as *const u8, bytes);
@@ -346,14 +378,23 @@ driver! {
         0
     }
     @context fn cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) {
-        assert_eq!(flags, 1, "a stream must not wait for the default stream");
-        *stream = 0x4000 as Handle;
+        let is_free = configured("streams_of_others").is_some();
+        assert!(flags == 1 || is_free, "a stream must not wait for the default stream");
+        *stream = (FIRST_STREAM + STREAMS.fetch_add(1, Relaxed)) as Handle;
         0
     }
-    @context fn cuStreamDestroy_v2(_stream: Handle) { 0 }
-    @context fn cuStreamSynchronize(_stream: Handle) { catch_up() }
+    @context fn cuStreamDestroy_v2(stream: Handle) {
+        assert!(!stream.is_null() && is_stream(stream));
+        DESTROYED.lock().unwrap().push(stream as usize);
+        0
+    }
+    @context fn cuStreamSynchronize(stream: Handle) {
+        assert!(is_stream(stream));
+        catch_up()
+    }
     @context fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
-        assert_eq!((stream as usize, event as usize, flags), (0x4000, 0x5000, 0));
+        check_stream(stream);
+        assert_eq!((event as usize, flags), (0x5000, 0));
         0
     }
     @context fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
@@ -362,7 +403,7 @@ driver! {
     }
     @context fn cuEventDestroy_v2(_event: Handle) { 0 }
     @context fn cuEventRecord(_event: Handle, stream: Handle) {
-        assert_eq!(stream as usize, 0x4000);
+        check_stream(stream);
         0
     }
     @context fn cuEventSynchronize(_event: Handle) { catch_up() }
@@ -370,77 +411,6 @@ driver! {
         *milliseconds = 1.5;
         0
     }
-}
-
-/// Launches one of [`KERNELS`], or the kernel `fill(u64 address, u32 value, u32 count)`.
-unsafe fn launch(
-    function: Handle,
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    stream: Handle,
-    params: *mut Handle,
-    extra: *mut Handle,
-) -> c_int {
-    unsafe {
-        assert_eq!(stream as usize, 0x4000);
-        assert!(extra.is_null());
-        catch_up();
-        if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
-            let name = KERNELS.lock().unwrap()[index].clone();
-            called(&format!("launch {name}"));
-            match configured("kernels") {
-                Some(2) if takes_boxes(&name) => {
-                    unimplemented!("the tests' driver multiplies no boxes: {name}")
-                }
-                Some(2) => match types(&name) {
-                    Some(of) => {
-                        let params = std::slice::from_raw_parts(params, 4);
-                        // Persistent CTAs compute all products.
-                        let products = (*params[0].cast::<Problem>()).products;
-                        let is_persistent = name.split('_').next() == Some("wgmma");
-                        let count = if is_persistent { products } else { grid[2] };
-                        multiply_batch(params, count as usize, of);
-                    }
-                    None => multiply(std::slice::from_raw_parts(params, 6)),
-                },
-                _ => {}
-            }
-            return 0;
-        }
-        assert_eq!(function as usize, 0x3000);
-        if grid.contains(&0) {
-            return 1;
-        }
-        if block.iter().product::<c_uint>() > 1024 {
-            return 701;
-        }
-        let address = *(*params).cast::<u64>() as *mut u32;
-        let value = *(*params.add(1)).cast::<u32>();
-        let count = *(*params.add(2)).cast::<u32>();
-        std::slice::from_raw_parts_mut(address, count as usize).fill(value);
-        0
-    }
-}
-
-/// `CUlaunchConfig`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct LaunchConfig {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared: c_uint,
-    stream: Handle,
-    attributes: *const Attribute,
-    attribute_count: c_uint,
-}
-
-/// `CUlaunchAttribute`, one of a cluster.
-#[repr(C)]
-struct Attribute {
-    id: c_uint,
-    pad: c_uint,
-    cluster: [c_uint; 4],
-    rest: [u64; 6],
 }
 
 /// The name and the description of the codes that the tests use.
@@ -459,6 +429,14 @@ fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
         ),
         700 => (c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered"),
         701 => (c"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", c"too many resources requested for launch"),
+        900 => (
+            c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+            c"operation not permitted when stream is capturing",
+        ),
+        901 => (
+            c"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+            c"operation failed due to a previous error during capture",
+        ),
         803 => (
             c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
             c"system has unsupported display driver / cuda driver combination",

@@ -21,6 +21,13 @@ pub(crate) fn bytes_at(address: u64) -> usize {
     MEMORY.lock().unwrap().as_ref().unwrap()[&address]
 }
 
+/// Whether that address is in an allocation.
+pub(crate) fn is_allocated(address: u64) -> bool {
+    let memory = MEMORY.lock().unwrap();
+    let has = |(start, bytes): (&u64, &usize)| (*start..start + *bytes as u64).contains(&address);
+    memory.iter().flatten().any(has)
+}
+
 pub(crate) unsafe fn free(address: u64) -> c_int {
     let Some(bytes) = MEMORY.lock().unwrap().as_mut().unwrap().remove(&address) else {
         return 1;

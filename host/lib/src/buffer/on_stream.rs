@@ -1,29 +1,22 @@
 //! Addresses of buffers for work on a stream. The work waits for other streams that use the buffer.
 
-#[cfg(feature = "cuda")]
-use super::Storage;
-use super::{Buffer, BufferView, BufferViewMut, Pod, Written};
+use super::{Buffer, BufferView, BufferViewMut, Pod, UsedRange, Written};
 use crate::{error::Result, stream::Stream};
 
 impl<T: Pod> Buffer<T> {
-    /// Lets what is queued on `stream` from now on wait for other streams that write this buffer.
-    fn read_on(&self, stream: &Stream) -> Result<()> {
-        let _ = stream; // on the CPU device all work has ended
-        #[cfg(feature = "cuda")]
-        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
-            memory.uses().read_by(stream)?;
+    /// The address of the element at `start`, of which `len` are read or, if `is_written`, written by what is queued on `stream` from now
+    /// on. That waits for other streams that write the buffer or, before a write, use it.
+    fn used_on(&self, stream: &Stream, start: usize, len: usize, is_written: bool) -> Result<u64> {
+        let address = self.address().wrapping_add((start * size_of::<T>()) as u64);
+        let range = UsedRange::new(address, len * size_of::<T>(), is_written);
+        if stream.notes_use(range) {
+            // On the CPU device all work has ended.
+            #[cfg(feature = "cuda")]
+            if let Some(stream) = stream.cuda() {
+                self.storage.used_by(stream, is_written)?;
+            }
         }
-        Ok(())
-    }
-
-    /// Lets what is queued on `stream` from now on wait for other streams that read or write this buffer.
-    fn written_on(&self, stream: &Stream) -> Result<()> {
-        let _ = stream;
-        #[cfg(feature = "cuda")]
-        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
-            memory.uses().written_by(stream)?;
-        }
-        Ok(())
+        Ok(address)
     }
 }
 
@@ -34,8 +27,7 @@ impl<T: Pod> BufferView<'_, T> {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver).
     pub fn address_on(&self, stream: &Stream) -> Result<*const T> {
-        self.buffer.read_on(stream)?;
-        Ok(self.address())
+        self.buffer.used_on(stream, self.start, self.len, false).map(|address| address as *const T)
     }
 }
 
@@ -46,15 +38,13 @@ impl<T: Pod> BufferViewMut<'_, T> {
     /// # Errors
     /// [`Error::Driver`](crate::Error::Driver).
     pub fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
-        self.buffer.written_on(stream)?;
-        Ok(self.address())
+        self.buffer.used_on(stream, self.start, self.len, true).map(|address| address as *mut T)
     }
 }
 
 impl<T: Pod> Written<'_, T> {
     /// As [`BufferViewMut::address_on`].
     pub(crate) fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
-        self.buffer.written_on(stream)?;
-        Ok((self.buffer.address() as *mut T).wrapping_add(self.start))
+        self.buffer.used_on(stream, self.start, self.len(), true).map(|address| address as *mut T)
     }
 }

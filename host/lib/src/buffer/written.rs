@@ -26,6 +26,11 @@ impl<'a, T> From<BufferViewMut<'a, T>> for Written<'a, T> {
 }
 
 impl<'a, T: Pod> Written<'a, T> {
+    /// The buffer that it is a part of.
+    pub(crate) fn buffer(&self) -> &'a Buffer<T> {
+        self.buffer
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -1,9 +1,9 @@
 //! A GPU's context and properties.
 
 use super::binding::{
-    self, CUdevice, CUdevice_attribute as Attribute, CUuuid, PrimaryContext, cuCtxGetCurrent,
-    cuCtxPopCurrent_v2, cuCtxPushCurrent_v2, cuCtxSetCurrent, cuDeviceGet, cuDeviceGetAttribute,
-    cuDeviceGetName, cuDeviceGetUuid, cuDeviceTotalMem_v2,
+    self, CUcontext, CUdevice, CUdevice_attribute as Attribute, CUuuid, PrimaryContext,
+    cuCtxGetCurrent, cuCtxPopCurrent_v2, cuCtxPushCurrent_v2, cuCtxSetCurrent, cuDeviceGet,
+    cuDeviceGetAttribute, cuDeviceGetName, cuDeviceGetUuid, cuDeviceTotalMem_v2,
 };
 use super::driver::{device_count, driver_version};
 use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check};
@@ -112,6 +112,16 @@ impl Context {
     pub(crate) fn synchronize(&self) -> Result<()> {
         let _current = self.enter()?;
         self.check(binding::synchronize())
+    }
+
+    /// Whether that handle is this context's.
+    pub(super) fn is(&self, raw: CUcontext) -> bool {
+        self.context.raw() == raw
+    }
+
+    /// The driver's handle, valid while this value lives.
+    pub(crate) fn raw(&self) -> CUcontext {
+        self.context.raw()
     }
 
     /// Makes this the calling thread's current context until the value is dropped.

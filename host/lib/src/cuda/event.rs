@@ -36,7 +36,7 @@ impl Event {
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
         let _current = self.context.enter()?;
         // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
-        check(unsafe { cuEventRecord(self.raw, stream.raw()) })
+        check(unsafe { cuEventRecord(self.raw, *stream.raw()) })
     }
 
     /// The driver's handle, valid while this value lives.

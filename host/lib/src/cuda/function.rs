@@ -103,6 +103,13 @@ impl Function {
         Function { dependent, ..self }
     }
 
+    /// The kernel, to be captured for a graph. Before CUDA 12.3 a graph has no dependents: there the kernel begins when those before it
+    /// have ended.
+    pub(crate) fn captured(self) -> Self {
+        let dependent = self.dependent && self.module.context().properties().driver >= (12, 3);
+        Function { dependent, ..self }
+    }
+
     /// The kernel's resources, as the driver compiled it.
     pub(crate) fn resources(&self) -> Resources {
         let Attributes { registers, static_shared, .. } = self.attributes;
@@ -187,18 +194,19 @@ impl Function {
                     block[1],
                     block[2],
                     dynamic_shared,
-                    stream.raw(),
+                    *stream.raw(),
                     params.as_mut_ptr(),
                     null_mut(),
                 )
             }
             .outcome()
         } else {
+            let raw_stream = stream.raw();
             let config = CUlaunchConfig {
                 grid,
                 block,
                 dynamic_shared,
-                stream: stream.raw().cast(),
+                stream: raw_stream.cast(),
                 attributes: attributes.as_mut_ptr(),
                 attribute_count: attribute_count as u32, // at most 2
             };

@@ -21,7 +21,7 @@ pub(crate) struct Memory {
     /// Dropping it frees the memory. Foreign memory is not dropped.
     buffer: ManuallyDrop<DeviceBytes>,
     foreign: bool,
-    uses: Uses,
+    uses: Arc<Uses>,
     context: Arc<Context>,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
     }
 
     fn new(buffer: DeviceBytes, context: &Arc<Context>) -> Self {
-        let (buffer, uses) = (ManuallyDrop::new(buffer), Uses::default());
+        let (buffer, uses) = (ManuallyDrop::new(buffer), Arc::default());
         Memory { buffer, foreign: false, uses, context: context.clone() }
     }
 
@@ -94,7 +94,7 @@ impl Memory {
     }
 
     /// The streams whose work may still use it.
-    pub(crate) fn uses(&self) -> &Uses {
+    pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.uses
     }
 

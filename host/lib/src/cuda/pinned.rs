@@ -154,7 +154,7 @@ impl Stream {
             Way::ToHost => copy_2d(device_side, host_side, [bytes, rows]),
         };
         // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
-        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
+        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })
     }
 
     /// Queues a copy of `rows` rows of `bytes` bytes on the device.
@@ -173,7 +173,7 @@ impl Stream {
         let [from, to] = [from, to].map(|rows| (Kind::CU_MEMORYTYPE_DEVICE, rows));
         let copy = copy_2d(from, to, [bytes, rows]);
         // SAFETY: as in `copy`.
-        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
+        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })
     }
 
     /// Queues a copy of contiguous bytes.
@@ -184,8 +184,8 @@ impl Stream {
         // SAFETY: the caller's.
         let result = unsafe {
             match way {
-                Way::ToDevice => cuMemcpyHtoDAsync_v2(device, host as *const _, bytes, self.raw()),
-                Way::ToHost => cuMemcpyDtoHAsync_v2(host as *mut _, device, bytes, self.raw()),
+                Way::ToDevice => cuMemcpyHtoDAsync_v2(device, host as *const _, bytes, *self.raw()),
+                Way::ToHost => cuMemcpyDtoHAsync_v2(host as *mut _, device, bytes, *self.raw()),
             }
         };
         self.context().check(result)
@@ -196,6 +196,6 @@ impl Stream {
         let _current = self.context().enter()?;
         // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an event that is destroyed before it is
         // reached.
-        check(unsafe { cuStreamWaitEvent(self.raw(), event.raw(), 0) })
+        check(unsafe { cuStreamWaitEvent(*self.raw(), event.raw(), 0) })
     }
 }

@@ -5,8 +5,12 @@ mod boxes;
 mod count;
 mod current;
 mod device;
+mod device_graphs;
 #[path = "../../../cuda-dyn/tests/fake/mod.rs"]
 mod fake;
+mod graphs;
+mod interchange;
+mod interchange_crates;
 mod memory;
 
 use super::*;

@@ -58,8 +58,18 @@ impl Uses {
     }
 
     /// All work of the device has ended, and no more is queued meanwhile.
-    pub(crate) fn ended(&mut self) {
-        *self.0.get_mut().unwrap_or_else(PoisonError::into_inner) = Streams::default();
+    pub(crate) fn ended(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Streams::default();
+    }
+
+    /// Waits on the host for all work that may use the memory.
+    ///
+    /// # Errors
+    /// Those of the kernels.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        let streams = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let Streams { writer, readers } = streams;
+        writer.iter().chain(&readers).try_for_each(|stream| stream.synchronize())
     }
 }
 

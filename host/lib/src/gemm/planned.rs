@@ -72,6 +72,20 @@ impl<T: Scalar<O>, O: Output> PlannedGemm<'_, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
+    /// As [`Gemm::prepare`], for [`PlannedGemm::launch`].
+    ///
+    /// # Errors
+    /// As [`PlannedGemm::launch`].
+    pub fn prepare(
+        &self,
+        stream: &Stream,
+        a: MatrixView<T>,
+        b: MatrixView<T>,
+        c: MatrixViewMut<O>,
+    ) -> Result<()> {
+        stream.prepare(|stream| self.launch(stream, a, b, c))
+    }
+
     /// As [`Gemm::launch_batch`], without selection and planning.
     ///
     /// # Errors

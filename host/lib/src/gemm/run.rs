@@ -34,6 +34,23 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
+    /// Loads the kernels of a launch of these operands, sets their attributes and reserves their workspace, and launches nothing. After
+    /// that the launch can be [captured](Stream::capture) on this stream, for a [graph](crate::Graph).
+    ///
+    /// For a batch, and for anything else that is launched: [`Stream::prepare`].
+    ///
+    /// # Errors
+    /// As [`Gemm::launch`].
+    pub fn prepare(
+        &self,
+        stream: &Stream,
+        a: MatrixView<T>,
+        b: MatrixView<T>,
+        c: MatrixViewMut<O>,
+    ) -> Result<Choice> {
+        stream.prepare(|stream| self.launch(stream, a, b, c))
+    }
+
     /// As [`Gemm::launch`], and waits for the product.
     ///
     /// For emulated fp32 the result has the number of elements that were recomputed ([`Choice::recomputed`]). To count them this waits for

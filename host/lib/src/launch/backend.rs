@@ -26,13 +26,22 @@ impl Stream {
             let what = "a CUDA device's stream has no CUDA stream".to_owned();
             return Err(refused(declaration, config, what));
         };
-        let function = gpu.function(declaration, &config.constants)?;
+        let name = declaration.name;
+        let function = gpu.function(declaration, &config.constants, || {
+            self.refuse_unprepared(|| {
+                format!(
+                    "kernel {name} is not loaded, and the driver does not load in a capture: prepare the same launches before \
+                     (Gemm::prepare, Stream::prepare)"
+                )
+            })
+        })?;
         if config.dynamic_shared > 0 {
             function.set_max_dynamic_shared(config.dynamic_shared)?;
         }
         // A cluster that the kernel declares is in its PTX.
         let cluster = if declaration.cluster.is_some() { [1; 3] } else { config.cluster };
         let config = LaunchConfig { cluster, ..*config };
+        let Some(function) = self.noted(function)? else { return Ok(()) };
         let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
         // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
         // declaration in the PTX is the source's). The rest is the caller's promise.

@@ -4,6 +4,7 @@ mod slice;
 pub(crate) mod view;
 
 pub use slice::{SliceView, SliceViewMut};
+pub(crate) use view::extent;
 pub use view::{MatrixView, MatrixViewMut};
 
 use crate::{

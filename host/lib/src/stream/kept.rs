@@ -2,15 +2,20 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+#[cfg(feature = "cuda")]
+use crate::buffer::Storage;
 use crate::{
     buffer::{Buffer, Pod},
     device::Device,
     error::Result,
 };
 
+/// Where memory is allocated, and a check that so many bytes may be allocated now.
+pub(super) type Allocator<'a> = (&'a Device, &'a dyn Fn(usize) -> Result<()>);
+
 /// What a stream keeps. Work on a stream runs in order, so one of each serves all launches.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     workspace: Mutex<Option<Buffer<u8>>>,
     partials: Mutex<Option<Buffer<u8>>>,
     /// Words that are zero between launches.
@@ -26,35 +31,43 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[cfg(feature = "cuda")]
+fn owned<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Kept {
     pub(super) fn with_workspace<T: Pod, R>(
         &self,
-        device: &Device,
+        allocator: Allocator,
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        with_kept(&self.workspace, device, len, launch)
+        with_kept(&self.workspace, allocator, len, launch)
     }
 
     pub(super) fn with_partials<R>(
         &self,
-        device: &Device,
+        allocator: Allocator,
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
-        with_kept(&self.partials, device, len, launch)
+        with_kept(&self.partials, allocator, len, launch)
     }
 
     pub(super) fn with_zeros<const WORDS: usize>(
         &self,
-        device: &Device,
+        (device, may_allocate): Allocator,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
         let mut zeros = lock(&self.zeros);
         let kept = zeros.take().filter(|words| words.len() == WORDS);
         let mut words = match kept {
             Some(words) => words,
-            None => device.zeros(WORDS)?,
+            None => {
+                may_allocate(WORDS * size_of::<u32>())?;
+                device.zeros(WORDS)?
+            }
         };
         // After an error nobody knows what the words are: they are not kept.
         launch(&mut words)?;
@@ -64,14 +77,17 @@ impl Kept {
 
     pub(super) fn with_counters<R>(
         &self,
-        device: &Device,
+        (device, may_allocate): Allocator,
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
         let mut words = lock(&self.counters);
         let words = match &mut *words {
             Some(words) => words,
-            none => none.insert(device.zeros(len)?),
+            none => {
+                may_allocate(len * size_of::<u32>())?;
+                none.insert(device.zeros(len)?)
+            }
         };
         launch(words)
     }
@@ -85,6 +101,15 @@ impl Kept {
         Ok(high << 32 | low)
     }
 
+    /// The memories, for the graph that uses them.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn into_memories(self) -> Vec<Storage> {
+        let Kept { workspace, partials, zeros, counters, known: _ } = self;
+        let bytes = [workspace, partials].map(|memory| owned(memory).map(Buffer::into_storage));
+        let words = [zeros, counters].map(|memory| owned(memory).map(Buffer::into_storage));
+        bytes.into_iter().chain(words).flatten().collect()
+    }
+
     pub(super) fn known_counter(&self) -> MutexGuard<'_, Option<u64>> {
         lock(&self.known)
     }
@@ -93,15 +118,19 @@ impl Kept {
 /// Hands `launch` a memory of at least `len` elements: the kept one if it is large enough, else a new one, which is kept.
 fn with_kept<T: Pod, R>(
     kept: &Mutex<Option<Buffer<u8>>>,
-    device: &Device,
+    (device, may_allocate): Allocator,
     len: usize,
     launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
 ) -> Result<R> {
     let mut workspace = lock(kept);
-    // A memory that is too small is freed first: it may be what leaves no room.
-    let kept = workspace.take().map(Buffer::cast).filter(|memory: &Buffer<T>| memory.len() >= len);
-    let mut memory = match kept {
-        Some(memory) => memory,
+    let is_enough = |memory: &Buffer<u8>| memory.len() / size_of::<T>() >= len;
+    if !workspace.as_ref().is_some_and(is_enough) {
+        may_allocate(len * size_of::<T>())?;
+        // A memory that is too small is freed first: it may be what leaves no room.
+        *workspace = None;
+    }
+    let mut memory = match workspace.take() {
+        Some(memory) => memory.cast(),
         None => device.uninit(len)?,
     };
     let outcome = launch(&mut memory);

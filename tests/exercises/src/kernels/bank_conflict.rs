@@ -1,4 +1,4 @@
-//! Exercise 10: B's tile is stored transposed, so that a thread reads a row of each tile.
+//! B's tile is stored transposed, so that a thread reads a row of each tile.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Exercise 1: no thread should multiply for an element of C that does not exist.
+//! No thread should multiply for an element of C that does not exist.
 
 use super::device::*;
 

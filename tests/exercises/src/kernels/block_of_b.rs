@@ -1,4 +1,4 @@
-//! Exercise 6: B read along its columns, as in a first tiled kernel.
+//! B read along its columns, as in a first tiled kernel.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Exercise 9: the tiles are complete before anyone reads them.
+//! The tiles are complete before anyone reads them.
 
 use super::device::*;
 

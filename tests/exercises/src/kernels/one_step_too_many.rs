@@ -1,4 +1,4 @@
-//! Exercise 7: the inner product, `for k = 0 to` the width of a tile.
+//! The inner product, `for k = 0 to` the width of a tile.
 
 use super::device::*;
 

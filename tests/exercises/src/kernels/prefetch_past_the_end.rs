@@ -1,4 +1,4 @@
-//! Exercise 8: double buffering.
+//! Double buffering.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Exercise 11: which index of a thread counts rows, and which columns, is a matter of taste?
+//! Which index of a thread counts rows, and which columns, is a matter of taste?
 
 use super::device::*;
 

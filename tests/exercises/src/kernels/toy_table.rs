@@ -1,4 +1,4 @@
-//! Exercise 3: the toy example with 2 x 2 threads, as its table of phases prints it.
+//! The toy example with 2 x 2 threads, as its table of phases prints it.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Exercise 4: as many phases as there are tiles in a row of A.
+//! As many phases as there are tiles in a row of A.
 
 use super::device::*;
 

@@ -1,4 +1,4 @@
-//! Exercise 2: an index that was called `t` in one lecture and `p` in the next.
+//! An index that was called `t` in one lecture and `p` in the next.
 
 use super::device::*;
 

@@ -110,7 +110,7 @@ $L3:
 ";
 
 /// Device 0, where there is one.
-fn device() -> Option<Arc<Context>> {
+pub(super) fn device() -> Option<Arc<Context>> {
     match device_count() {
         Ok(count) if count > 0 => Some(Context::open(0).unwrap()),
         _ if std::env::var("REQUIRE_GPU").is_ok_and(|value| value == "1") => {
@@ -410,7 +410,7 @@ on_machine! {
         multiply(&stream, entry, &a_matrix, &b_matrix, &mut c_matrix).unwrap();
 
         // The same launch with its arguments at hand: the context made current, and cuLaunchKernel.
-        let function = gpu.function(entry.declaration(), &entry.constants).unwrap();
+        let function = gpu.function(entry.declaration(), &entry.constants, || Ok(())).unwrap();
         let raw_stream = Stream::new(&gpu.context).unwrap();
         let [mut m, mut n, mut k] = [64u32; 3];
         let matrices = [&a_matrix, &b_matrix, &c_matrix];

@@ -85,6 +85,9 @@ pub(super) unsafe fn unpack<T: Scalar<O>, O: Output, W: Pod>(
     let from = workspace.view(step.from.clone())?.address_on(stream)?;
     let mut to = matrices.c.reborrow().into_part(step.to, len)?;
     let to = to.address_on(stream)?;
+    if stream.is_preparing() {
+        return Ok(());
+    }
     #[cfg(feature = "cuda")]
     if let Some(stream) = stream.cuda() {
         let bytes = size_of::<O>();

@@ -1,7 +1,5 @@
-//! The time model of the kernels whose threads split k ([`gpu::kernels::gemm::dot`]), and the decision to swap A and B.
-//!
-//! These kernels read any strides, so operands are never copied. Whether the loads of a warp are coalesced depends on the layout. So A and
-//! B are swapped where that is faster.
+//! The time model of the kernels whose threads split k ([`gpu::kernels::gemm::dot`]). Whether the loads of a warp are coalesced depends on
+//! the layout.
 
 use gpu::{
     collective::vector::FOUR,
@@ -9,7 +7,7 @@ use gpu::{
 };
 
 use super::Request;
-use crate::gemm::{Target, scalar::Kernel, target::H200_BYTE_US};
+use crate::gemm::{Target, target::H200_BYTE_US};
 
 /// Columns of C of a thread.
 const COLS: u32 = FOUR as u32;
@@ -34,14 +32,6 @@ const STORED_US: f64 = 1.5;
 
 /// Microseconds for an element of C, if the elements of a row are not contiguous.
 const STRIDED_US: f64 = 5e-6;
-
-/// Whether the kernel is faster on an H200 with A and B swapped.
-pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
-    kernel.entry.on_gpu.is_some_and(|speed| {
-        let us = |request: &Request| gpu_us(kernel.product, request, &Target::H200, &speed);
-        us(&request.swapped()) < us(request)
-    })
-}
 
 /// Microseconds of the GPU. `given`: the request, with A and B swapped if they are to be.
 pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed: &Speed) -> f64 {

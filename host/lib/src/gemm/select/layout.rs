@@ -27,7 +27,7 @@ use gpu::{
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
-use super::{Request, dot};
+use super::{Request, cuda_cores};
 use crate::{
     error::{Error, Result},
     gemm::{scalar::Kernel, split},
@@ -166,8 +166,8 @@ pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
 pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
     match kernel.product {
         product if product.requires_layouts() => operand_plan(product, request).unwrap_or_default(),
-        product if product.is_dot() => OperandPlan::swapped_if(dot::swaps(kernel, request)),
-        _ => OperandPlan::default(),
+        product if product.is_lesson() => OperandPlan::default(),
+        _ => OperandPlan::swapped_if(cuda_cores::swaps(kernel, request)),
     }
 }
 

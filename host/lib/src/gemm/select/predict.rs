@@ -15,7 +15,7 @@ use gpu::{
 use simt::{Bf16, F16};
 
 use super::{
-    Request, dot,
+    Request, cuda_cores,
     layout::{OperandPlan, layouts_of, operands, strided_c_bytes, timed_bytes, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split, target::H200_BYTE_US};
@@ -57,12 +57,6 @@ const COPY_HALF_BYTE_US: f64 = 0.9e-6;
 /// Microseconds of the GPU for the launch that adds partial products, and for each of their bytes.
 const REDUCE_US: f64 = 3.5;
 const REDUCE_BYTE_US: f64 = 1e-6;
-
-/// Microseconds for `blocks` blocks of `flop` operations on one SM.
-fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
-    let share = (speed.alone * blocks).min(1.0);
-    if blocks == 0.0 { 0.0 } else { blocks * flop / (speed.gflops * share) * 1e-3 }
-}
 
 /// A kernel's measured speed on the target.
 fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
@@ -127,39 +121,9 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
         }
         return Some(tma_us(product, operands, request, target, &speed).1);
     }
-    if product.is_dot() {
-        let given = operands(kernel, request).apply(request);
-        let gpu_us = dot::gpu_us(product, &given, target, &speed);
-        return Some(Times { host_us: LAUNCH_US, gpu_us });
-    }
-    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
-    let [rows, cols] = product.tile();
-    let shape = request.shape;
-    let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
-    // The part of a tile outside of C is computed too, except by kernels whose threads compute four columns each.
-    let computed = |size: usize, tile: u32| match product.is_direct() {
-        true => size.min(tile as usize) as f64,
-        false => f64::from(tile),
-    };
-    let n = shape.n().next_multiple_of(4);
-    let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
-    let most_blocks = (blocks / f64::from(target.sms)).ceil();
-    let multiplied = multiply_us(&speed, flop, most_blocks)
-        + next_tiles_us(&speed, product, request, most_blocks);
+    let given = operands(kernel, request).apply(request);
     let host_us = if target.cuda { LAUNCH_US } else { 0.0 };
-    Some(Times { host_us, gpu_us: speed.fixed_us + multiplied })
-}
-
-/// Microseconds for the tiles of an SM after its first one, beside their operations: `tiles` is the number of all. A tile that extends
-/// beyond the columns of C takes longer, the more of its rows it stores.
-fn next_tiles_us(speed: &Speed, product: &Product, given: &Request, tiles: f64) -> f64 {
-    let ([rows, cols], (m, n)) = (product.tile(), (given.shape.m(), given.shape.n()));
-    let [full, partial] = speed.tile_us;
-    let share = match n.is_multiple_of(cols as usize) {
-        true => 0.0,
-        false => (m as f64 / f64::from(rows)).min(1.0) / n.div_ceil(cols as usize) as f64,
-    };
-    (tiles - 1.0).max(0.0) * (full + share * (partial - full))
+    Some(Times { host_us, gpu_us: cuda_cores::us(product, &given, target, &speed) })
 }
 
 /// The launch that adds `count` partial products of a C of `len` elements.
@@ -275,7 +239,8 @@ fn product_us(
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
     let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
     let bytes = (of_ab * (m * k + k * n) + of_c * m * n) * given.batch as f64;
-    let multiplied = multiply_us(speed, flop, most_blocks) * half_sectors(product, given);
+    let multiplied =
+        cuda_cores::multiply_us(speed, flop, most_blocks) * half_sectors(product, given);
     // In a full wave all SMs load at once, in the last one those that have a tile.
     let (of_wave, loaded) =
         (multiplied / most_blocks, steps * load_us(product, operands, given, each));
@@ -284,7 +249,7 @@ fn product_us(
     let overlapped = |multiplied: f64, loaded: f64, apart: f64| {
         multiplied.max(loaded) + apart * multiplied.min(loaded)
     };
-    let next = next_tiles_us(speed, product, given, most_blocks);
+    let next = cuda_cores::next_tiles_us(speed, product, given, most_blocks);
     let (parts, time) = match product.persistent {
         false => (PARTS_US, overlapped(multiplied + next, bytes * H200_BYTE_US, 0.0)),
         true => {

@@ -1,0 +1,59 @@
+//! The time model of the kernels that read any strides ([`gpu::kernels::gemm`]), and the decision to swap A and B.
+//!
+//! Operands are never copied. `C = A B` is also `C^T = B^T A^T`. So A and B are swapped where that is faster: if fewer of a tile's elements
+//! are outside C, or if loads are coalesced.
+
+use gpu::registry::{Product, Speed};
+
+use super::{Request, dot};
+use crate::gemm::{Target, scalar::Kernel};
+
+/// Whether the kernel is faster on an H200 with A and B swapped.
+pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
+    let [rows, cols] = kernel.product.tile();
+    let has_sides = kernel.product.is_dot() || rows != cols;
+    has_sides
+        && kernel.entry.on_gpu.is_some_and(|speed| {
+            let of = |request: &Request| us(kernel.product, request, &Target::H200, &speed);
+            of(&request.swapped()) < of(request)
+        })
+}
+
+/// Microseconds of the device. `given`: the request, with A and B swapped if they are to be.
+pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Speed) -> f64 {
+    if product.is_dot() {
+        return dot::gpu_us(product, given, target, speed);
+    }
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let ([rows, cols], shape) = (product.tile(), given.shape);
+    let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * given.batch as f64;
+    // The part of a tile outside of C is computed too, except by kernels whose threads compute four columns each.
+    let computed = |size: usize, tile: u32| match product.is_direct() {
+        true => size.min(tile as usize) as f64,
+        false => f64::from(tile),
+    };
+    let n = shape.n().next_multiple_of(4);
+    let k = shape.k().next_multiple_of(product.steps());
+    let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * k as f64;
+    let most_blocks = (blocks / f64::from(target.sms)).ceil();
+    let multiplied = multiply_us(speed, flop, most_blocks);
+    speed.fixed_us + multiplied + next_tiles_us(speed, product, given, most_blocks)
+}
+
+/// Microseconds for `blocks` blocks of `flop` operations on one SM.
+pub(super) fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
+    let share = (speed.alone * blocks).min(1.0);
+    if blocks == 0.0 { 0.0 } else { blocks * flop / (speed.gflops * share) * 1e-3 }
+}
+
+/// Microseconds for the tiles of an SM after its first one, beside their operations: `tiles` is the number of all. A tile that extends
+/// beyond the columns of C takes longer, the more of its rows it stores.
+pub(super) fn next_tiles_us(speed: &Speed, product: &Product, given: &Request, tiles: f64) -> f64 {
+    let ([rows, cols], (m, n)) = (product.tile(), (given.shape.m(), given.shape.n()));
+    let [full, partial] = speed.tile_us;
+    let share = match n.is_multiple_of(cols as usize) {
+        true => 0.0,
+        false => (m as f64 / f64::from(rows)).min(1.0) / n.div_ceil(cols as usize) as f64,
+    };
+    (tiles - 1.0).max(0.0) * (full + share * (partial - full))
+}

@@ -1,0 +1,66 @@
+//! DLPack: tensors of NumPy, PyTorch, CuPy, JAX and others, in and out, without copies.
+//!
+//! [`Tensor`] takes a tensor of another library, of one or two dimensions. Its matrix is an operand as any other. [`export`],
+//! [`export_versioned`] and [`export_shared`] give a matrix to another library.
+//!
+//! ```
+//! use gpu_gemm::{Device, Gemm, Matrix, interchange::dlpack::{self, Tensor}};
+//!
+//! let device = Device::best().device;
+//! let stream = device.stream()?;
+//! let a = Matrix::from_row_major(&device, 2, 2, &[1.0f32, 2.0, 3.0, 4.0])?;
+//! // What another library does with it ...
+//! let given = dlpack::export(a, None)?;
+//! // SAFETY: ... is nothing here: the tensor comes back as it is, and nobody else has it.
+//! let a = unsafe { Tensor::<f32>::import(&device, given) }?;
+//! let mut c = Matrix::zeros(&device, 2, 2)?;
+//! Gemm::new().run(&stream, a.matrix()?, a.matrix()?, c.view_mut())?;
+//! assert_eq!(c.to_row_major()?, [7.0, 10.0, 15.0, 22.0]);
+//! # Ok::<(), gpu_gemm::Error>(())
+//! ```
+
+mod abi;
+mod export;
+mod tensor;
+#[cfg(test)]
+mod tests;
+
+pub use abi::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
+};
+pub use dtype::DlElement;
+pub use export::{export, export_shared, export_versioned};
+pub use tensor::Tensor;
+
+mod dtype {
+    //! The types of elements.
+
+    use super::DLDataType;
+    use crate::{
+        buffer::Pod,
+        simt::{Bf16, F16},
+    };
+
+    /// An element that DLPack has a type for.
+    pub trait DlElement: Pod + Send + Sync {
+        /// The type.
+        #[doc(hidden)]
+        const TYPE: DLDataType;
+    }
+
+    macro_rules! elements {
+        ($($ty:ty => $code:literal;)*) => {$(
+            impl DlElement for $ty {
+                const TYPE: DLDataType =
+                    DLDataType { code: $code, bits: 8 * size_of::<$ty>() as u8, lanes: 1 };
+            }
+        )*};
+    }
+
+    elements! {
+        i8 => 0; i16 => 0; i32 => 0; i64 => 0;
+        u8 => 1; u16 => 1; u32 => 1; u64 => 1;
+        F16 => 2; f32 => 2; f64 => 2;
+        Bf16 => 4;
+    }
+}

@@ -1,0 +1,224 @@
+//! Tensors that come in.
+
+use std::{fmt, mem::ManuallyDrop, ptr::NonNull, slice};
+
+use super::{DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, DlElement};
+use crate::{
+    buffer::Buffer,
+    device::Device,
+    error::{Error, Result},
+    matrix::{MatrixView, MatrixViewMut, extent},
+};
+
+/// A tensor of another library, of one or two dimensions. It owns it: dropping it waits for the work that uses it, and then calls the
+/// deleter, once.
+pub struct Tensor<T: DlElement> {
+    buffer: ManuallyDrop<Buffer<T>>,
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    is_read_only: bool,
+    managed: Managed,
+}
+
+/// The owner's structure.
+#[derive(Clone, Copy)]
+enum Managed {
+    Plain(NonNull<DLManagedTensor>),
+    Versioned(NonNull<DLManagedTensorVersioned>),
+}
+
+// SAFETY: the structure is this value's alone. DLPack says of no thread that it must call the deleter.
+unsafe impl<T: DlElement> Send for Tensor<T> {}
+// SAFETY: shared, it is only read.
+unsafe impl<T: DlElement> Sync for Tensor<T> {}
+
+impl<T: DlElement> fmt::Debug for Tensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Tensor { shape, strides, is_read_only, .. } = self;
+        write!(f, "Tensor {{ {shape:?}, strides {strides:?}, read-only: {is_read_only} }}")
+    }
+}
+
+impl<T: DlElement> Tensor<T> {
+    /// Takes a tensor as of before version 1.
+    ///
+    /// After an error the tensor is the caller's as before.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a tensor of another type or device, of more than two dimensions, with negative strides, and for elements
+    /// that are not aligned.
+    ///
+    /// # Safety
+    /// 1. It is a valid tensor, which nobody else takes. Its elements are initialised.
+    /// 2. Until the result is dropped nobody else writes the elements, and nobody else reads them while they are written through the
+    ///    result. On a GPU, work that was queued before and writes them has ended, or the streams that use the result wait for it.
+    pub unsafe fn import(device: &Device, tensor: NonNull<DLManagedTensor>) -> Result<Self> {
+        // SAFETY: condition 1.
+        let inner = unsafe { tensor.as_ref() }.dl_tensor;
+        // SAFETY: the caller's.
+        unsafe { Self::of(device, &inner, false, Managed::Plain(tensor)) }
+    }
+
+    /// As [`import`](Self::import), for a tensor as of version 1. A tensor with the flag for it is only read.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import); [`Error::Argument`] for another major version.
+    ///
+    /// # Safety
+    /// As for [`import`](Self::import). One that is only read may be read by others.
+    pub unsafe fn import_versioned(
+        device: &Device,
+        tensor: NonNull<DLManagedTensorVersioned>,
+    ) -> Result<Self> {
+        // SAFETY: condition 1. The version comes first in every version.
+        let version = unsafe { (*tensor.as_ptr()).version };
+        if version.major != 1 {
+            let value = format!("{}.{}", version.major, version.minor);
+            return Err(Error::argument("DLPack version", value, "must be 1"));
+        }
+        // SAFETY: condition 1.
+        let DLManagedTensorVersioned { flags, dl_tensor, .. } = *unsafe { tensor.as_ref() };
+        let is_read_only = flags & DLManagedTensorVersioned::READ_ONLY != 0;
+        // SAFETY: the caller's.
+        unsafe { Self::of(device, &dl_tensor, is_read_only, Managed::Versioned(tensor)) }
+    }
+
+    /// # Safety
+    /// As for [`import`](Self::import).
+    unsafe fn of(
+        device: &Device,
+        tensor: &DLTensor,
+        is_read_only: bool,
+        managed: Managed,
+    ) -> Result<Self> {
+        check_device(device, tensor.device)?;
+        if tensor.dtype != T::TYPE {
+            let limit = format!("must be {:?}", T::TYPE);
+            return Err(Error::argument("dtype", format!("{:?}", tensor.dtype), limit));
+        }
+        let dimensions = match usize::try_from(tensor.ndim) {
+            Ok(dimensions) if dimensions <= 2 => dimensions,
+            _ => return Err(Error::argument("ndim", tensor.ndim, "must be 0, 1 or 2")),
+        };
+        let numbers = |of: *mut i64, name: &str| -> Result<Vec<usize>> {
+            if dimensions == 0 {
+                return Ok(Vec::new());
+            }
+            // SAFETY: condition 1: as many numbers as dimensions.
+            let all = unsafe { slice::from_raw_parts(of.cast_const(), dimensions) };
+            let number = |&number| {
+                let refused = |_| Error::argument(name, number, "must not be negative");
+                usize::try_from(number).map_err(refused)
+            };
+            all.iter().map(number).collect()
+        };
+        let shape = numbers(tensor.shape, "shape")?;
+        let strides = match tensor.strides.is_null() {
+            false => numbers(tensor.strides, "strides")?,
+            true => match shape[..] {
+                [_, cols] => vec![cols, 1],
+                _ => vec![1; dimensions],
+            },
+        };
+        let ([rows, cols], between) = as_matrix(&shape, &strides);
+        let len = extent(rows, cols, between)?;
+        // Of an empty tensor the address may be anything.
+        let address = match len {
+            0 => 0,
+            _ => (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset),
+        };
+        // SAFETY: conditions 1 and 2. `drop` waits for the work that was launched with the buffer.
+        let buffer = unsafe { device.foreign(address, len) }?;
+        let buffer = ManuallyDrop::new(buffer);
+        Ok(Tensor { buffer, shape, strides, is_read_only, managed })
+    }
+
+    /// The size of each dimension.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Elements from one index of each dimension to the next.
+    pub fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    /// Whether the owner allows no writes.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// The matrix. A tensor of one dimension is a row, one of none has one element.
+    ///
+    /// # Errors
+    /// As [`MatrixView::new`].
+    pub fn matrix(&self) -> Result<MatrixView<'_, T>> {
+        let ([rows, cols], strides) = as_matrix(&self.shape, &self.strides);
+        MatrixView::new(self.buffer.all(), rows, cols, strides)
+    }
+
+    /// The matrix, for writing.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a tensor that is only read; as [`MatrixViewMut::new`].
+    pub fn matrix_mut(&mut self) -> Result<MatrixViewMut<'_, T>> {
+        if self.is_read_only {
+            return Err(Error::argument("tensor", "read-only", "must not be, to be written"));
+        }
+        let ([rows, cols], strides) = as_matrix(&self.shape, &self.strides);
+        MatrixViewMut::new(self.buffer.all_mut(), rows, cols, strides)
+    }
+}
+
+/// The sizes and the strides of at most two dimensions as those of a matrix.
+fn as_matrix(shape: &[usize], strides: &[usize]) -> ([usize; 2], [usize; 2]) {
+    match (shape, strides) {
+        (&[rows, cols], &[between_rows, between_cols]) => {
+            ([rows, cols], [between_rows, between_cols])
+        }
+        (&[cols], &[between]) => ([1, cols], [0, between]),
+        _ => ([1, 1], [0, 0]),
+    }
+}
+
+/// Refuses a tensor of another device.
+fn check_device(device: &Device, its: DLDevice) -> Result<()> {
+    let is_there = match its.device_type {
+        DLDevice::CPU | DLDevice::CUDA_HOST => !device.is_cuda(),
+        DLDevice::CUDA | DLDevice::CUDA_MANAGED => {
+            device.name() == format!("cuda:{}", its.device_id)
+        }
+        _ => false,
+    };
+    if is_there {
+        return Ok(());
+    }
+    let value = format!("type {}, index {}", its.device_type, its.device_id);
+    Err(Error::argument("tensor's device", value, format!("must be {}", device.name())))
+}
+
+impl<T: DlElement> Drop for Tensor<T> {
+    fn drop(&mut self) {
+        // Work may still use the elements. If it cannot be waited for, they are leaked.
+        if self.buffer.wait_for_uses().is_err() {
+            return;
+        }
+        // SAFETY: it is not used after this.
+        unsafe { ManuallyDrop::drop(&mut self.buffer) };
+        // SAFETY: the structure is this value's, and nobody uses it after this. The deleter is called here alone.
+        unsafe {
+            match self.managed {
+                Managed::Plain(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+                Managed::Versioned(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! A product of Python's arrays: checks, places, results.
+
+use std::sync::Arc;
+
+use gpu_gemm::{Activation, Compute, Device, Error, Stream};
+use pyo3::prelude::*;
+
+use crate::{
+    array::Place,
+    device::{foreign_stream, named, own_stream},
+    failure::to_python,
+    import::{self, Module, Operand},
+    product::{BiasAt, Product, Settings},
+    results::{contiguous, copy_into, empty},
+    shape::Shapes,
+    streams::{record_on_torch, select},
+};
+
+/// The arguments besides A and B.
+pub(crate) struct Options<'a, 'py> {
+    pub(crate) out: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+    pub(crate) bias: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) activation: Option<&'a str>,
+    pub(crate) compute: Option<&'a str>,
+    pub(crate) stream: Option<u64>,
+    pub(crate) device: Option<&'a str>,
+}
+
+impl Options<'_, '_> {
+    fn settings(&self) -> PyResult<Settings> {
+        let refused = |name: &str, value: &str, limit: &str| {
+            Err(to_python(Error::argument(name, format!("{value:?}"), limit)))
+        };
+        let activation = match self.activation {
+            None | Some("identity") => Activation::Identity,
+            Some("relu") => Activation::Relu,
+            Some("gelu") => Activation::Gelu,
+            Some(other) => {
+                return refused("activation", other, "must be None, \"relu\" or \"gelu\"");
+            }
+        };
+        let compute = match self.compute {
+            None | Some("native") => Compute::Native,
+            Some("tf32") => Compute::Tf32,
+            Some("bf16x6") => Compute::Fp32Bf16x6,
+            Some("f16x3") => Compute::Fp32F16x3,
+            Some(other) => {
+                let limit = "must be None, \"native\", \"tf32\", \"bf16x6\" or \"f16x3\"";
+                return refused("compute", other, limit);
+            }
+        };
+        if self.beta != 0.0 && self.out.is_none() {
+            let limit = "must be 0 without out: it is the factor of out's old elements";
+            return Err(to_python(Error::argument("beta", self.beta, limit)));
+        }
+        Ok(Settings { alpha: self.alpha, beta: self.beta, activation, compute })
+    }
+}
+
+/// Where a product runs.
+#[derive(Clone, Debug)]
+pub(crate) enum On {
+    /// On the CPU device, where the arrays are.
+    Cpu,
+    /// On a GPU, with copies of arrays in host memory.
+    Copied(usize),
+    /// On the GPU whose memory the arrays are in.
+    Gpu(usize),
+}
+
+/// A product that is ready to be run.
+pub(crate) struct Ready<'py> {
+    pub(crate) product: Product,
+    pub(crate) on: On,
+    pub(crate) a: Operand<'py>,
+    pub(crate) b: Operand<'py>,
+    /// The array that is written.
+    pub(crate) c: Operand<'py>,
+    pub(crate) bias: Option<Operand<'py>>,
+    /// The caller's `out`, into which `c` is copied at the end.
+    copied_to: Option<Bound<'py, PyAny>>,
+    /// Whether the result is a number.
+    pub(crate) is_number: bool,
+}
+
+impl<'py> Ready<'py> {
+    /// Checks the arguments. `copies`: arrays in host memory that cannot be used where they are may be copied.
+    ///
+    /// # Errors
+    /// Those of the arguments.
+    pub(crate) fn new(
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        options: &Options<'_, 'py>,
+        copies: bool,
+    ) -> PyResult<Self> {
+        let py = a.py();
+        let settings = options.settings()?;
+        let mut a = import::array("a", a, options.stream)?;
+        let mut b = import::array("b", b, options.stream)?;
+        let mut bias =
+            options.bias.map(|bias| import::array("bias", bias, options.stream)).transpose()?;
+        let out = options.out.map(|out| import::array("out", out, options.stream)).transpose()?;
+        if b.dtype != a.dtype {
+            let limit = format!("must be {}, as a", a.dtype);
+            return Err(to_python(Error::argument("b.dtype", b.dtype, limit)));
+        }
+        let c_dtype = out.as_ref().map_or(a.dtype, |out| out.dtype);
+        Product::check_types([a.dtype, c_dtype]).map_err(to_python)?;
+        if let Some(bias) = &bias
+            && bias.dtype != c_dtype
+        {
+            let limit = format!("must be {c_dtype}, as the result");
+            return Err(to_python(Error::argument("bias.dtype", bias.dtype, limit)));
+        }
+        for (name, other) in [("b", Some(&b)), ("bias", bias.as_ref()), ("out", out.as_ref())] {
+            if let Some(other) = other
+                && other.place != a.place
+            {
+                let (name, limit) =
+                    (format!("{name}.device"), format!("must be {}, as a", a.place));
+                return Err(to_python(Error::argument(name, other.place, limit)));
+            }
+        }
+        let on = on(py, a.place, options)?;
+        let shapes = Shapes::new(&a.dims, &b.dims).map_err(to_python)?;
+        let bias_per_col = match &bias {
+            Some(bias) => Some(shapes.bias_per_col(&bias.dims).map_err(to_python)?),
+            None => None,
+        };
+        let (sizes, ndim) = shapes.result();
+        let sizes = &sizes[..ndim];
+        if let Some(out) = &out {
+            out.check_shape("out", sizes)?;
+            if out.is_read_only {
+                return Err(to_python(Error::argument("out", "read-only", "must be writable")));
+            }
+        }
+        for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
+            if let Some(operand) = operand {
+                settle(name, operand, &on, copies)?;
+            }
+        }
+        let (c, copied_to) = match out {
+            Some(out) => {
+                let inputs = [Some(&a), Some(&b), bias.as_ref()];
+                output(out, inputs, &on, settings.beta != 0.0, copies)?
+            }
+            None => {
+                let stream = || match on {
+                    On::Gpu(index) => own_or_named(py, index, options.stream),
+                    _ => Device::cpu().stream().map(Arc::new).map_err(to_python),
+                };
+                (empty(&a, sizes, c_dtype, stream)?, None)
+            }
+        };
+        let folds = bias_per_col != Some(false);
+        let geometry = shapes.bind([&a.dims, &b.dims, &c.dims], folds).map_err(to_python)?;
+        let product = Product {
+            dtypes: [a.dtype, c.dtype],
+            geometry,
+            addresses: [a.address, b.address, c.address],
+            bias: bias.as_ref().zip(bias_per_col).map(|(bias, per_col)| BiasAt {
+                address: bias.address,
+                len: bias.dims.count(),
+                per_col,
+            }),
+            settings,
+        };
+        Ok(Ready { product, on, a, b, c, bias, copied_to, is_number: ndim == 0 })
+    }
+
+    /// Runs it, and returns the array with the result.
+    ///
+    /// # Errors
+    /// Those of the product.
+    pub(crate) fn run(self, py: Python<'py>, stream: Option<u64>) -> PyResult<Self> {
+        let Ready { a, b, c, bias, product, .. } = &self;
+        match self.on {
+            On::Cpu => run_on_cpu(py, product)?,
+            On::Copied(index) => run_copied(py, product, index)?,
+            On::Gpu(index) => {
+                let (on, waits) = select(py, a.kind, index, stream)?;
+                let ready = [Some(a), Some(b), Some(c), bias.as_ref()];
+                let mut after = [const { None }; 4];
+                for (after, operand) in after.iter_mut().zip(ready) {
+                    if let Some(handle) = operand.and_then(|operand| operand.ready_on) {
+                        *after = Some(foreign_stream(py, index, handle)?);
+                    }
+                }
+                launch(py, product, &on, after, waits)?;
+                if let Some(handle) = stream
+                    && a.kind.module == Module::Torch
+                {
+                    let tensors = ready.into_iter().flatten().map(|operand| &operand.object);
+                    record_on_torch(&tensors.collect::<Vec<_>>(), index, handle)?;
+                }
+            }
+        }
+        if let Some(out) = &self.copied_to {
+            copy_into(c.kind.module, out, &c.object)?;
+        }
+        Ok(self)
+    }
+
+    /// The array that the caller gets.
+    pub(crate) fn result(self) -> Bound<'py, PyAny> {
+        self.copied_to.unwrap_or(self.c.object)
+    }
+}
+
+/// The device of a product.
+fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
+    let refused = |name: &str, value: String, limit: &str| {
+        Err(to_python(Error::argument(name, value, limit)))
+    };
+    match place {
+        Place::Host if options.stream.is_some() => {
+            refused("stream", "a stream".to_owned(), "must be None for arrays in host memory")
+        }
+        Place::Host => Ok(named(py, options.device)?.map_or(On::Cpu, On::Copied)),
+        Place::Cuda(index) => match options.device {
+            None => Ok(On::Gpu(index)),
+            Some(name) if name == format!("cuda:{index}") => Ok(On::Gpu(index)),
+            Some("cuda") if index == 0 => Ok(On::Gpu(index)),
+            Some(other) => {
+                let limit = format!("must be None or \"cuda:{index}\": the arrays are there");
+                refused("device", format!("{other:?}"), &limit)
+            }
+        },
+    }
+}
+
+/// The stream that the caller has named, or the library's own.
+fn own_or_named(py: Python, index: usize, stream: Option<u64>) -> PyResult<Arc<Stream>> {
+    match stream {
+        Some(handle) => foreign_stream(py, index, handle),
+        None => own_stream(py, index),
+    }
+}
+
+/// Makes an operand one that the library takes: by a copy, if it may.
+fn settle<'py>(
+    name: &'static str,
+    operand: &mut Operand<'py>,
+    on: &On,
+    copies: bool,
+) -> PyResult<()> {
+    let dims = &operand.dims;
+    let is_vector = name == "bias";
+    let has_gaps = || dims.extent().is_none_or(|extent| extent > dims.count());
+    let is_fit = operand.is_regular
+        && !dims.has_negative_stride()
+        && !(matches!(on, On::Copied(_)) && has_gaps())
+        && !(is_vector && dims.count() > 1 && dims.extent() != Some(dims.count()));
+    if is_fit {
+        return Ok(());
+    }
+    if copies && let Some(copy) = contiguous(name, operand)? {
+        *operand = copy;
+        return Ok(());
+    }
+    operand.check_in_place(name)?;
+    let limit = match is_vector {
+        true => "must be contiguous",
+        false => "must have no gaps between its elements to be copied to a GPU",
+    };
+    Err(to_python(Error::argument(
+        format!("{name}.strides"),
+        format!("{:?}", dims.strides()),
+        limit,
+    )))
+}
+
+/// The array to write for the caller's `out`: itself, or one that is copied to it at the end.
+fn output<'py>(
+    out: Operand<'py>,
+    inputs: [Option<&Operand<'py>>; 3],
+    on: &On,
+    is_read: bool,
+    copies: bool,
+) -> PyResult<(Operand<'py>, Option<Bound<'py, PyAny>>)> {
+    let (start, end) = out.range();
+    let overlaps = || {
+        inputs.into_iter().flatten().any(|input| {
+            let (from, to) = input.range();
+            from < end && start < to
+        })
+    };
+    let is_dense = || out.dims.extent() == Some(out.dims.count());
+    let is_fit = match on {
+        // The library looks for overlaps more closely.
+        On::Gpu(_) => return out.check_in_place("out").map(|()| (out, None)),
+        _ if !out.is_regular || out.dims.has_negative_stride() => false,
+        On::Copied(_) => is_dense(),
+        On::Cpu => !overlaps(),
+    };
+    if is_fit {
+        return Ok((out, None));
+    }
+    if !copies || !matches!(out.kind.module, Module::Numpy | Module::Torch) {
+        out.check_in_place("out")?;
+        let limit = match on {
+            On::Copied(_) => "must have no gaps between its elements to be copied from a GPU",
+            _ => "must not overlap a, b or bias",
+        };
+        return Err(to_python(Error::argument("out", "an array", limit)));
+    }
+    let no_stream = || Device::cpu().stream().map(Arc::new).map_err(to_python);
+    let made = empty(&out, out.dims.sizes(), out.dtype, no_stream)?;
+    if is_read {
+        copy_into(made.kind.module, &made.object, &out.object)?;
+    }
+    Ok((made, Some(out.object)))
+}
+
+/// Runs a product of arrays in host memory on the CPU device.
+///
+/// # Errors
+/// Those of the product.
+pub(crate) fn run_on_cpu(py: Python, product: &Product) -> PyResult<()> {
+    let run = || {
+        let stream = Device::cpu().stream()?;
+        // SAFETY: the caller holds the arrays, whose memory their modules keep as long. It says which of them are written; that other
+        // threads of Python leave them alone meanwhile is its part, as for any function that releases the GIL.
+        unsafe { product.launch(&stream, [None; 4]) }
+    };
+    py.detach(run).map_err(to_python)
+}
+
+/// Runs a product of arrays in host memory on a GPU.
+///
+/// # Errors
+/// Those of the product.
+pub(crate) fn run_copied(py: Python, product: &Product, index: usize) -> PyResult<()> {
+    let stream = own_stream(py, index)?;
+    // SAFETY: as in `run_on_cpu`.
+    py.detach(|| unsafe { product.run_copied(&stream) }).map_err(to_python)
+}
+
+/// Queues a product of arrays on a GPU.
+///
+/// # Errors
+/// Those of the product.
+pub(crate) fn launch(
+    py: Python,
+    product: &Product,
+    stream: &Stream,
+    after: [Option<Arc<Stream>>; 4],
+    waits: bool,
+) -> PyResult<()> {
+    let run = || {
+        let after = after.each_ref().map(Option::as_deref);
+        // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the stream, or the product is waited for
+        // while the caller holds them.
+        unsafe { product.launch(stream, after) }?;
+        if waits { stream.synchronize() } else { Ok(()) }
+    };
+    py.detach(run).map_err(to_python)
+}

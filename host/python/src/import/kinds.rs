@@ -1,0 +1,171 @@
+//! What a type of arrays can do.
+
+use std::sync::{Mutex, PoisonError};
+
+use gpu_gemm::Error;
+use pyo3::{
+    exceptions::PyTypeError,
+    ffi, intern,
+    prelude::*,
+    types::{PyString, PyType},
+};
+
+use crate::dlpack::abi::{CUDA, Exchange, Header};
+
+/// The most types that are remembered.
+const MOST_TYPES: usize = 64;
+
+/// The types seen so far. Each is kept, so that no other gets its address.
+static TYPES: Mutex<Vec<(Py<PyType>, Kind)>> = Mutex::new(Vec::new());
+
+/// The module that an array is from: it makes the result, and has the current stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Module {
+    Numpy,
+    Torch,
+    Cupy,
+    Jax,
+    Other,
+}
+
+/// How an array's address, type, sizes and strides are found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How {
+    /// By a table of C functions.
+    Exchange(&'static Exchange),
+    /// By methods, as PyTorch's before 2.10. NumPy's arrays have a C structure of their own.
+    Attributes,
+    CudaInterface,
+    Dlpack,
+}
+
+/// What a type of arrays can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) module: Module,
+    pub(super) how: How,
+}
+
+impl Kind {
+    /// What the object's type can do.
+    ///
+    /// # Errors
+    /// `TypeError` for a type that is no array, and for a subclass that may mean something else by its memory.
+    pub(crate) fn of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let known = |types: &Vec<(Py<PyType>, Kind)>| {
+            let is_it =
+                |kept: &&(Py<PyType>, Kind)| kept.0.as_ptr() == object.get_type_ptr().cast();
+            types.iter().find(is_it).map(|(_, kind)| *kind)
+        };
+        let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kind) = known(&types) {
+            return Ok(kind);
+        }
+        // Python may run below.
+        drop(types);
+        let kind = Kind::found(name, object)?;
+        let of_object = object.get_type().unbind();
+        let mut types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = (types.len() >= MOST_TYPES).then(|| std::mem::take(&mut *types));
+        types.push((of_object, kind));
+        drop(types);
+        drop(old);
+        Ok(kind)
+    }
+
+    fn found(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (py, of_object) = (object.py(), object.get_type());
+        let exact = full_name(&of_object)?;
+        let mut module = Module::Other;
+        for base in of_object.mro() {
+            let base = full_name(base.cast::<PyType>()?)?;
+            let (of_base, plain): (_, &[&str]) = match &*base {
+                "numpy.ndarray" => (Module::Numpy, &["numpy.ndarray", "numpy.memmap"]),
+                "torch.Tensor" => {
+                    (Module::Torch, &["torch.Tensor", "torch.nn.parameter.Parameter"])
+                }
+                "cupy.ndarray" => (Module::Cupy, &["cupy.ndarray"]),
+                base if base.starts_with("jax.") || base.starts_with("jaxlib.") => {
+                    (Module::Jax, &[])
+                }
+                _ => continue,
+            };
+            if !plain.is_empty() && !plain.contains(&&*exact) {
+                let limit = format!("must be {} and no subclass: its elements may mean more", base);
+                return Err(type_error(name, &exact, limit));
+            }
+            module = of_base;
+            break;
+        }
+        let has = |attribute: &Bound<'_, PyString>| object.hasattr(attribute);
+        let how = match module {
+            Module::Numpy => How::Attributes,
+            Module::Torch => exchange_of(&of_object)?.map_or(How::Attributes, How::Exchange),
+            Module::Cupy => How::CudaInterface,
+            _ if has(intern!(py, "__dlpack__"))? => {
+                exchange_of(&of_object)?.map_or(How::Dlpack, How::Exchange)
+            }
+            // An array in host memory may have no such attribute; only a GPU's has.
+            _ if has(intern!(py, "__cuda_array_interface__"))? => How::CudaInterface,
+            _ => {
+                let limit = "must be an array of NumPy, PyTorch, CuPy or JAX, or have __dlpack__ or \
+                             __cuda_array_interface__";
+                return Err(type_error(name, &exact, limit.to_owned()));
+            }
+        };
+        Ok(Kind { module, how })
+    }
+
+    /// The current stream of the module, if its table of functions says it.
+    pub(crate) fn current_stream(&self, py: Python, index: usize) -> PyResult<Option<u64>> {
+        let How::Exchange(Exchange { current_stream: Some(current), .. }) = self.how else {
+            return Ok(None);
+        };
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the table is the type's, one handle is written, and the GIL is held.
+        match unsafe { current(CUDA, index as i32, &mut handle) } {
+            0 => Ok(Some(handle.addr() as u64)),
+            _ => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// The error for an object that is no array.
+fn type_error(name: &str, value: &str, limit: String) -> PyErr {
+    PyTypeError::new_err(Error::argument(format!("type({name})"), value, limit).to_string())
+}
+
+fn full_name(of: &Bound<'_, PyType>) -> PyResult<String> {
+    let module = of.module()?.to_string();
+    let name = of.qualname()?.to_string();
+    Ok(match module.as_str() {
+        // Its type is called after the C module that has it.
+        "torch._tensor" => format!("torch.{name}"),
+        _ => format!("{module}.{name}"),
+    })
+}
+
+/// The table of functions of a type. `None`: it has none of version 1.
+fn exchange_of(of: &Bound<'_, PyType>) -> PyResult<Option<&'static Exchange>> {
+    let attribute = intern!(of.py(), "__dlpack_c_exchange_api__");
+    let Some(capsule) = of.getattr_opt(attribute)? else { return Ok(None) };
+    let name = c"dlpack_exchange_api".as_ptr();
+    // SAFETY: any object may be asked; the name lives as long as the program.
+    if unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), name) } == 0 {
+        return Ok(None);
+    }
+    // SAFETY: it has this name.
+    let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), name) };
+    // SAFETY: DLPack has a table live as long as the process, with this front.
+    let mut table = unsafe { pointer.cast_const().cast::<Header>().as_ref() };
+    // The newest version is the first.
+    while let Some(found) = table {
+        if found.version.major == 1 {
+            let whole = std::ptr::from_ref(found).cast::<Exchange>();
+            // SAFETY: as above; of version 1 the table is this structure.
+            return Ok(unsafe { whole.as_ref() });
+        }
+        table = found.previous;
+    }
+    Ok(None)
+}

@@ -1,0 +1,84 @@
+//! An array as an operand.
+
+use gpu_gemm::Error;
+use pyo3::prelude::*;
+
+use super::kinds::{Kind, Module};
+use crate::{
+    array::{Dims, Dtype, Place, shown},
+    dlpack::borrowed::{Borrowed, Described},
+    failure::to_python,
+};
+
+/// An array of Python's.
+pub(crate) struct Operand<'py> {
+    pub(crate) object: Bound<'py, PyAny>,
+    pub(crate) kind: Kind,
+    pub(crate) address: u64,
+    pub(crate) dtype: Dtype,
+    pub(crate) dims: Dims,
+    pub(crate) place: Place,
+    pub(crate) is_read_only: bool,
+    /// Whether its elements are aligned, in the machine's order of bytes, and whole elements apart.
+    pub(crate) is_regular: bool,
+    /// The stream whose work so far writes the array, if the array says it.
+    pub(crate) ready_on: Option<u64>,
+    /// Keeps the array's memory.
+    pub(crate) borrowed: Option<Borrowed>,
+}
+
+impl<'py> Operand<'py> {
+    /// An operand of which its module has said all.
+    pub(super) fn described(object: &Bound<'py, PyAny>, kind: Kind, described: Described) -> Self {
+        let Described { address, dtype, dims, place } = described;
+        Operand {
+            object: object.clone(),
+            kind,
+            address,
+            dtype,
+            dims,
+            place,
+            is_read_only: kind.module == Module::Jax,
+            is_regular: address.is_multiple_of(dtype.bytes() as u64),
+            ready_on: None,
+            borrowed: None,
+        }
+    }
+
+    /// Refuses an array that would have to be copied.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub(crate) fn check_in_place(&self, name: &str) -> PyResult<()> {
+        if !self.is_regular {
+            let limit =
+                "must be aligned, in the machine's order of bytes, and whole elements apart";
+            return Err(to_python(Error::argument(name, "an array", limit)));
+        }
+        if self.dims.has_negative_stride() {
+            let strides = format!("{:?}", self.dims.strides());
+            let limit = format!("must not be negative here: pass a contiguous copy of {name}");
+            return Err(to_python(Error::argument(format!("{name}.strides"), strides, limit)));
+        }
+        Ok(())
+    }
+
+    /// The addresses from the first element to the end of the last.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        let bytes = self.dims.extent().unwrap_or(0).saturating_mul(self.dtype.bytes());
+        (self.address, self.address.saturating_add(bytes as u64))
+    }
+
+    /// Checks the shape.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub(crate) fn check_shape(&self, name: &str, sizes: &[usize]) -> PyResult<()> {
+        if self.dims.sizes() == sizes {
+            return Ok(());
+        }
+        let limit = format!("is non-broadcastable: must be {}, the result's", shown(sizes));
+        let value = shown(self.dims.sizes());
+        Err(to_python(Error::argument(format!("{name}.shape"), value, limit)))
+    }
+}

@@ -1,0 +1,95 @@
+//! PyTorch's tensors: what its table of functions does not say, and all of it for versions without the table.
+
+use gpu_gemm::Error;
+use pyo3::{
+    exceptions::{PyRuntimeError, PyTypeError},
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyTuple,
+};
+
+use super::{kinds::Kind, operand::Operand};
+use crate::{
+    array::{Dims, Dtype, Place},
+    dlpack::borrowed::Described,
+    failure::to_python,
+};
+
+/// Objects of the module.
+struct Torch {
+    dtypes: [(Py<PyAny>, Dtype); 4],
+    is_grad_enabled: Py<PyAny>,
+}
+
+fn torch(py: Python<'_>) -> PyResult<&Torch> {
+    static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
+    TORCH.get_or_try_init(py, || {
+        let torch = py.import("torch")?;
+        let dtype = |name, dtype| -> PyResult<_> { Ok((torch.getattr(name)?.unbind(), dtype)) };
+        Ok(Torch {
+            dtypes: [
+                dtype("float32", Dtype::F32)?,
+                dtype("bfloat16", Dtype::Bf16)?,
+                dtype("float16", Dtype::F16)?,
+                dtype("float64", Dtype::F64)?,
+            ],
+            is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
+        })
+    })
+}
+
+/// Refuses a tensor whose elements are not the product's whole business.
+///
+/// # Errors
+/// `RuntimeError` if a gradient would be lost; `ValueError` for negated elements.
+pub(super) fn check(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    if object.getattr(intern!(py, "requires_grad"))?.is_truthy()?
+        && torch(py)?.is_grad_enabled.bind(py).call0()?.is_truthy()?
+    {
+        let message = format!(
+            "{name}.requires_grad = True: the product records no gradient. Pass {name}.detach(), or call it under \
+             torch.no_grad()"
+        );
+        return Err(PyRuntimeError::new_err(message));
+    }
+    if object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+        let limit = format!("must be False: pass {name}.resolve_neg()");
+        return Err(to_python(Error::argument(format!("{name}.is_neg()"), "True", limit)));
+    }
+    Ok(())
+}
+
+/// A tensor by its methods.
+pub(super) fn array<'py>(
+    name: &'static str,
+    object: &Bound<'py, PyAny>,
+    kind: Kind,
+) -> PyResult<Operand<'py>> {
+    let py = object.py();
+    let dtype = object.getattr(intern!(py, "dtype"))?;
+    let known = torch(py)?.dtypes.iter().find(|(known, _)| known.is(&dtype));
+    let dtype = known.map(|(_, dtype)| *dtype).ok_or_else(|| {
+        PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", Dtype::NAMES))
+    })?;
+    let place = if object.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
+        Place::Cuda(object.call_method0(intern!(py, "get_device"))?.extract()?)
+    } else if object.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
+        Place::Host
+    } else {
+        let device = object.getattr(intern!(py, "device"))?;
+        let limit = "must be host memory or a CUDA device";
+        return Err(to_python(Error::argument(format!("{name}.device"), device, limit)));
+    };
+    // It refuses a layout without strides.
+    let strides = object.call_method0(intern!(py, "stride"))?;
+    let sizes = object.getattr(intern!(py, "shape"))?;
+    let (sizes, strides) = (sizes.cast::<PyTuple>()?, strides.cast::<PyTuple>()?);
+    let sizes = sizes.iter().map(|size| size.extract()).collect::<PyResult<Vec<usize>>>()?;
+    let strides =
+        strides.iter().map(|stride| stride.extract()).collect::<PyResult<Vec<isize>>>()?;
+    let dims = Dims::new(name, &sizes, Some(&strides)).map_err(to_python)?;
+    let address = object.call_method0(intern!(py, "data_ptr"))?.extract()?;
+    Ok(Operand::described(object, kind, Described { address, dtype, dims, place }))
+}

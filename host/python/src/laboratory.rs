@@ -1,0 +1,140 @@
+//! The built-in kernels under the checker of the CPU device: findings, and counts of accesses.
+
+use std::num::NonZeroU32;
+
+use gpu_gemm::{
+    Bf16, Device, Error, F16, Pod, Result, Shape,
+    gemm::{Output, Scalar, checked},
+    gpu::registry::{Entry, KERNELS, Type, source},
+    names::must_be_a_kernel_of,
+    simt::check::{Options, Order, Profile, Report},
+};
+
+/// The kernels of products: name and summary.
+pub(crate) fn kernels() -> impl Iterator<Item = &'static Entry> {
+    KERNELS.iter().filter(|entry| entry.product.is_some())
+}
+
+/// An element of 1 or -1, and its value.
+trait Number: Pod {
+    fn of(value: f32) -> Self;
+    fn value(self) -> f64;
+}
+
+macro_rules! numbers {
+    ($($ty:ty: $of:expr, $value:expr;)*) => {$(
+        impl Number for $ty {
+            fn of(value: f32) -> Self {
+                $of(value)
+            }
+
+            fn value(self) -> f64 {
+                f64::from($value(self))
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32: f32::from, f32::from;
+    f64: f64::from, f64::from;
+    Bf16: Bf16::from_f32, Bf16::to_f32;
+    F16: F16::from_f32, F16::to_f32;
+}
+
+/// A kernel's reports of one product, and the number of wrong elements of C.
+pub(crate) struct Watched {
+    pub(crate) reports: Vec<Report>,
+    pub(crate) wrong: usize,
+}
+
+/// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`: profile one block in that number.
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown kernel, and for a k with which C may not be exact; those of the launch.
+pub(crate) fn watch(
+    name: &str,
+    sizes: [u64; 3],
+    order: Order,
+    every: Option<NonZeroU32>,
+) -> Result<Watched> {
+    let entry = kernels().find(|entry| entry.name() == name).ok_or_else(|| {
+        let names = kernels().map(Entry::name).collect::<Vec<_>>();
+        Error::argument("kernel", name, must_be_a_kernel_of(name, &names))
+    })?;
+    let Some(product) = &entry.product else {
+        return Err(Error::argument("kernel", name, "must compute a product"));
+    };
+    let shape = Shape::new(sizes[0], sizes[1], sizes[2])?;
+    let options = || {
+        let mut options = Options::default();
+        (options.order, options.profile) = (order, every);
+        options
+    };
+    match (product.variant.operands, product.variant.c) {
+        (Type::F32, _) => multiply::<f32, f32>(entry, shape, options),
+        (Type::F64, _) => multiply::<f64, f64>(entry, shape, options),
+        (Type::Bf16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options),
+        (Type::Bf16, _) => multiply::<Bf16, Bf16>(entry, shape, options),
+        (Type::F16, Type::F32) => multiply::<F16, f32>(entry, shape, options),
+        (Type::F16, _) => multiply::<F16, F16>(entry, shape, options),
+    }
+}
+
+fn multiply<T: Scalar<O> + Number, O: Output + Number>(
+    entry: &'static Entry,
+    shape: Shape,
+    options: impl Fn() -> Options<'static>,
+) -> Result<Watched> {
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    // Sums of so many ones are exact in every type; a check is of a small product.
+    const MOST: usize = 256;
+    for (name, size) in [("m", m), ("n", n), ("k", k)] {
+        if size > MOST {
+            return Err(Error::argument(name, size, format!("must be at most {MOST}")));
+        }
+    }
+    let sign = |index: usize| if index.wrapping_mul(0x9e37_79b9) & 0x100 == 0 { 1.0 } else { -1.0 };
+    let [a_by_columns, b_by_columns] = entry.by_columns();
+    let place = |row: usize, col: usize, size: (usize, usize), by_columns: bool| match by_columns {
+        true => col * size.0 + row,
+        false => row * size.1 + col,
+    };
+    let device = Device::cpu();
+    let values = |len: usize, from: usize| {
+        let values = (0..len).map(|index| T::of(sign(from + index))).collect::<Vec<_>>();
+        device.upload(&values)
+    };
+    let (a, b) = (values(m * k, 1)?, values(k * n, 7919)?);
+    let mut c = device.uninit::<O>(m * n)?;
+    // What a kernel does not write is not right by chance.
+    c.fill_bytes(0xff)?;
+    let operands = [a.all(), b.all()];
+    let reports =
+        checked::multiply(entry, shape, entry.by_columns(), operands, c.all_mut(), |_| options())?;
+    let (a, b, c) = (a.to_vec()?, b.to_vec()?, c.to_vec()?);
+    // Written so that a NaN is not right.
+    let is_right = |row: usize, col: usize| {
+        let terms = (0..k).map(|i| {
+            let left = a[place(row, i, (m, k), a_by_columns)];
+            left.value() * b[place(i, col, (k, n), b_by_columns)].value()
+        });
+        (c[row * n + col].value() - terms.sum::<f64>()).abs() <= 0.0
+    };
+    let elements = (0..m).flat_map(|row| (0..n).map(move |col| (row, col)));
+    let wrong = m * n - elements.filter(|(row, col)| is_right(*row, *col)).count();
+    Ok(Watched { reports, wrong })
+}
+
+/// The profile of all launches together.
+pub(crate) fn profile_of(reports: Vec<Report>) -> Profile {
+    let mut whole = Profile::default();
+    reports.into_iter().filter_map(|report| report.profile).for_each(|one| whole.add(one));
+    whole
+}
+
+/// The findings of reports, with the lines of the source.
+pub(crate) fn findings_of(reports: &[Report]) -> Vec<String> {
+    let findings = reports.iter().flat_map(|report| &report.findings);
+    findings.map(|it| it.with_source(|at| source(&at.file, at.line)).to_string()).collect()
+}

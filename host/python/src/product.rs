@@ -1,0 +1,258 @@
+//! Runs a product of arrays whose addresses, sizes and strides are known.
+
+use gpu_gemm::{
+    Activation, Batch, BatchMut, Bf16, Bias, Buffer, Compute, Device, Error, F16, Gemm, Result,
+    Stream,
+    gemm::{Output, Scalar},
+};
+
+use crate::{
+    array::Dtype,
+    shape::{Geometry, Level},
+};
+
+/// What a product adds to `A B`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+    pub(crate) activation: Activation,
+    pub(crate) compute: Compute,
+}
+
+/// A bias in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BiasAt {
+    pub(crate) address: u64,
+    pub(crate) len: usize,
+    pub(crate) per_col: bool,
+}
+
+/// A product and where its arrays are.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    /// The types of A and B, and of C and the bias.
+    pub(crate) dtypes: [Dtype; 2],
+    pub(crate) geometry: Geometry,
+    /// Of the first elements of A, B and C.
+    pub(crate) addresses: [u64; 3],
+    pub(crate) bias: Option<BiasAt>,
+    pub(crate) settings: Settings,
+}
+
+/// Runs a generic function for the types of a product.
+macro_rules! for_types {
+    ($dtypes:expr, $function:ident($($argument:expr),*)) => {
+        match $dtypes {
+            [Dtype::F64, Dtype::F64] => $function::<f64, f64>($($argument),*),
+            [Dtype::F32, Dtype::F32] => $function::<f32, f32>($($argument),*),
+            [Dtype::Bf16, Dtype::Bf16] => $function::<Bf16, Bf16>($($argument),*),
+            [Dtype::Bf16, Dtype::F32] => $function::<Bf16, f32>($($argument),*),
+            [Dtype::F16, Dtype::F16] => $function::<F16, F16>($($argument),*),
+            [Dtype::F16, Dtype::F32] => $function::<F16, f32>($($argument),*),
+            [operands, c] => Err(refused(operands, c)),
+        }
+    };
+}
+
+/// The error for a C of another type.
+fn refused(operands: Dtype, c: Dtype) -> Error {
+    let limit = match operands {
+        Dtype::F64 | Dtype::F32 => format!("must be {operands}, as a"),
+        Dtype::F16 | Dtype::Bf16 => format!("must be {operands}, as a, or float32"),
+    };
+    Error::argument("out.dtype", c, limit)
+}
+
+impl Product {
+    /// Checks that there are kernels for the types.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub(crate) fn check_types([operands, c]: [Dtype; 2]) -> Result<()> {
+        let is_half = matches!(operands, Dtype::F16 | Dtype::Bf16);
+        match operands == c || is_half && c == Dtype::F32 {
+            true => Ok(()),
+            false => Err(refused(operands, c)),
+        }
+    }
+
+    /// Queues the product on a stream. `after`: other streams whose work so far writes A, B, C and the bias.
+    ///
+    /// # Errors
+    /// Those of the library.
+    ///
+    /// # Safety
+    /// 1. The elements of all arrays are in the memory of the stream's device, and exist until the work has ended.
+    /// 2. Until then nobody else writes them, or reads those of C, but by work that the stream waits for.
+    pub(crate) unsafe fn launch(&self, stream: &Stream, after: [Option<&Stream>; 4]) -> Result<()> {
+        // SAFETY: the caller's promises.
+        for_types!(self.dtypes, launch(self, stream, after, unsafe { InPlace::new() }))
+    }
+
+    /// The product of arrays in host memory on a GPU: copies A, B and the bias to the device, and C back. Waits for it.
+    ///
+    /// # Errors
+    /// Those of the library.
+    ///
+    /// # Safety
+    /// 1. The arrays are in host memory and exist until this returns. Nobody else writes their elements, or those between them, until then.
+    /// 2. Nobody else reads C.
+    pub(crate) unsafe fn run_copied(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: the caller's promises.
+        for_types!(self.dtypes, copied(self, stream, unsafe { InPlace::new() }))
+    }
+}
+
+/// Stands for the promises of the caller of [`Product::launch`] or [`Product::run_copied`].
+#[derive(Clone, Copy)]
+struct InPlace(());
+
+impl InPlace {
+    /// # Safety
+    /// 1. The value is given to the functions for one product whose arrays are as its caller was promised.
+    unsafe fn new() -> Self {
+        InPlace(())
+    }
+}
+
+/// A buffer of elements where they are. Work on `after` so far is waited for by the next stream that uses it.
+fn foreign<T: Output>(
+    device: &Device,
+    address: u64,
+    len: usize,
+    after: Option<&Stream>,
+    _promise: InPlace,
+) -> Result<Buffer<T>> {
+    // An empty array may be anywhere.
+    let address = if len == 0 { 0 } else { address };
+    // SAFETY: the promise.
+    let mut buffer = unsafe { device.foreign::<T>(address, len) }?;
+    if let Some(stream) = after.filter(|_| len > 0) {
+        buffer.all_mut().address_on(stream)?;
+    }
+    Ok(buffer)
+}
+
+fn launch<T: Scalar<O>, O: Output>(
+    product: &Product,
+    stream: &Stream,
+    after: [Option<&Stream>; 4],
+    promise: InPlace,
+) -> Result<()> {
+    let Product { geometry, addresses, bias, .. } = product;
+    let device = stream.device();
+    let [a, b, c] = geometry.extents;
+    let a = foreign::<T>(device, addresses[0], a, after[0], promise)?;
+    let b = foreign::<T>(device, addresses[1], b, after[1], promise)?;
+    let mut c = foreign::<O>(device, addresses[2], c, after[2], promise)?;
+    let bias = bias.map(|bias| foreign::<O>(device, bias.address, bias.len, after[3], promise));
+    multiply(product, stream, &a, &b, &mut c, bias.transpose()?.as_ref())
+}
+
+fn copied<T: Scalar<O>, O: Output>(
+    product: &Product,
+    stream: &Stream,
+    promise: InPlace,
+) -> Result<()> {
+    let Product { geometry, addresses, bias, settings, .. } = product;
+    let (device, host) = (stream.device(), Device::cpu());
+    let [a_len, b_len, c_len] = geometry.extents;
+    fn upload<T: Output>(
+        device: &Device,
+        host: &Device,
+        (address, len): (u64, usize),
+        promise: InPlace,
+    ) -> Result<Buffer<T>> {
+        let elements = foreign::<T>(host, address, len, None, promise)?;
+        device.upload(elements.as_slice().unwrap_or_default())
+    }
+    let a = upload::<T>(device, &host, (addresses[0], a_len), promise)?;
+    let b = upload::<T>(device, &host, (addresses[1], b_len), promise)?;
+    let mut c = match settings.beta == 0.0 {
+        true => device.uninit::<O>(c_len)?,
+        false => upload::<O>(device, &host, (addresses[2], c_len), promise)?,
+    };
+    let bias = bias.map(|bias| upload::<O>(device, &host, (bias.address, bias.len), promise));
+    multiply(product, stream, &a, &b, &mut c, bias.transpose()?.as_ref())?;
+    let mut to = foreign::<O>(&host, addresses[2], c_len, None, promise)?;
+    c.read(0, to.as_mut_slice().unwrap_or_default())
+}
+
+/// Queues the products of a batch: one call of the library for the last leading dimension, and a loop for the others.
+fn multiply<T: Scalar<O>, O: Output>(
+    product: &Product,
+    stream: &Stream,
+    a: &Buffer<T>,
+    b: &Buffer<T>,
+    c: &mut Buffer<O>,
+    bias: Option<&Buffer<O>>,
+) -> Result<()> {
+    let Product { geometry, settings, .. } = product;
+    if geometry.is_empty() {
+        return Ok(());
+    }
+    let Settings { alpha, beta, activation, compute } = *settings;
+    let mut gemm = Gemm::<T, O>::of_types().alpha(alpha).beta(beta);
+    gemm = gemm.activation(activation).compute(compute);
+    if let (Some(elements), Some(at)) = (bias, product.bias) {
+        gemm = gemm.bias(match at.per_col {
+            true => Bias::PerCol(elements.all()),
+            false => Bias::PerRow(elements.all()),
+        });
+    }
+    let ([m, n, k], [of_a, of_b, of_c]) = (geometry.sizes, geometry.strides);
+    let (inner, outer) = match geometry.levels.split_first() {
+        // The library writes batches without two elements that share memory, and tells them by their strides.
+        Some((level, outer)) if is_batch(level, [m, n], of_c) => (*level, outer),
+        _ => (Level { count: 1, steps: [0; 3] }, &*geometry.levels),
+    };
+    let Level { count, steps } = inner;
+    let mut at = vec![0usize; outer.len()];
+    loop {
+        let start = |of: usize| -> usize {
+            let steps = outer.iter().zip(&at).map(|(level, index)| level.steps[of] * index);
+            // With k = 0, A and B have no elements.
+            if geometry.extents[of] == 0 { 0 } else { steps.sum() }
+        };
+        let one = Batch::new(a.view(start(0)..)?, (m, k), of_a, count, steps[0]);
+        let other = Batch::new(b.view(start(1)..)?, (k, n), of_b, count, steps[1]);
+        let first = start(2);
+        let to = BatchMut::new(c.view_mut(first..)?, (m, n), of_c, count, steps[2]);
+        let to = to.map_err(of_out)?;
+        gemm.launch_batch(stream, one?, other?, to)?;
+        // The next product: the first of the outer dimensions is the fastest.
+        let next = at.iter_mut().zip(outer).find_map(|(index, level)| {
+            *index += 1;
+            (*index < level.count).then_some(()).or_else(|| {
+                *index = 0;
+                None
+            })
+        });
+        if next.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// The error of a C, with its argument's name.
+fn of_out(error: Error) -> Error {
+    match error {
+        Error::Argument { argument, value, limit } => {
+            Error::Argument { argument: format!("out.{argument}"), value, limit }
+        }
+        other => other,
+    }
+}
+
+/// Whether the library takes the products of a level as one batch: each C begins behind the one before, or all lie within a row.
+fn is_batch(level: &Level, [m, n]: [usize; 2], [row, col]: [usize; 2]) -> bool {
+    let mut dims = [(m, row), (n, col), (level.count, level.steps[2])];
+    dims.sort_unstable_by_key(|(_, stride)| *stride);
+    let mut last = 0usize;
+    dims.iter().filter(|(size, _)| *size > 1).all(|(size, stride)| {
+        let is_behind = *stride > last;
+        last = last.saturating_add((size - 1).saturating_mul(*stride));
+        is_behind
+    })
+}

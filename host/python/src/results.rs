@@ -1,0 +1,141 @@
+//! Arrays that this package makes: results, and copies of arrays that cannot be used where they are.
+
+use gpu_gemm::Stream;
+use pyo3::{
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyTuple},
+};
+
+use crate::{
+    array::{Dims, Dtype, Place},
+    dlpack::export::Array,
+    failure::to_python,
+    import::{self, Module, Operand},
+};
+
+/// A function of a module, looked up once.
+macro_rules! function {
+    ($py:expr, $module:literal, $name:literal) => {{
+        static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        FUNCTION.import($py, $module, $name)
+    }};
+}
+
+/// An array for the result, of the same module as `like`, not initialised. `stream`: the one that writes it, or any of the CPU.
+///
+/// # Errors
+/// Those of the module; `MemoryError`.
+pub(crate) fn empty<'py>(
+    like: &Operand<'py>,
+    sizes: &[usize],
+    dtype: Dtype,
+    stream: impl FnOnce() -> PyResult<std::sync::Arc<Stream>>,
+) -> PyResult<Operand<'py>> {
+    let py = like.object.py();
+    let shape = PyTuple::new(py, sizes)?;
+    let object = match like.kind.module {
+        Module::Numpy => {
+            let dtype = like.object.getattr(intern!(py, "dtype"))?;
+            let dtype = match like.is_regular {
+                true => dtype,
+                false => dtype.call_method1(intern!(py, "newbyteorder"), ("=",))?,
+            };
+            function!(py, "numpy", "empty")?.call1((shape, dtype))?
+        }
+        Module::Torch => like.object.call_method1(intern!(py, "new_empty"), (shape,))?,
+        Module::Cupy => {
+            let dtype = like.object.getattr(intern!(py, "dtype"))?;
+            let device = like.object.getattr(intern!(py, "device"))?;
+            device.call_method0(intern!(py, "__enter__"))?;
+            let made = function!(py, "cupy", "empty")?.call1((shape, dtype));
+            let none = py.None();
+            device.call_method1(intern!(py, "__exit__"), (&none, &none, &none))?;
+            made?
+        }
+        Module::Jax | Module::Other => {
+            let (array, address) = Array::new(&*stream()?, dtype, like.place, sizes)?;
+            return Ok(Operand {
+                object: Bound::new(py, array)?.into_any(),
+                kind: like.kind,
+                address,
+                dtype,
+                dims: Dims::new("out", sizes, None).map_err(to_python)?,
+                place: like.place,
+                is_read_only: false,
+                is_regular: true,
+                ready_on: None,
+                borrowed: None,
+            });
+        }
+    };
+    import::array("out", &object, None)
+}
+
+/// The result as its caller gets it: an array of the module that `a` is from.
+///
+/// # Errors
+/// Those of the module.
+pub(crate) fn finished<'py>(
+    like: &Bound<'py, PyAny>,
+    module: Module,
+    out: Bound<'py, PyAny>,
+    is_number: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    match module {
+        // NumPy's products of two vectors are numbers.
+        Module::Numpy if is_number => out.get_item(PyTuple::empty(py)),
+        Module::Numpy | Module::Torch | Module::Cupy => Ok(out),
+        Module::Jax | Module::Other => {
+            match like.getattr_opt(intern!(py, "__array_namespace__"))? {
+                Some(namespace) => {
+                    namespace.call0()?.call_method1(intern!(py, "from_dlpack"), (out,))
+                }
+                None => Ok(out),
+            }
+        }
+    }
+}
+
+/// A contiguous copy of an array in host memory, in the machine's order of bytes. `None`: its module has no such function here.
+///
+/// # Errors
+/// Those of the module.
+pub(crate) fn contiguous<'py>(
+    name: &'static str,
+    of: &Operand<'py>,
+) -> PyResult<Option<Operand<'py>>> {
+    let py = of.object.py();
+    let copy = match (of.kind.module, of.place) {
+        (Module::Numpy, _) => {
+            let dtype = of.object.getattr(intern!(py, "dtype"))?;
+            let dtype = dtype.call_method1(intern!(py, "newbyteorder"), ("=",))?;
+            // `ascontiguousarray` gives an array back that is contiguous but not aligned.
+            let options = PyDict::new(py);
+            options.set_item(intern!(py, "order"), "C")?;
+            function!(py, "numpy", "array")?.call((&of.object, dtype), Some(&options))?
+        }
+        (Module::Torch, Place::Host) => of.object.call_method0(intern!(py, "contiguous"))?,
+        _ => return Ok(None),
+    };
+    import::array(name, &copy, None).map(Some)
+}
+
+/// Copies one array into another, of the same module and shape, in host memory.
+///
+/// # Errors
+/// Those of the module.
+pub(crate) fn copy_into(
+    module: Module,
+    to: &Bound<'_, PyAny>,
+    from: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = to.py();
+    match module {
+        Module::Torch => to.call_method1(intern!(py, "copy_"), (from,))?,
+        _ => function!(py, "numpy", "copyto")?.call1((to, from))?,
+    };
+    Ok(())
+}

@@ -1,0 +1,300 @@
+"""The parts of test_fake_gpu.py. Each runs in a process of its own: `on_fake_gpu.py PART`."""
+
+import os
+import sys
+import types
+
+import numpy as np
+from test_dlpack import Producer
+
+import gpu_gemm
+from gpu_gemm import _native
+
+LOG = os.environ["FAKE_CUDA_LOG"]
+A = np.arange(12, dtype=np.float32).reshape(3, 4)
+B = np.arange(20, dtype=np.float32).reshape(4, 5)
+C = A @ B
+
+
+def calls():
+    """The driver's functions that were called since the last time, the contexts' switching left out."""
+    try:
+        with open(LOG) as log:
+            names = log.read().split("\n")
+        os.remove(LOG)
+    except FileNotFoundError:
+        return []
+    return [name for name in names if name and not name.startswith("cuCtx")]
+
+
+def handles(names):
+    """The streams of other libraries, in the order of the calls."""
+    return [int(name.removeprefix("on stream ")) for name in names if name.startswith("on stream ")]
+
+
+def copies(names):
+    return [name for name in names if "Memcpy" in name or "MemAlloc" in name or "Memset" in name]
+
+
+def refused(kind, start, function):
+    try:
+        function()
+    except kind as error:
+        assert str(error).startswith(start), str(error)
+    else:
+        raise AssertionError(f"no {kind.__name__}: {start}")
+
+
+def on_gpu(array, **options):
+    return Producer(array, device=(2, 0), **options)
+
+
+def numpy():
+    assert gpu_gemm.default_device() == ("cuda:0", None)
+    assert [name for name, _ in gpu_gemm.devices()] == ["cpu", "cuda:0", "cuda:1"]
+    calls()
+    assert np.array_equal(gpu_gemm.matmul(A, B), C)
+    assert [name for name in calls() if name.startswith("cuMemcpy")] == ["cuMemcpyHtoD_v2"] * 2 + ["cuMemcpyDtoH_v2"]
+    assert np.array_equal(gpu_gemm.matmul(A, B, device="cuda:1"), C)
+    calls()
+    # Nothing of the driver for the CPU device.
+    assert np.array_equal(gpu_gemm.matmul(A, B, device="cpu"), C) and calls() == []
+    # Transposed arrays go as they are; with gaps or backwards, as copies.
+    for a, b in ((A.T.copy().T, B.T.copy().T), (A[:, ::-1], B[::-1]), (np.repeat(A, 2, 1)[:, ::2], B)):
+        assert np.array_equal(gpu_gemm.matmul(a, b), a @ b)
+    wide = np.full((3, 10), -1, np.float32)
+    assert gpu_gemm.matmul(A, B, out=wide[:, ::2]).base is wide
+    assert np.array_equal(wide[:, ::2], C) and (wide[:, 1::2] == -1).all()
+    product = gpu_gemm.prepare(A, B)
+    assert product() is product.out and np.array_equal(product.out, C)
+    refused(ValueError, "a.strides = ", lambda: gpu_gemm.prepare(np.repeat(A, 2, 1)[:, ::2], B))
+
+
+def dlpack():
+    a, b = on_gpu(A), on_gpu(B)
+    result = gpu_gemm.matmul(a, b)
+    assert (result.device, result.__dlpack_device__()) == ("cuda:0", (2, 0))
+    assert [(it.exported, it.deleted) for it in (a, b)] == [(1, 1)] * 2
+    # The driver's device memory is host memory.
+    interface = result.__cuda_array_interface__
+    values = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_float * 15).from_address(interface["data"][0]))
+    assert (interface["shape"], interface["typestr"], interface["version"]) == ((3, 5), "<f4", 3)
+    assert np.array_equal(values.reshape(3, 5), C)
+    # With `out=` nothing is allocated or copied, and the arrays' memory is the kernel's.
+    out = np.zeros((3, 5), np.float32)
+    calls()
+    into = on_gpu(out)
+    assert gpu_gemm.matmul(on_gpu(A), on_gpu(B), out=into) is into
+    names = calls()
+    assert copies(names) == [] and "cuStreamSynchronize" in names, names
+    assert np.array_equal(out, C)
+    product = gpu_gemm.prepare(on_gpu(A), on_gpu(B), out=into)
+    out[:] = 0
+    calls()
+    product()
+    assert np.array_equal(out, C) and copies(calls()) == []
+    assert len(product._library_ns(3)) == 3
+    # Each library frees its own: the result's memory goes with its last user.
+    lent = _native._lent()
+    capsule = result.__dlpack__(max_version=(1, 0), stream=1)
+    del values, result
+    assert "cuMemFree_v2" not in calls() and _native._lent() == lent + 1
+    del capsule
+    assert "cuMemFree_v2" in calls() and _native._lent() == lent
+
+
+class Interface:
+    """An array of which only the CUDA array interface is known."""
+
+    def __init__(self, array, stream=None, read_only=False):
+        self.array = array
+        self.device = types.SimpleNamespace(id=0)
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": array.shape,
+            "strides": array.strides,
+            "typestr": array.dtype.str,
+            "data": (array.ctypes.data, read_only),
+            "stream": stream,
+        }
+
+
+def interface():
+    out = np.zeros((3, 5), np.float32)
+    gpu_gemm.matmul(Interface(A), Interface(B), out=Interface(out))
+    assert np.array_equal(out, C)
+    calls()
+    gpu_gemm.matmul(Interface(A, stream=2), Interface(B), out=Interface(out))
+    names = calls()
+    # The product's stream waits on the device for the array's.
+    assert "cuEventRecord" in names and "cuStreamWaitEvent" in names, names
+    refused(ValueError, "out = read-only", lambda: gpu_gemm.matmul(Interface(A), Interface(B), out=Interface(out, read_only=True)))
+    refused(ValueError, "a.strides = [4, -1]: must not be negative", lambda: gpu_gemm.matmul(Interface(A[:, ::-1]), Interface(B)))
+    halves = Interface(A)
+    halves.__cuda_array_interface__["strides"] = (16, 2)
+    refused(ValueError, "a = an array: must be aligned", lambda: gpu_gemm.matmul(halves, Interface(B)))
+    nowhere = Interface(A)
+    del nowhere.device
+    refused(ValueError, "a.device.id = none: is not said, and there are 2 GPUs", lambda: gpu_gemm.matmul(nowhere, Interface(B)))
+
+
+def cupy():
+    """A module with the names that are used of CuPy's."""
+    module = types.ModuleType("cupy")
+    entered = []
+
+    class Gpu:
+        id = 0
+
+        def __enter__(self):
+            entered.append(self)
+
+        def __exit__(self, *_):
+            entered.append(None)
+
+    class ndarray(Interface):
+        def __init__(self, array):
+            super().__init__(array, stream=7)
+            self.dtype, self.device = array.dtype, Gpu()
+
+    ndarray.__module__ = "cupy"
+    ndarray.__qualname__ = "ndarray"
+    module.ndarray = ndarray
+    module.empty = lambda shape, dtype: ndarray(np.empty(shape, dtype))
+    cuda = types.ModuleType("cupy.cuda")
+    cuda.get_current_stream = lambda index: types.SimpleNamespace(ptr=7 + index)
+    module.cuda = cuda
+    sys.modules.update({"cupy": module, "cupy.cuda": cuda})
+    result = gpu_gemm.matmul(ndarray(A), ndarray(B))
+    assert type(result) is ndarray and np.array_equal(result.array, C) and len(entered) == 2
+    calls()
+    out = ndarray(np.zeros((3, 5), np.float32))
+    assert gpu_gemm.matmul(ndarray(A), ndarray(B), out=out) is out
+    # Nothing is waited for, by the host or on the device: the current stream is the arrays' stream.
+    names = calls()
+    assert "cuLaunch" in names[0] and handles(names) == [7] and len(names) == 3, names
+    # Another stream waits for it.
+    gpu_gemm.matmul(ndarray(A), ndarray(B), out=out, stream=9)
+    names = calls()
+    assert "cuStreamWaitEvent" in names and set(handles(names)) == {7, 9} and handles(names)[-1] == 9, names
+
+
+def torch():
+    """A module with the names that are used of PyTorch's, before it had the table of functions."""
+    module = types.ModuleType("torch")
+    recorded = []
+
+    class Tensor:
+        requires_grad, is_cuda, is_cpu, dtype = False, True, False, "float32"
+
+        def __init__(self, array):
+            self.array, self.shape = array, array.shape
+
+        def is_neg(self):
+            return False
+
+        def get_device(self):
+            return 0
+
+        def data_ptr(self):
+            return self.array.ctypes.data
+
+        def stride(self):
+            return tuple(stride // 4 for stride in self.array.strides)
+
+        def new_empty(self, shape):
+            return Tensor(np.empty(shape, np.float32))
+
+        def record_stream(self, stream):
+            recorded.append(stream)
+
+    Tensor.__module__ = "torch"
+    Tensor.__qualname__ = "Tensor"
+    module.Tensor = Tensor
+    module.float64, module.float32, module.float16, module.bfloat16 = "float64", Tensor.dtype, "float16", "bfloat16"
+    module.is_grad_enabled = lambda: True
+    cuda = types.ModuleType("torch.cuda")
+    cuda.current_stream = lambda index: types.SimpleNamespace(cuda_stream=5)
+    cuda.ExternalStream = lambda handle, device: (handle, device)
+    module.cuda = cuda
+    sys.modules.update({"torch": module, "torch.cuda": cuda})
+    result = gpu_gemm.matmul(Tensor(A), Tensor(B))
+    assert type(result) is Tensor and np.array_equal(result.array, C) and recorded == []
+    calls()
+    out = Tensor(np.zeros((3, 5), np.float32))
+    assert gpu_gemm.matmul(Tensor(A), Tensor(B), out=out) is out and np.array_equal(out.array, C)
+    names = calls()
+    assert "cuLaunch" in names[0] and handles(names) == [5] and len(names) == 3, names
+    gpu_gemm.matmul(Tensor(A), Tensor(B), out=out, stream=6)
+    assert recorded == [(6, "cuda:0")] * 3
+    product = gpu_gemm.prepare(Tensor(A), Tensor(B), out=out)
+    out.array[:] = 0
+    assert product() is out and np.array_equal(out.array, C)
+    out.array = out.array.copy()
+    refused(RuntimeError, "out has other memory", product)
+
+
+def streams():
+    out = on_gpu(np.zeros((3, 5), np.float32))
+    for stream in (0, 77, types.SimpleNamespace(cuda_stream=78), types.SimpleNamespace(ptr=79)):
+        gpu_gemm.matmul(on_gpu(A), on_gpu(B), out=out, stream=stream)
+        assert np.array_equal(out.array, C)
+        out.array[:] = 0
+    assert handles(calls()) == [0, 77, 78, 79]
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return (0, 80)
+
+    # More handles than are kept.
+    calls()
+    for handle in range(100, 150):
+        gpu_gemm.matmul(on_gpu(A), on_gpu(B), out=out, stream=handle)
+    gpu_gemm.matmul(on_gpu(A), on_gpu(B), out=out, stream=Protocol())
+    names = calls()
+    assert np.array_equal(out.array, C) and handles(names) == [*range(100, 150), 80]
+    # Other libraries' streams are not destroyed, and none is made.
+    assert not [name for name in names if "StreamCreate" in name or "StreamDestroy" in name]
+
+
+def fork():
+    assert np.array_equal(gpu_gemm.matmul(A, B), C)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "nothing"
+        try:
+            gpu_gemm.matmul(A, B)
+        except RuntimeError as error:
+            said = str(error)
+        if np.array_equal(gpu_gemm.matmul(A, B, device="cpu"), C):
+            said += " The CPU works."
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode()
+    os.waitpid(child, 0)
+    assert said.startswith(f"CUDA was started in process {os.getpid()}, and a child after a fork cannot use it"), said
+    assert said.endswith("The CPU works."), said
+
+
+def errors():
+    a, b = on_gpu(A), on_gpu(B)
+    refused(ValueError, "b.device = host memory: must be cuda:0, as a", lambda: gpu_gemm.matmul(a, B))
+    refused(ValueError, "b.device = cuda:1: must be cuda:0, as a", lambda: gpu_gemm.matmul(a, Producer(B, device=(2, 1))))
+    refused(ValueError, 'device = "cpu": must be None or "cuda:0": the arrays are there', lambda: gpu_gemm.matmul(a, b, device="cpu"))
+    square = np.ones((4, 4), np.float32)
+    both = on_gpu(square)
+    refused(ValueError, "a = at 0x", lambda: gpu_gemm.matmul(both, on_gpu(np.ones((4, 4), np.float32)), out=both))
+    repeated = on_gpu(np.broadcast_to(np.ones((1, 5), np.float32), (3, 5)))
+    refused(ValueError, "out.strides = [0, 1]", lambda: gpu_gemm.matmul(a, b, out=repeated))
+    gaps = on_gpu(np.ones(10, np.float32)[::2])
+    refused(ValueError, "bias.strides = [2]: must be contiguous", lambda: gpu_gemm.matmul(a, b, bias=gaps))
+    refused(RuntimeError, "cuda:63", lambda: gpu_gemm.matmul(A, B, device="cuda:63"))
+
+
+if __name__ == "__main__":
+    part = sys.argv[1]
+    globals()[part]()
+    print(f"{part}: passed")

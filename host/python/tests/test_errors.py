@@ -1,0 +1,72 @@
+"""Errors name the argument, its value and the limit."""
+
+import numpy as np
+import pytest
+
+import gpu_gemm
+
+F = np.ones((2, 3), np.float32)
+G = np.ones((3, 2), np.float32)
+READ_ONLY = np.ones((2, 2), np.float32)
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    "arguments, options, kind, message",
+    [
+        ((F, F), {}, ValueError, "a.shape[-1] = 3: must be b.shape[-2] = 2"),
+        ((np.float32(1) + F[0, 0] * np.ones(()), F), {}, TypeError, "type(a) = numpy.float64: must be an array of NumPy"),
+        ((np.ones(()), np.ones(2)), {}, ValueError, "a.ndim = 0: must be at least 1"),
+        (([1.0], F), {}, TypeError, "type(a) = builtins.list: must be an array of NumPy"),
+        ((np.ma.masked_array(F), G), {}, TypeError, "type(a) = numpy.ma.MaskedArray: must be numpy.ndarray and no subclass"),
+        ((F, G.astype(np.int64)), {}, TypeError, "b.dtype = int64: must be float64, float32, float16 or bfloat16"),
+        ((F.astype(np.uint16), G), {}, TypeError, "a.dtype = uint16: must be a float's: bfloat16 is ml_dtypes.bfloat16"),
+        ((F, G.astype(np.float64)), {}, TypeError, "b.dtype = float64: must be float32, as a"),
+        ((np.ones((2, 2, 3), np.float32), np.ones((3, 3, 2), np.float32)), {}, ValueError, "b.shape = (3, 3, 2): cannot be broadcast with a.shape = (2, 2, 3)"),
+        ((np.ones((1,) * 17, np.float32), G), {}, ValueError, "a.ndim = 17: must be at most 16"),
+        ((F, G), {"out": np.ones((2, 3), np.float32)}, ValueError, "out.shape = (2, 3): is non-broadcastable: must be (2, 2), the result's"),
+        ((F, G), {"out": np.ones((2, 2))}, TypeError, "out.dtype = float64: must be float32, as a"),
+        ((F, G), {"out": READ_ONLY}, ValueError, "out = read-only: must be writable"),
+        ((F, G), {"beta": 1.0}, ValueError, "beta = 1: must be 0 without out"),
+        ((F, G), {"bias": np.ones(3, np.float32)}, ValueError, "bias.shape = (3,): must be (2,), (1, 2) or (2, 1)"),
+        ((F, G), {"bias": np.ones(2)}, TypeError, "bias.dtype = float64: must be float32, as the result"),
+        ((F, G), {"activation": "tanh"}, ValueError, 'activation = "tanh": must be None, "relu" or "gelu"'),
+        ((F, G), {"compute": "fp8"}, ValueError, 'compute = "fp8": must be None, "native", "tf32", "bf16x6" or "f16x3"'),
+        ((F, G), {"device": "gpu"}, ValueError, 'device = "gpu": must be None, "cpu", "cuda" or "cuda:" and an index'),
+        ((F, G), {"stream": 7}, ValueError, "stream = a stream: must be None for arrays in host memory"),
+        ((F, G), {"stream": "main"}, TypeError, "stream = main: must be a handle (an int)"),
+    ],
+)
+def test_messages(arguments, options, kind, message):
+    options = {"device": "cpu", **options}
+    with pytest.raises(kind) as caught:
+        gpu_gemm.matmul(*arguments, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_prepared_product_copies_nothing():
+    for a, message in (
+        (F[:, ::-1], "a.strides = [3, -1]: must not be negative here"),
+        (F.astype(">f4"), "a = an array: must be aligned, in the machine's order of bytes"),
+    ):
+        with pytest.raises(ValueError) as caught:
+            gpu_gemm.prepare(a, G, device="cpu")
+        assert str(caught.value).startswith(message)
+
+
+def test_too_much_memory():
+    a = np.broadcast_to(np.float64(1), (1 << 22, 1))
+    b = np.broadcast_to(np.float64(1), (1, 1 << 22))
+    with pytest.raises(MemoryError):
+        gpu_gemm.matmul(a, b, device="cpu")
+
+
+def test_a_named_gpu_that_is_not_there():
+    with pytest.raises(RuntimeError) as caught:
+        gpu_gemm.matmul(F, G, device="cuda:63")
+    assert "cuda:63" in str(caught.value) or "driver" in str(caught.value)
+
+
+def test_positional_arguments():
+    with pytest.raises(TypeError):
+        gpu_gemm.matmul(F, G, np.ones((2, 2), np.float32))

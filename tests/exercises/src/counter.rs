@@ -1,0 +1,250 @@
+//! Counters: what an exercise measures besides findings and the result, and the limit that it sets.
+
+use std::fmt;
+
+use simt::{
+    Declaration,
+    check::{
+        Line,
+        Operation::{self, *},
+        Place, Profile, Trace,
+    },
+};
+
+use crate::attempt::Attempt;
+
+/// A measured quantity with a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// The quantity.
+    pub measure: Measure,
+    /// The limit.
+    pub limit: Limit,
+}
+
+/// A limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// The quantity is not greater.
+    AtMost(f64),
+    /// The quantity is not less.
+    AtLeast(f64),
+}
+
+use Limit::{AtLeast, AtMost};
+
+/// A quantity of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// 32-byte sectors for each request of a warp to global memory: of the worst line.
+    Sectors,
+    /// The same of stores alone.
+    StoreSectors,
+    /// Wavefronts for each request to shared memory, divided by the fewest that its bytes can take: of the worst line.
+    Conflicts,
+    /// The same of reads alone.
+    ReadConflicts,
+    /// Barriers that a block executes in a phase of so many k-steps.
+    Barriers(usize),
+    /// Barriers that a block executes.
+    BlockBarriers,
+    /// Bytes of a thread's narrowest access to global memory.
+    Width,
+    /// Bytes of a thread's narrowest load from global memory.
+    LoadWidth,
+    /// Bytes of a thread's narrowest store to global memory.
+    StoreWidth,
+    /// Elements of four bytes that threads read from shared memory for each multiply-add.
+    SharedReads,
+    /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the product, 2 m n k.
+    Intensity,
+    /// Bytes of shared memory of a block.
+    Shared,
+    /// Blocks for which an SM of Hopper has enough shared memory.
+    Blocks,
+    /// Of the intervals between barriers in which a thread multiplies: the per cent in which it has begun to load before.
+    Ahead,
+    /// Per cent of the warps' intervals between waits in which lanes take different branches.
+    Divergent,
+    /// Instructions of tensor cores of a warp, `mma` and `wgmma`, for each 16 k-steps of a 16 x 16 part of C.
+    Mma,
+    /// Bytes that TMA loads, of the whole launch.
+    TmaLoads,
+    /// Copies that TMA makes, of the whole launch.
+    TmaCopies,
+    /// Bytes that TMA stores, of the whole launch.
+    TmaStores,
+    /// Atomic additions of warps to global memory for each element of the result.
+    Atomics,
+    /// Requests of warps to shared memory for each element of the result.
+    SharedRequests,
+}
+
+/// A measured value, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// The line of the source that has the worst value, and the operation there.
+    pub at: Option<(Place, Operation)>,
+}
+
+const GLOBAL: &[Operation] = &[GlobalLoad, GlobalStore, GlobalAtomic];
+const SHARED: &[Operation] = &[SharedLoad, SharedStore];
+
+impl Counter {
+    /// Measures it in a launch of that shape. `None`: nothing that could be measured has happened.
+    pub fn measure(
+        &self,
+        declaration: &Declaration,
+        attempt: &Attempt,
+        shape: [usize; 3],
+        elements: usize,
+    ) -> Option<Measured> {
+        let Attempt { profile, trace, .. } = attempt;
+        let worst =
+            |of: &[Operation], value: fn(&Line) -> f64| worst(profile, of, value, self.limit);
+        let each = |line: &Line| line.units as f64 / line.requests as f64;
+        let total = |operations: &[Operation], count: fn(&Line) -> u64| -> f64 {
+            operations.iter().map(|&operation| profile.total(operation, count)).sum()
+        };
+        let static_shared = declaration.shared.unwrap_or(0) as u32;
+        let shared = static_shared + declaration.dynamic_shared.unwrap_or(0);
+        let threads = declaration.block.unwrap_or([1; 3]).iter().product::<u32>();
+        let warps = f64::from(threads.div_ceil(32)) * profile.blocks as f64;
+        let barriers = total(&[Barrier], |line| line.requests) / warps;
+        let [m, n, k] = shape.map(|size| size as f64);
+        let value = match self.measure {
+            Measure::Sectors => return worst(GLOBAL, each),
+            Measure::StoreSectors => return worst(&[GlobalStore], each),
+            Measure::Conflicts => {
+                return worst(SHARED, |line| line.units as f64 / line.ideal as f64);
+            }
+            Measure::ReadConflicts => {
+                return worst(&[SharedLoad], |line| line.units as f64 / line.ideal as f64);
+            }
+            Measure::LoadWidth => return worst(&[GlobalLoad], |line| line.width.into()),
+            Measure::Width => return worst(GLOBAL, |line| line.width.into()),
+            Measure::StoreWidth => return worst(&[GlobalStore], |line| line.width.into()),
+            Measure::Barriers(depth) => barriers / shape[2].div_ceil(depth) as f64,
+            Measure::BlockBarriers => barriers,
+            Measure::SharedReads => {
+                let read = total(&[SharedLoad], |line| line.lanes * u64::from(line.width)) / 4.0;
+                read / total(&[Fma], |line| line.lanes)
+            }
+            Measure::Intensity => {
+                let loaded = total(&[GlobalLoad], |line| line.lanes * u64::from(line.width));
+                2.0 * m * n * k / (loaded + total(&[TmaLoad], |line| line.units))
+            }
+            Measure::Shared => shared.into(),
+            Measure::Blocks => {
+                let occupancy::Sm { shared: all, shared_reserved, .. } = occupancy::Sm::SM_90;
+                (all / (shared + shared_reserved)).into()
+            }
+            Measure::Ahead => ahead(trace)?,
+            Measure::Divergent => {
+                100.0 * profile.divergent_intervals as f64 / profile.warp_intervals.max(1) as f64
+            }
+            Measure::Mma => {
+                let multiplied = total(&[Mma, Wgmma], |line| line.requests);
+                multiplied / (m / 16.0 * n / 16.0 * k / 16.0)
+            }
+            Measure::TmaLoads => total(&[TmaLoad], |line| line.units),
+            Measure::TmaCopies => total(&[TmaLoad, TmaStore], |line| line.requests),
+            Measure::TmaStores => total(&[TmaStore], |line| line.units),
+            Measure::Atomics => total(&[GlobalAtomic], |line| line.lanes) / elements as f64,
+            Measure::SharedRequests => total(SHARED, |line| line.requests) / elements as f64,
+        };
+        Some(Measured { value, at: None })
+    }
+
+    /// Whether a value is within the limit.
+    pub fn holds(&self, value: f64) -> bool {
+        match self.limit {
+            AtMost(limit) => value <= limit,
+            AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// The line that is furthest from the limit.
+fn worst(
+    profile: &Profile,
+    of: &[Operation],
+    value: fn(&Line) -> f64,
+    limit: Limit,
+) -> Option<Measured> {
+    let of_lines = profile.lines.iter().filter(|line| of.contains(&line.operation));
+    let measured = of_lines.map(|line| (value(line), line));
+    let (value, line) = match limit {
+        AtMost(_) => measured.max_by(|one, other| one.0.total_cmp(&other.0)),
+        AtLeast(_) => measured.min_by(|one, other| one.0.total_cmp(&other.0)),
+    }?;
+    Some(Measured { value, at: Some((line.place.clone(), line.operation)) })
+}
+
+/// [`Measure::Ahead`], of the first thread.
+fn ahead(trace: &Trace) -> Option<f64> {
+    let products = [Fma, Mma, Wgmma];
+    let loads = [GlobalLoad, TmaLoad];
+    let (mut intervals, mut ahead) = (0u32, 0u32);
+    let mine = trace.steps.iter().filter(|step| step.thread == [0; 3]).collect::<Vec<_>>();
+    for interval in mine.chunk_by(|one, other| one.barriers == other.barriers) {
+        let first = interval.iter().position(|step| products.contains(&step.operation));
+        let Some(first) = first else { continue };
+        intervals += 1;
+        ahead += u32::from(interval[..first].iter().any(|step| loads.contains(&step.operation)));
+    }
+    (intervals > 0).then(|| 100.0 * f64::from(ahead) / f64::from(intervals))
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Measure::Sectors => "sectors a request to global memory",
+            Measure::StoreSectors => "sectors a store to global memory",
+            Measure::Conflicts => "wavefronts of shared memory for each that is needed",
+            Measure::ReadConflicts => {
+                "wavefronts of reads of shared memory for each that is needed"
+            }
+            Measure::Barriers(_) => "barriers a phase",
+            Measure::BlockBarriers => "barriers a block",
+            Measure::LoadWidth => "bytes a thread's load from global memory",
+            Measure::Width => "bytes a thread's access to global memory",
+            Measure::StoreWidth => "bytes a thread's store to global memory",
+            Measure::SharedReads => "words read from shared memory a multiply-add",
+            Measure::Intensity => "FLOP a byte loaded from global memory",
+            Measure::Shared => "bytes of shared memory a block",
+            Measure::Blocks => "blocks in the shared memory of an SM (Hopper)",
+            Measure::Ahead => "% of the phases whose loads begin before the products",
+            Measure::Divergent => "% of the warps' intervals divergent",
+            Measure::Mma => "tensor-core instructions of warps for 16 x 16 x 16 products",
+            Measure::TmaLoads => "bytes loaded by TMA",
+            Measure::TmaCopies => "copies by TMA",
+            Measure::TmaStores => "bytes stored by TMA",
+            Measure::Atomics => "atomic additions an element of the result",
+            Measure::SharedRequests => "requests to shared memory an element of the result",
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            AtMost(limit) => write!(f, "at most {}", number(*limit)),
+            AtLeast(limit) => write!(f, "at least {}", number(*limit)),
+        }
+    }
+}
+
+impl fmt::Display for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", self.limit, self.measure)
+    }
+}
+
+/// A number with at most two decimals.
+pub fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

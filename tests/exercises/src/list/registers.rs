@@ -1,0 +1,213 @@
+//! Registers, wide accesses and copies ahead: rungs `outer_product` to `async_copy`, and split-K.
+
+use simt::check::Kind::*;
+
+use crate::{
+    counter::{Counter, Limit::*, Measure},
+    exercise::{Exercise, Fails, exercise},
+    problem::{BOXES, Grid, Launch, Problem},
+};
+
+const TILED16: Launch = Launch::product(16, 16);
+/// A block for each row.
+const ROWS: Launch = Launch { problem: Problem::RowSums, grid: Grid::Tiles(1, 1), boxes: BOXES };
+/// Four blocks along z for each tile of 16 x 16.
+const SPLIT: Launch =
+    Launch { problem: Problem::ProductInto, grid: Grid::Split(16, 16, 4), boxes: BOXES };
+
+pub(super) static EXERCISES: &[Exercise] = &[
+    exercise!(column_in_registers {
+        rung: "outer_product",
+        idea: "the order of two loops: what is read once is used 16 times",
+        task: "A thread has a column of 16 elements of C in registers, and reads two words for each multiply-add. \
+               Change the order of its two loops, so that it reads little more than one.",
+        hint: "With p outside, the element of B is the same for all 16 rows: read it once, before the inner loop.",
+        launch: Launch::product(16, 64),
+        shapes: &[[32, 64, 32], [20, 70, 33]],
+        counters: &[Counter { measure: Measure::SharedReads, limit: AtMost(1.1) }],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(prefetch_past_the_end {
+        rung: "prefetched",
+        idea: "the last phase has no next tile (document 003)",
+        task: "The last round of the loop prefetches as well. Which tile? And why is C right all the same?",
+        hint: "After the last phase there is no next tile. Load it only if phase + 1 < phases.",
+        launch: TILED16,
+        shapes: &[[32, 48, 64]],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }],
+        fails: Fails::Findings(&[OutOfBounds]),
+    }),
+    exercise!(load_before_use {
+        rung: "prefetched",
+        idea: "a load that begins before the products overlaps them",
+        task: "The next tiles are loaded after this phase's products, so nothing overlaps. Begin the loads before the \
+               products, into registers, and store them after.",
+        hint: "Move the call of `load` up. It only reads global memory, so no barrier is needed for it.",
+        launch: TILED16,
+        shapes: &[[32, 32, 128], [20, 40, 33]],
+        counters: &[
+            Counter { measure: Measure::Ahead, limit: AtLeast(80.0) },
+            Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) },
+        ],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(the_other_buffer {
+        rung: "prefetched",
+        idea: "double buffering: which buffer is free?",
+        task: "One barrier a phase is enough with two buffers, if no thread reads the buffer that is filled. Here one \
+               of the stores goes to the wrong one.",
+        hint: "`this` is read by all threads until the barrier at the phase's end. `next` is read by nobody.",
+        launch: TILED16,
+        shapes: &[[20, 40, 50]],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }],
+        fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead, Uninitialised]),
+    }),
+    exercise!(four_by_four {
+        rung: "register_blocked",
+        idea: "register blocking: 8 words read for 16 multiply-adds",
+        task: "A thread computes 4 x 4 elements, one column after the other, and reads each element of A's tile four \
+               times. Half a word a multiply-add is enough.",
+        hint: "In a k-step read 4 elements of A and 4 of B into two arrays, then do all 16 multiply-adds.",
+        launch: Launch::product(64, 64),
+        shapes: &[[64, 64, 32], [70, 33, 20]],
+        counters: &[
+            Counter { measure: Measure::SharedReads, limit: AtMost(0.5) },
+            Counter { measure: Measure::Intensity, limit: AtLeast(16.0) },
+        ],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(places_of_a_thread {
+        rung: "register_blocked",
+        idea: "which elements of the tile are a thread's",
+        task: "Each thread has 4 x 4 adjacent elements. So neighbouring threads read words that are four apart, and \
+               store sectors that they fill to an eighth. Choose other rows and columns.",
+        hint: "Neighbouring threads should have neighbouring columns. The next of a thread's columns is then 16 further.",
+        launch: Launch::product(64, 64),
+        shapes: &[[64, 64, 32], [70, 33, 20]],
+        counters: &[
+            Counter { measure: Measure::ReadConflicts, limit: AtMost(1.0) },
+            Counter { measure: Measure::Sectors, limit: AtMost(4.1) },
+        ],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(four_at_a_time {
+        rung: "vectorised",
+        idea: "128-bit accesses: four neighbours by one instruction",
+        task: "A thread adds four neighbours by twelve accesses of four bytes. Three accesses of 16 bytes are enough.",
+        hint: "load128::<4>(first) gives [f32; 4], and store128(first, four) takes it.",
+        launch: Launch { problem: Problem::Sum, grid: Grid::Tiles(1, 512), boxes: BOXES },
+        shapes: &[[1, 1024, 1], [1, 1000, 1], [1, 4, 1]],
+        counters: &[Counter { measure: Measure::Width, limit: AtLeast(16.0) }],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(unaligned_rows {
+        rung: "vectorised",
+        idea: "128-bit accesses need addresses that are multiples of 16 bytes",
+        task: "It is right if n is a multiple of four. Otherwise rows begin at other addresses. Keep the wide loads \
+               where they are possible, and load element by element elsewhere.",
+        hint: "All rows are aligned if n % 4 == 0 and x.is_aligned128(). Elsewhere the last group of a row may have \
+               fewer than four elements.",
+        launch: ROWS,
+        shapes: &[[3, 128, 1], [3, 201, 1], [5, 3, 1]],
+        counters: &[Counter { measure: Measure::LoadWidth, limit: AtLeast(16.0) }],
+        fails: Fails::Findings(&[Misaligned, OutOfBounds, NeverRead]),
+    }),
+    exercise!(tree_of_sums {
+        rung: "warp_tiled",
+        idea: "which threads of a warp are idle, and which banks they access",
+        task: "A block adds up a row by a tree. From round to round the active threads read words that are further \
+               apart. Let neighbours add neighbours.",
+        hint: "In each round the first half of the elements add the second half: sums[t] and sums[t + half].",
+        launch: ROWS,
+        shapes: &[[2, 1000, 1], [1, 7, 1]],
+        counters: &[Counter { measure: Measure::Conflicts, limit: AtMost(1.0) }],
+        fails: Fails::Counter(0),
+    }),
+    exercise!(sums_of_a_warp {
+        rung: "warp_tiled",
+        idea: "lanes of a warp do not wait for each other by themselves",
+        task: "The last 32 sums are added by one warp, without a barrier. Since Volta lanes may go separately. Make it \
+               right without a barrier of the block in these rounds.",
+        hint: "Exchange registers by warp::shuffle_xor(warp::ALL, sum, distance), or use warp::sync_warp(warp::ALL) \
+               between a round's reads and writes and after it.",
+        launch: ROWS,
+        shapes: &[[2, 1000, 1], [1, 7, 1]],
+        counters: &[Counter { measure: Measure::BlockBarriers, limit: AtMost(4.0) }],
+        fails: Fails::Findings(&[WriteAfterRead]),
+    }),
+    exercise!(wait_for_copies {
+        rung: "async_copy",
+        idea: "`cp.async`: who waits for the copies?",
+        task: "A barrier orders threads, and not the copies that they have begun. Wait for these first.",
+        hint: "copies::wait_group::<0>() waits for all groups of this thread. After the barrier, everybody's are there.",
+        launch: TILED16,
+        shapes: &[[20, 40, 33]],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }],
+        fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
+    }),
+    exercise!(zeros_of_a_copy {
+        rung: "async_copy",
+        idea: "`cp.async`: zeros outside the matrix",
+        task: "Elements outside are not copied, and the tile holds what it held before. Let the copy write zeros.",
+        hint: "The last argument of copy_async tells whether the element is valid. If not, zeros are written.",
+        launch: TILED16,
+        shapes: &[[20, 40, 33], [16, 16, 16]],
+        counters: &[],
+        fails: Fails::Findings(&[Uninitialised]),
+    }),
+    exercise!(groups_at_the_end {
+        rung: "async_copy",
+        idea: "`cp.async`: an empty group keeps the count right",
+        task: "wait_group::<1> leaves the last group in flight. At the end no new groups come, and the last one is \
+               the one that is needed.",
+        hint: "Commit a group in every phase, also when there is nothing to copy.",
+        launch: TILED16,
+        shapes: &[[20, 40, 80], [16, 16, 16]],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) }],
+        fails: Fails::Findings(&[ReadAfterWrite]),
+    }),
+    exercise!(one_stage_too_far {
+        rung: "async_copy",
+        idea: "three stages: one is read, two are filled",
+        task: "The copies run three phases ahead, with three stages. Whose stage do they fill?",
+        hint: "Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.",
+        launch: TILED16,
+        shapes: &[[20, 40, 80], [16, 16, 16]],
+        counters: &[
+            Counter { measure: Measure::Ahead, limit: AtLeast(60.0) },
+            Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+        ],
+        fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead]),
+    }),
+    exercise!(parts_of_a_sum {
+        rung: "ladder",
+        idea: "split-K: several blocks add to one element",
+        task: "Each of four blocks has a part of k. They read an element of C, add, and write it: at the same time. \
+               C holds zeros before the launch.",
+        hint: "c.atomic_add(index, value)",
+        launch: SPLIT,
+        shapes: &[[20, 24, 50], [16, 16, 3]],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
+    }),
+    exercise!(the_last_part {
+        rung: "ladder",
+        idea: "split-K: k is no multiple of the parts",
+        task: "Four blocks have k / 4 steps each. Which elements of A does nobody read?",
+        hint: "Round the length up. The last parts may then be shorter, or empty: end at k.",
+        launch: SPLIT,
+        shapes: &[[20, 24, 50], [16, 16, 3]],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        fails: Fails::Findings(&[NeverRead]),
+    }),
+    exercise!(one_addition_a_part {
+        rung: "ladder",
+        idea: "split-K: one atomic addition for each part",
+        task: "Every product is added to C by an atomic addition. Four for each element of C are enough.",
+        hint: "Add up the part in a register first.",
+        launch: SPLIT,
+        shapes: &[[20, 24, 50], [16, 16, 3]],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        fails: Fails::Counter(0),
+    }),
+];

@@ -1,0 +1,38 @@
+//! A column of B belongs to a column of blocks, so it depends on `block_idx_x`.
+
+use super::device::*;
+
+const TILE: usize = 16;
+
+/// C (m x n) = A (m x k) B (k x n); B(j, column) goes to the transposed place of its tile.
+#[kernel(
+    block = (TILE, TILE),
+    shared = 2 * TILE * TILE * size_of::<f32>(),
+    barriers = 2,
+    len(a = m * k, b = k * n, c = m * n),
+)]
+pub fn block_of_b(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    let (m, n, k) = (m as usize, n as usize, k as usize);
+    let mut tile_a = shared![f32; TILE, TILE];
+    let mut tile_b = shared![f32; TILE, TILE];
+    let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let row = thread::block_idx_y() as usize * TILE + ty;
+    let col = thread::block_idx_x() as usize * TILE + tx;
+
+    let mut sum = 0.0;
+    for phase in 0..k.div_ceil(TILE) {
+        // Row i of A, column j of A, and the column of B.
+        let (i, j) = (thread::block_idx_y() as usize * TILE + ty, phase * TILE + tx);
+        let column = thread::block_idx_x() as usize * TILE + ty;
+        tile_a[(ty, tx)] = if i < m && j < k { a[i * k + j] } else { 0.0 };
+        tile_b[(tx, ty)] = if j < k && column < n { b[j * n + column] } else { 0.0 };
+        thread::sync_threads();
+        for i in 0..TILE {
+            sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+        }
+        thread::sync_threads();
+    }
+    if row < m && col < n {
+        c[row * n + col] = sum;
+    }
+}

@@ -1,0 +1,37 @@
+//! The index that is compared must be the one that is loaded: both use `p`.
+
+use super::device::*;
+
+const TILE: usize = 16;
+
+/// C (m x n) = A (m x k) B (k x n), with phases counted by `p`.
+#[kernel(
+    block = (TILE, TILE),
+    shared = 2 * TILE * TILE * size_of::<f32>(),
+    barriers = 2,
+    len(a = m * k, b = k * n, c = m * n),
+)]
+pub fn wrong_phase_variable(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    let (m, n, k) = (m as usize, n as usize, k as usize);
+    let mut tile_a = shared![f32; TILE, TILE];
+    let mut tile_b = shared![f32; TILE, TILE];
+    let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let row = thread::block_idx_y() as usize * TILE + ty;
+    let col = thread::block_idx_x() as usize * TILE + tx;
+
+    let mut sum = 0.0;
+    for p in 0..k.div_ceil(TILE) {
+        tile_a[(ty, tx)] =
+            if row < m && p * TILE + tx < k { a[row * k + p * TILE + tx] } else { 0.0 };
+        tile_b[(ty, tx)] =
+            if p * TILE + ty < k && col < n { b[(p * TILE + ty) * n + col] } else { 0.0 };
+        thread::sync_threads();
+        for i in 0..TILE {
+            sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+        }
+        thread::sync_threads();
+    }
+    if row < m && col < n {
+        c[row * n + col] = sum;
+    }
+}

@@ -1,0 +1,259 @@
+//! `cargo xtask new`: a crate with a kernel, its test and its PTX, copied from `xtask/template`.
+
+use std::{
+    fmt, fs,
+    io::ErrorKind,
+    path::{Path, PathBuf, absolute},
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// The crate that is copied, relative to the workspace. It is a member of the workspace, so its tests run with all others.
+pub(crate) const TEMPLATE: &str = "xtask/template";
+
+/// Its name, which is replaced in every file and in the names of files.
+const NAME: &str = "mykernels";
+
+const FILES: [&str; 8] = [
+    ".gitignore",
+    "Cargo.toml",
+    "examples/transpose.rs",
+    "ptx/mykernels.sm_80.ptx",
+    "ptx/mykernels.sm_90a.ptx",
+    "src/kernels.rs",
+    "src/lib.rs",
+    "tests/transpose.rs",
+];
+
+/// Where the template's manifest has the packages of this repository, relative to the template.
+const PACKAGES: [&str; 2] = ["host/lib", "gpu/simt"];
+
+/// Names that Rust, cargo or the crate itself uses.
+const TAKEN: [&str; 13] = [
+    "alloc",
+    "core",
+    "device",
+    "gpu-gemm",
+    "gpu-simt",
+    "gpu_gemm",
+    "kernels",
+    "proc_macro",
+    "ptx",
+    "simt",
+    "std",
+    "test",
+    "transpose",
+];
+
+/// The options.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The crate's folder. It does not exist, or is empty.
+    pub folder: PathBuf,
+    /// The crate's name. If none is given, the folder's.
+    pub name: Option<String>,
+    /// Depend on the published packages, not on this checkout.
+    pub published: bool,
+}
+
+/// A folder or a name that no crate can have.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Writes the crate.
+///
+/// # Errors
+/// [`Refused`] for a folder that has files already, and for a name that is none of a crate: nothing is written. Errors of files.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let folder =
+        absolute(&options.folder).with_context(|| format!("DIR = {}", options.folder.display()))?;
+    let name = match &options.name {
+        Some(name) => name.clone(),
+        None => folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    check_name(&name)?;
+    check_folder(&folder)?;
+    let root = root.canonicalize().with_context(|| format!("no folder {}", root.display()))?;
+    // All files are read before the first is written.
+    let mut files = Vec::new();
+    for file in FILES {
+        let path = root.join(TEMPLATE).join(file);
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = match file {
+            "Cargo.toml" => manifest(&root, &text, &name, options.published)?,
+            // The files are named after the package, as `build-ptx` names them. In the source a crate's name has no dashes.
+            "src/lib.rs" => {
+                let text = text.replace(&format!("ptx/{NAME}."), &format!("ptx/{name}."));
+                text.replace(NAME, &name.replace('-', "_"))
+            }
+            _ => text.replace(NAME, &name.replace('-', "_")),
+        };
+        files.push((folder.join(file.replace(NAME, &name)), text));
+    }
+    for (path, text) in &files {
+        fs::create_dir_all(path.parent().unwrap_or(path))
+            .and_then(|()| fs::write(path, text))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("{}: {} files written. Next, in that folder:", folder.display(), files.len());
+    println!("  cargo test                                     the kernel under the checker");
+    println!(
+        "  cargo run --example transpose --features gpu   the kernel on the GPU, or on the CPU without one"
+    );
+    println!("and after a change of a kernel, here:");
+    let shown = folder.display();
+    println!("  cargo xtask build-ptx --crate {shown} --into {shown}/ptx");
+    Ok(())
+}
+
+/// The manifest with its own name and dependencies.
+fn manifest(root: &Path, template: &str, name: &str, published: bool) -> Result<String> {
+    let mut text = template.replace(NAME, name);
+    for package in PACKAGES {
+        let there = format!(", path = \"../../{package}\"");
+        ensure!(text.contains(&there), "{TEMPLATE}/Cargo.toml does not say `{there}`");
+        let path = root.join(package);
+        let path = path.to_str().with_context(|| format!("{}: no UTF-8", path.display()))?;
+        let here = if published { String::new() } else { format!(", path = {path:?}") };
+        text = text.replace(&there, &here);
+    }
+    text += "\n# A workspace of its own. In a workspace of yours, remove this line.\n[workspace]\n";
+    Ok(text)
+}
+
+/// Refuses a folder that has files.
+fn check_folder(folder: &Path) -> Result<()> {
+    let refused = |what: &str| Err(Refused(format!("DIR = {}: {what}", folder.display())).into());
+    match fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            Some(_) => refused("must not exist, or be empty: nothing was written"),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            refused("must not exist, or be an empty folder: nothing was written")
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.display())),
+    }
+}
+
+/// Refuses a name that is none of a crate.
+fn check_name(name: &str) -> Result<(), Refused> {
+    let refused =
+        |what: &str| Err(Refused(format!("crate name = `{name}`: {what} (--name gives another)")));
+    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let continues = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-');
+    if !begins || !continues {
+        return refused(
+            "must begin with an ASCII letter, and have ASCII letters, digits, `_` and `-`",
+        );
+    }
+    if name.len() > 64 {
+        return refused("must have at most 64 letters");
+    }
+    // In the source the name is an identifier.
+    if syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
+        return refused("must not be a word of Rust");
+    }
+    if TAKEN.contains(&name) {
+        return refused("must not be a name that the crate uses already");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::workspace_root;
+
+    #[test]
+    fn names_of_crates_are_told_from_others() {
+        for name in ["mykernels", "a", "my-kernels", "Blur_2", "gpu"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for (name, what) in [
+            ("", "must begin"),
+            ("2blur", "must begin"),
+            ("_blur", "must begin"),
+            ("my kernels", "ASCII letters"),
+            ("küche", "ASCII letters"),
+            ("../x", "must begin"),
+            ("match", "a word of Rust"),
+            ("simt", "uses already"),
+            ("std", "uses already"),
+        ] {
+            let error = check_name(name).unwrap_err().to_string();
+            assert!(error.contains(what) && error.contains(name), "{error}");
+        }
+        assert!(check_name(&"x".repeat(65)).unwrap_err().to_string().contains("at most 64"));
+    }
+
+    /// A folder of a test, removed on drop.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("xtask-new-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_crate_has_its_name_and_its_paths() {
+        let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let of_test = Folder::new("crate");
+        let folder = of_test.0.join("blur-2");
+        let options = Options { folder: folder.clone(), ..Default::default() };
+        run(&root, &options).unwrap();
+        let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+        let lib = read("src/lib.rs");
+        assert!(lib.contains("include_str!(\"../ptx/blur-2.sm_80.ptx\")"), "{lib}");
+        assert!(read("ptx/blur-2.sm_90a.ptx").contains(".entry transpose("));
+        assert!(read("tests/transpose.rs").contains("use blur_2::checked"));
+        let manifest = read("Cargo.toml");
+        let simt = format!("path = {:?}", root.join("gpu/simt"));
+        assert!(manifest.contains("name = \"blur-2\"") && manifest.contains(&simt), "{manifest}");
+        for file in ["Cargo.toml", "src/lib.rs", "examples/transpose.rs", "tests/transpose.rs"] {
+            assert!(!read(file).contains(NAME), "{file}");
+        }
+
+        // A second time nothing is written.
+        let error = run(&root, &options).unwrap_err();
+        assert!(error.downcast_ref::<Refused>().is_some(), "{error}");
+        assert!(error.to_string().contains("must not exist, or be empty"), "{error}");
+        // A file is no folder.
+        let folder = folder.join("Cargo.toml");
+        let options = Options { folder, name: Some("blur".into()), published: true };
+        let error = run(&root, &options).unwrap_err().to_string();
+        assert!(error.contains("empty folder"), "{error}");
+    }
+
+    #[test]
+    fn a_crate_by_published_packages_has_no_path() {
+        let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let folder = Folder::new("published");
+        let name = Some("blur".to_owned());
+        run(&root, &Options { folder: folder.0.clone(), name, published: true }).unwrap();
+        let manifest = fs::read_to_string(folder.0.join("Cargo.toml")).unwrap();
+        assert!(!manifest.contains("path = "), "{manifest}");
+        assert!(manifest.contains("gpu-simt = { version = \"=0.1.0\" }"), "{manifest}");
+    }
+}

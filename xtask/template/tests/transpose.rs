@@ -1,0 +1,52 @@
+//! The kernel on the CPU, with every access of every thread watched: races, barriers, bounds, unwritten memory.
+
+use std::num::NonZeroU32;
+
+use mykernels::checked::kernels::transpose;
+use simt::{
+    LaunchConfig,
+    check::{self, Order},
+    checked::{In, Out},
+};
+
+/// Transposes an n x n matrix under all checks, and compares. What the launch did to memory.
+fn check(n: usize, order: Order) -> check::Report {
+    let x = (0..n * n).map(|i| i as f32).collect::<Vec<_>>();
+    let mut y = vec![f32::NAN; n * n];
+    let blocks = n.div_ceil(32) as u32;
+    let config = LaunchConfig::new([blocks, blocks, 1], [32, 32, 1]);
+    let mut options = check::Options::default();
+    options.order = order;
+    options.complete = true; // every element of x is read, and every one of y written
+    options.profile = NonZeroU32::new(8); // what each line does to memory, in one block of eight
+    // SAFETY: the vectors outlive the launch, and nobody else uses them.
+    let report = unsafe {
+        let x = In::new(x.as_ptr(), x.len());
+        let y = Out::uninit(y.as_mut_ptr(), y.len());
+        check::launch(&transpose, &config, (n as u32, x, y), &options)
+    }
+    .unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert!((0..n * n).all(|i| y[i] == x[i % n * n + i / n]));
+    report
+}
+
+/// CUDA promises no order of threads and blocks, so several are tried.
+#[test]
+fn transpose_is_clean_and_right() {
+    for n in [1, 31, 32, 33, 100] {
+        for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
+            check(n, order);
+        }
+    }
+}
+
+/// A warp takes no more wavefronts of shared memory, and sectors of global memory, than its accesses need.
+#[test]
+fn memory_is_used_well() {
+    let profile = check(128, Order::Forward).profile.unwrap();
+    println!("{profile}");
+    for line in &profile.lines {
+        assert!(line.units <= line.ideal, "{profile}");
+    }
+}
