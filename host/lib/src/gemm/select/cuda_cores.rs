@@ -33,7 +33,7 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
         false => f64::from(tile),
     };
     let n = shape.n().next_multiple_of(4);
-    let k = shape.k().next_multiple_of(product.steps());
+    let k = shape.k().next_multiple_of(product.steps().max(1));
     let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * k as f64;
     let most_blocks = (blocks / f64::from(target.sms)).ceil();
     let multiplied = multiply_us(speed, flop, most_blocks);
