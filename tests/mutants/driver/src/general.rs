@@ -41,6 +41,8 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         // A wide one: several rows and columns of blocks.
         _ if cols > tile => (37, cols + 11, 35),
         32 => (37, 45, 67),
+        // A tall one: several rows and columns of blocks.
+        64 if cols < tile => (69, cols + 17, 35),
         _ if on_tensor_cores => (tile + 11, tile + 7, 65),
         tile => (tile / 2 + 5, tile / 2 + 11, 35),
     };
