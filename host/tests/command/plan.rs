@@ -19,11 +19,11 @@ fn a_plan_needs_no_device() {
     ] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
-    let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
+    let tall = ["--m", "6000000", "--n", "7", "--k", "5", "--plan", "--json"];
     let (_, stdout, _) = finish(host(&tall));
     let object = &objects(&stdout)[0];
     assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
-    assert_eq!(object["operand_bytes"], 4 * (3_000_000 * 5 + 5 * 7 + 3_000_000 * 7));
+    assert_eq!(object["operand_bytes"], 4 * (6_000_000 * 5 + 5 * 7 + 6_000_000 * 7));
     assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
     let candidates = object["candidates"].as_array().unwrap();
     let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
