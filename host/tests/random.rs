@@ -226,6 +226,35 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
     assert!(code == 0 && shown.ends_with(&format!("CUT SHORT: {words}\n")), "{shown}");
 }
 
+/// Sends SIGINT when the third size starts.
+#[test]
+fn a_run_of_sizes_that_is_cut_short_writes_what_it_has() {
+    let folder = folder("cut").join("made");
+    let sizes = (64..104).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
+    let more = ["--sizes", &sizes, "--kernels", "tiled16", "--out", text(&folder)];
+    let mut command =
+        host(&[&["bench", "--device", "cpu", "--seconds", "0.1"], &more[..]].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = String::new();
+    while !stderr.contains(" (3 of 40): ") {
+        assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "the third never begins: {stderr}");
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    lines.read_to_string(&mut stderr).unwrap();
+    let Output { status, stdout, .. } = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
+    let words = format!("{} of 40 sizes ran; interrupted", rows.len());
+    assert!((2..40).contains(&rows.len()), "{rows:?}");
+    assert!(stderr.contains(&format!("error: cut short: {words}\n")), "{stderr}");
+    let stdout = String::from_utf8(stdout).unwrap();
+    assert!(stdout.ends_with(&format!("CUT SHORT: {words}\n")), "{stdout}");
+    let (code, shown, _) = finish(host(&["bench", "--from", text(&folder)]));
+    assert!(code == 0 && shown.ends_with(&format!("CUT SHORT: {words}\n")), "{shown}");
+}
+
 #[test]
 fn a_driver_that_fails_at_the_first_shape_leaves_nothing() {
     let folder = folder("fault").join("made");

@@ -13,19 +13,20 @@ pub(super) struct Measured {
     pub(super) cut: Option<Cut>,
 }
 
-/// A run of random shapes that ended early.
+/// A run that ended early.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// Shapes that have run, of all shapes.
+    /// Shapes or sizes that have run, of all of them.
     pub(super) ran: usize,
     pub(super) of: usize,
+    pub(super) what: &'static str,
     pub(super) why: Failure,
 }
 
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Cut { ran, of, why } = self;
-        write!(f, "cut short: {ran} of {of} shapes ran; ")?;
+        let Cut { ran, of, what, why } = self;
+        write!(f, "cut short: {ran} of {of} {what} ran; ")?;
         match why {
             Failure::Error(error, _) => write!(f, "{error}"),
             _ => write!(f, "something was wrong"),

@@ -2,14 +2,14 @@
 
 use std::{io::Write, time::Instant};
 
-use host::Device;
+use host::{Device, Error};
 
 use super::{
     candidates::Bencher,
     case::Case,
     library::{self, Compared},
     machine::Machine,
-    measured::Measured,
+    measured::{Cut, Measured},
     table,
 };
 use crate::cli::{
@@ -54,10 +54,18 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     if !args.json {
         table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
     }
-    let mut all = Vec::new();
-    for (number, case) in (1..).zip(&cases) {
-        let name = format!("{} ({number} of {})", case.name(), cases.len());
-        let rows = bencher.case(&name, case)?;
+    let (mut all, mut cut) = (Vec::new(), None);
+    for (ran, case) in cases.iter().enumerate() {
+        let name = format!("{} ({} of {})", case.name(), ran + 1, cases.len());
+        let rows = match bencher.case(&name, case) {
+            Ok(rows) => rows,
+            // What has been measured is not lost.
+            Err(why @ Failure::Error(Error::Interrupted, _)) if !all.is_empty() => {
+                cut = Some(Cut { ran, of: cases.len(), what: "sizes", why });
+                break;
+            }
+            Err(failure) => return Err(failure),
+        };
         table::size(args.json, out, &rows)?;
         all.extend(rows);
     }
@@ -65,7 +73,8 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         note(format_args!("note: none of the kernels takes any of these products"));
     }
     machine.took(begin.elapsed());
-    Ok(Measured { rows: all, machine: Some(machine), cut: None })
+    machine.cut_short = cut.as_ref().map(Cut::to_string);
+    Ok(Measured { rows: all, machine: Some(machine), cut })
 }
 
 /// Refuses a size that does not fit into memory, before anything runs.

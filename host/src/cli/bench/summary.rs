@@ -42,12 +42,17 @@ impl Summary {
 }
 
 /// Prints the summary of the random shapes among the rows, if there are any. `cut_short`: how far a run came that
-/// ended early.
+/// ended early, which is said of any run.
 pub(super) fn print(out: &mut dyn Write, rows: &[Row], cut_short: Option<&str>) -> io::Result<()> {
     let is_drawn = |row: &&Row| row.role == Role::Auto && row.drawn.is_some();
     let shapes = rows.iter().filter(is_drawn).collect::<Vec<_>>();
+    let cut = |out: &mut dyn Write| {
+        cut_short.map_or(Ok(()), |words| {
+            writeln!(out, "CUT SHORT: {}", words.trim_start_matches("cut short: "))
+        })
+    };
     if shapes.is_empty() {
-        return Ok(());
+        return cut(out);
     }
     writeln!(
         out,
@@ -79,9 +84,7 @@ pub(super) fn print(out: &mut dyn Write, rows: &[Row], cut_short: Option<&str>) 
         let shapes = shapes.iter().copied().filter(|row| row.is_of_types(of_type));
         complete(out, &of_type.types(), &shapes.collect::<Vec<_>>())?;
     }
-    cut_short.map_or(Ok(()), |words| {
-        writeln!(out, "CUT SHORT: {}", words.trim_start_matches("cut short: "))
-    })
+    cut(out)
 }
 
 /// A line for all shapes of a type, for each half and for each class.

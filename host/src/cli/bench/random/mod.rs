@@ -97,7 +97,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
             }
         }
     }
-    let cut = why.map(|why| Cut { ran, of, why });
+    let cut = why.map(|why| Cut { ran, of, what: "shapes", why });
     match watch.finish() {
         Ok(seen) => rows.iter_mut().for_each(|row| row.watched(&seen)),
         Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
