@@ -132,8 +132,9 @@ impl Kernel<'_> {
             && declared as usize != self.barriers
         {
             problems.push(format!(
-                "{} barriers in the code, {declared} declared: the compiler has copied or removed one \
-                 (or the declaration is old); a copy in a branch that not every thread takes deadlocks",
+                "{0} barriers in the code, {declared} declared: the compiler has copied or removed one \
+                 (or the declaration is old); a copy in a branch that not every thread takes deadlocks. If every thread \
+                 reaches each copy, as of an unrolled loop, write `barriers = {0}` in `#[kernel(..)]`",
                 self.barriers
             ));
         }

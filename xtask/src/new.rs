@@ -92,8 +92,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             "Cargo.toml" => manifest(&root, &text, &name, options.published)?,
             // The files are named after the package, as `build-ptx` names them. In the source a crate's name has no dashes.
             "src/lib.rs" => {
-                let text = text.replace(&format!("ptx/{NAME}."), &format!("ptx/{name}."));
-                text.replace(NAME, &name.replace('-', "_"))
+                // What replaces a name is not replaced again.
+                let krate = name.replace('-', "_");
+                let path = format!("ptx/{NAME}.");
+                let parts = text.split(&path).map(|part| part.replace(NAME, &krate));
+                parts.collect::<Vec<_>>().join(&format!("ptx/{name}."))
             }
             _ => text.replace(NAME, &name.replace('-', "_")),
         };
@@ -164,7 +167,8 @@ fn check_name(name: &str) -> Result<(), Refused> {
     if syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
         return refused("must not be a word of Rust");
     }
-    if TAKEN.contains(&name) {
+    let in_source = |name: &str| name.replace('-', "_");
+    if TAKEN.iter().any(|taken| in_source(taken) == in_source(name)) {
         return refused("must not be a name that the crate uses already");
     }
     Ok(())
@@ -190,6 +194,7 @@ mod tests {
             ("match", "a word of Rust"),
             ("simt", "uses already"),
             ("std", "uses already"),
+            ("proc-macro", "uses already"),
         ] {
             let error = check_name(name).unwrap_err().to_string();
             assert!(error.contains(what) && error.contains(name), "{error}");
@@ -255,5 +260,16 @@ mod tests {
         let manifest = fs::read_to_string(folder.0.join("Cargo.toml")).unwrap();
         assert!(!manifest.contains("path = "), "{manifest}");
         assert!(manifest.contains("gpu-simt = { version = \"=0.1.0\" }"), "{manifest}");
+    }
+
+    #[test]
+    fn a_name_that_contains_the_templates_is_written_once() {
+        let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let folder = Folder::new("containing");
+        let name = Some("my-mykernels2".to_owned());
+        run(&root, &Options { folder: folder.0.clone(), name, published: false }).unwrap();
+        let lib = fs::read_to_string(folder.0.join("src/lib.rs")).unwrap();
+        assert!(lib.contains("include_str!(\"../ptx/my-mykernels2.sm_80.ptx\")"), "{lib}");
+        assert!(folder.0.join("ptx/my-mykernels2.sm_80.ptx").is_file());
     }
 }

@@ -229,6 +229,8 @@ impl Graph {
         operands: impl IntoIterator<Item = GraphOperand<'a>>,
     ) -> Result<()> {
         stream.refuse_in_capture("the launch of a graph")?;
+        // In a capture of another library it would become a part of a graph that outlives it.
+        stream.refuse_unprepared(|| "the launch of a graph".to_owned())?;
         let operands = operands.into_iter().collect::<Vec<_>>();
         let devices = operands.iter().map(|operand| ("operands", operand.device));
         for (name, device) in devices.chain([("stream", stream.device())]) {

@@ -169,6 +169,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
+        self.may_use_workspace()?;
         self.kept.with_workspace((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
@@ -181,6 +182,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
+        self.may_use_workspace()?;
         self.kept.with_partials((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
     }
 
@@ -192,6 +194,7 @@ impl Stream {
         &self,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
+        self.may_use_workspace()?;
         self.kept.with_zeros::<WORDS>((&self.device, &|bytes| self.may_allocate(bytes)), launch)
     }
 

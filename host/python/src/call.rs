@@ -291,7 +291,12 @@ fn output<'py>(
     };
     let is_dense = || out.dims.extent() == Some(out.dims.count());
     let is_fit = match on {
-        // The library looks for overlaps more closely.
+        // Several launches: one would overwrite what another reads.
+        On::Gpu(_) if out.dims.sizes().len() > 2 && overlaps() => {
+            let limit = "must not overlap a, b or bias";
+            return Err(to_python(Error::argument("out", "an array", limit)));
+        }
+        // One product: the library looks for overlaps more closely.
         On::Gpu(_) => return out.check_in_place("out").map(|()| (out, None)),
         _ if !out.is_regular || out.dims.has_negative_stride() => false,
         On::Copied(_) => is_dense(),
@@ -355,8 +360,10 @@ pub(crate) fn launch(
         let after = after.each_ref().map(Option::as_deref);
         // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the stream, or the product is waited for
         // while the caller holds them.
-        unsafe { product.launch(stream, after) }?;
-        if waits { stream.synchronize() } else { Ok(()) }
+        let outcome = unsafe { product.launch(stream, after) };
+        // After an error, too: products of the same call may be running.
+        let ended = if waits { stream.synchronize() } else { Ok(()) };
+        outcome.and(ended)
     };
     py.detach(run).map_err(to_python)
 }

@@ -177,7 +177,7 @@ fn occupancy_json(fit: &Fit) -> Value {
         "gpu": gpu.trim_end_matches(NO_GPU),
         "source": source,
         "registers": resources.map(|resources| resources.registers),
-        "shared_bytes": resources.map(|resources| resources.shared),
+        "shared_bytes": fit.shared_bytes(),
         "blocks": occupancy.map(|occupancy| occupancy.blocks),
         "warps": occupancy.map(|occupancy| occupancy.warps),
         "percent": occupancy.map(|occupancy| six_digits(occupancy.percent())),

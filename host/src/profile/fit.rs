@@ -53,8 +53,17 @@ pub struct Fit {
     pub source: String,
     /// The kernel's resources, with static shared memory. `None` if unknown.
     pub resources: Option<Resources>,
+    /// Bytes of shared memory that the launch adds.
+    pub dynamic_shared: u32,
     /// The occupancy. `None` if the resources or the GPU are unknown.
     pub occupancy: Option<Occupancy>,
+}
+
+impl Fit {
+    /// Bytes of shared memory of a block, static and dynamic.
+    pub fn shared_bytes(&self) -> Option<u32> {
+        Some(self.resources?.shared.saturating_add(self.dynamic_shared))
+    }
 }
 
 /// On a named GPU, with ptxas's figures. A driver may compile the kernel differently.
@@ -64,6 +73,7 @@ pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
         gpu: gpu.names[0].to_owned(),
         source: format!("ptxas {}", ptx::ptxas_release()),
         resources,
+        dynamic_shared: config.dynamic_shared,
         occupancy: fitting(gpu.capability, config, resources),
     }
 }
@@ -80,6 +90,7 @@ pub fn on_device(entry: &Entry, config: &LaunchConfig, device: &Device) -> Resul
             gpu: device.to_string(),
             source: "the driver".to_owned(),
             resources,
+            dynamic_shared: config.dynamic_shared,
             occupancy: fitting(properties.capability, config, resources),
         });
     }

@@ -108,11 +108,19 @@ fn grade_all(names: &[&str], solution: bool, out: &mut dyn Write) -> Result<bool
     if let [exercise] = chosen[..] {
         return grade_one(exercise, solution, out);
     }
-    let (mut solved, mut first) = (0, None);
+    let (mut solved, mut ungraded, mut first) = (0, 0, None);
     for exercise in &chosen {
         let begun = Instant::now();
         let side = if solution { &exercise.solution } else { &exercise.start };
-        let grade = grade(exercise, side)?;
+        let grade = match grade(exercise, side) {
+            Ok(grade) => grade,
+            // The others are graded all the same.
+            Err(error) => {
+                writeln!(out, "{:<22} cannot be graded: {error}", exercise.name)?;
+                ungraded += 1;
+                continue;
+            }
+        };
         let took = begun.elapsed().as_secs_f64();
         writeln!(out, "{:<22} {:<44} {took:.1} s", exercise.name, grade.in_a_line())?;
         out.flush()?;
@@ -123,7 +131,7 @@ fn grade_all(names: &[&str], solution: bool, out: &mut dyn Write) -> Result<bool
         }
     }
     writeln!(out, "\n{solved} of {} are solved.", chosen.len())?;
-    let Some(first) = first else { return Ok(true) };
+    let Some(first) = first else { return Ok(ungraded == 0) };
     writeln!(out, "The first that is not:\n")?;
     show(&first, solution, out)
 }
@@ -134,7 +142,13 @@ fn grade_one(
     out: &mut dyn Write,
 ) -> Result<bool, Failed> {
     let side = if solution { &exercise.solution } else { &exercise.start };
-    show(&grade(exercise, side)?, solution, out)
+    match grade(exercise, side) {
+        Ok(grade) => show(&grade, solution, out),
+        Err(error) => {
+            writeln!(out, "{} cannot be graded: {error}", exercise.name)?;
+            Ok(false)
+        }
+    }
 }
 
 fn show(grade: &Grade, solution: bool, out: &mut dyn Write) -> Result<bool, Failed> {

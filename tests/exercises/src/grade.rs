@@ -201,7 +201,11 @@ impl fmt::Display for Grade {
             write!(f, "\n  counter    ok: {counter}, measured {}", number(*value))?;
         }
         if has(Gate::Findings) || has(Gate::Result) {
-            for counter in exercise.counters {
+            // The first size may have been counted before a later one failed.
+            let counted =
+                |shown: &str| self.passed.iter().any(|(passed, _)| passed.to_string() == shown);
+            let left = exercise.counters.iter().map(ToString::to_string);
+            for counter in left.filter(|shown| !counted(shown)) {
                 write!(f, "\n  counter    not measured yet: {counter}")?;
             }
         }

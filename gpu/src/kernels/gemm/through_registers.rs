@@ -116,7 +116,8 @@ impl<'a, T: Stored> Part<'a, T> {
     fn load<const LOADS: usize>(&mut self) -> [T::Real; LOADS] {
         // Elements whose k-step is inside.
         let in_k = match self.apart {
-            Some(log2) => (self.steps + (1 << log2) - 1) >> log2,
+            // Rounded up, without overflow.
+            Some(log2) => (self.steps >> log2) + u32::from(self.steps & ((1 << log2) - 1) != 0),
             None if self.steps > 0 => LOADS as u32,
             None => 0,
         };

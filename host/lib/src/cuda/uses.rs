@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Event, Stream};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// With that many readers, those that are closed are waited for and removed.
 const MANY_READERS: usize = 8;
@@ -77,6 +77,10 @@ impl Uses {
 fn behind(stream: &Arc<Stream>, other: &Arc<Stream>) -> Result<()> {
     if Arc::ptr_eq(stream, other) {
         return Ok(());
+    }
+    if other.is_lent() && other.is_captured()? {
+        // The event would draw `stream` into a graph that outlives what it uses.
+        return Err(Error::capture("work after that of a stream that its library captures"));
     }
     let event = Event::new(other.context())?;
     event.record(other)?;

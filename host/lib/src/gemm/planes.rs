@@ -29,12 +29,14 @@ impl<S: Slice> Planes<S> {
     /// Splits a matrix. `None` for an empty one, and on a GPU that has no kernel for slices.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a matrix that is contiguous neither along rows nor along columns; those of the launch.
+    /// [`Error::Argument`] for a matrix that is contiguous neither along rows nor along columns; [`Error::Capture`] on a stream that is
+    /// prepared or captured; those of the launch.
     pub(super) fn split<T: Pod>(
         stream: &Stream,
         kernel: &dyn AnyKernel,
         matrix: MatrixView<T>,
     ) -> Result<Option<Self>> {
+        stream.refuse_in_capture("the slices of a matrix")?;
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
         let (device, elements_of) = (stream.device(), matrix.elements());
         if elements_of.device() != device {

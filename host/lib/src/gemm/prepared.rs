@@ -82,9 +82,11 @@ impl<'a> PreparedMatrix<'a, f32> {
     /// Splits a matrix into the slices of that arithmetic, on a stream. Products on other streams wait for it. Products with another
     /// arithmetic use the matrix itself.
     ///
-    /// On a GPU without kernels for slices, and for an empty matrix, this does nothing.
+    /// On a GPU without kernels for slices, and for an empty matrix, this does nothing. The launch of a [`Graph`](crate::Graph) has no
+    /// operand for slices. So it refuses a captured product of them.
     ///
     /// # Errors
+    /// [`Error::Capture`](crate::Error::Capture) on a stream that is prepared or captured;
     /// [`Error::Argument`](crate::Error::Argument) for a matrix that is contiguous neither along rows nor along columns, and for one on
     /// another device than the stream's; [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
     pub fn for_compute(

@@ -16,6 +16,9 @@ use crate::{
     stream::Stream,
 };
 
+/// The driver's handle of the default stream of the thread that uses it.
+const PER_THREAD: usize = 2;
+
 /// Runs `run` with a [`Scope`], in which memory and streams of other libraries can be used. Nothing is copied, and nobody waits on the
 /// host.
 ///
@@ -208,6 +211,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let limit = "must be a GPU, for memory and streams of one";
             return Err(Error::argument("device", self.device.name(), limit));
         };
+        if raw.addr() == PER_THREAD {
+            let limit = "must not be the default stream of a thread, which is another stream in each thread";
+            return Err(Error::argument("stream", format!("{PER_THREAD:#x}"), limit));
+        }
         let mut lent = self.lent();
         // One value for each handle: between two of them there would be events.
         if let Some((_, known)) = lent.streams.iter().find(|(handle, _)| *handle == raw.addr()) {

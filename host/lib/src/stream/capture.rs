@@ -120,6 +120,21 @@ impl Stream {
         Ok(())
     }
 
+    /// Refuses workspace in a capture of another library. Its graph would keep the address of memory that this stream frees or uses again.
+    ///
+    /// # Errors
+    /// [`Error::Capture`]; those of the driver.
+    pub(super) fn may_use_workspace(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let (Mode::Launching, Some(stream)) = (&self.mode, self.cuda())
+            && stream.is_captured()?
+        {
+            let what = "a product that needs workspace, in a capture of another library: Stream::capture makes graphs with workspace";
+            return Err(Error::capture(what));
+        }
+        Ok(())
+    }
+
     /// Refuses the allocation of workspace in a capture.
     ///
     /// # Errors

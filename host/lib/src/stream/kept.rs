@@ -61,13 +61,13 @@ impl Kept {
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
         let mut zeros = lock(&self.zeros);
-        let kept = zeros.take().filter(|words| words.len() == WORDS);
-        let mut words = match kept {
+        if zeros.as_ref().is_none_or(|words| words.len() != WORDS) {
+            may_allocate(WORDS * size_of::<u32>())?;
+            *zeros = None;
+        }
+        let mut words = match zeros.take() {
             Some(words) => words,
-            None => {
-                may_allocate(WORDS * size_of::<u32>())?;
-                device.zeros(WORDS)?
-            }
+            None => device.zeros(WORDS)?,
         };
         // After an error nobody knows what the words are: they are not kept.
         launch(&mut words)?;

@@ -94,7 +94,7 @@ impl FitLine {
             gpu: fit.gpu.clone(),
             source: fit.source.clone(),
             registers: fit.resources.map(|resources| resources.registers),
-            shared_bytes: fit.resources.map(|resources| resources.shared),
+            shared_bytes: fit.shared_bytes(),
             occupancy_percent: fit.occupancy.map(|occupancy| six_digits(occupancy.percent())),
             limited_by: fit.occupancy.map(|occupancy| occupancy.limited_by.to_string()),
         }

@@ -403,7 +403,7 @@
       make("p", { "class": "say", "aria-live": "polite" }, ["Event " + (this.tick + 1) + " of " + count + ", after " +
         plural(tick.barriers, "barrier") + ": stage " + tick.stage + ": " + tick.what + ". " +
         plural(data.in_flight[this.tick], "stage") + " in flight."]),
-      make("p", { "class": "hint" }, ["From left to right is the order in which the CPU ran it, which is one that CUDA allows. It is no time."])
+      make("p", { "class": "hint" }, ["From left to right is the order in which the CPU ran it, which is one that CUDA allows. Its width is not time."])
     );
     if (focused) { this.stages.querySelector(".wide").focus(); }
     var shown = this.stages.querySelector(".wide");

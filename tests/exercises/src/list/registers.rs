@@ -80,7 +80,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "register_blocked",
         idea: "which elements of the tile are a thread's",
         task: "Each thread has 4 x 4 adjacent elements. So neighbouring threads read words that are four apart, and \
-               store sectors that they fill to an eighth. Choose other rows and columns.",
+               store sectors that they fill to a quarter. Choose other rows and columns.",
         hint: "Neighbouring threads should have neighbouring columns. The next of a thread's columns is then 16 further.",
         launch: Launch::product(64, 64),
         shapes: &[[64, 64, 32], [70, 33, 20]],

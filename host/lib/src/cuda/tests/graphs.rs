@@ -183,12 +183,16 @@ with_driver! {
             assert!(message(replayed).contains("the launch of a graph"));
             let run = simple().run(captured, a.view(), b.view(), c.view_mut());
             assert!(message(run).contains("a wait for the stream"));
+            let slices = crate::gemm::PreparedMatrix::new(captured, a.view());
+            assert!(message(slices).contains("the slices of a matrix"));
             Ok(())
         })
         .unwrap();
         // The same in a preparation.
         let prepared = stream.prepare(|stream| simple().run(stream, a.view(), b.view(), c.view_mut()));
         assert!(message(prepared).contains("a wait for the stream"));
+        let prepared = stream.prepare(|stream| crate::gemm::PreparedMatrix::new(stream, a.view()).map(drop));
+        assert!(message(prepared).contains("the slices of a matrix"));
         // What only the driver sees, it refuses, and the capture with it.
         let error = stream.capture(|stream| {
             let read = c.to_row_major().unwrap_err();
@@ -353,8 +357,15 @@ with_driver! {
         launch(&simple()).unwrap();
         // SAFETY: as above.
         unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        assert!(message(launch(&of_partials())).contains("bytes of workspace"));
+        assert!(message(launch(&of_partials())).contains("needs workspace"));
         launch(&simple()).unwrap();
+        // SAFETY: as above.
+        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        // The stream's workspace is not for a graph that it does not know, though it is large enough.
+        launch(&of_partials()).unwrap();
+        // SAFETY: as above.
+        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
+        assert!(message(launch(&of_partials())).contains("needs workspace"));
         // SAFETY: as above.
         unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
     }

@@ -71,7 +71,10 @@ pub fn export_shared<T: DlElement>(
     consumer: Option<&Stream>,
 ) -> Result<NonNull<DLManagedTensorVersioned>> {
     match consumer {
-        Some(stream) => matrix.buffer().all().address_on(stream).map(drop),
+        Some(stream) => {
+            stream.refuse_in_capture("an export")?;
+            matrix.buffer().all().address_on(stream).map(drop)
+        }
         None => matrix.buffer().wait_for_uses(),
     }?;
     let (shape, strides, tensor) = described(matrix.view());
@@ -110,7 +113,10 @@ fn pinned<E>(exported: E) -> NonNull<E> {
 /// Lets the consumer's stream wait for all work on the matrix, which it may write, or waits for it.
 fn ready<T: DlElement>(matrix: &mut Matrix<T>, consumer: Option<&Stream>) -> Result<()> {
     match consumer {
-        Some(stream) => matrix.buffer_mut().address_on(stream).map(drop),
+        Some(stream) => {
+            stream.refuse_in_capture("an export")?;
+            matrix.buffer_mut().address_on(stream).map(drop)
+        }
         None => matrix.buffer().wait_for_uses(),
     }
 }
