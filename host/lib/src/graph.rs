@@ -47,7 +47,8 @@ use crate::{
 /// # Operands
 /// A graph has the addresses of its operands, and no borrow. Each launch takes the operands again, as any launch does. So between two
 /// launches a program may read and write them, and the graph sees the new elements. A launch without one of them, or with another matrix
-/// in its place, is refused.
+/// in its place, is refused. Of a matrix with gaps between its rows or columns a view of its buffer's elements is passed: another view may
+/// have the elements between.
 ///
 /// # What it holds
 /// The workspace of the captured launches, which no other graph and no stream uses; their tensor maps; and their kernels, which stay
@@ -72,17 +73,26 @@ pub struct GraphOperand<'a> {
     memory: &'a Storage,
     device: &'a Device,
     range: UsedRange,
+    /// Whether there are elements between its own that it does not borrow. Another view may have them.
+    has_gaps: bool,
 }
 
 impl<'a> GraphOperand<'a> {
     fn new<T: Pod>(buffer: &'a Buffer<T>, address: u64, len: usize, is_written: bool) -> Self {
         let range = UsedRange::new(address, len * size_of::<T>(), is_written);
-        GraphOperand { memory: buffer.storage(), device: buffer.device(), range }
+        let (memory, device) = (buffer.storage(), buffer.device());
+        GraphOperand { memory, device, range, has_gaps: false }
     }
 
     fn written<T: Pod>(elements: Written<'a, T>) -> Self {
         let address = elements.as_view().address() as u64;
         GraphOperand::new(elements.buffer(), address, elements.len(), true)
+    }
+
+    /// Notes the gaps of a matrix of that many elements.
+    fn of_matrix<T>(self, len: usize) -> Self {
+        let has_gaps = self.range.bytes() != (len * size_of::<T>()) as u64;
+        GraphOperand { has_gaps, ..self }
     }
 }
 
@@ -100,13 +110,15 @@ impl<'a, T: Pod> From<BufferViewMut<'a, T>> for GraphOperand<'a> {
 
 impl<'a, T: Pod> From<MatrixView<'a, T>> for GraphOperand<'a> {
     fn from(view: MatrixView<'a, T>) -> Self {
-        view.elements().into()
+        let len = view.rows() * view.cols();
+        GraphOperand::from(view.elements()).of_matrix::<T>(len)
     }
 }
 
 impl<'a, T: Pod> From<MatrixViewMut<'a, T>> for GraphOperand<'a> {
     fn from(view: MatrixViewMut<'a, T>) -> Self {
-        GraphOperand::written(view.into_elements())
+        let len = view.rows() * view.cols();
+        GraphOperand::written(view.into_elements()).of_matrix::<T>(len)
     }
 }
 
@@ -221,8 +233,8 @@ impl Graph {
     /// As a launch does, the graph waits on the device for work on other streams that uses the operands, and later uses wait for it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a stream or an operand of another device, and if a captured launch uses elements that no operand has, or
-    /// writes elements of one that is only read: nothing is launched. Those of the driver.
+    /// [`Error::Argument`] for a stream or an operand of another device, and if a captured launch uses elements that no operand without
+    /// gaps has, or writes elements of one that is only read: nothing is launched. Those of the driver.
     pub fn launch<'a>(
         &self,
         stream: &Stream,
@@ -240,8 +252,16 @@ impl Graph {
             }
         }
         for used in &self.ranges {
-            if operands.iter().any(|operand| operand.range.covers(used)) {
+            let mut covering =
+                operands.iter().filter(|operand| operand.range.covers(used)).peekable();
+            let is_covered = covering.peek().is_some();
+            if covering.any(|operand| !operand.has_gaps) {
                 continue;
+            }
+            if is_covered {
+                let value = format!("a matrix with gaps between its rows, at {:#x}", used.start);
+                let limit = "must have no gaps: pass a view of all elements of its buffer";
+                return Err(Error::argument("operands", value, limit));
             }
             let verb = if used.is_written { "writes" } else { "reads" };
             let value = format!("none of {} bytes at {:#x}", used.bytes(), used.start);

@@ -206,6 +206,24 @@ with_driver! {
         graph.launch(&stream, operands(a.view(), b.view(), c.view_mut())).unwrap();
     }
 
+    fn a_part_of_the_columns_is_no_operand("kernels=1 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b, mut c] = square_matrices(&device, 8);
+        // Rows 0 to 2, whose elements the left seven columns of all rows enclose.
+        let gemm = simple();
+        let rows = a.view().sub(0..3, 0..8).unwrap();
+        gemm.prepare(&stream, rows, b.view(), c.view_mut().sub(0..3, 0..8).unwrap()).unwrap();
+        let graph = stream
+            .capture(|stream| gemm.launch(stream, rows, b.view(), c.view_mut().sub(0..3, 0..8).unwrap()))
+            .unwrap();
+        let (left, _right) = c.view_mut().split_cols_at(7).unwrap();
+        let refused = graph.launch(&stream, [a.view().into(), b.view().into(), left.into()]);
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("must have no gaps"), "{error}");
+        graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+    }
+
     fn a_capture_ends_with_a_panic("kernels=1 major=8") {
         let device = Device::cuda(0).unwrap();
         let stream = device.stream().unwrap();
