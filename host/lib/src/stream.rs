@@ -95,8 +95,9 @@ impl Device {
     ///
     /// # Safety
     /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
-    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and so does the
-    ///    result, on which nothing is launched but in the order of the graph: it has the workspace.
+    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and no PTX is
+    ///    loaded anew ([`Device::load_ptx`]) that it has kernels of. A product that needs workspace is refused meanwhile.
+    /// 3. If `raw` is the default stream of the thread that uses it (2), the result is used in one thread alone.
     #[cfg(feature = "cuda")]
     pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
         let Kind::Cuda(gpu) = &*self.0 else {

@@ -235,7 +235,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Two more elements a block: the one before the first, and the one after the last. Outside x both are 0.",
         launch: Launch { problem: Problem::Neighbours, grid: Grid::Tiles(1, 128), boxes: BOXES },
         shapes: &[[1, 300, 1], [1, 128, 1], [1, 129, 1], [1, 1, 1]],
-        counters: &[],
+        // Without a tile nothing goes through shared memory.
+        counters: &[Counter { measure: Measure::SharedRequests, limit: AtLeast(0.1) }],
         fails: Fails::Findings(&[Uninitialised]),
     }),
 ];
