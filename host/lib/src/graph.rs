@@ -144,7 +144,8 @@ impl Stream {
     /// Their kernels must be loaded, and their workspace reserved: [`Gemm::prepare`](crate::Gemm::prepare) or
     /// [`prepare`](Self::prepare), with the same launches. The graph takes that workspace, so the next one is prepared anew.
     ///
-    /// In `run` nothing can be read or waited for, and nothing copied from or to the host. Products of the graph are not counted by
+    /// In `run` nothing can be read or waited for, nothing copied from or to the host, and no memory freed: what `run` owns is dropped
+    /// after it, or returned. Products of the graph are not counted by
     /// [`recomputed`](Self::recomputed).
     ///
     /// # Errors
@@ -168,8 +169,10 @@ impl Stream {
             fresh.cuda().ok_or_else(|| Error::capture("a stream of the CPU device"))?.clone();
         let stream = fresh.with(Mode::Capturing(Mutex::default()), self.take_reserved());
         let capture = Capture::begin(&cuda)?;
-        run(&stream)?;
+        let result = run(&stream)?;
         let graph = capture.end()?;
+        // It may have memory, which is not freed in a capture.
+        drop(result);
         let (mode, kept) = stream.into_parts();
         let recorded = match mode {
             Mode::Capturing(recorded) => {
