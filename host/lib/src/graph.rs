@@ -144,8 +144,8 @@ impl Stream {
     /// Their kernels must be loaded, and their workspace reserved: [`Gemm::prepare`](crate::Gemm::prepare) or
     /// [`prepare`](Self::prepare), with the same launches. The graph takes that workspace, so the next one is prepared anew.
     ///
-    /// In `run` nothing can be read or waited for, nothing copied from or to the host, and no memory freed: what `run` owns is dropped
-    /// after it, or returned. Products of the graph are not counted by
+    /// In `run` nothing can be read or waited for, nothing copied from or to the host, and no memory freed: `run` returns what it owns.
+    /// Products of the graph are not counted by
     /// [`recomputed`](Self::recomputed).
     ///
     /// # Errors
