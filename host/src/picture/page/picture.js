@@ -376,7 +376,7 @@
       parts.push(rect(left + span.from * cell, span.stage * row + 2, Math.max(2, (span.to - span.from) * cell), row - 4, span.state));
     });
     var top = rows * row + 16, most = Math.max(1, rows), y = function (value) { return top + 40 * (1 - value / most); };
-    parts.push(words("in flight", left - 6, top + 24, "", "end"), words(most, left - 6, top + 6, "quiet", "end"), words(0, left - 6, top + 42, "quiet", "end"));
+    parts.push(words("in use", left - 6, top + 24, "", "end"), words(most, left - 6, top + 6, "quiet", "end"), words(0, left - 6, top + 42, "quiet", "end"));
     parts.push(rect(left, top, count * cell, 40, "cell"));
     var path = "M" + left + "," + y(0);
     data.in_flight.forEach(function (value, i) { path += "V" + y(value) + "h" + cell; if (i === 0) { path = "M" + left + "," + y(value) + "h" + cell; } });
@@ -402,7 +402,7 @@
       make("div", { "class": "key" }, [key("filling", "copies in flight"), key("full", "full"), key("read", "being read")]),
       make("p", { "class": "say", "aria-live": "polite" }, ["Event " + (this.tick + 1) + " of " + count + ", after " +
         plural(tick.barriers, "barrier") + ": stage " + tick.stage + ": " + tick.what + ". " +
-        plural(data.in_flight[this.tick], "stage") + " in flight."]),
+        plural(data.in_flight[this.tick], "stage") + " in use."]),
       make("p", { "class": "hint" }, ["From left to right is the order in which the CPU ran it, which is one that CUDA allows. Its width is not time."])
     );
     if (focused) { this.stages.querySelector(".wide").focus(); }
