@@ -145,6 +145,23 @@ impl Stream {
         &self.device
     }
 
+    /// Ends the use of a stream of another library ([`Device::foreign_stream`]) whose handle may exist no more, once its work has ended:
+    /// waits for all work of the device, and does not use the handle. Of another stream this is a drop.
+    ///
+    /// # Errors
+    /// Those of the driver. The stream is dropped all the same.
+    #[cfg(feature = "cuda")]
+    pub fn abandon(self) -> Result<()> {
+        match &self.cuda {
+            Some(stream) if stream.is_lent() => {
+                let outcome = stream.context().synchronize();
+                stream.replace(None);
+                outcome
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
     ///
     /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those

@@ -106,7 +106,12 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
         is_full.then(|| streams.remove(0))
     };
     // Its workspace is freed, and the driver waits for the kernels that use it.
-    py.detach(|| drop(dropped));
+    py.detach(|| {
+        if let Some(stream) = dropped.and_then(|(_, stream)| Arc::into_inner(stream)) {
+            // Its module may have destroyed it. What went wrong with its work is told to whoever waits for that.
+            let _ = stream.abandon();
+        }
+    });
     Ok(stream)
 }
 

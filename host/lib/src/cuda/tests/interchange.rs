@@ -324,7 +324,11 @@ on_machine! {
         let foreign = unsafe { device.foreign_stream(other.stream) }.unwrap();
         simple().launch(&foreign, a.view(), b.view(), c.view_mut()).unwrap();
         drop(foreign);
+        // SAFETY: the stream exists while work is queued on it, and is abandoned after that.
+        let abandoned = unsafe { device.foreign_stream(other.stream) }.unwrap();
+        simple().launch(&abandoned, a.view(), b.view(), c.view_mut()).unwrap();
         other.destroy_stream();
+        abandoned.abandon().unwrap();
         // C is remembered as written by a stream that is no more.
         let mut square = Matrix::zeros(&device, N, N).unwrap();
         simple().run(&own, c.view(), c.view(), square.view_mut()).unwrap();
