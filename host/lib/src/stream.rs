@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::kept::Allocator;
 pub(crate) use self::{kept::Kept, mode::Mode};
 use crate::{
     buffer::{Buffer, Pod},
@@ -177,6 +178,15 @@ impl Stream {
         self.cuda.as_ref()
     }
 
+    /// Hands `launch` what the stream keeps, and where more is allocated.
+    ///
+    /// # Errors
+    /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would keep its addresses; those of `launch`.
+    fn of_kept<R>(&self, launch: impl FnOnce(&Kept, Allocator) -> Result<R>) -> Result<R> {
+        self.may_use_workspace()?;
+        launch(&self.kept, (&self.device, &|bytes| self.may_allocate(bytes)))
+    }
+
     /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on this stream that `launch` makes. The
     /// stream keeps it for the next one.
     ///
@@ -187,8 +197,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        self.may_use_workspace()?;
-        self.kept.with_workspace((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
+        self.of_kept(|kept, allocator| kept.with_workspace(allocator, len, launch))
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
@@ -200,8 +209,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
-        self.may_use_workspace()?;
-        self.kept.with_partials((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
+        self.of_kept(|kept, allocator| kept.with_partials(allocator, len, launch))
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
@@ -212,8 +220,7 @@ impl Stream {
         &self,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
     ) -> Result<()> {
-        self.may_use_workspace()?;
-        self.kept.with_zeros::<WORDS>((&self.device, &|bytes| self.may_allocate(bytes)), launch)
+        self.of_kept(|kept, allocator| kept.with_zeros::<WORDS>(allocator, launch))
     }
 
     /// Hands `launch` the stream's counters: `len` words that are zero at first.
@@ -225,7 +232,7 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        self.kept.with_counters((&self.device, &|bytes| self.may_allocate(bytes)), len, launch)
+        self.of_kept(|kept, allocator| kept.with_counters(allocator, len, launch))
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel has counted. Waits for all work on
