@@ -10,17 +10,20 @@ use pyo3::{
     types::PyDict,
 };
 
-use super::abi::{self, LEGACY, Managed, ManagedVersioned, READ_ONLY, Tensor, VERSION, VERSIONED};
+use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
     array::{Dims, Dtype, MOST_DIMS, Place},
     failure::to_python,
+};
+use gpu_gemm::interchange::dlpack::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
 };
 
 /// A tensor that was taken from its producer. Its deleter is called once: when this value is dropped, by a thread that holds the GIL.
 #[derive(Debug)]
 pub(crate) enum Borrowed {
-    Legacy(NonNull<Managed>),
-    Versioned(NonNull<ManagedVersioned>),
+    Legacy(NonNull<DLManagedTensor>),
+    Versioned(NonNull<DLManagedTensorVersioned>),
 }
 
 // SAFETY: a producer lets any thread that holds the GIL call the deleter, and `drop` takes it.
@@ -83,7 +86,7 @@ impl Borrowed {
             }
             other => other?,
         };
-        if let Some(managed) = take_pointer::<ManagedVersioned>(&capsule, VERSIONED)? {
+        if let Some(managed) = take_pointer::<DLManagedTensorVersioned>(&capsule, VERSIONED)? {
             let taken = Borrowed::Versioned(managed);
             // SAFETY: the capsule's name says what it points to.
             let version = unsafe { managed.as_ref() }.version;
@@ -93,7 +96,7 @@ impl Borrowed {
             }
             return Ok(taken);
         }
-        match take_pointer::<Managed>(&capsule, LEGACY)? {
+        match take_pointer::<DLManagedTensor>(&capsule, LEGACY)? {
             Some(managed) => Ok(Borrowed::Legacy(managed)),
             None => {
                 let message = format!("{name}.__dlpack__() gives no capsule that DLPack knows");
@@ -103,12 +106,12 @@ impl Borrowed {
     }
 
     /// The tensor.
-    pub(crate) fn tensor(&self) -> &Tensor {
+    pub(crate) fn tensor(&self) -> &DLTensor {
         match self {
             // SAFETY: the producer keeps it until the deleter is called.
-            Borrowed::Legacy(managed) => unsafe { &managed.as_ref().tensor },
+            Borrowed::Legacy(managed) => unsafe { &managed.as_ref().dl_tensor },
             // SAFETY: as above.
-            Borrowed::Versioned(managed) => unsafe { &managed.as_ref().tensor },
+            Borrowed::Versioned(managed) => unsafe { &managed.as_ref().dl_tensor },
         }
     }
 
@@ -116,8 +119,11 @@ impl Borrowed {
     pub(crate) fn is_read_only(&self) -> bool {
         match self {
             Borrowed::Legacy(_) => false,
-            // SAFETY: as above.
-            Borrowed::Versioned(managed) => unsafe { managed.as_ref() }.flags & READ_ONLY != 0,
+            Borrowed::Versioned(managed) => {
+                // SAFETY: as above.
+                let flags = unsafe { managed.as_ref() }.flags;
+                flags & DLManagedTensorVersioned::READ_ONLY != 0
+            }
         }
     }
 }
@@ -146,8 +152,8 @@ fn take_pointer<T>(
 ///
 /// # Safety
 /// 1. `shape` points to `ndim` sizes, and `strides` to as many strides or nowhere.
-pub(crate) unsafe fn describe(name: &str, tensor: &Tensor) -> PyResult<Described> {
-    let abi::TypeOf { code, bits, lanes } = tensor.dtype;
+pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Described> {
+    let DLDataType { code, bits, lanes } = tensor.dtype;
     let dtype = match (code, bits, lanes) {
         (abi::FLOAT, 64, 1) => Dtype::F64,
         (abi::FLOAT, 32, 1) => Dtype::F32,
@@ -172,9 +178,11 @@ pub(crate) unsafe fn describe(name: &str, tensor: &Tensor) -> PyResult<Described
         }
     };
     let place = match tensor.device {
-        abi::DeviceOf { kind: abi::CPU | abi::CUDA_HOST, .. } => Place::Host,
-        abi::DeviceOf { kind: abi::CUDA, index } => Place::Cuda(index.unsigned_abs() as usize),
-        abi::DeviceOf { kind, index } => {
+        DLDevice { device_type: DLDevice::CPU | DLDevice::CUDA_HOST, .. } => Place::Host,
+        DLDevice { device_type: DLDevice::CUDA, device_id: index } => {
+            Place::Cuda(index.unsigned_abs() as usize)
+        }
+        DLDevice { device_type: kind, device_id: index } => {
             let value = format!("DLPack's device {kind}, {index}");
             let limit = "must be host memory or a CUDA device";
             return Err(to_python(Error::argument(format!("{name}.device"), value, limit)));

@@ -16,10 +16,13 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-use super::abi::{self, LEGACY, Managed, ManagedVersioned, Tensor, TypeOf, VERSION, VERSIONED};
+use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
     array::{Dtype, Place, shown},
     failure::to_python,
+};
+use gpu_gemm::interchange::dlpack::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
 };
 
 /// Tensors whose deleter was not called yet, for tests.
@@ -72,21 +75,21 @@ impl Array {
         Ok((Array(Arc::new(memory)), address))
     }
 
-    fn device(&self) -> abi::DeviceOf {
+    fn device(&self) -> DLDevice {
         match self.0.place {
-            Place::Host => abi::DeviceOf { kind: abi::CPU, index: 0 },
-            Place::Cuda(index) => abi::DeviceOf { kind: abi::CUDA, index: index as i32 },
+            Place::Host => DLDevice { device_type: DLDevice::CPU, device_id: 0 },
+            Place::Cuda(index) => DLDevice { device_type: DLDevice::CUDA, device_id: index as i32 },
         }
     }
 
-    fn tensor(&self) -> Tensor {
+    fn tensor(&self) -> DLTensor {
         let Memory { address, dtype, shape, strides, .. } = &*self.0;
         let code = if *dtype == Dtype::Bf16 { abi::BFLOAT } else { abi::FLOAT };
-        Tensor {
+        DLTensor {
             data: *address as *mut c_void,
             device: self.device(),
             ndim: shape.len() as i32,
-            dtype: TypeOf { code, bits: 8 * dtype.bytes() as u8, lanes: 1 },
+            dtype: DLDataType { code, bits: 8 * dtype.bytes() as u8, lanes: 1 },
             shape: shape.as_ptr().cast_mut(),
             strides: strides.as_ptr().cast_mut(),
             byte_offset: 0,
@@ -110,18 +113,18 @@ unsafe fn give_back(context: *mut c_void) {
     LENT.fetch_sub(1, Ordering::Relaxed);
 }
 
-unsafe extern "C" fn delete(managed: *mut Managed) {
+unsafe extern "C" fn delete(managed: *mut DLManagedTensor) {
     // SAFETY: `Array::__dlpack__` made the box, and DLPack has the deleter called once.
     let managed = unsafe { Box::from_raw(managed) };
     // SAFETY: as above.
-    unsafe { give_back(managed.context) }
+    unsafe { give_back(managed.manager_ctx) }
 }
 
-unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
     // SAFETY: as above.
     let managed = unsafe { Box::from_raw(managed) };
     // SAFETY: as above.
-    unsafe { give_back(managed.context) }
+    unsafe { give_back(managed.manager_ctx) }
 }
 
 /// Deletes the tensor of a capsule that nobody has taken: then it has its first name still.
@@ -164,16 +167,21 @@ impl Array {
         if copy == Some(true) {
             return Err(PyBufferError::new_err("copy = True: the array is never copied"));
         }
-        let (tensor, context) = (self.tensor(), self.lend());
+        let (dl_tensor, manager_ctx) = (self.tensor(), self.lend());
         let (pointer, name) = match max_version {
             Some((major, _)) if major >= 1 => {
                 let deleter: Option<unsafe extern "C" fn(_)> = Some(delete_versioned);
-                let managed =
-                    ManagedVersioned { version: VERSION, context, deleter, flags: 0, tensor };
+                let managed = DLManagedTensorVersioned {
+                    version: VERSION,
+                    manager_ctx,
+                    deleter,
+                    flags: 0,
+                    dl_tensor,
+                };
                 (Box::into_raw(Box::new(managed)).cast::<c_void>(), VERSIONED[0])
             }
             _ => {
-                let managed = Managed { tensor, context, deleter: Some(delete) };
+                let managed = DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete) };
                 (Box::into_raw(Box::new(managed)).cast::<c_void>(), LEGACY[0])
             }
         };
@@ -186,7 +194,7 @@ impl Array {
 
     /// Kind and index of the device, as DLPack has them.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        let abi::DeviceOf { kind, index } = self.device();
+        let DLDevice { device_type: kind, device_id: index } = self.device();
         (kind, index)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use gpu_gemm::Error;
+use gpu_gemm::interchange::dlpack::DLDevice;
 use pyo3::{
     exceptions::PyTypeError,
     ffi, intern,
@@ -10,7 +11,7 @@ use pyo3::{
     types::{PyString, PyType},
 };
 
-use crate::dlpack::abi::{CUDA, Exchange, Header};
+use crate::dlpack::abi::{Exchange, Header};
 
 /// The most types that are remembered.
 const MOST_TYPES: usize = 64;
@@ -123,7 +124,7 @@ impl Kind {
         };
         let mut handle = std::ptr::null_mut();
         // SAFETY: the table is the type's, one handle is written, and the GIL is held.
-        match unsafe { current(CUDA, index as i32, &mut handle) } {
+        match unsafe { current(DLDevice::CUDA, index as i32, &mut handle) } {
             0 => Ok(Some(handle.addr() as u64)),
             _ => Err(PyErr::fetch(py)),
         }

@@ -1,5 +1,6 @@
 //! Reads an array in the way that its type has.
 
+use gpu_gemm::interchange::dlpack::DLDevice;
 use pyo3::{intern, prelude::*};
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
 use crate::{
     device::own_stream,
     dlpack::{
-        abi::{self, Exchange, Tensor},
+        abi::{self, Exchange},
         borrowed::{Borrowed, describe},
     },
 };
@@ -47,7 +48,7 @@ fn exchanged<'py>(
     kind: Kind,
     exchange: &Exchange,
 ) -> PyResult<Operand<'py>> {
-    let mut tensor = Tensor::EMPTY;
+    let mut tensor = abi::EMPTY;
     let Some(tensor_of) = exchange.tensor_of else { return borrowed(name, object, kind, None) };
     // SAFETY: the table is of the object's type, and the GIL is held.
     if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
@@ -73,8 +74,8 @@ fn borrowed<'py>(
     let py = object.py();
     let device: (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
     let stream = match (device, stream) {
-        ((abi::CUDA, _), Some(stream)) => Some(stream),
-        ((abi::CUDA, index), None) => {
+        ((DLDevice::CUDA, _), Some(stream)) => Some(stream),
+        ((DLDevice::CUDA, index), None) => {
             let own = own_stream(py, index.unsigned_abs() as usize)?;
             own.raw_cuda_stream().map(|raw| raw.addr() as u64)
         }
