@@ -209,7 +209,7 @@ pub(crate) fn traced(
 
 /// The steps of a trace, sorted by phase and thread.
 fn phases(trace: &Trace, pitches: [usize; 3]) -> Vec<Phase> {
-    let writes = trace.steps.iter().filter(|step| step.operation == Operation::SharedStore);
+    let writes = trace.steps.iter().filter(|step| step.operation.writes_shared());
     let begins = writes.map(|step| step.barriers).collect::<BTreeSet<_>>();
     let phase_of = |barriers: u32| begins.range(..=barriers).count().saturating_sub(1);
     let threads = trace.steps.iter().map(row_and_column).collect::<BTreeSet<_>>();
@@ -269,7 +269,7 @@ impl<'t> Reader<'t> {
                 self.reads.push(step);
             }
             Operation::SharedLoad => self.reads.push(step),
-            Operation::SharedStore => {
+            Operation::SharedStore | Operation::SharedCopy => {
                 let to = Some(self.elements(step));
                 let last = self.pending.last().filter(|read| same_statement(read, step));
                 let from = match last {

@@ -378,7 +378,7 @@ fn of_tf32_no_bank_conflicts() {
                 let mut loads = 0;
                 for line in &profile.lines {
                     let is_load = line.operation == Operation::SharedLoad;
-                    if is_load || line.operation == Operation::SharedStore {
+                    if line.operation.is_shared() {
                         // At most as many wavefronts as 32 lanes' bytes have lines of 128 bytes.
                         let most = line.requests * u64::from(line.width / 4);
                         assert!(line.units <= most, "{name}, {along:?}, {between}: {line:?}");

@@ -374,8 +374,7 @@ fn accesses_are_as_few_as_can_be() {
             let profile =
                 given.profile(case, if splits { Split::Parts(2) } else { Split::Blocks(1) });
             for line in &profile.lines {
-                let is_shared =
-                    matches!(line.operation, Operation::SharedLoad | Operation::SharedStore);
+                let is_shared = line.operation.is_shared();
                 // At most as many wavefronts as 32 lanes' bytes have lines of 128 bytes.
                 let most = line.requests * u64::from(line.width / 4);
                 assert!(!is_shared || line.units <= most, "{}: {line:?}", name(case));

@@ -168,6 +168,7 @@ fn short(operation: Operation) -> &'static str {
         Operation::GlobalStore => "st.global",
         Operation::SharedLoad => "ld.shared",
         Operation::SharedStore => "st.shared",
+        Operation::SharedCopy => "cp.async",
         Operation::Fma => "fma",
         Operation::Barrier => "bar.sync",
         other => other.name(),

@@ -28,7 +28,7 @@ use gpu::registry::{self, Entry};
 use serde::Serialize;
 use simt::{
     LaunchConfig,
-    check::{Finding, Operation, Trace, TracedMemory},
+    check::{Finding, Trace, TracedMemory},
 };
 
 pub use self::{
@@ -177,8 +177,7 @@ fn of_trace_by(kernel: &str, config: &LaunchConfig, trace: &Trace, pitches: [usi
 
 /// The numbers of barriers before the phases.
 fn phase_begins(trace: &Trace) -> BTreeSet<u32> {
-    let writes =
-        trace.requests.iter().filter(|request| request.operation == Operation::SharedStore);
+    let writes = trace.requests.iter().filter(|request| request.operation.writes_shared());
     writes.map(|request| request.barriers).collect()
 }
 

@@ -67,26 +67,26 @@ impl Counts {
             let requests = sum(operations, &requests);
             (requests > 0.0).then(|| sum(operations, count) / requests)
         };
-        let per_warp = |operation| sum(&[operation], &requests) / warps;
+        let per_warp = |operations: &[Operation]| sum(operations, &requests) / warps;
         let some = |value: f64| Some(value).filter(|value| *value > 0.0);
         let copied = |operation| some(sum(&[operation], &|line| line.units));
         let asked = sum(&[GlobalLoad], &|line| line.lanes * u64::from(line.width))
             + sum(&[TmaLoad], &|line| line.units);
-        let shared = [SharedLoad, SharedStore];
+        let shared = [SharedLoad, SharedStore, SharedCopy];
         Counts {
             sectors_per_request: each(&[GlobalLoad], &|line| line.units),
             sectors_per_request_ideal: each(&[GlobalLoad], &|line| line.ideal),
             wavefronts_per_request: each(&shared, &|line| line.units),
             wavefronts_per_request_ideal: each(&shared, &|line| line.ideal),
-            barriers_per_warp: per_warp(Barrier),
+            barriers_per_warp: per_warp(&[Barrier]),
             fma_per_warp: sum(&[Fma], &|line| line.lanes) / (WARP as f64 * warps),
-            global_loads_per_warp: per_warp(GlobalLoad),
-            global_stores_per_warp: per_warp(GlobalStore),
-            shared_loads_per_warp: per_warp(SharedLoad),
-            shared_stores_per_warp: per_warp(SharedStore),
+            global_loads_per_warp: per_warp(&[GlobalLoad]),
+            global_stores_per_warp: per_warp(&[GlobalStore]),
+            shared_loads_per_warp: per_warp(&[SharedLoad]),
+            shared_stores_per_warp: per_warp(&[SharedStore, SharedCopy]),
             flop_per_byte: (asked > 0.0).then(|| shape.flop() / asked),
             flop_per_sector_byte: super::flop_per_byte(profile, GlobalLoad, shape),
-            tensor_ops_per_warp: some(per_warp(Mma) + per_warp(Wgmma)),
+            tensor_ops_per_warp: some(per_warp(&[Mma, Wgmma])),
             tma_load_bytes: copied(TmaLoad),
             tma_store_bytes: copied(TmaStore),
             divergent_share: super::divergent_share(profile),

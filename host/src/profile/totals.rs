@@ -20,7 +20,7 @@ pub struct Total {
 /// A field of a line, to be summed.
 type Field = fn(&Line) -> u64;
 
-const METRICS: [(&str, Operation, Field, Option<Field>); 14] = {
+const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
     use Operation::*;
     const REQUESTS: Field = |line| line.requests;
     const UNITS: Field = |line| line.units;
@@ -35,9 +35,21 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 14] = {
         ("smsp__sass_inst_executed_op_shared_st.sum", SharedStore, REQUESTS, None),
         ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", SharedLoad, UNITS, MERGED_UNITS),
         ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", SharedStore, UNITS, None),
+        ("smsp__inst_executed_op_ldgsts.sum", SharedCopy, REQUESTS, None),
+        (
+            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+            SharedCopy,
+            UNITS,
+            None,
+        ),
         ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", Fma, |line| line.lanes, None),
         ("barriers", Barrier, REQUESTS, None),
-        ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum", TmaLoad, UNITS, None),
+        (
+            "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
+            TmaLoad,
+            |line| line.delivered,
+            None,
+        ),
         ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum", TmaStore, UNITS, None),
         ("sm__inst_executed_pipe_tensor_op_hmma.sum", Mma, REQUESTS, None),
         ("sm__inst_executed_pipe_tensor_op_gmma.sum", Wgmma, REQUESTS, None),
@@ -45,8 +57,8 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 14] = {
 };
 
 /// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by `fma`: arithmetic by
-/// operators is not counted. Barriers are counted for each warp. TMA copies and tensor cores are listed only if the
-/// kernel uses them.
+/// operators is not counted. Barriers are counted for each warp. Asynchronous copies, TMA copies and tensor
+/// cores are listed only if the kernel uses them.
 pub fn totals(profile: &Profile) -> Vec<Total> {
     let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
     let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
@@ -56,7 +68,8 @@ pub fn totals(profile: &Profile) -> Vec<Total> {
     };
     let is_used = |operation| profile.lines.iter().any(|line| line.operation == operation);
     let everywhere = |of: Operation| {
-        !matches!(of, Operation::TmaLoad | Operation::TmaStore | Operation::Mma | Operation::Wgmma)
+        use Operation::*;
+        !matches!(of, SharedCopy | TmaLoad | TmaStore | Mma | Wgmma)
     };
     let metrics = METRICS.iter().filter(|(_, of, ..)| everywhere(*of) || is_used(*of));
     metrics.map(total).collect()

@@ -90,7 +90,7 @@ pub struct Measured {
 }
 
 const GLOBAL: &[Operation] = &[GlobalLoad, GlobalStore, GlobalAtomic];
-const SHARED: &[Operation] = &[SharedLoad, SharedStore];
+const SHARED: &[Operation] = &[SharedLoad, SharedStore, SharedCopy];
 
 impl Counter {
     /// Measures it in a launch of that shape. `None`: nothing that could be measured has happened.

@@ -45,6 +45,9 @@ pub struct Line {
     pub merged_requests: u64,
     /// The units of the merged requests.
     pub merged_units: u64,
+    /// Bytes that TMA brings to the SMs, as Nsight Compute counts them: whole boxes, with the zeros outside the matrix; each row in
+    /// sectors of 32 bytes; once for each block that receives them. 0 for other operations.
+    pub delivered: u64,
 }
 
 /// The operations that are counted.
@@ -63,6 +66,8 @@ pub enum Operation {
     SharedStore,
     /// An atomic addition to shared memory.
     SharedAtomic,
+    /// A write of shared memory by an asynchronous copy (`cp.async`). Its read of global memory is a [`GlobalLoad`](Self::GlobalLoad).
+    SharedCopy,
     /// A fused multiply-add of a thread.
     Fma,
     /// A barrier, counted for each warp.
@@ -87,6 +92,7 @@ impl Operation {
             Operation::SharedLoad => "shared-load",
             Operation::SharedStore => "shared-store",
             Operation::SharedAtomic => "shared-atomic",
+            Operation::SharedCopy => "shared-copy",
             Operation::Fma => "fma",
             Operation::Barrier => "barrier",
             Operation::TmaLoad => "tma-load",
@@ -110,6 +116,16 @@ impl Operation {
             Access::Write => Operation::SharedStore,
             Access::Atomic => Operation::SharedAtomic,
         }
+    }
+
+    /// Whether it writes shared memory: by a store, or by an asynchronous copy.
+    pub fn writes_shared(self) -> bool {
+        matches!(self, Operation::SharedStore | Operation::SharedCopy)
+    }
+
+    /// Whether it reads or writes shared memory, not atomically.
+    pub fn is_shared(self) -> bool {
+        self.writes_shared() || self == Operation::SharedLoad
     }
 
     /// Whether it is an access to global memory.
@@ -148,6 +164,7 @@ impl Profile {
                 known.ideal += line.ideal;
                 known.merged_requests += line.merged_requests;
                 known.merged_units += line.merged_units;
+                known.delivered += line.delivered;
             }
         }
     }

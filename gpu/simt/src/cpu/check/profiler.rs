@@ -41,6 +41,7 @@ struct Count {
     ideal: u64,
     merged_requests: u64,
     merged_units: u64,
+    delivered: u64,
 }
 
 /// A request of a warp whose lanes took different branches: the lanes of one site and pass.
@@ -144,12 +145,12 @@ impl Profiler {
         count.merged_requests += times;
     }
 
-    /// Counts a TMA copy of those bytes.
+    /// Counts a TMA copy of those bytes of a matrix, and of those that arrive at SMs.
     pub(super) fn copy(
         &mut self,
         place: &'static Location<'static>,
         operation: Operation,
-        bytes: u64,
+        (bytes, delivered): (u64, u64),
     ) {
         self.count(place, operation, 1);
         let site = (std::ptr::from_ref(place) as usize, operation, 0);
@@ -157,6 +158,7 @@ impl Profiler {
         count.units += bytes;
         count.ideal += bytes;
         count.merged_units += bytes;
+        count.delivered += delivered;
     }
 
     /// Counts a fused multiply-add of a thread.
@@ -340,8 +342,16 @@ impl Profiler {
             ..Profile::default()
         };
         for ((_, operation, width), count) in self.counts {
-            let Count { place, requests, lanes, units, ideal, merged_requests, merged_units } =
-                count;
+            let Count {
+                place,
+                requests,
+                lanes,
+                units,
+                ideal,
+                merged_requests,
+                merged_units,
+                delivered,
+            } = count;
             let place = Place::new(place);
             // A line may have several addresses: one for each instance of a generic function.
             profile.add_line(Line {
@@ -354,6 +364,7 @@ impl Profiler {
                 ideal,
                 merged_requests,
                 merged_units,
+                delivered,
             });
         }
         profile
@@ -370,6 +381,7 @@ impl Count {
             ideal: 0,
             merged_requests: 0,
             merged_units: 0,
+            delivered: 0,
         }
     }
 }

@@ -50,11 +50,11 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// A TMA copy of the running thread, of a box in a buffer: traces and profiles it.
+    /// A TMA copy of the running thread, of a box in a buffer, to that many blocks (none: from shared memory). Traces and profiles it.
     pub(in crate::cpu::check) fn copied(
         &self,
         buffer: &Buffer,
-        of: &GlobalBox,
+        (of, blocks): (&GlobalBox, usize),
         operation: Operation,
         place: &'static Location<'static>,
     ) {
@@ -73,7 +73,8 @@ impl<'a> Checker<'a> {
             tracer.log_box(block::current().number, (place, operation), (memory, area), bytes);
         });
         if self.profiling.get() {
-            self.profiler.borrow_mut().copy(place, operation, bytes);
+            let delivered = (of.delivered(buffer.address) * blocks) as u64;
+            self.profiler.borrow_mut().copy(place, operation, (bytes, delivered));
         }
     }
 
@@ -117,15 +118,25 @@ impl<'a> Checker<'a> {
         access: Access,
         place: &'static Location<'static>,
     ) {
+        self.shared_by(array, (offset, bytes), (access, Operation::shared(access)), place);
+    }
+
+    /// The same for an access that is counted as that operation.
+    pub(super) fn shared_by(
+        &self,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        (access, operation): (Access, Operation),
+        place: &'static Location<'static>,
+    ) {
         let thread = block::current();
         if self.tracing.get() {
             let element = array.declaration.element;
             let at = (memory_of(array), offset / element, bytes.div_ceil(element));
-            self.trace(place, Operation::shared(access), Some(at));
+            self.trace(place, operation, Some(at));
         }
         let address = (array.offset + offset) as u64;
-        let (operation, width) = (Operation::shared(access), bytes as u32);
-        let event = Event { place, address, operation, width };
+        let event = Event { place, address, operation, width: bytes as u32 };
         self.with_own_tracer(|tracer| tracer.log(thread.number, event));
         if self.profiling.get() {
             self.profiler.borrow_mut().log(thread.number, event);

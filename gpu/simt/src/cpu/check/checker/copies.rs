@@ -6,7 +6,10 @@ use super::Checker;
 use crate::cpu::{
     access::Access,
     block,
-    check::copies::{AsyncCopy, Copies},
+    check::{
+        copies::{AsyncCopy, Copies},
+        profile::Operation,
+    },
 };
 
 impl Checker<'_> {
@@ -15,7 +18,7 @@ impl Checker<'_> {
         // SAFETY: an array lives as long as the launch.
         let array = unsafe { &*copy.array };
         let bytes = (copy.offset, copy.bytes);
-        self.shared(array, bytes, Access::Write, copy.begun_at);
+        self.shared_by(array, bytes, (Access::Write, Operation::SharedCopy), copy.begun_at);
         array.begin_copy(bytes);
         let (number, to) = (block::current().number, array.offset + copy.offset);
         self.with_own_tracer(|tracer| tracer.begin_copy(number, to, copy.bytes));
