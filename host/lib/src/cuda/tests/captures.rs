@@ -1,6 +1,7 @@
 //! What is dropped in a capture, and what a capture of another library is told by: both leave the graph whole.
 
 use super::{
+    device::device,
     graphs::{graph, launch, message, of_partials, simple},
     *,
 };
@@ -8,7 +9,7 @@ use crate::{
     Device, Graph, Lines, Matrix, Pinned,
     interchange::dlpack::{self, Tensor},
 };
-use fake::all_calls;
+use fake::{all_calls, on_machine};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a program may drop in a capture: each of them frees memory, waits, or unloads.
@@ -193,5 +194,32 @@ with_driver! {
         assert!(asks(&own));
         // The other one asked for that one, whose work it followed.
         assert!(asks(&other) && !asks(&other));
+    }
+}
+
+on_machine! {
+    fn what_a_capture_drops_is_released_on_a_gpu() {
+        if device().is_none() {
+            return;
+        }
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b, mut c] = square_matrices(&device, 64);
+        simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let expected = c.to_row_major().unwrap();
+        simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        for _ in 0..20 {
+            let owned = Owned::new(&device);
+            let before = crate::testing::counts().frees;
+            let graph = stream.capture(|captured| {
+                drop(owned);
+                simple().launch(captured, a.view(), b.view(), c.view_mut())
+            });
+            let graph = graph.unwrap();
+            assert_eq!(crate::testing::counts().frees, before + 3);
+            c.buffer_mut().fill_bytes(0xff).unwrap();
+            graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+            assert_eq!(c.to_row_major().unwrap(), expected);
+        }
     }
 }
