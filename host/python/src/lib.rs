@@ -51,9 +51,11 @@ mod _native {
     ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32 where a has 16 bits.
     ///   alpha: a factor.
     ///   beta: the factor of the old elements of out, which are not read where it is 0.
-    ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. Its type is the result's.
+    ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
+    ///     is the result's.
     ///   activation: None, "relu" or "gelu".
-    ///   compute: None for the arithmetic of the type. For float32 also "tf32", or "bf16x6" and "f16x3", which emulate it.
+    ///   compute: None for the arithmetic of the type. For float32 also "tf32", which is less precise, or "bf16x6" and
+    ///     "f16x3", which emulate float32.
     ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with __cuda_stream__. None: the stream that is current
     ///     for the module of a.
     ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the first GPU, or without one the CPU.
