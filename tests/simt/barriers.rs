@@ -17,7 +17,6 @@ pub fn exchange(blocks: u32, rounds: u32, mut c: Out<u32>) {
         ring[t] = sum;
     }
     c[at] = ring[t];
-    let _ = blocks;
 }
 
 /// The result of `exchange`.
@@ -126,7 +125,6 @@ fn a_kernel_without_barriers() {
 /// Two pairs of warps pass numbers to each other, `rounds` times: the first pair writes what the second has doubled.
 #[kernel(block = (128), shared = 2 * 64 * 4, len(c = blocks * 64))]
 pub fn handed_round(blocks: u32, rounds: u32, mut c: Out<u32>) {
-    let _ = blocks;
     let (mut there, mut back) = (shared![u32; 64], shared![u32; 64]);
     let turns = named_barriers![3, 2; 128];
     let (full, empty) = (turns.at(0), turns.at(1));

@@ -11,6 +11,22 @@ use super::{
     *,
 };
 
+/// `rows` and `each` are used for the length of `c` alone. That is a use, so nothing here warns.
+#[deny(unused_variables)]
+#[kernel(block = (32), len(c = (rows + 1) * each))]
+fn has_sizes_for_a_length(rows: u32, each: u32, mut c: Out<u32>) {
+    c[thread::thread_idx_x() as usize] = 1;
+}
+
+#[test]
+fn a_size_may_be_used_for_a_length_alone() {
+    let mut c = vec![0; 32];
+    let (grid, block) = ([1, 1, 1], [32, 1, 1]);
+    launch(&has_sizes_for_a_length, grid, block, (1, 16, write(&mut c))).unwrap();
+    assert_eq!(c, [1; 32]);
+    assert!(launch(&has_sizes_for_a_length, grid, block, (2, 16, write(&mut c))).is_err());
+}
+
 /// Waits at barriers for seconds.
 #[kernel(block = (64))]
 fn waits_long(mut started: Out<u32>) {

@@ -15,7 +15,6 @@ fn reads_before_it_writes(blocks: u32, mut found: Out<f64>) {
     found[at + 2] = dynamic[t].into();
     thread::sync_threads();
     (single[t], double[t], dynamic[t]) = (1.0, 2.0, 3.0);
-    let _ = blocks;
 }
 
 #[test]

@@ -183,6 +183,7 @@ impl Ci<'_> {
         }
         self.step("a fresh Python environment", || wheel::fresh(root))?;
         self.step("maturin build, pip install", || wheel::install(root))?;
+        self.step("no path of this machine in the wheel", || wheel::check_paths(root))?;
         self.step("pytest host/python", || wheel::test(root))
     }
 

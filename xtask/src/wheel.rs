@@ -1,7 +1,7 @@
 //! The Python package of `host/python`: built, installed into a fresh environment, and tested there.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -25,13 +25,32 @@ fn python(root: &Path) -> PathBuf {
     folder(root).join("venv/bin/python")
 }
 
-/// A cargo in the package's workspace that compiles into the target folder of the workspace in `root`. Packages of crates.io are shared where
-/// their features are the same. Cargo compiles those of the repository anew for each workspace.
+/// A cargo in the package's workspace.
 pub(crate) fn cargo(root: &Path, args: &str) -> Command {
     let mut command = Command::new(environment::cargo());
     command.args(args.split(' ')).current_dir(root.join(FOLDER));
-    command.env("CARGO_TARGET_DIR", target_folder(root));
+    compiling(&mut command, root);
     command
+}
+
+/// Lets a command compile without the paths of this machine, which errors at run time would show: a wheel is for others. The flags are not
+/// those of the main workspace, and neither is the target folder: cargo would compile the packages of crates.io anew at each change.
+fn compiling(command: &mut Command, root: &Path) {
+    let old = env::var("RUSTFLAGS").unwrap_or_default();
+    let old = old.split_whitespace().map(str::to_owned);
+    // Of two that fit, the last one counts.
+    let remapped = folders(root).map(|(name, path)| {
+        path.map(|path| format!("--remap-path-prefix={}={name}", path.display()))
+    });
+    let flags = old.chain(remapped.into_iter().flatten()).collect::<Vec<_>>();
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    command.env("CARGO_TARGET_DIR", target_folder(root).join("wheel"));
+}
+
+/// Folders of this machine whose paths no wheel has, and what stands in their place.
+fn folders(root: &Path) -> [(&'static str, Option<PathBuf>); 3] {
+    let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.parent().is_some());
+    [("~", of("HOME")), ("cargo", of("CARGO_HOME")), ("gpu-gemm", Some(root.to_owned()))]
 }
 
 /// Makes a fresh environment with the tools.
@@ -66,7 +85,8 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     // With the toolchain and the flags of the other parts.
     build.args(["-m", "maturin", "build", "--quiet", "--profile", "dev", "--locked"]);
     build.arg("--interpreter").arg(python(root)).arg("--out").arg(&wheels);
-    build.current_dir(root.join(FOLDER)).env("CARGO_TARGET_DIR", target_folder(root));
+    build.current_dir(root.join(FOLDER));
+    compiling(&mut build, root);
     succeed(&mut build)?;
     let of_folder = fs::read_dir(&wheels).with_context(|| format!("no {}", wheels.display()))?;
     let wheel = of_folder.flatten().map(|entry| entry.path()).next().context("no wheel")?;
@@ -74,6 +94,30 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     // Nothing but the wheel: it has no dependencies.
     pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(wheel);
     succeed(&mut pip)
+}
+
+/// Refuses an installed library with a path of this machine in it.
+///
+/// # Errors
+/// The path.
+pub(crate) fn check_paths(root: &Path) -> Result<()> {
+    let ask = "import gpu_gemm._native as it; print(it.__file__)";
+    let library = environment::output(Command::new(python(root)).args(["-c", ask]))?;
+    let bytes = fs::read(library.trim()).with_context(|| format!("no {}", library.trim()))?;
+    for path in folders(root).into_iter().filter_map(|(_, path)| path) {
+        if let Some(found) = first_with(&bytes, &format!("{}/", path.display())) {
+            bail!("{} has the path {found}: compile with --remap-path-prefix", library.trim());
+        }
+    }
+    Ok(())
+}
+
+/// The text that begins with `start` in these bytes, as far as it is a path.
+fn first_with(bytes: &[u8], start: &str) -> Option<String> {
+    let at = bytes.windows(start.len()).position(|window| window == start.as_bytes())?;
+    let is_of_path = |byte: &&u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let path = bytes[at..].iter().take_while(is_of_path).copied().collect::<Vec<_>>();
+    Some(String::from_utf8_lossy(&path).into_owned())
 }
 
 /// Runs the tests against what is installed.
@@ -93,4 +137,16 @@ fn succeed(command: &mut Command) -> Result<()> {
         bail!("{status}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_library_is_found() {
+        let bytes = b"\x7fELF\0called at /home/me/lib/src/a.rs:3\0~/lib/src/b.rs";
+        assert_eq!(first_with(bytes, "/home/me/").unwrap(), "/home/me/lib/src/a.rs");
+        assert_eq!(first_with(bytes, "/home/you/"), None);
+    }
 }

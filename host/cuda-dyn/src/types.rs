@@ -156,6 +156,8 @@ pub const CU_STREAM_CAPTURE_STATUS_NONE: c_int = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUpointer_attribute {
+    /// The context in which it was allocated, a [`CUcontext`]. Null for memory that is of none.
+    CU_POINTER_ATTRIBUTE_CONTEXT = 1,
     /// The kind of memory, a [`CUmemorytype`].
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     /// The index of the device whose memory it is.

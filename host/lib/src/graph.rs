@@ -144,9 +144,8 @@ impl Stream {
     /// Their kernels must be loaded, and their workspace reserved: [`Gemm::prepare`](crate::Gemm::prepare) or
     /// [`prepare`](Self::prepare), with the same launches. The graph takes that workspace, so the next one is prepared anew.
     ///
-    /// In `run` nothing can be read or waited for, nothing copied from or to the host, and no memory freed: `run` returns what it owns.
-    /// Products of the graph are not counted by
-    /// [`recomputed`](Self::recomputed).
+    /// In `run` nothing can be read or waited for, nothing allocated, and nothing copied from or to the host. What `run` drops on this
+    /// thread is freed when the capture has ended. Products of the graph are not counted by [`recomputed`](Self::recomputed).
     ///
     /// # Errors
     /// Those of `run`; [`Error::Capture`] for a launch that was not prepared; [`Error::Argument`] for a stream of the CPU device, which
@@ -171,7 +170,6 @@ impl Stream {
         let capture = Capture::begin(&cuda)?;
         let result = run(&stream)?;
         let graph = capture.end()?;
-        // It may have memory, which is not freed in a capture.
         drop(result);
         let (mode, kept) = stream.into_parts();
         let recorded = match mode {
@@ -190,19 +188,24 @@ impl Stream {
     }
 }
 
-/// A capture that has begun. It ends with this value.
+/// A capture that has begun. It ends with this value. Then what was dropped in it is released.
 #[cfg(feature = "cuda")]
-struct Capture<'a>(Option<&'a Arc<cuda::Stream>>);
+struct Capture<'a> {
+    /// `None`: it has ended.
+    stream: Option<&'a Arc<cuda::Stream>>,
+    /// Dropped after the end.
+    _releases: cuda::Releases,
+}
 
 #[cfg(feature = "cuda")]
 impl<'a> Capture<'a> {
     fn begin(stream: &'a Arc<cuda::Stream>) -> Result<Self> {
         stream.begin_capture()?;
-        Ok(Capture(Some(stream)))
+        Ok(Capture { stream: Some(stream), _releases: cuda::Releases::deferred() })
     }
 
     fn end(mut self) -> Result<cuda::Graph> {
-        match self.0.take() {
+        match self.stream.take() {
             Some(stream) => stream.end_capture(),
             None => Err(Error::capture("it has ended")),
         }
@@ -212,7 +215,7 @@ impl<'a> Capture<'a> {
 #[cfg(feature = "cuda")]
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
-        if let Some(stream) = self.0.take() {
+        if let Some(stream) = self.stream.take() {
             // The launches failed, or panicked.
             let _ = stream.end_capture();
         }

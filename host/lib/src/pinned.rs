@@ -1,6 +1,9 @@
 //! Asynchronous copies between host and device.
 
-use std::{marker::PhantomData, mem::ManuallyDrop};
+use std::{
+    marker::PhantomData,
+    mem::{self, ManuallyDrop},
+};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -143,12 +146,19 @@ impl<T: Pod> Pinned<T> {
 impl<T> Pinned<T> {
     /// Waits for the last copy.
     fn wait(&mut self) -> Result<()> {
-        if let Last::Until(event) = &self.last {
+        self.last.wait()
+    }
+}
+
+impl Last {
+    /// Waits for it.
+    fn wait(&mut self) -> Result<()> {
+        if let Last::Until(event) = self {
             let ended = event.wait();
-            self.last = if ended.is_ok() { Last::Ended } else { Last::Lost };
+            *self = if ended.is_ok() { Last::Ended } else { Last::Lost };
             ended?;
         }
-        match self.last {
+        match self {
             Last::Lost => {
                 let value = "a copy that the driver has lost";
                 Err(Error::argument("pinned memory", value, "cannot be used any more"))
@@ -160,11 +170,20 @@ impl<T> Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // If the wait fails, a copy may still run. Then the memory is leaked: the copy could write to it after it is reused.
-        if self.wait().is_ok() {
-            // SAFETY: it is not used after this.
-            unsafe { ManuallyDrop::drop(&mut self.storage) };
-        }
+        let last = mem::replace(&mut self.last, Last::Ended);
+        // SAFETY: it is not used after this.
+        let storage = ManuallyDrop::new(unsafe { ManuallyDrop::take(&mut self.storage) });
+        let free = move || {
+            let (mut last, storage) = (last, storage);
+            // If the wait fails, a copy may still run. Then the memory is leaked: the copy could write to it after it is reused.
+            if last.wait().is_ok() {
+                drop(ManuallyDrop::into_inner(storage));
+            }
+        };
+        #[cfg(feature = "cuda")]
+        cuda::release(free);
+        #[cfg(not(feature = "cuda"))]
+        free();
     }
 }
 

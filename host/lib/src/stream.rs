@@ -94,10 +94,13 @@ impl Device {
     /// # Errors
     /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary one of this device.
     ///
+    /// A product that needs workspace is refused while another library captures the stream. Kernels that were launched on the stream stay
+    /// loaded until the device's context ends: a graph of that library may have them.
+    ///
     /// # Safety
     /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
-    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and no PTX is
-    ///    loaded anew ([`Device::load_ptx`]) that it has kernels of. A product that needs workspace is refused meanwhile.
+    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and the result is
+    ///    not dropped before the capture has ended.
     /// 3. If `raw` is the default stream of the thread that uses it (2), the result is used in one thread alone.
     #[cfg(feature = "cuda")]
     pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
@@ -165,11 +168,16 @@ impl Stream {
 
     /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
     ///
+    /// Another library may capture the stream. From now on launches ask the driver for that where it matters.
+    ///
     /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those
     /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
-        self.cuda.as_ref().map(|stream| (*stream.raw()).cast())
+        self.cuda.as_ref().map(|stream| {
+            stream.share();
+            (*stream.raw()).cast()
+        })
     }
 
     /// The driver's stream. `None` on the CPU.
@@ -271,9 +279,7 @@ impl Stream {
         self.refuse_in_capture("an event: record it before and after the launch of the graph")?;
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
-            let event = cuda::Event::new(stream.context())?;
-            event.record(stream)?;
-            return Ok(Event(Moment::Cuda(event)));
+            return Ok(Event(Moment::Cuda(cuda::Event::of(stream)?)));
         }
         Ok(Event(Moment::Host(Instant::now())))
     }

@@ -9,7 +9,7 @@ use crate::{
     array::Place,
     device::{foreign_stream, named, own_stream},
     failure::to_python,
-    import::{self, Module, Operand},
+    import::{self, Module, Operand, written},
     product::{BiasAt, Product, Settings},
     results::{contiguous, copy_into, empty},
     shape::Shapes,
@@ -79,6 +79,8 @@ pub(crate) struct Ready<'py> {
     /// The array that is written.
     pub(crate) c: Operand<'py>,
     pub(crate) bias: Option<Operand<'py>>,
+    /// Whether `c` is the caller's `out`.
+    writes_out: bool,
     /// The caller's `out`, into which `c` is copied at the end.
     copied_to: Option<Bound<'py, PyAny>>,
     /// Whether the result is a number.
@@ -143,6 +145,7 @@ impl<'py> Ready<'py> {
                 settle(name, operand, &on, copies)?;
             }
         }
+        let has_out = out.is_some();
         let (c, copied_to) = match out {
             Some(out) => {
                 let inputs = [Some(&a), Some(&b), bias.as_ref()];
@@ -169,7 +172,8 @@ impl<'py> Ready<'py> {
             }),
             settings,
         };
-        Ok(Ready { product, on, a, b, c, bias, copied_to, is_number: ndim == 0 })
+        let (writes_out, is_number) = (has_out && copied_to.is_none(), ndim == 0);
+        Ok(Ready { product, on, a, b, c, bias, writes_out, copied_to, is_number })
     }
 
     /// Runs it, and returns the array with the result.
@@ -178,24 +182,22 @@ impl<'py> Ready<'py> {
     /// Those of the product.
     pub(crate) fn run(self, py: Python<'py>, stream: Option<u64>) -> PyResult<Self> {
         let Ready { a, b, c, bias, product, .. } = &self;
+        if self.writes_out && c.kind.module == Module::Torch {
+            // Before the launch: PyTorch may refuse the write.
+            written(&c.object)?;
+        }
         match self.on {
             On::Cpu => run_on_cpu(py, product)?,
             On::Copied(index) => run_copied(py, product, index)?,
             On::Gpu(index) => {
                 let (on, waits) = select(py, a.kind, index, stream)?;
                 let ready = [Some(a), Some(b), Some(c), bias.as_ref()];
-                let mut after = [const { None }; 4];
-                for (after, operand) in after.iter_mut().zip(ready) {
-                    if let Some(handle) = operand.and_then(|operand| operand.ready_on) {
-                        *after = Some(foreign_stream(py, index, handle)?);
-                    }
-                }
-                launch(py, product, &on, after, waits)?;
-                if let Some(handle) = stream
-                    && a.kind.module == Module::Torch
-                {
-                    let tensors = ready.into_iter().flatten().map(|operand| &operand.object);
-                    record_on_torch(&tensors.collect::<Vec<_>>(), index, handle)?;
+                let after = ready.map(|operand| operand.and_then(|operand| operand.ready_on));
+                launch(py, product, (&on, index), after, waits)?;
+                if let Some(handle) = stream {
+                    let tensors = ready.into_iter().flatten();
+                    let tensors = tensors.filter(|operand| operand.kind.module == Module::Torch);
+                    record_on_torch(tensors.map(|operand| &operand.object), index, handle)?;
                 }
             }
         }
@@ -345,17 +347,22 @@ pub(crate) fn run_copied(py: Python, product: &Product, index: usize) -> PyResul
     py.detach(|| unsafe { product.run_copied(&stream) }).map_err(to_python)
 }
 
-/// Queues a product of arrays on a GPU.
+/// Queues a product of arrays on a GPU, the one with that index. `after`: the streams whose work so far writes A, B, C and the bias.
 ///
 /// # Errors
 /// Those of the product.
 pub(crate) fn launch(
     py: Python,
     product: &Product,
-    stream: &Stream,
-    after: [Option<Arc<Stream>>; 4],
+    (stream, index): (&Stream, usize),
+    after: [Option<u64>; 4],
     waits: bool,
 ) -> PyResult<()> {
+    let mut streams = [const { None }; 4];
+    for (stream, handle) in streams.iter_mut().zip(after) {
+        *stream = handle.map(|handle| foreign_stream(py, index, handle)).transpose()?;
+    }
+    let after = streams;
     let run = || {
         let after = after.each_ref().map(Option::as_deref);
         // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the stream, or the product is waited for

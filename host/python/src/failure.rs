@@ -11,7 +11,9 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     match error {
         Error::Argument { argument, value, limit } => {
             let argument = named(&argument);
-            let message = format!("{argument} = {value}: {}", named_within(&limit));
+            // NumPy's `strides` are in bytes.
+            let unit = if is_of_strides(&argument) { " in elements" } else { "" };
+            let message = format!("{argument}{unit} = {value}: {}", named_within(&limit));
             match argument.ends_with(".dtype") {
                 true => PyTypeError::new_err(message),
                 false => PyValueError::new_err(message),
@@ -21,6 +23,11 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         Error::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
         _ => PyRuntimeError::new_err(error.to_string()),
     }
+}
+
+/// Whether the argument's value is strides.
+fn is_of_strides(argument: &str) -> bool {
+    argument.rsplit('.').next() == Some("strides")
 }
 
 /// An argument's name in Python: the library calls the operands A, B and C.

@@ -40,7 +40,35 @@ mod _native {
         streams::handle,
     };
 
-    /// The matrix product `activation(alpha a b + beta out + bias)`.
+    /// The matrix product activation(alpha a b + beta out + bias), by shapes as numpy.matmul.
+    ///
+    /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy, JAX, or any with __dlpack__ or
+    /// __cuda_array_interface__. Types are float64, float32, float16 and bfloat16, and nothing is converted.
+    ///
+    /// Arguments
+    ///   a: (.., m, k), or (k,).
+    ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are broadcast.
+    ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32 where a has 16 bits.
+    ///   alpha: a factor.
+    ///   beta: the factor of the old elements of out, which are not read where it is 0.
+    ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
+    ///     is the result's.
+    ///   activation: None, "relu" or "gelu".
+    ///   compute: None for the arithmetic of the type. For float32 also "tf32", which is less precise, or "bf16x6" and
+    ///     "f16x3", which emulate float32.
+    ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with __cuda_stream__. None: the stream that is current
+    ///     for the module of a.
+    ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the first GPU, or without one the CPU.
+    ///
+    /// Arrays on a GPU are used where they are. There it is an error, and no copy, if an array has a negative stride or elements at odd
+    /// addresses, if a bias has gaps, or if out overlaps an operand. Strides in messages count elements, and not bytes as NumPy's.
+    ///
+    /// Errors
+    ///   TypeError: no array, or another type of elements.
+    ///   ValueError: shapes, strides, devices or values that do not fit. It names the argument, its value and the limit.
+    ///   RuntimeError: a tensor of PyTorch that requires a gradient, except under torch.no_grad(): none is recorded, so pass its
+    ///     .detach(). Failures of the driver.
+    ///   MemoryError: too little memory.
     #[pyfunction]
     #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, stream=None, device=None))]
     fn matmul<'py>(
@@ -67,7 +95,16 @@ mod _native {
         }
     }
 
-    /// A product of these arrays, to be run many times.
+    /// A product of these arrays, to be run many times: its arguments are checked once.
+    ///
+    /// A call of the result, product(*, stream=None), multiplies what a, b and bias hold then, into out, and returns out. It keeps the
+    /// arrays.
+    ///
+    /// Arguments
+    ///   a, b, out, alpha, beta, bias, activation, compute, device: as of matmul. Without out the result has an array of its own, product.out.
+    ///
+    /// Errors
+    ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written, so they are a RuntimeError.
     #[pyfunction]
     #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, device=None))]
     fn prepare<'py>(
@@ -86,14 +123,14 @@ mod _native {
         Prepared::new(Ready::new(a, b, &options, false)?)
     }
 
-    /// The device of arrays in host memory where none is named, and why it is no GPU.
+    /// The device of arrays in host memory where none is named, and why it is no GPU: ("cuda:0", None) or ("cpu", reason).
     #[pyfunction]
     fn default_device(py: Python) -> PyResult<(String, Option<String>)> {
         let best = device::best(py)?;
         Ok((best.device.name(), best.why_no_gpu.clone()))
     }
 
-    /// What the devices are: the CPU and each GPU, by its name.
+    /// The devices: a list of names and descriptions. The CPU is the first, "cpu", and each GPU follows, "cuda:0" and so on.
     #[pyfunction]
     fn devices(py: Python) -> PyResult<Vec<(String, String)>> {
         device::check_fork()?;
@@ -106,13 +143,21 @@ mod _native {
         Ok(found)
     }
 
-    /// The kernels of products: name and summary.
+    /// The kernels of products: a list of names and summaries. `check` and `profile` take the names.
     #[pyfunction]
     fn kernels() -> Vec<(&'static str, &'static str)> {
         crate::laboratory::kernels().map(|entry| (entry.name(), entry.summary)).collect()
     }
 
     /// Runs a built-in kernel on the CPU with every access checked, in some orders of blocks, warps and lanes.
+    ///
+    /// Arguments
+    ///   kernel: a name of kernels().
+    ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
+    ///   orders: how many orders: ascending, descending, and random ones.
+    ///
+    /// Errors
+    ///   ValueError: an unknown kernel, no order, or sizes that are too large.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, orders=3))]
     fn check(py: Python, kernel: &str, m: u64, n: u64, k: u64, orders: u32) -> PyResult<Check> {
@@ -120,6 +165,14 @@ mod _native {
     }
 
     /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line of its source.
+    ///
+    /// Arguments
+    ///   kernel: a name of kernels().
+    ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
+    ///   every: 1 counts all blocks, 2 every second one, and so on.
+    ///
+    /// Errors
+    ///   ValueError: an unknown kernel, every = 0, or sizes that are too large.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
     fn profile(py: Python, kernel: &str, m: u64, n: u64, k: u64, every: u32) -> PyResult<Profile> {

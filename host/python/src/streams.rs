@@ -82,12 +82,13 @@ fn of_cupy(py: Python, index: usize) -> PyResult<u64> {
 ///
 /// # Errors
 /// Those of PyTorch.
-pub(crate) fn record_on_torch(
-    tensors: &[&Bound<'_, PyAny>],
+pub(crate) fn record_on_torch<'a, 'py: 'a>(
+    tensors: impl IntoIterator<Item = &'a Bound<'py, PyAny>>,
     index: usize,
     handle: u64,
 ) -> PyResult<()> {
-    let Some(py) = tensors.first().map(|tensor| tensor.py()) else { return Ok(()) };
+    let mut tensors = tensors.into_iter().peekable();
+    let Some(py) = tensors.peek().map(|tensor| tensor.py()) else { return Ok(()) };
     static EXTERNAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let external = EXTERNAL.import(py, "torch.cuda", "ExternalStream")?;
     let stream = external.call1((handle, format!("cuda:{index}")))?;

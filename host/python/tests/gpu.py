@@ -179,12 +179,30 @@ def with_torch():
     product = gpu_gemm.prepare(moved, moved)
     moved.set_(draw(8, 8))
     fails(RuntimeError, "other memory", product, "a tensor that was moved")
+    # PyTorch is told of writes, so it computes no gradient by old elements.
+    weights = draw(512, 512).requires_grad_()
+    for write in (lambda: matmul(a, b, out=out), gpu_gemm.prepare(a, b, out=out)):
+        loss = (weights * out).sum()
+        write()
+        fails(RuntimeError, "modified by an inplace operation", loss.backward, "a saved tensor that was written")
+    fails(RuntimeError, "out= does not support", lambda: matmul(a, b, out=weights), "out= with a gradient")
 
     # Streams: the current one, a named one, by object and by handle. The sleep shows an order that is not kept.
     side = torch.cuda.Stream()
     sleep = 20_000_000
     # The workspace of the stream is there before.
     matmul(a, b, out=out, stream=side)
+    # A prepared product waits for the stream that an array names at the call.
+    late = Interface(a)
+    product = gpu_gemm.prepare(late, Interface(b), out=Interface(out))
+    a.fill_(0.0)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(sleep)
+        a.fill_(1.0)
+    late.stream = side.cuda_stream
+    product()
+    check(bool((out == 1024).all()), "a prepared product waits for an array's stream")
     torch.cuda.synchronize()
     for how in ("current", "object", "handle"):
         a.fill_(0.0)

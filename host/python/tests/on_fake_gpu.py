@@ -67,7 +67,7 @@ def numpy():
     assert np.array_equal(wide[:, ::2], C) and (wide[:, 1::2] == -1).all()
     product = gpu_gemm.prepare(A, B)
     assert product() is product.out and np.array_equal(product.out, C)
-    refused(ValueError, "a.strides = ", lambda: gpu_gemm.prepare(np.repeat(A, 2, 1)[:, ::2], B))
+    refused(ValueError, "a.strides in elements = ", lambda: gpu_gemm.prepare(np.repeat(A, 2, 1)[:, ::2], B))
 
 
 def dlpack():
@@ -93,6 +93,16 @@ def dlpack():
     calls()
     product()
     assert np.array_equal(out, C) and copies(calls()) == []
+    # At each call an array is asked to be ready on the product's stream.
+    a, b = on_gpu(A), on_gpu(B)
+    product = gpu_gemm.prepare(a, b, out=into)
+    before = a.exported
+    product()
+    product(stream=9)
+    assert (a.exported, b.exported) == (before + 2, before + 2) and a.deleted == b.deleted == before + 1
+    a.array = A.copy()
+    refused(RuntimeError, "a has other memory", product)
+    product = gpu_gemm.prepare(on_gpu(A), on_gpu(B), out=into)
     assert len(product._library_ns(3)) == 3
     # Each library frees its own: the result's memory goes with its last user.
     lent = _native._lent()
@@ -128,8 +138,22 @@ def interface():
     names = calls()
     # The product's stream waits on the device for the array's.
     assert "cuEventRecord" in names and "cuStreamWaitEvent" in names, names
+    # So does that of each call of a prepared product, for the stream that the array says then.
+    a = Interface(A)
+    product = gpu_gemm.prepare(a, Interface(B), out=Interface(out))
+    calls()
+    product()
+    assert "cuStreamWaitEvent" not in calls()
+    for handle in (7, 8):
+        a.__cuda_array_interface__["stream"] = handle
+        out[:] = 0
+        product()
+        names = calls()
+        assert "cuStreamWaitEvent" in names and handles(names) == [handle] and np.array_equal(out, C), names
+    a.__cuda_array_interface__["data"] = (A.copy().ctypes.data, False)
+    refused(RuntimeError, "a has other memory than when the product was prepared", product)
     refused(ValueError, "out = read-only", lambda: gpu_gemm.matmul(Interface(A), Interface(B), out=Interface(out, read_only=True)))
-    refused(ValueError, "a.strides = [4, -1]: must not be negative", lambda: gpu_gemm.matmul(Interface(A[:, ::-1]), Interface(B)))
+    refused(ValueError, "a.strides in elements = [4, -1]: must not be negative", lambda: gpu_gemm.matmul(Interface(A[:, ::-1]), Interface(B)))
     halves = Interface(A)
     halves.__cuda_array_interface__["strides"] = (16, 2)
     refused(ValueError, "a = an array: must be aligned", lambda: gpu_gemm.matmul(halves, Interface(B)))
@@ -177,6 +201,15 @@ def cupy():
     gpu_gemm.matmul(ndarray(A), ndarray(B), out=out, stream=9)
     names = calls()
     assert "cuStreamWaitEvent" in names and set(handles(names)) == {7, 9} and handles(names)[-1] == 9, names
+    # A prepared product does the same.
+    product = gpu_gemm.prepare(ndarray(A), ndarray(B), out=out)
+    calls()
+    product()
+    names = calls()
+    assert "cuStreamWaitEvent" not in names and handles(names) == [7], names
+    product(stream=9)
+    names = calls()
+    assert "cuStreamWaitEvent" in names and set(handles(names)) == {7, 9} and handles(names)[-1] == 9, names
 
 
 def torch():
@@ -188,7 +221,7 @@ def torch():
         requires_grad, is_cuda, is_cpu, dtype = False, True, False, "float32"
 
         def __init__(self, array):
-            self.array, self.shape = array, array.shape
+            self.array, self.shape, self.version = array, array.shape, 0
 
         def is_neg(self):
             return False
@@ -213,11 +246,19 @@ def torch():
     module.Tensor = Tensor
     module.float64, module.float32, module.float16, module.bfloat16 = "float64", Tensor.dtype, "float16", "bfloat16"
     module.is_grad_enabled = lambda: True
+    module.autograd = types.ModuleType("torch.autograd")
+    module.autograd.graph = types.ModuleType("torch.autograd.graph")
+
+    def increment_version(tensor):
+        tensor.version += 1
+
+    module.autograd.graph.increment_version = increment_version
     cuda = types.ModuleType("torch.cuda")
     cuda.current_stream = lambda index: types.SimpleNamespace(cuda_stream=5)
     cuda.ExternalStream = lambda handle, device: (handle, device)
     module.cuda = cuda
     sys.modules.update({"torch": module, "torch.cuda": cuda})
+    sys.modules.update({"torch.autograd": module.autograd, "torch.autograd.graph": module.autograd.graph})
     result = gpu_gemm.matmul(Tensor(A), Tensor(B))
     assert type(result) is Tensor and np.array_equal(result.array, C) and recorded == []
     calls()
@@ -227,9 +268,29 @@ def torch():
     assert "cuLaunch" in names[0] and handles(names) == [5] and len(names) == 3, names
     gpu_gemm.matmul(Tensor(A), Tensor(B), out=out, stream=6)
     assert recorded == [(6, "cuda:0")] * 3
-    product = gpu_gemm.prepare(Tensor(A), Tensor(B), out=out)
+    # PyTorch is told of each write.
+    assert out.version == 2
+    a, b = Tensor(A), Tensor(B)
+    product = gpu_gemm.prepare(a, b, out=out)
+    assert out.version == 2
     out.array[:] = 0
-    assert product() is out and np.array_equal(out.array, C)
+    assert product() is out and np.array_equal(out.array, C) and out.version == 3
+    recorded.clear()
+    product(stream=6)
+    assert recorded == [(6, "cuda:0")] * 3 and out.version == 4 and a.version == b.version == 0
+    # An array of another module is no tensor.
+    both = gpu_gemm.prepare(Tensor(A), on_gpu(B), out=out)
+    recorded.clear()
+    both(stream=6)
+    assert recorded == [(6, "cuda:0")] * 2 and out.version == 5
+    gpu_gemm.matmul(on_gpu(A), Tensor(B), out=out)
+    assert out.version == 6
+    leaf = Tensor(np.zeros((3, 5), np.float32))
+    leaf.requires_grad = True
+    refused(RuntimeError, "out.requires_grad = True: out= does not support automatic differentiation", lambda: gpu_gemm.matmul(a, b, out=leaf))
+    assert leaf.version == 0 and not leaf.array.any()
+    leaf.shape, leaf.array = A.shape, A
+    refused(RuntimeError, "a.requires_grad = True: the product records no gradient. Pass a.detach()", lambda: gpu_gemm.matmul(leaf, b))
     out.array = out.array.copy()
     refused(RuntimeError, "out has other memory", product)
 
@@ -288,9 +349,9 @@ def errors():
     both = on_gpu(square)
     refused(ValueError, "a = at 0x", lambda: gpu_gemm.matmul(both, on_gpu(np.ones((4, 4), np.float32)), out=both))
     repeated = on_gpu(np.broadcast_to(np.ones((1, 5), np.float32), (3, 5)))
-    refused(ValueError, "out.strides = [0, 1]", lambda: gpu_gemm.matmul(a, b, out=repeated))
+    refused(ValueError, "out.strides in elements = [0, 1]", lambda: gpu_gemm.matmul(a, b, out=repeated))
     gaps = on_gpu(np.ones(10, np.float32)[::2])
-    refused(ValueError, "bias.strides = [2]: must be contiguous", lambda: gpu_gemm.matmul(a, b, bias=gaps))
+    refused(ValueError, "bias.strides in elements = [2]: must be contiguous", lambda: gpu_gemm.matmul(a, b, bias=gaps))
     refused(RuntimeError, "cuda:63", lambda: gpu_gemm.matmul(A, B, device="cuda:63"))
 
 

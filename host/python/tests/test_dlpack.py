@@ -171,7 +171,7 @@ def test_flags_offsets_and_strides(arrays, on_cpu):
     a = Producer(arrays[0][:, ::-1])
     with pytest.raises(ValueError) as caught:
         on_cpu(a, arrays[1])
-    assert str(caught.value).startswith("a.strides = [5, -1]: must not be negative here")
+    assert str(caught.value).startswith("a.strides in elements = [5, -1]: must not be negative here")
     repeated = np.broadcast_to(arrays[0][:1], (4, 5))
     assert np.array_equal(np.from_dlpack(on_cpu(Producer(repeated), arrays[1])), on_cpu(repeated, arrays[1]))
 

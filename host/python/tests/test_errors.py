@@ -46,7 +46,7 @@ def test_messages(arguments, options, kind, message):
 
 def test_a_prepared_product_copies_nothing():
     for a, message in (
-        (F[:, ::-1], "a.strides = [3, -1]: must not be negative here"),
+        (F[:, ::-1], "a.strides in elements = [3, -1]: must not be negative here"),
         (F.astype(">f4"), "a = an array: must be aligned, in the machine's order of bytes"),
     ):
         with pytest.raises(ValueError) as caught:

@@ -34,6 +34,24 @@ def test_torch(rng):
     assert str(caught.value) == "a has other memory than when the product was prepared"
 
 
+def test_torch_knows_what_is_written():
+    torch = pytest.importorskip("torch")
+    a, w, out = torch.ones(3, 3), torch.ones(3, 3, requires_grad=True), torch.ones(3, 3)
+    product = gpu_gemm.prepare(a, a, out=out, device="cpu")
+    for write in (lambda: gpu_gemm.matmul(a, a, out=out, device="cpu"), product):
+        # The gradient of w is by the old elements of out.
+        loss, before = (w * out).sum(), out._version
+        write()
+        assert out._version > before and a._version == 0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    with pytest.raises(RuntimeError) as caught:
+        gpu_gemm.matmul(a, a, out=w, device="cpu")
+    assert str(caught.value).startswith("out.requires_grad = True: out= does not support automatic differentiation")
+    with torch.inference_mode():
+        assert torch.equal(gpu_gemm.matmul(a, a, out=torch.empty(3, 3), device="cpu"), a @ a)
+
+
 def test_torch_refusals():
     torch = pytest.importorskip("torch")
     a = torch.ones(3, 3)

@@ -9,7 +9,7 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Transposes an n x n matrix under all checks, and compares. What the launch did to memory.
+/// Transposes an n x n matrix under all checks, and compares the result. Returns what the checker saw.
 fn check(n: usize, order: Order) -> check::Report {
     let x = (0..n * n).map(|i| i as f32).collect::<Vec<_>>();
     let mut y = vec![f32::NAN; n * n];
@@ -18,7 +18,7 @@ fn check(n: usize, order: Order) -> check::Report {
     let mut options = check::Options::default();
     options.order = order;
     options.complete = true; // every element of x is read, and every one of y written
-    options.profile = NonZeroU32::new(8); // what each line does to memory, in one block of eight
+    options.profile = NonZeroU32::new(8); // what each line does to memory, counted in about one block in eight
     // SAFETY: the vectors outlive the launch, and nobody else uses them.
     let report = unsafe {
         let x = In::new(x.as_ptr(), x.len());

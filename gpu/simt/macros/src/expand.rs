@@ -4,14 +4,17 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
     Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, PointerMutability, Result,
-    ReturnType, Type, spanned::Spanned,
+    ReturnType, Type, parse_quote, spanned::Spanned,
 };
 
-use crate::declaration::{Attribute, Constant, Triple, Values};
+use crate::declaration::{Attribute, Constant, Length, Triple, Values};
 
 pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStream> {
     refuse_what_a_kernel_cannot_be(&function)?;
-    let params = function.sig.inputs.iter().map(Param::new).collect::<Result<Vec<_>>>()?;
+    let mut params = function.sig.inputs.iter().map(Param::new).collect::<Result<Vec<_>>>()?;
+    for param in &mut params {
+        param.allow_unused_if_in(&attribute.len);
+    }
     let barriers = match &attribute.barriers {
         Some(declared) => declared.to_token_stream(),
         None => count_barriers(function.block.to_token_stream()).to_token_stream(),
@@ -72,6 +75,15 @@ impl Param {
 }
 
 impl Param {
+    /// A size that only the lengths of buffers name is used: no warning says otherwise.
+    fn allow_unused_if_in(&mut self, lengths: &[Length]) {
+        if let FnArg::Typed(typed) = &mut self.arg
+            && lengths.iter().any(|length| names(length.rule.to_token_stream(), &self.name))
+        {
+            typed.attrs.push(parse_quote!(#[allow(unused_variables)]));
+        }
+    }
+
     fn is_pointer(&self) -> bool {
         matches!(self.ty, Type::Ptr(_))
     }
@@ -122,6 +134,15 @@ fn kind(ty: &Type) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether the name is among the tokens.
+fn names(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => names(group.stream(), name),
+        TokenTree::Ident(word) => word == *name,
+        _ => false,
+    })
 }
 
 /// The number of calls of `sync_threads` in the body.

@@ -189,13 +189,19 @@ driver! {
         }
         0
     }
-    // 9: the index of the device whose memory it is. `memory_of=1` says another.
-    @context fn cuPointerGetAttribute(data: *mut c_int, attribute: c_int, address: u64) {
-        assert_eq!(attribute, 9);
+    // 9: the index of the device whose memory it is. `memory_of=1` says another. 1: its context. `memory_in=` says it, 0 for none.
+    @context fn cuPointerGetAttribute(data: Handle, attribute: c_int, address: u64) {
         if !is_allocated(address) {
             return 1;
         }
-        *data = configured("memory_of").unwrap_or(0);
+        match attribute {
+            1 => {
+                let context = configured("memory_in").map_or(FIRST_CONTEXT, |it| it as usize);
+                *data.cast::<Handle>() = context as Handle;
+            }
+            9 => *data.cast::<c_int>() = configured("memory_of").unwrap_or(0),
+            other => panic!("an attribute that nobody asks for: {other}"),
+        }
         0
     }
     @context fn cuMemFree_v2(address: u64) {

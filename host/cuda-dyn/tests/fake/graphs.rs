@@ -26,18 +26,20 @@ thread_local! {
 static GRAPHS: Mutex<Option<HashMap<usize, Arc<Vec<Launch>>>>> = Mutex::new(None);
 
 /// Calls that a thread may not make while it captures.
-const REFUSED: [&str; 12] = [
+const REFUSED: [&str; 14] = [
     "cuCtxSynchronize",
     "cuEventSynchronize",
     "cuMemAllocHost_v2",
     "cuMemAllocPitch_v2",
     "cuMemAlloc_v2",
+    "cuMemFreeHost",
     "cuMemFree_v2",
     "cuMemcpy2D_v2",
     "cuMemcpyDtoH_v2",
     "cuMemcpyHtoD_v2",
     "cuMemsetD8_v2",
     "cuModuleLoadDataEx",
+    "cuModuleUnload",
     "cuStreamSynchronize",
 ];
 

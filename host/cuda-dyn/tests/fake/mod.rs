@@ -58,15 +58,20 @@ pub(crate) use on_machine;
 /// stream is captured.
 #[allow(dead_code, reason = "not every crate that includes this file looks at calls")]
 pub(crate) fn calls() -> Vec<String> {
-    let path = std::env::var_os(LOG).expect("only in a test with the driver");
-    let calls = std::fs::read_to_string(&path).unwrap_or_default();
-    let _ = std::fs::remove_file(&path);
     let switches = ["GetCurrent", "SetCurrent", "PushCurrent_v2", "PopCurrent_v2"];
     let is_switch =
         |name: &str| name.strip_prefix("cuCtx").is_some_and(|it| switches.contains(&it));
     let is_question = |name: &str| name == "cuStreamIsCapturing";
-    let calls = calls.lines().filter(|name| !is_switch(name) && !is_question(name));
-    calls.map(String::from).collect()
+    all_calls().into_iter().filter(|name| !is_switch(name) && !is_question(name)).collect()
+}
+
+/// As [`calls`], with none left out.
+#[allow(dead_code, reason = "as above")]
+pub(crate) fn all_calls() -> Vec<String> {
+    let path = std::env::var_os(LOG).expect("only in a test with the driver");
+    let calls = std::fs::read_to_string(&path).unwrap_or_default();
+    let _ = std::fs::remove_file(&path);
+    calls.lines().map(String::from).collect()
 }
 
 /// In the child process runs `body`. Otherwise starts the child for the test `path` and passes on its result. Without

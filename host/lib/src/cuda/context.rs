@@ -8,6 +8,7 @@ use super::binding::{
 use super::driver::{device_count, driver_version};
 use super::failure::{OUT_OF_MEMORY, Outcome, Raw, check};
 use crate::error::{Error, Result};
+use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -124,8 +125,12 @@ impl Context {
         self.context.raw()
     }
 
-    /// Makes this the calling thread's current context until the value is dropped.
-    pub(super) fn enter(&self) -> Result<Current> {
+    /// Makes this the calling thread's current context until the value is dropped. Within such a value the driver is not called again.
+    pub(crate) fn enter(&self) -> Result<Current> {
+        let entered = ENTERED.get();
+        if entered == self.context.raw() {
+            return Ok(Current { pushed: false, entered, thread: PhantomData });
+        }
         let mut before = null_mut();
         // SAFETY: one handle is written.
         check(unsafe { cuCtxGetCurrent(&mut before) })?;
@@ -134,7 +139,8 @@ impl Context {
             // SAFETY: the context lives as long as `self`.
             check(unsafe { cuCtxPushCurrent_v2(self.context.raw()) })?;
         }
-        Ok(Current { pushed, thread: PhantomData })
+        ENTERED.set(self.context.raw());
+        Ok(Current { pushed, entered, thread: PhantomData })
     }
 
     /// Makes this the calling thread's current context, for the caller's own calls of the driver.
@@ -166,17 +172,25 @@ impl Context {
     }
 }
 
+thread_local! {
+    /// The context of this thread's innermost [`Current`], or null. Nobody else's code runs while there is one, so it is the current one.
+    static ENTERED: Cell<CUcontext> = const { Cell::new(null_mut()) };
+}
+
 /// While this value lives, a context is the current one of the thread. The one before comes back when it is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Current {
+pub(crate) struct Current {
     pushed: bool,
+    /// That of the value around this one, or null.
+    entered: CUcontext,
     /// It stays on its thread.
     thread: PhantomData<*const ()>,
 }
 
 impl Drop for Current {
     fn drop(&mut self) {
+        ENTERED.set(self.entered);
         if self.pushed {
             let mut own = null_mut();
             // SAFETY: one handle is written. Values of this type are dropped in reverse order, so the last pushed is this one's.

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct Event {
     raw: CUevent,
     context: Arc<Context>,
+    /// Whether it is a node of a capture of another library. A stream that waits for it becomes a part of that.
+    in_capture: bool,
 }
 
 // SAFETY: an event's handle belongs to its context, not to a thread, and the driver locks what it shares.
@@ -29,7 +31,7 @@ impl Event {
         let mut raw = null_mut();
         // SAFETY: the driver writes one handle, of the context that was made current.
         context.check(unsafe { cuEventCreate(&mut raw, 0) })?;
-        Ok(Event { raw, context: context.clone() })
+        Ok(Event { raw, context: context.clone(), in_capture: false })
     }
 
     /// Records the event after all work that is in `stream` now.
@@ -37,6 +39,19 @@ impl Event {
         let _current = self.context.enter()?;
         // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
         check(unsafe { cuEventRecord(self.raw, *stream.raw()) })
+    }
+
+    /// A new event after all work that is in `stream` now, which another library may capture.
+    pub(crate) fn of(stream: &Stream) -> Result<Self> {
+        let mut event = Event::new(stream.context())?;
+        event.record(stream)?;
+        event.in_capture = stream.is_captured()?;
+        Ok(event)
+    }
+
+    /// Whether it is a node of a capture of another library.
+    pub(super) fn is_in_capture(&self) -> bool {
+        self.in_capture
     }
 
     /// The driver's handle, valid while this value lives.

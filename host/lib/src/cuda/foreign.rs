@@ -1,10 +1,11 @@
 //! Streams and memory of other libraries that are taken back.
 
-use super::binding::CUdevice;
+use super::binding::{CUcontext, CUdevice};
 use super::failure::check;
 use super::{Context, Event, Stream};
 use crate::error::{Error, Result};
 use cuda_dyn::{CUpointer_attribute, cuPointerGetAttribute};
+use std::ptr::null_mut;
 use std::sync::Arc;
 
 impl Stream {
@@ -37,7 +38,7 @@ impl Stream {
     }
 }
 
-/// Refuses an address that is not in the memory of the device. Null is of any.
+/// Refuses an address that is not in the memory of the device, or that was allocated in another context. Null is of any.
 ///
 /// # Errors
 /// [`Error::Argument`].
@@ -51,9 +52,18 @@ pub(crate) fn check_address(context: &Context, address: u64) -> Result<()> {
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
     // SAFETY: one number is written. An address that the driver does not know is an error.
     let known = check(unsafe { cuPointerGetAttribute(data, attribute, address) });
-    if known.is_ok() && usize::try_from(ordinal) == Ok(context.index()) {
-        return Ok(());
+    if known.is_err() || usize::try_from(ordinal) != Ok(context.index()) {
+        let limit = format!("must be memory of {}", context.label());
+        return Err(Error::argument("address", format!("{address:#x}"), limit));
     }
-    let limit = format!("must be memory of {}", context.label());
-    Err(Error::argument("address", format!("{address:#x}"), limit))
+    let mut its: CUcontext = null_mut();
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
+    // SAFETY: one handle is written.
+    let known = unsafe { cuPointerGetAttribute((&raw mut its).cast(), attribute, address) };
+    // Memory of the driver's pools, and memory that was mapped by addresses, is of no context.
+    if known.is_ok() && !its.is_null() && !context.is(its) {
+        let limit = format!("must be memory of the primary context of {}", context.label());
+        return Err(Error::argument("address", format!("{address:#x}, of another context"), limit));
+    }
+    Ok(())
 }

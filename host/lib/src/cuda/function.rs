@@ -110,6 +110,11 @@ impl Function {
         Function { dependent, ..self }
     }
 
+    /// Keeps the kernel's module loaded until the context ends: a graph of another library may have the kernel.
+    pub(crate) fn keep_loaded(&self) {
+        self.module.keep_loaded();
+    }
+
     /// The kernel's resources, as the driver compiled it.
     pub(crate) fn resources(&self) -> Resources {
         let Attributes { registers, static_shared, .. } = self.attributes;

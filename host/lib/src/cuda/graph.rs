@@ -1,7 +1,7 @@
 //! Graphs: work of a stream that is captured once, and launched as often as it is needed.
 
 use super::failure::check;
-use super::{Context, Stream};
+use super::{Context, Stream, release};
 use crate::error::Result;
 use cuda_dyn::{
     CU_STREAM_CAPTURE_STATUS_NONE, CUgraphExec, CUstreamCaptureMode, cuGraphDestroy,
@@ -20,15 +20,18 @@ pub(crate) struct Graph {
 }
 
 /// The driver's handle of a graph.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Handle(CUgraphExec);
 
 // SAFETY: a graph's handle belongs to its context, not to a thread.
 unsafe impl Send for Handle {}
 
 impl Stream {
-    /// Whether the work of the stream is captured.
+    /// Whether somebody else captures the work of the stream. The driver is asked only where that is possible.
     pub(crate) fn is_captured(&self) -> Result<bool> {
+        if !self.may_be_captured() {
+            return Ok(false);
+        }
         let _current = self.context().enter()?;
         let mut status = CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream lives as long as `self`, and one number is written.
@@ -90,9 +93,12 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        let _current = self.context.enter();
-        let raw = self.raw.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: nothing uses the handle after this. The driver frees a graph that runs when it has ended.
-        let _ = unsafe { cuGraphExecDestroy(raw.0) };
+        let Handle(raw) = *self.raw.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let context = self.context.clone();
+        release(move || {
+            let _current = context.enter();
+            // SAFETY: nothing uses the handle after this. The driver frees a graph that runs when it has ended.
+            let _ = unsafe { cuGraphExecDestroy(raw) };
+        });
     }
 }

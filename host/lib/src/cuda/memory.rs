@@ -2,7 +2,7 @@
 
 use super::binding::{DeviceBytes, cuMemAllocPitch_v2};
 use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Outcome, Raw, check};
-use super::{Context, Uses};
+use super::{Context, Uses, release};
 use crate::error::{Error, Result};
 use crate::testing;
 use std::ffi::c_uint;
@@ -181,12 +181,17 @@ impl Drop for Memory {
         if self.foreign {
             return;
         }
-        // The memory is freed in the current context. A failure cannot be handled here.
-        let _current = (self.len() > 0).then(|| {
-            testing::freed();
-            self.context.enter()
-        });
         // SAFETY: it is not used after this.
-        unsafe { ManuallyDrop::drop(&mut self.buffer) };
+        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
+        if buffer.len() == 0 {
+            return;
+        }
+        let context = self.context.clone();
+        release(move || {
+            testing::freed();
+            // The memory is freed in the current context. A failure cannot be handled here.
+            let _current = context.enter();
+            drop(buffer);
+        });
     }
 }

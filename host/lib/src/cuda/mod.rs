@@ -8,6 +8,7 @@
 //!   works on any thread, several devices can be used at once, and the thread has the context that it had before.
 //! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a fault in a kernel the driver frees
 //!   nothing; the end of the process does.
+//! * While a thread captures a stream, what it drops is released when the capture has ended: [`release`].
 //! * Streams do not synchronise with the default stream. A call whose effect must be complete when it returns waits for it.
 
 mod binding;
@@ -22,6 +23,7 @@ mod graph;
 mod memory;
 mod module;
 mod pinned;
+mod release;
 mod rows;
 mod stream;
 mod tensor_map;
@@ -40,6 +42,7 @@ pub(crate) use graph::Graph;
 pub(crate) use memory::Memory;
 pub(crate) use module::Module;
 pub(crate) use pinned::{PinnedMemory, Pitched, Way};
+pub(crate) use release::{Releases, release};
 pub(crate) use rows::copy_rows;
 pub(crate) use stream::Stream;
 pub(crate) use tensor_map::encode;

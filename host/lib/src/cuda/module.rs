@@ -1,12 +1,15 @@
 //! Modules: PTX that the driver has compiled.
 
-use super::Context;
 use super::binding::{CUjit_option, CUmodule, cuModuleLoadDataEx, cuModuleUnload};
 use super::failure::Outcome;
+use super::{Context, release};
 use crate::error::Result;
 use std::ffi::{CStr, CString, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// PTX that the driver has compiled for one device.
 #[derive(Clone, Debug)]
@@ -20,6 +23,8 @@ struct Loaded {
     raw: CUmodule,
     name: String,
     context: Arc<Context>,
+    /// Whether it stays loaded until the context ends.
+    stays: AtomicBool,
 }
 
 // SAFETY: a module's handle belongs to its context, not to a thread, and the driver locks what it shares.
@@ -75,8 +80,8 @@ impl Module {
         };
         match result.outcome() {
             Ok(()) => {
-                let (name, context) = (name.into(), context.clone());
-                Ok(Module { loaded: Arc::new(Loaded { raw, name, context }) })
+                let (name, context, stays) = (name.into(), context.clone(), AtomicBool::new(false));
+                Ok(Module { loaded: Arc::new(Loaded { raw, name, context, stays }) })
             }
             Err(raw) if refuses_ptx(raw.code) => {
                 let log = [errors.text(), infos.text()].join("\n").trim().to_string();
@@ -85,6 +90,11 @@ impl Module {
             }
             Err(raw) => Err(context.error(raw)),
         }
+    }
+
+    /// Keeps it loaded until the context ends.
+    pub(super) fn keep_loaded(&self) {
+        self.loaded.stays.store(true, Ordering::Relaxed);
     }
 
     /// The driver's handle, valid while this value lives.
@@ -105,9 +115,15 @@ impl Module {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        let _current = self.context.enter();
-        // SAFETY: with the module and its functions gone, nothing uses the handle after this.
-        let _ = unsafe { cuModuleUnload(self.raw) };
+        if self.stays.load(Ordering::Relaxed) {
+            return;
+        }
+        let (raw, context) = (self.raw, self.context.clone());
+        release(move || {
+            let _current = context.enter();
+            // SAFETY: with the module and its functions gone, nothing uses the handle after this.
+            let _ = unsafe { cuModuleUnload(raw) };
+        });
     }
 }
 

@@ -194,6 +194,9 @@ impl Stream {
     /// Lets what is queued from now on wait for an event.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
         let _current = self.context().enter()?;
+        if event.is_in_capture() {
+            self.share();
+        }
         // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an event that is destroyed before it is
         // reached.
         check(unsafe { cuStreamWaitEvent(*self.raw(), event.raw(), 0) })

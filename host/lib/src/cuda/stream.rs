@@ -20,6 +20,8 @@ pub(crate) struct Stream {
     context: Arc<Context>,
     /// Set when nothing can be queued any more. Memory that the stream has used may still hold it.
     closed: AtomicBool,
+    /// Set when others have its handle, or when it follows work of theirs that is captured.
+    shared: AtomicBool,
 }
 
 /// The driver's handle.
@@ -75,7 +77,8 @@ impl Stream {
     }
 
     fn with(handle: Handle, context: &Arc<Context>) -> Self {
-        Stream { handle, context: context.clone(), closed: AtomicBool::new(false) }
+        let (context, [closed, shared]) = (context.clone(), [false; 2].map(AtomicBool::new));
+        Stream { handle, context, closed, shared }
     }
 
     /// A stream of another library. Null is the default stream.
@@ -115,6 +118,16 @@ impl Stream {
                 foreign.read().unwrap_or_else(PoisonError::into_inner).is_lent
             }
         }
+    }
+
+    /// Others have its handle from now on, or it follows work of theirs that is captured.
+    pub(crate) fn share(&self) {
+        self.shared.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody else may capture it. Nobody does that to a stream whose handle nobody else has.
+    pub(crate) fn may_be_captured(&self) -> bool {
+        self.shared.load(Ordering::Acquire) || self.is_lent()
     }
 
     /// Whether more work can be queued.

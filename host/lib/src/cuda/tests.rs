@@ -2,6 +2,8 @@
 //! called.
 
 mod boxes;
+mod calls_of_a_launch;
+mod captures;
 mod count;
 mod current;
 mod device;

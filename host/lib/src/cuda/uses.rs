@@ -78,9 +78,9 @@ fn behind(stream: &Arc<Stream>, other: &Arc<Stream>) -> Result<()> {
     if Arc::ptr_eq(stream, other) {
         return Ok(());
     }
-    if other.is_lent() && other.is_captured()? {
+    if other.is_captured()? {
         // The event would draw `stream` into a graph that outlives what it uses.
-        return Err(Error::capture("work after that of a stream that its library captures"));
+        return Err(Error::capture("work after that of a stream that another library captures"));
     }
     let event = Event::new(other.context())?;
     event.record(other)?;

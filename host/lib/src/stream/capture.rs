@@ -93,6 +93,13 @@ impl Stream {
             return Ok(None);
         }
         self.refuse_if_lent_and_captured()?;
+        if let Some(stream) = self.cuda()
+            && !self.borrowed
+            && stream.may_be_captured()
+        {
+            // Nobody says how long that graph exists.
+            function.keep_loaded();
+        }
         Ok(Some(function))
     }
 
@@ -126,7 +133,8 @@ impl Stream {
     /// [`Error::Capture`]; those of the driver.
     pub(super) fn may_use_workspace(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let (Mode::Launching, Some(stream)) = (&self.mode, self.cuda())
+        // A launch on a stream that is lent to a scope is refused by itself.
+        if let (Mode::Launching, false, Some(stream)) = (&self.mode, self.borrowed, self.cuda())
             && stream.is_captured()?
         {
             let what = "a product that needs workspace, in a capture of another library: Stream::capture makes graphs with workspace";

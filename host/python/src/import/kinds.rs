@@ -117,6 +117,14 @@ impl Kind {
         Ok(Kind { module, how })
     }
 
+    /// Whether an array says at each use which work it waits for: by `__cuda_array_interface__` or `__dlpack__`.
+    pub(crate) fn says_when_ready(&self) -> bool {
+        matches!(
+            self.how,
+            How::CudaInterface | How::Dlpack | How::Exchange(Exchange { tensor_of: None, .. })
+        )
+    }
+
     /// The current stream of the module, if its table of functions says it.
     pub(crate) fn current_stream(&self, py: Python, index: usize) -> PyResult<Option<u64>> {
         let How::Exchange(Exchange { current_stream: Some(current), .. }) = self.how else {

@@ -11,4 +11,5 @@ pub(crate) use self::{
     kinds::{Kind, Module},
     operand::Operand,
     read::array,
+    torch::written,
 };

@@ -20,6 +20,8 @@ use crate::{
 struct Torch {
     dtypes: [(Py<PyAny>, Dtype); 4],
     is_grad_enabled: Py<PyAny>,
+    /// `None`: PyTorch before 2.1.
+    increment_version: Option<Py<PyAny>>,
 }
 
 fn torch(py: Python<'_>) -> PyResult<&Torch> {
@@ -35,6 +37,10 @@ fn torch(py: Python<'_>) -> PyResult<&Torch> {
                 dtype("float64", Dtype::F64)?,
             ],
             is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
+            increment_version: py
+                .import("torch.autograd.graph")?
+                .getattr_opt("increment_version")?
+                .map(Bound::unbind),
         })
     })
 }
@@ -48,15 +54,32 @@ pub(super) fn check(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     if object.getattr(intern!(py, "requires_grad"))?.is_truthy()?
         && torch(py)?.is_grad_enabled.bind(py).call0()?.is_truthy()?
     {
-        let message = format!(
-            "{name}.requires_grad = True: the product records no gradient. Pass {name}.detach(), or call it under \
-             torch.no_grad()"
-        );
+        let message = match name {
+            // Written through `detach()`, the tensor would lose the gradients of its old elements.
+            "out" => "out.requires_grad = True: out= does not support automatic differentiation. Pass a tensor that requires \
+                      no gradient, or call it under torch.no_grad()"
+                .to_owned(),
+            _ => format!(
+                "{name}.requires_grad = True: the product records no gradient. Pass {name}.detach(), or call it under \
+                 torch.no_grad()"
+            ),
+        };
         return Err(PyRuntimeError::new_err(message));
     }
     if object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
         let limit = format!("must be False: pass {name}.resolve_neg()");
         return Err(to_python(Error::argument(format!("{name}.is_neg()"), "True", limit)));
+    }
+    Ok(())
+}
+
+/// Tells PyTorch that a tensor is written, so that it refuses gradients by old elements that it has saved.
+///
+/// # Errors
+/// Those of PyTorch: a tensor of `torch.inference_mode()` may not be written outside of it.
+pub(crate) fn written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(increment_version) = &torch(tensor.py())?.increment_version {
+        increment_version.bind(tensor.py()).call1((tensor,))?;
     }
     Ok(())
 }

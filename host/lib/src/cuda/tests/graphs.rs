@@ -22,7 +22,7 @@ pub(super) fn simple() -> Gemm<'static, f32> {
 }
 
 /// A product of partial products: it has a workspace.
-fn of_partials() -> Gemm<'static, f32> {
+pub(super) fn of_partials() -> Gemm<'static, f32> {
     simple().partials(4).unwrap()
 }
 

@@ -3,7 +3,11 @@
 use super::{graphs::simple, *};
 use crate::{
     Device, Matrix, MatrixView, MatrixViewMut,
-    interchange::{Scope, scope},
+    interchange::{
+        Scope,
+        dlpack::{self, Tensor},
+        scope,
+    },
 };
 use fake::on_machine;
 use std::mem::forget;
@@ -281,6 +285,29 @@ with_driver! {
         let other = Other::new(&device);
         let error = scope(&device, |scope| multiply(&other, scope, &device.stream()?)).unwrap_err();
         assert!(error.to_string().contains("must be memory of cuda:0"), "{error}");
+    }
+
+    fn memory_of_other_contexts_is_refused("memory_in=4097") {
+        let device = Device::cuda(0).unwrap();
+        let other = Other::new(&device);
+        let error = scope(&device, |scope| multiply(&other, scope, &device.stream()?)).unwrap_err();
+        assert!(error.to_string().ends_with("of another context: must be memory of the primary context of cuda:0 (Fake GPU)"), "{error}");
+        // As DLPack says nothing of contexts.
+        let given = dlpack::export(Matrix::<f32>::zeros(&device, 2, 2).unwrap(), None).unwrap();
+        // SAFETY: it is refused, and given back as it is.
+        let error = unsafe { Tensor::<f32>::import(&device, given) }.unwrap_err();
+        assert!(error.to_string().contains("of another context"), "{error}");
+        // SAFETY: it is the caller's still, and is not used after this.
+        unsafe { (given.as_ref().deleter.unwrap())(given.as_ptr()) };
+    }
+
+    fn memory_of_no_context_is_taken("kernels=2 major=8 memory_in=0") {
+        let device = Device::cuda(0).unwrap();
+        let (other, expected) = with_matrices(&device);
+        scope(&device, |scope| multiply(&other, scope, &device.stream()?)).unwrap();
+        // SAFETY: it takes nothing.
+        unsafe { cuda_dyn::cuCtxSynchronize() }.unwrap();
+        assert_eq!(other.read(2), expected);
     }
 
     fn addresses_that_the_driver_does_not_know_are_refused("") {

@@ -189,6 +189,40 @@ with_driver! {
     }
 }
 
+/// Memory of a second context of the device, of the driver's pool, and of host and GPU.
+#[cfg(feature = "cudarc")]
+fn with_another_context() {
+    use cudarc::driver::sys::{self, CUmemAttach_flags};
+    use std::ptr::null_mut;
+    let device = Device::cuda(0).unwrap();
+    let (mut context, mut addresses) = (null_mut(), [0; 3]);
+    // SAFETY: one handle or address is written; each is given back below. The second context is current for its memory alone.
+    unsafe {
+        sys::cuCtxCreate_v4(&mut context, null_mut(), 0, 0).result().unwrap();
+        sys::cuMemAlloc_v2(&mut addresses[0], 256).result().unwrap();
+        device.make_current().unwrap();
+        sys::cuMemAllocAsync(&mut addresses[1], 256, null_mut()).result().unwrap();
+        let flag = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL as u32;
+        sys::cuMemAllocManaged(&mut addresses[2], 256, flag).result().unwrap();
+        sys::cuCtxSynchronize().result().unwrap();
+    }
+    let outcomes = addresses.map(|address| {
+        // SAFETY: nobody reads the elements.
+        scope(&device, |scope| unsafe { scope.raw::<f32>(address, 64, null_mut()) }.map(drop))
+    });
+    let [other, pooled, managed] = outcomes;
+    let error = other.unwrap_err().to_string();
+    assert!(error.contains("of another context: must be memory of the primary context"), "{error}");
+    pooled.unwrap();
+    managed.unwrap();
+    // SAFETY: nobody uses the memory or the context after this.
+    unsafe {
+        sys::cuMemFreeAsync(addresses[1], null_mut()).result().unwrap();
+        sys::cuMemFree_v2(addresses[2]).result().unwrap();
+        sys::cuCtxDestroy_v2(context).result().unwrap();
+    }
+}
+
 on_machine! {
     #[cfg(feature = "cust")]
     fn buffers_and_streams_of_cust_on_a_gpu() {
@@ -201,6 +235,13 @@ on_machine! {
     fn slices_and_streams_of_cudarc_on_a_gpu() {
         if is_there() {
             with_cudarc();
+        }
+    }
+
+    #[cfg(feature = "cudarc")]
+    fn memory_of_another_context_on_a_gpu() {
+        if is_there() {
+            with_another_context();
         }
     }
 

@@ -249,6 +249,9 @@ pub(super) unsafe fn execute<T: Scalar<O>, O: Output>(
     matrices: Matrices3<T, O>,
 ) -> Result<()> {
     let prepared = matrices.prepared;
+    // Once for all launches.
+    #[cfg(feature = "cuda")]
+    let _current = executor.stream().cuda().map(|stream| stream.context().enter()).transpose()?;
     // SAFETY: the caller's.
     unsafe {
         match plan.scheme {

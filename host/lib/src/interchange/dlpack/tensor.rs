@@ -9,6 +9,8 @@ use crate::{
     error::{Error, Result},
     matrix::{MatrixView, MatrixViewMut, extent},
 };
+#[cfg(feature = "cuda")]
+use crate::{cuda, device::Kind};
 
 /// A tensor of another library, of one or two dimensions. It owns it: dropping it waits for the work that uses it, and then calls the
 /// deleter, once.
@@ -45,7 +47,7 @@ impl<T: DlElement> Tensor<T> {
     /// After an error the tensor is the caller's as before.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a tensor of another type or device, of more than two dimensions, with negative strides, and for elements
+    /// [`Error::Argument`] for a tensor of another type, device or CUDA context, of more than two dimensions, with negative strides, and for elements
     /// that are not aligned.
     ///
     /// # Safety
@@ -127,6 +129,10 @@ impl<T: DlElement> Tensor<T> {
             0 => 0,
             _ => (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset),
         };
+        #[cfg(feature = "cuda")]
+        if let (Kind::Cuda(gpu), DLDevice::CUDA) = (&*device.0, tensor.device.device_type) {
+            cuda::check_address(&gpu.context, address)?;
+        }
         // SAFETY: conditions 1 and 2. `drop` waits for the work that was launched with the buffer.
         let buffer = unsafe { device.foreign(address, len) }?;
         let buffer = ManuallyDrop::new(buffer);
@@ -199,15 +205,33 @@ fn check_device(device: &Device, its: DLDevice) -> Result<()> {
 
 impl<T: DlElement> Drop for Tensor<T> {
     fn drop(&mut self) {
-        // Work may still use the elements. If it cannot be waited for, they are leaked.
-        if self.buffer.wait_for_uses().is_err() {
-            return;
-        }
         // SAFETY: it is not used after this.
-        unsafe { ManuallyDrop::drop(&mut self.buffer) };
-        // SAFETY: the structure is this value's, and nobody uses it after this. The deleter is called here alone.
+        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
+        let managed = self.managed;
+        let end = move || {
+            // Work may still use the elements. If it cannot be waited for, they are leaked.
+            if buffer.wait_for_uses().is_ok() {
+                drop(buffer);
+                // SAFETY: the structure was this value's, and nobody uses it after this.
+                unsafe { managed.delete() };
+            }
+        };
+        #[cfg(feature = "cuda")]
+        cuda::release(end);
+        #[cfg(not(feature = "cuda"))]
+        end();
+    }
+}
+
+impl Managed {
+    /// Calls the deleter.
+    ///
+    /// # Safety
+    /// 1. The structure is the caller's, who calls this once, and does not use it after this.
+    unsafe fn delete(self) {
+        // SAFETY: the caller's.
         unsafe {
-            match self.managed {
+            match self {
                 Managed::Plain(managed) => {
                     if let Some(deleter) = managed.as_ref().deleter {
                         deleter(managed.as_ptr());

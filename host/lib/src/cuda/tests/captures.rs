@@ -1,0 +1,225 @@
+//! What is dropped in a capture, and what a capture of another library is told by: both leave the graph whole.
+
+use super::{
+    device::device,
+    graphs::{graph, launch, message, of_partials, simple},
+    *,
+};
+use crate::{
+    Device, Graph, Lines, Matrix, Pinned,
+    interchange::dlpack::{self, Tensor},
+};
+use fake::{all_calls, on_machine};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a program may drop in a capture: each of them frees memory, waits, or unloads.
+struct Owned {
+    _matrix: Matrix<f32>,
+    _pinned: Pinned<f32>,
+    _tensor: Tensor<f32>,
+    _graph: Graph,
+}
+
+impl Owned {
+    /// With work that uses them.
+    fn new(device: &Device) -> Self {
+        let stream = device.stream().unwrap();
+        let mut matrix = Matrix::zeros(device, 8, 8).unwrap();
+        let mut pinned = device.pinned::<f32>(8).unwrap();
+        let line = Lines { count: 1, len: 8, stride: 8 };
+        stream.upload(&mut pinned, matrix.buffer_mut(), line).unwrap();
+        let given = dlpack::export(Matrix::<f32>::zeros(device, 8, 8).unwrap(), None).unwrap();
+        // SAFETY: nobody else has it.
+        let mut tensor = unsafe { Tensor::<f32>::import(device, given) }.unwrap();
+        let a = matrix.view();
+        simple().launch(&stream, a, a, tensor.matrix_mut().unwrap()).unwrap();
+        let mut all = square_matrices(device, 256);
+        let graph = graph(&of_partials(), &stream, &mut all).unwrap();
+        launch(&graph, &stream, &mut all).unwrap();
+        Owned { _matrix: matrix, _pinned: pinned, _tensor: tensor, _graph: graph }
+    }
+}
+
+/// The calls that free something or wait for something, and those that begin and end a capture, each name once.
+fn of_releases() -> Vec<String> {
+    let parts = ["Free", "Synchronize", "ExecDestroy", "Unload", "BeginCapture", "EndCapture"];
+    let mut names = Vec::new();
+    for call in calls() {
+        if parts.iter().any(|part| call.contains(part)) && !names.contains(&call) {
+            names.push(call);
+        }
+    }
+    names
+}
+
+/// The order in which a capture drops [`Owned`].
+const AFTERWARDS: [&str; 7] = [
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuMemFree_v2",
+    "cuEventSynchronize",
+    "cuMemFreeHost",
+    "cuStreamSynchronize",
+    "cuGraphExecDestroy",
+];
+
+with_driver! {
+    fn what_a_capture_drops_is_released_afterwards("kernels=1 late=1") {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b, mut c] = square_matrices(&device, 8);
+        simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let frees = || crate::testing::counts().frees;
+        for end in ["graph", "error", "panic"] {
+            let owned = Owned::new(&device);
+            calls();
+            let before = frees();
+            let capture = || {
+                stream.capture(|captured| {
+                    drop(owned);
+                    // Not yet.
+                    assert_eq!(frees(), before);
+                    simple().launch(captured, a.view(), b.view(), c.view_mut())?;
+                    match end {
+                        "error" => Err(Error::Interrupted),
+                        "panic" => panic!("in a capture"),
+                        _ => Ok(()),
+                    }
+                })
+            };
+            let ended = catch_unwind(AssertUnwindSafe(capture));
+            assert_eq!(of_releases(), AFTERWARDS, "{end}");
+            // The matrix, the tensor's memory, the graph's workspace.
+            assert_eq!(frees(), before + 3);
+            match end {
+                "graph" => assert!(ended.unwrap().is_ok()),
+                "error" => assert!(matches!(ended.unwrap().unwrap_err(), Error::Interrupted)),
+                _ => assert!(ended.is_err()),
+            }
+            // From now on a drop is a free again.
+            drop(Matrix::<f32>::zeros(&device, 8, 8).unwrap());
+            assert_eq!(frees(), before + 4);
+        }
+    }
+
+    fn another_thread_is_not_kept_from_releasing("kernels=1 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let matrix = Matrix::<f32>::zeros(&device, 8, 8).unwrap();
+        let frees = || crate::testing::counts().frees;
+        stream
+            .capture(|_| {
+                let freed = move || {
+                    drop(matrix);
+                    frees()
+                };
+                assert_eq!(std::thread::spawn(freed).join().unwrap(), 1);
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    fn a_module_is_unloaded_after_a_capture("kernels=1 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b, mut c] = square_matrices(&device, 8);
+        simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let module = Module::load(&Context::open(0).unwrap(), "test.ptx", PTX).unwrap();
+        calls();
+        stream
+            .capture(|_| {
+                drop(module);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(of_releases(), ["cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuModuleUnload", "cuGraphExecDestroy"]);
+    }
+
+    fn kernels_of_a_foreign_graph_stay_loaded("kernels=1 major=8 foreign=1") {
+        let device = Device::cuda(0).unwrap();
+        let [a, b, mut c] = square_matrices(&device, 8);
+        let own = device.stream().unwrap();
+        let mut unloads = |stream: &crate::Stream| {
+            simple().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+            calls();
+            // The library forgets its kernels.
+            // SAFETY: the tests' driver runs no kernels.
+            unsafe { device.load_ptx("other.ptx", PTX) }.unwrap();
+            calls().contains(&"cuModuleUnload".to_owned())
+        };
+        assert!(unloads(&own));
+        // SAFETY: with `foreign=1` any handle is a stream.
+        let foreign = unsafe { device.foreign_stream(0x40 as *mut c_void) }.unwrap();
+        assert!(!unloads(&foreign));
+        // So is a stream of ours whose handle others have.
+        assert!(unloads(&own));
+        own.raw_cuda_stream();
+        assert!(!unloads(&own));
+    }
+
+    fn a_stream_that_follows_a_foreign_capture_is_asked("kernels=1 foreign=1") {
+        let device = Device::cuda(0).unwrap();
+        let [own, other] = [0; 2].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, 256);
+        let mut asks = |stream: &crate::Stream| {
+            all_calls();
+            of_partials().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+            all_calls().contains(&"cuStreamIsCapturing".to_owned())
+        };
+        asks(&own);
+        assert!(!asks(&own));
+        own.wait_for(&other.record().unwrap()).unwrap();
+        assert!(!asks(&own));
+        let raw = 0x40 as *mut c_void;
+        // SAFETY: as above.
+        let foreign = unsafe { device.foreign_stream(raw) }.unwrap();
+        own.wait_for(&foreign.record().unwrap()).unwrap();
+        assert!(!asks(&own));
+        device.make_current().unwrap();
+        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream exists.
+        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
+        own.wait_for(&foreign.record().unwrap()).unwrap();
+        // A stream of ours does not follow it by itself.
+        let refused = of_partials().launch(&foreign, a.view(), b.view(), c.view_mut());
+        assert!(message(refused).contains("needs workspace"));
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: as above. One handle is written.
+        unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
+        let mut asks = |stream: &crate::Stream| {
+            all_calls();
+            of_partials().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+            all_calls().contains(&"cuStreamIsCapturing".to_owned())
+        };
+        assert!(asks(&own));
+        // The other one asked for that one, whose work it followed.
+        assert!(asks(&other) && !asks(&other));
+    }
+}
+
+on_machine! {
+    fn what_a_capture_drops_is_released_on_a_gpu() {
+        if device().is_none() {
+            return;
+        }
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b, mut c] = square_matrices(&device, 64);
+        simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let expected = c.to_row_major().unwrap();
+        simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        for _ in 0..20 {
+            let owned = Owned::new(&device);
+            let before = crate::testing::counts().frees;
+            let graph = stream.capture(|captured| {
+                drop(owned);
+                simple().launch(captured, a.view(), b.view(), c.view_mut())
+            });
+            let graph = graph.unwrap();
+            assert_eq!(crate::testing::counts().frees, before + 3);
+            c.buffer_mut().fill_bytes(0xff).unwrap();
+            graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+            assert_eq!(c.to_row_major().unwrap(), expected);
+        }
+    }
+}
