@@ -69,8 +69,8 @@ pub(crate) struct Bench {
     pub(crate) sizes: Vec<BenchSize>,
 
     /// Kernels, separated by commas; without --vs the others are compared with the first. With NAME:BLOCKS this
-    /// number of blocks splits k, if the kernel can [default: all lessons and general products, in the order of `host
-    /// kernels`; with --vs auto]
+    /// number of blocks splits k, if the kernel can [default: of f32 all lessons and general products, in the order of
+    /// `host kernels`; of other types and arithmetics auto, then the library's kernels for them; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<BenchKernel>,
