@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::Instant,
 };
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     browser, budgets, build_ptx, circles, course,
-    environment::{cargo, clean, keep_target, target_folder},
+    environment::{cargo, clean, keep_target, succeed, target_folder},
     new, site, tidy,
     times::{self, Cost},
     unsafe_sites, wheel,
@@ -246,11 +246,4 @@ fn stable(root: &Path) -> Result<Command> {
         command.env("CARGO_INCREMENTAL", value);
     }
     Ok(command)
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let program = PathBuf::from(command.get_program());
-    let status = command.status().with_context(|| format!("cannot run `{}`", program.display()))?;
-    ensure!(status.success(), "{status}");
-    Ok(())
 }

@@ -42,6 +42,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+pub(crate) use self::source::body;
 use self::{
     counts::Counts,
     marker::Marker,

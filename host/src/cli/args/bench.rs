@@ -2,12 +2,12 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, ValueEnum, builder::PossibleValue};
+use clap::{Args, ValueEnum};
 use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
-    DeviceChoice, Offering, TypeFlags, Verify, all_products, bytes::bytes_or_none, devices, find,
-    name_of, random::Random, seconds, seed, size,
+    DeviceChoice, TypeFlags, Verify, auto_or_named, bytes::bytes_or_none, devices, find, name_of,
+    random::Random, seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -52,10 +52,7 @@ impl FromStr for BenchKernel {
 }
 
 fn kernels() -> impl clap::builder::TypedValueParser<Value = BenchKernel> {
-    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
-    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
-    let values = std::iter::once(auto).chain(named).collect();
-    Offering { parser: BenchKernel::from_str, values }
+    auto_or_named(BenchKernel::from_str)
 }
 
 /// Flags of a benchmark.
