@@ -25,6 +25,8 @@ pub struct Options {
     pub all: bool,
     /// Keep a picture of each page in `target/browser/screenshots`.
     pub screenshots: bool,
+    /// Take the command that `cargo test --workspace` has left in the target folder.
+    pub of_tests: bool,
 }
 
 /// Names of the browser, of which the first on `PATH` counts. The variable `CHROMIUM` names another.
@@ -59,7 +61,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     for folder in [&pages, &screenshots] {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let mut files = write_pages(root, &pages, options.all)?;
+    let mut files = write_pages(root, &pages, options)?;
     if options.site {
         files.extend(pages_of_the_site(root)?);
     }
@@ -94,15 +96,15 @@ fn programs() -> Result<(PathBuf, PathBuf, PathBuf), String> {
 }
 
 /// Pages of rungs, and of a profile.
-fn write_pages(root: &Path, folder: &Path, all: bool) -> Result<Vec<PathBuf>> {
-    let host = Host::build(root)?;
+fn write_pages(root: &Path, folder: &Path, options: Options) -> Result<Vec<PathBuf>> {
+    let host = Host::build(root, options.of_tests)?;
     let path = |name: &str| folder.join(format!("{name}.html"));
     let write = |arguments: &[&str], path: &Path| {
         let path = path.to_str().context("the target folder's name is no text")?;
         host.run(&[arguments, &["--html", path]].concat())
     };
     let mut files = Vec::new();
-    for name in host.rungs()?.into_iter().filter(|name| all || SOME.contains(&&**name)) {
+    for name in host.rungs()?.into_iter().filter(|name| options.all || SOME.contains(&&**name)) {
         write(&["explain", &name], &path(&name))?;
         files.push(path(&name));
     }

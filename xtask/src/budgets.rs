@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     build_ptx,
     builder::ptx_files,
-    environment::{output, rust_files, shown},
+    environment::{known_files, output, shown},
     ptx::Module,
 };
 
@@ -96,7 +96,7 @@ pub fn of_files(root: &Path) -> Result<()> {
 /// Checks that no source file is too long.
 fn lines(root: &Path) -> Result<()> {
     let mut longest = 0;
-    for (name, text) in rust_files(root, &["*.rs"])? {
+    for (name, text) in known_files(root, &["*.rs"])? {
         let lines = text.lines().count() as u64;
         ensure!(
             lines <= LINES.limit,

@@ -1,17 +1,12 @@
 //! `cargo xtask ci`: all of CI, in parts that can run alone and in parallel.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Instant,
-};
+use std::{env, fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::{
     browser, budgets, build_ptx, circles, course,
-    environment::{cargo, clean, keep_target, target_folder},
+    environment::{cargo, clean, keep_target, succeed, target_folder},
     new, site, tidy,
     times::{self, Cost},
     unsafe_sites, wheel,
@@ -132,8 +127,13 @@ impl Ci<'_> {
                     succeed(command.args(["check", "-p", "gpu-gemm", "-p", "host"]))
                 })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")?;
-                // The rest of CI calls the driver through `cust`: here the library does by itself.
-                self.cargo("test --package gpu-gemm --lib -- cuda::")
+                // The rest of CI calls the driver through `cust`: here the library does by itself. Package `tests` and the
+                // baselines are named for the features of packages of crates.io: with them `cargo test --workspace` has compiled the
+                // kernels.
+                self.cargo(
+                    "test --package gpu-gemm --package tests --no-default-features \
+                     --features gpu-gemm/default,host/baselines --lib -- cuda::",
+                )
             }
             "python" => self.python(),
             SANITIZERS => self.sanitizers(),
@@ -203,10 +203,14 @@ impl Ci<'_> {
         self.cargo("test --workspace")?;
         // In this part, because it runs the command.
         self.step("cargo xtask course --check", || {
-            course::run(root, course::Options { check: true })
+            course::run(root, course::Options { check: true, of_tests: true })
         })?;
-        self.step("cargo xtask site --source", || site::run(root, site::Options { source: true }))?;
-        self.step("cargo xtask browser", || browser::run(root, browser::Options::default()))
+        self.step("cargo xtask site --source", || {
+            site::run(root, site::Options { source: true, of_tests: true })
+        })?;
+        self.step("cargo xtask browser", || {
+            browser::run(root, browser::Options { of_tests: true, ..Default::default() })
+        })
     }
 
     fn cargo(&mut self, args: &str) -> Result<()> {
@@ -247,11 +251,4 @@ fn stable(root: &Path) -> Result<Command> {
         command.env("CARGO_INCREMENTAL", value);
     }
     Ok(command)
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let program = PathBuf::from(command.get_program());
-    let status = command.status().with_context(|| format!("cannot run `{}`", program.display()))?;
-    ensure!(status.success(), "{status}");
-    Ok(())
 }

@@ -27,14 +27,14 @@ use std::{
 use anyhow::{Result, ensure};
 
 use self::modules::Crate;
-use crate::environment::rust_files;
+use crate::environment::known_files;
 
 /// Checks that there are no circles.
 ///
 /// # Errors
 /// The circles, each with a shortest path.
 pub fn check(root: &Path) -> Result<()> {
-    let files = rust_files(root, &["*.rs"])?.into_iter().collect::<BTreeMap<_, _>>();
+    let files = known_files(root, &["*.rs"])?.into_iter().collect::<BTreeMap<_, _>>();
     let roots = files.keys().filter(|file| is_root(file));
     let mut found = Vec::new();
     for file in roots {

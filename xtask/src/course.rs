@@ -34,20 +34,13 @@ mod measured;
 mod program;
 mod source;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use self::{
-    counts::Counts,
-    marker::Marker,
-    measured::Measured,
-    program::{of_package, of_program},
-};
+pub(crate) use self::source::body;
+use self::{counts::Counts, marker::Marker, measured::Measured, program::Programs};
 use crate::environment::say;
 
 /// The options.
@@ -55,6 +48,9 @@ use crate::environment::say;
 pub struct Options {
     /// Compare instead of writing.
     pub check: bool,
+    /// Take the programs that `cargo test --workspace` has left in the target folder. Built alone they have other features of packages of
+    /// crates.io, and then all kernels are compiled again.
+    pub of_tests: bool,
 }
 
 /// Writes the text between the markers, or checks it.
@@ -62,7 +58,7 @@ pub struct Options {
 /// # Errors
 /// A marker that cannot be filled. In a check, text that is out of date.
 pub fn run(root: &Path, options: Options) -> Result<()> {
-    let mut writer = Writer::new(root);
+    let mut writer = Writer::new(root, options.of_tests);
     for (document, text) in documents(root)? {
         let filled = marker::fill(&text, |marker| writer.write(marker).map(Some))
             .with_context(|| document.clone())?;
@@ -142,7 +138,7 @@ fn up_to_date(document: &str, stale: &[String]) -> Result<()> {
 
 /// Fills markers. It asks `host` for lists and counts once.
 struct Writer {
-    root: PathBuf,
+    programs: Programs,
     /// The output of `host kernels --json`.
     kernels: Option<Vec<Value>>,
     counts: Option<Counts>,
@@ -150,44 +146,45 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(root: &Path) -> Writer {
-        Writer { root: root.to_path_buf(), kernels: None, counts: None, measured: None }
+    fn new(root: &Path, are_of_tests: bool) -> Writer {
+        let programs = Programs { root: root.to_path_buf(), are_of_tests };
+        Writer { programs, kernels: None, counts: None, measured: None }
     }
 
     /// The text after a marker.
     fn write(&mut self, marker: &Marker) -> Result<String> {
         let Marker { kind, arguments, .. } = *marker;
+        let programs = &self.programs;
         if matches!(kind, "kernels" | "families" | "counts" | "ladder") && self.kernels.is_none() {
-            self.kernels = Some(kernels::take(&self.root)?);
+            self.kernels = Some(kernels::take(programs)?);
         }
         if matches!(kind, "counts" | "ladder") && self.counts.is_none() {
             let kernels = self.kernels.clone().unwrap_or_default();
-            self.counts = Some(Counts::take(&self.root, kernels)?);
+            self.counts = Some(Counts::take(programs, kernels)?);
         }
         if matches!(kind, "measured" | "ladder") && self.measured.is_none() {
-            self.measured = Some(Measured::read(&self.root)?);
+            self.measured = Some(Measured::read(&programs.root)?);
         }
         if let ("kernels" | "families", Some(all)) = (kind, &self.kernels) {
             return Ok(if kind == "kernels" { kernels::list(all) } else { kernels::families(all) });
         }
         match (kind, &self.counts, &self.measured) {
-            ("source", ..) => source::excerpt(&self.root, arguments),
-            ("exercises", ..) => of_package(&self.root, "exercises", &["list", "--markdown"], &[0]),
+            ("source", ..) => source::excerpt(&programs.root, arguments),
+            ("exercises", ..) => programs.output("exercises", &["list", "--markdown"], &[0]),
             ("output", ..) => {
                 let mut words = arguments.split_whitespace();
                 let package = words.next().context("of which package?")?;
-                let printed = of_package(&self.root, package, &words.collect::<Vec<_>>(), &[0, 1])?;
+                let printed = programs.output(package, &words.collect::<Vec<_>>(), &[0, 1])?;
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
             ("example", ..) => {
                 let (package, name) =
                     arguments.split_once(' ').context("must be `PACKAGE NAME`")?;
-                let program = ["--package", package, "--example", name];
-                let printed = of_program(&self.root, &program, &[], &[0, 1])?;
+                let printed = programs.output_of_example(package, name, &[0, 1])?;
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
-            ("bench", ..) => bench::section(&self.root, arguments),
-            ("counts", Some(counts), _) => counts.of(arguments),
+            ("bench", ..) => bench::section(&programs.root, arguments),
+            ("counts", Some(counts), _) => counts.of(programs, arguments),
             ("measured", _, Some(measured)) => measured.of(arguments),
             ("ladder", Some(counts), Some(measured)) => Ok(counts.ladder(measured)),
             _ => bail!("nobody writes what belongs behind `{kind}`"),

@@ -9,7 +9,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// Removes from a command's environment what an outer cargo, rustup or build script has set for itself.
@@ -146,8 +146,16 @@ pub(crate) fn say(text: &str) -> Result<()> {
     }
 }
 
-/// The Rust files that git knows, and new ones, that match the patterns: paths below the root, and texts.
-pub(crate) fn rust_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, String)>> {
+/// Runs a command, which must succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let program = PathBuf::from(command.get_program());
+    let status = command.status().with_context(|| format!("cannot run `{}`", program.display()))?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
+/// The files that git knows, and new ones, that match the patterns: paths below the root, and texts.
+pub(crate) fn known_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, String)>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
     let names = output(git.args(patterns))?;

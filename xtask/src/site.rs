@@ -32,6 +32,8 @@ use crate::environment::{output, say, shown, target_folder};
 pub struct Options {
     /// Write the pages for mdBook, and do not call it.
     pub source: bool,
+    /// Take the command that `cargo test --workspace` has left in the target folder.
+    pub of_tests: bool,
 }
 
 /// How to get mdBook.
@@ -49,7 +51,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         false => Some(find_mdbook()?),
     };
     let folder = target_folder(root).join("site");
-    let host = Host::build(root)?;
+    let host = Host::build(root, options.of_tests)?;
     let pages = book::write(root, &folder, &host)?;
     say(&format!("site: {pages} pages in {}\n", shown(&folder.join("source"), root)))?;
     let Some(mdbook) = mdbook else { return Ok(()) };

@@ -16,14 +16,14 @@ mod prose;
 mod refusal;
 mod words;
 
-use std::{fs, path::Path, process::Command};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use self::{page::Page, refusal::Refusal};
 use crate::{
     course,
-    environment::{output, say},
+    environment::{known_files, say},
 };
 
 /// The most bytes of README: it is read in five minutes.
@@ -36,7 +36,7 @@ const README_BYTES: usize = 10_240;
 pub fn run(root: &Path) -> Result<()> {
     let documents = course::documents(root)?;
     let pages = documents.iter().map(|(file, text)| Page::new(file, text)).collect::<Vec<_>>();
-    let sources = sources(root)?;
+    let sources = known_files(root, &["*.rs", "*.toml", ".ci"])?;
     let mut refusals = readme(&documents);
     refusals.extend(links::check(root, &pages, &sources));
     refusals.extend(words::check(&pages, &sources));
@@ -47,16 +47,6 @@ pub fn run(root: &Path) -> Result<()> {
     }
     let lines = refusals.iter().map(|refusal| format!("  {refusal}\n")).collect::<String>();
     bail!("{} to mend:\n{}", refusals.len(), lines.trim_end())
-}
-
-/// The sources that git knows, and new ones: paths below the root, and texts.
-fn sources(root: &Path) -> Result<Vec<(String, String)>> {
-    let mut git = Command::new("git");
-    git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
-    let names = output(git.args(["*.rs", "*.toml", ".ci"])).context("the list of sources")?;
-    // Without files that are deleted but not yet removed from git.
-    let text = |name: &str| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?));
-    Ok(names.lines().filter_map(text).collect())
 }
 
 fn readme(documents: &[(String, String)]) -> Vec<Refusal> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::environment::rust_files;
+use crate::environment::known_files;
 
 const TABLE: &str = "docs/design/unsafe.md";
 
@@ -13,7 +13,7 @@ const TABLE: &str = "docs/design/unsafe.md";
 pub fn check(root: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(TABLE)).with_context(|| format!("no {TABLE}"))?;
     let sites = |text: &str| text.lines().filter(|line| is_site(line)).count();
-    let files = rust_files(root, &["gpu/**.rs", "host/**.rs"])?.into_iter();
+    let files = known_files(root, &["gpu/**.rs", "host/**.rs"])?.into_iter();
     let found = files.map(|(file, text)| (file, sites(&text))).filter(|(_, sites)| *sites > 0);
     let found = found.collect::<BTreeMap<_, _>>();
     let rows = rows(&text);

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::environment::{self, target_folder};
+use crate::environment::{self, succeed, target_folder};
 
 /// The folder of the package, a workspace of its own.
 pub(crate) const FOLDER: &str = "host/python";
@@ -128,15 +128,6 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let mut tests = Command::new(python(root));
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root.join(FOLDER));
     succeed(&mut tests)
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let program = PathBuf::from(command.get_program());
-    let status = command.status().with_context(|| format!("cannot run `{}`", program.display()))?;
-    if !status.success() {
-        bail!("{status}");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

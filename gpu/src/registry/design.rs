@@ -261,6 +261,3 @@ fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
     let cols = if is_k_major || tile > BLOCK_K { BLOCK_K } else { tile };
     BoxShape { rows, cols, swizzle: 2 * cols }
 }
-
-#[cfg(test)]
-mod tests;

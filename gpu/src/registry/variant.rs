@@ -196,20 +196,6 @@ impl Variant {
         self.layout.map_or([true, false], Layout::k_major)
     }
 
-    #[cfg(test)]
-    /// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the
-    /// layout is left out, and of dot products the tile.
-    pub(super) fn shared_name(&self, of_either: bool, of_any_layout: bool) -> String {
-        let layout = self.layout.filter(|_| !of_any_layout);
-        let operands = if of_either { "half" } else { self.operands.name() };
-        let name = Variant { layout, ..*self }.written(operands);
-        let [m, n, k] = self.tile;
-        match self.access {
-            Access::Dot => name.replace(&format!("_{m}x{n}x{k}"), ""),
-            _ => name,
-        }
-    }
-
     fn written(&self, operands: &str) -> String {
         let family = match self.family {
             Family::Lesson(name) => return name.to_owned(),

@@ -72,20 +72,11 @@ impl Device {
     /// Those of the driver.
     pub fn stream(&self) -> Result<Stream> {
         #[cfg(feature = "cuda")]
-        let cuda = match &*self.0 {
-            Kind::Cpu(_) => None,
-            Kind::Cuda(gpu) => Some(Arc::new(cuda::Stream::new(&gpu.context)?)),
-        };
-        Ok(Stream {
-            device: self.clone(),
-            mode: Mode::Launching,
-            kept: Kept::default(),
-            reserved: Mutex::default(),
-            #[cfg(feature = "cuda")]
-            cuda,
-            #[cfg(feature = "cuda")]
-            borrowed: false,
-        })
+        if let Kind::Cuda(gpu) = &*self.0 {
+            let cuda = Arc::new(cuda::Stream::new(&gpu.context)?);
+            return Ok(Stream::of_cuda(self, cuda, false));
+        }
+        Ok(Stream::new(self, Mode::Launching, Kept::default()))
     }
 
     /// A stream of another library, whose handle is `raw`, a `CUstream`. Null is the default stream. Dropping the result does not
@@ -117,18 +108,33 @@ impl Device {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Stream {
-    /// A stream of the driver. `borrowed`: others close it.
-    pub(crate) fn of_cuda(device: &Device, cuda: Arc<cuda::Stream>, borrowed: bool) -> Self {
+    /// A stream without a stream of the driver.
+    fn new(device: &Device, mode: Mode, kept: Kept) -> Self {
         Stream {
             device: device.clone(),
-            mode: Mode::Launching,
-            kept: Kept::default(),
+            mode,
+            kept,
             reserved: Mutex::default(),
-            cuda: Some(cuda),
-            borrowed,
+            #[cfg(feature = "cuda")]
+            cuda: None,
+            #[cfg(feature = "cuda")]
+            borrowed: false,
         }
+    }
+
+    /// A stream of the driver. `borrowed`: others close it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_cuda(device: &Device, cuda: Arc<cuda::Stream>, borrowed: bool) -> Self {
+        Stream::new(device, Mode::Launching, Kept::default()).on(Some(cuda), borrowed)
+    }
+
+    /// This stream, on a stream of the driver.
+    #[cfg(feature = "cuda")]
+    fn on(mut self, cuda: Option<Arc<cuda::Stream>>, borrowed: bool) -> Self {
+        self.cuda = cuda;
+        self.borrowed = borrowed;
+        self
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use ::host::gpu::registry::{self, Product};
+
 use crate::common::{fails, finish, has_no_noise, host, objects, on};
 
 #[test]
@@ -114,5 +116,46 @@ fn pictures_say_their_types_and_have_one_unit() {
             assert!(shown.contains(words), "{words}: {shown}");
         }
         assert!(!shown.contains("GFLOP/s") && !shown.contains("float32"), "{shown}");
+    }
+}
+
+/// The names and roles of the kernels that a run compares.
+fn compared(flags: &[&str]) -> Vec<(String, String)> {
+    let args =
+        ["bench", "--device", "cpu", "--sizes", "9", "--seconds", "0.001", "--verify", "none"];
+    let (code, stdout, stderr) = finish(host(&[&args[..], &["--json"], flags].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    // What is left out cannot compute this product, and is not of another arithmetic.
+    assert!(!flags.contains(&"tf32") || !stderr.contains("wgmma_bf16x6"), "{stderr}");
+    let rows = objects(&stdout);
+    let [names, roles] = ["kernel", "role"]
+        .map(|key| rows.iter().map(move |row| row[key].as_str().unwrap().to_owned()));
+    names.zip(roles).collect()
+}
+
+fn is_lesson(name: &str) -> bool {
+    registry::find(name).unwrap().product.as_ref().is_some_and(Product::is_lesson)
+}
+
+/// Of f32 lessons and general products are compared. Of other types and arithmetics it is what a program may get, and what it does get
+/// comes first.
+#[test]
+fn a_benchmark_without_names_compares_what_its_help_says() {
+    let (code, help, _) = finish(host(&["bench", "--help"]));
+    assert!(code == 0 && help.contains("then the library's kernels for them"), "{help}");
+    let kernels = compared(&[]);
+    assert_eq!(kernels[0], ("basic".into(), "named".into()));
+    assert!(kernels.iter().any(|(name, _)| name == "gemm_f32_64x64x16"), "{kernels:?}");
+    for (flags, families) in [
+        (&["--type", "bf16"][..], &["gemm_bf16_", "mma_bf16_", "wgmma_bf16_"][..]),
+        (&["--compute", "tf32"], &["mma_tf32_", "wgmma_tf32_"]),
+    ] {
+        let kernels = compared(flags);
+        assert_eq!(kernels[0].1, "auto", "{kernels:?}");
+        assert!(kernels[1..].iter().all(|(_, role)| role == "named"), "{kernels:?}");
+        assert!(!kernels.iter().any(|(name, _)| is_lesson(name)), "{kernels:?}");
+        for family in families {
+            assert!(kernels.iter().any(|(name, _)| name.starts_with(family)), "{kernels:?}");
+        }
     }
 }

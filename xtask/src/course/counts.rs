@@ -1,11 +1,9 @@
 //! Tables of what `host` counts on the CPU.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{kernels, measured::Measured};
+use super::{kernels, measured::Measured, program::Programs};
 
 /// m, n and k of the rungs on CUDA cores: several blocks, all of them counted, and every row starts at a sector.
 const SIZE: u64 = 256;
@@ -16,7 +14,6 @@ const GPU: &str = "sm_90";
 
 /// The counts of all kernels.
 pub struct Counts {
-    root: PathBuf,
     /// From `host kernels --json`, in the order of the registry.
     kernels: Vec<Value>,
     /// From `host profile --json`, in the same order.
@@ -25,13 +22,13 @@ pub struct Counts {
 
 impl Counts {
     /// Runs `host`. `kernels`: its list of kernels.
-    pub fn take(root: &Path, kernels: Vec<Value>) -> Result<Counts> {
-        let profiles = profiles(root, "all", [SIZE; 3])?;
-        Ok(Counts { root: root.to_owned(), kernels, profiles })
+    pub(super) fn take(programs: &Programs, kernels: Vec<Value>) -> Result<Counts> {
+        let profiles = profiles(programs, "all", [SIZE; 3])?;
+        Ok(Counts { kernels, profiles })
     }
 
     /// The lines of a kernel, and the figures derived from them.
-    pub fn of(&self, kernel: &str) -> Result<String> {
+    pub(super) fn of(&self, programs: &Programs, kernel: &str) -> Result<String> {
         let find =
             |lines: &'_ [Value], key: &str| lines.iter().find(|line| line[key] == kernel).cloned();
         let listed = find(&self.kernels, "name");
@@ -41,7 +38,7 @@ impl Counts {
             // The rungs on tensor cores are not among all kernels of f32.
             None => {
                 let [m, n, k] = TENSOR_SIZE;
-                let mut own = profiles(&self.root, kernel, TENSOR_SIZE)?;
+                let mut own = profiles(programs, kernel, TENSOR_SIZE)?;
                 let own = own.pop().with_context(|| format!("`{kernel}` is not counted"))?;
                 (own, format!("m = {m}, n = {n}, k = {k}"))
             }
@@ -86,11 +83,11 @@ impl Counts {
 }
 
 /// What `host` counts of these kernels at that size.
-fn profiles(root: &Path, kernels: &str, size: [u64; 3]) -> Result<Vec<Value>> {
+fn profiles(programs: &Programs, kernels: &str, size: [u64; 3]) -> Result<Vec<Value>> {
     let [m, n, k] = size.map(|size| size.to_string());
     let profile = ["profile", "--kernel", kernels, "--m", &m, "--n", &n, "--k", &k];
     let rest = ["--every", "1", "--on", GPU, "--json"];
-    kernels::lines(root, &[&profile[..], &rest].concat())
+    kernels::lines(programs, &[&profile[..], &rest].concat())
 }
 
 /// A line of the profile.
@@ -194,6 +191,11 @@ mod tests {
 
     use super::*;
 
+    /// Nothing is run.
+    fn programs() -> Programs {
+        Programs { root: "nowhere".into(), are_of_tests: true }
+    }
+
     fn counts() -> Counts {
         let line = |operation: &str, requests: u64, units: u64, bytes: u64| {
             json!({
@@ -207,7 +209,6 @@ mod tests {
             "limited_by": "warps",
         });
         Counts {
-            root: PathBuf::new(),
             kernels: vec![
                 json!({ "name": "k", "idea": "the idea", "flop_per_byte": 0.25 }),
                 json!({ "name": "no rung", "idea": null, "flop_per_byte": null }),
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_kernels_lines_and_what_follows_from_them() {
-        let text = counts().of("k").unwrap();
+        let text = counts().of(&programs(), "k").unwrap();
         for part in [
             "| `a[i] \\|\\| b` | global-load | 10 | 16.00 sectors | 4.00 |",
             "| global-load (128 bits) | 90 | 4.00 sectors |",
@@ -249,7 +250,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let error = counts().of("l").unwrap_err().to_string();
+        let error = counts().of(&programs(), "l").unwrap_err().to_string();
         assert_eq!(error, "there is no kernel `l`");
     }
 

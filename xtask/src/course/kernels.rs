@@ -1,20 +1,18 @@
 //! The lists of kernels, from `host kernels`.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::program::of_package;
+use super::program::Programs;
 
 /// The output of `host kernels --json`, in the order of the registry.
-pub fn take(root: &Path) -> Result<Vec<Value>> {
-    lines(root, &["kernels", "--json"])
+pub(super) fn take(programs: &Programs) -> Result<Vec<Value>> {
+    lines(programs, &["kernels", "--json"])
 }
 
 /// The JSON lines that the command prints.
-pub fn lines(root: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
-    let lines = of_package(root, "host", arguments, &[0])?;
+pub(super) fn lines(programs: &Programs, arguments: &[&str]) -> Result<Vec<Value>> {
+    let lines = programs.output("host", arguments, &[0])?;
     lines.lines().map(|line| serde_json::from_str(line).context("not a line of JSON")).collect()
 }
 

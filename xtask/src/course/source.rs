@@ -22,7 +22,7 @@ pub fn excerpt(root: &Path, arguments: &str) -> Result<String> {
 }
 
 /// A file without the comment at its head.
-fn body(text: &str) -> String {
+pub(crate) fn body(text: &str) -> String {
     let lines = text.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }

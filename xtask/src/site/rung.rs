@@ -8,6 +8,7 @@ use super::{
     beside::{new_lines, table},
     host::Host,
 };
+use crate::course::body;
 
 /// A rung of one of the course's two ladders.
 pub(super) struct Rung {
@@ -75,7 +76,7 @@ impl Rung {
         }
         let [old, new] = [file, &self.file].map(|file| {
             let text = fs::read_to_string(root.join(file));
-            text.map(|text| code(&text)).with_context(|| format!("cannot read {file}"))
+            text.map(|text| body(&text)).with_context(|| format!("cannot read {file}"))
         });
         let (old, new) = (old?, new?);
         let (count, all) = (new_lines(&old, &new), new.lines().count());
@@ -94,12 +95,6 @@ fn split(text: &str) -> (&str, &str) {
     text.split_at(place)
 }
 
-/// A source without the comment at its head.
-fn code(text: &str) -> String {
-    let lines = text.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +104,6 @@ mod tests {
         let page = "# a\n\nIdea.\n\n<!-- source: x.rs -->\ncode\n\n## More\n";
         assert_eq!(split(page), ("# a\n\nIdea.\n\n", "<!-- source: x.rs -->\ncode\n\n## More\n"));
         assert_eq!(split("# a\n\nIdea.\n"), ("# a\n\nIdea.\n", ""));
-        assert_eq!(code("//! Head.\n\nuse a;\n\nfn f() {}\n"), "use a;\n\nfn f() {}");
+        assert_eq!(body("//! Head.\n\nuse a;\n\nfn f() {}\n"), "use a;\n\nfn f() {}");
     }
 }

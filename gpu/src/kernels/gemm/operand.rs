@@ -43,6 +43,29 @@ pub enum Which {
     B,
 }
 
+/// Where the matrix of an operand is in global memory.
+pub struct Place {
+    /// Its size on the outer side.
+    pub size: usize,
+    /// Its strides along the outer side and along k.
+    pub strides: (usize, usize),
+    /// Its first element: that of the block's product.
+    pub start: usize,
+}
+
+impl Which {
+    /// Where the operand is.
+    #[inline(always)]
+    pub fn place(self, problem: &GemmParams) -> Place {
+        let (size, strides, batch) = match self {
+            Which::A => (problem.m, (problem.a[0], problem.a[1]), problem.batch[0]),
+            Which::B => (problem.n, (problem.b[1], problem.b[0]), problem.batch[1]),
+        };
+        let (size, strides) = (size as usize, (strides.0 as usize, strides.1 as usize));
+        Place { size, strides, start: thread::block_idx_z() as usize * batch as usize }
+    }
+}
+
 impl<'a, T: Stored> Operand<'a, T> {
     /// The operand of a block whose tile of C starts at `first` on the outer side.
     #[inline(always)]
@@ -52,14 +75,7 @@ impl<'a, T: Stored> Operand<'a, T> {
         problem: &GemmParams,
         first: usize,
     ) -> Self {
-        // The size of the outer side, the strides along it and along k, and from one product to the
-        // next.
-        let (size, strides, batch) = match which {
-            Which::A => (problem.m, (problem.a[0], problem.a[1]), problem.batch[0]),
-            Which::B => (problem.n, (problem.b[1], problem.b[0]), problem.batch[1]),
-        };
-        let (size, strides) = (size as usize, (strides.0 as usize, strides.1 as usize));
-        let start = thread::block_idx_z() as usize * batch as usize;
+        let Place { size, strides, start } = which.place(problem);
         let t = thread::thread_idx_x() as usize;
         // If neither side is contiguous, the operand is handled as if k were.
         let along_outer = strides.0 == 1;

@@ -26,7 +26,7 @@
 use super::{
     collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
     device::*,
-    operand::Which,
+    operand::{Place, Which},
 };
 use crate::params::GemmParams;
 
@@ -82,12 +82,7 @@ impl<'a, T: Stored> Part<'a, T> {
         (outer, pitch, loads): (usize, usize, usize),
         first: usize,
     ) -> Self {
-        let (size, strides, batch) = match which {
-            Which::A => (problem.m, (problem.a[0], problem.a[1]), problem.batch[0]),
-            Which::B => (problem.n, (problem.b[1], problem.b[0]), problem.batch[1]),
-        };
-        let (size, strides) = (size as usize, (strides.0 as usize, strides.1 as usize));
-        let start = thread::block_idx_z() as usize * batch as usize;
+        let Place { size, strides, start } = which.place(problem);
         let t = thread::thread_idx_x() as usize;
         // If neither side is contiguous, the operand is handled as if k were.
         let along_outer = strides.0 == 1;

@@ -2,10 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use std::sync::MutexGuard;
-use std::{
-    mem,
-    sync::{Mutex, PoisonError},
-};
+use std::{mem, sync::PoisonError};
 
 #[cfg(feature = "cuda")]
 use super::mode::Recorded;
@@ -18,16 +15,10 @@ use crate::error::{Error, Result};
 impl Stream {
     /// The same stream of the driver, with another mode, and with what it keeps.
     pub(crate) fn with(&self, mode: Mode, kept: Kept) -> Stream {
-        Stream {
-            device: self.device.clone(),
-            mode,
-            kept,
-            reserved: Mutex::default(),
-            #[cfg(feature = "cuda")]
-            cuda: self.cuda.clone(),
-            #[cfg(feature = "cuda")]
-            borrowed: true,
-        }
+        let stream = Stream::new(&self.device, mode, kept);
+        #[cfg(feature = "cuda")]
+        let stream = stream.on(self.cuda.clone(), true);
+        stream
     }
 
     /// The mode, and what the stream keeps.

@@ -2,12 +2,12 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, ValueEnum, builder::PossibleValue};
+use clap::{Args, ValueEnum};
 use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
-    DeviceChoice, Offering, TypeFlags, Verify, all_products, bytes::bytes_or_none, devices, find,
-    name_of, random::Random, seconds, seed, size,
+    DeviceChoice, TypeFlags, Verify, auto_or_named, bytes::bytes_or_none, devices, find, name_of,
+    random::Random, seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -52,10 +52,7 @@ impl FromStr for BenchKernel {
 }
 
 fn kernels() -> impl clap::builder::TypedValueParser<Value = BenchKernel> {
-    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
-    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
-    let values = std::iter::once(auto).chain(named).collect();
-    Offering { parser: BenchKernel::from_str, values }
+    auto_or_named(BenchKernel::from_str)
 }
 
 /// Flags of a benchmark.
@@ -69,8 +66,8 @@ pub(crate) struct Bench {
     pub(crate) sizes: Vec<BenchSize>,
 
     /// Kernels, separated by commas; without --vs the others are compared with the first. With NAME:BLOCKS this
-    /// number of blocks splits k, if the kernel can [default: all lessons and general products, in the order of `host
-    /// kernels`; with --vs auto]
+    /// number of blocks splits k, if the kernel can [default: of f32 all lessons and general products, in the order of
+    /// `host kernels`; of other types and arithmetics auto, then the library's kernels for them; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<BenchKernel>,

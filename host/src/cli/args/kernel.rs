@@ -13,10 +13,16 @@ use host::{
 use super::{offering::Offering, types::Types};
 
 pub(super) fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
+    auto_or_named(KernelChoice::from_str)
+}
+
+/// Offers `auto`, and the kernels of all products.
+pub(super) fn auto_or_named<P: TypedValueParser>(
+    parser: P,
+) -> impl TypedValueParser<Value = P::Value> {
     let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
-    let values = std::iter::once(auto).chain(named).collect();
-    Offering { parser: KernelChoice::from_str, values }
+    Offering { parser, values: std::iter::once(auto).chain(named).collect() }
 }
 
 /// A kernel as the command line names it.

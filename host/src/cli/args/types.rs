@@ -5,7 +5,7 @@ use std::fmt;
 use clap::{Args, ValueEnum, builder::TypedValueParser};
 use host::{
     Compute,
-    gpu::registry::{Entry, Type},
+    gpu::registry::{Entry, Scheme, Type},
 };
 
 use super::offering::{Offering, name_of};
@@ -128,6 +128,16 @@ impl TypeFlags {
     /// The arithmetic.
     pub(crate) fn compute(self) -> Compute {
         self.compute.into()
+    }
+
+    /// The scheme of the kernels that are made for it.
+    pub(crate) fn scheme(self) -> Scheme {
+        match self.compute {
+            ComputeMode::Fp32 => Scheme::Native,
+            ComputeMode::Fp32Bf16x6 => Scheme::Bf16x6,
+            ComputeMode::Fp32F16x3 => Scheme::F16x3,
+            ComputeMode::Tf32 => Scheme::Tf32,
+        }
     }
 
     /// The name of the arithmetic: `fp32`.

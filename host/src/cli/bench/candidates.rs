@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::BTreeMap};
 use host::{
     Error, Gemm, Stream,
     baseline::DenseBatch,
-    gemm::{Choice, Ineligible, Request, Target},
-    gpu::registry::{self, Product, Type},
+    gemm::{Choice, Request, Target},
+    gpu::registry::{self, Product, Scheme},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
     },
@@ -67,6 +67,25 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         self.gemm().choose(&request(&case.product), &target).ok().map(|choice| choice.entry.name())
     }
 
+    /// The kernels that are compared if none is named: of f32 lessons and general products, in the order of the registry; of other types
+    /// and arithmetics `auto`, then the library's kernels for them.
+    fn usual(&self, request: &Request, target: &Target) -> Vec<BenchKernel> {
+        let is_f32 = T::FORMAT == Format::F32 && self.args.types.scheme() == Scheme::Native;
+        let is_usual = |product: &Product| match is_f32 {
+            true => !product.is_tma_or_ldg(),
+            false => !product.is_lesson(),
+        };
+        let candidates = self.gemm().candidates(request, target).into_iter();
+        let named = candidates
+            .map(|candidate| candidate.entry)
+            // Kernels of another arithmetic compute another product.
+            .filter(|entry| entry.scheme() == self.args.types.scheme())
+            .filter(|entry| entry.product.as_ref().is_some_and(is_usual))
+            .map(BenchKernel::of);
+        let auto = (!is_f32).then_some(BenchKernel::AUTO);
+        auto.into_iter().chain(named).collect()
+    }
+
     /// The kernels asked for that can compute the product, and the libraries that can.
     pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
         let product = &case.product;
@@ -74,18 +93,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let (any, request) = (self.gemm(), request(product));
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
-            ([], None) => any
-                .candidates(&request, &target)
-                .into_iter()
-                // Without `--compute tf32` these kernels compute another product. They are not listed as left out.
-                .filter(|candidate| candidate.ineligible != Some(Ineligible::Tf32))
-                .map(|candidate| candidate.entry)
-                .filter(|entry| {
-                    let is_f32 = |of: &Product| of.variant.operands == Type::F32;
-                    !entry.product.as_ref().is_some_and(|of| of.is_tma_or_ldg() && is_f32(of))
-                })
-                .map(BenchKernel::of)
-                .collect(),
+            ([], None) => self.usual(&request, &target),
             (asked, _) => asked.to_vec(),
         };
         let mut candidates = Vec::<Candidate<T, O>>::new();

@@ -11,8 +11,9 @@ use crate::cli::{
     args::Format,
     draw::{
         axis::{APART, Axis, left_of, plain},
+        frame::Frame,
         numbered::{self, Numbered, list_width},
-        pen::{Drawing, FAINT, GREY, INK, LEFT, MIDDLE, Pen, RIGHT, SMALL, TEXT, render},
+        pen::{Drawing, GREY, LEFT, Pen, SMALL, render},
         roof::roof,
         unit::Unit,
     },
@@ -66,28 +67,19 @@ impl Drawing for Roofline<'_> {
         let from = Axis::around(shares.clone(), 2.0, (0, right)).from;
         let roofs = [fp32, memory.map(|speed| speed * from)].into_iter().flatten();
         let y = Axis::around(speeds.chain(roofs), 10.0, (BOTTOM, TOP));
-        let ticks = y.ticks(10.0).map(|tick| (tick, plain(unit.value(tick)))).collect::<Vec<_>>();
-        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let up =
+            y.ticks(10.0).map(|tick| (y.at(tick), plain(unit.value(tick)))).collect::<Vec<_>>();
+        let left = left_of(up.iter().map(|(_, words)| &**words));
         let x = Axis::around(shares, 2.0, (left, right));
 
-        for tick in x.ticks(2.0) {
-            pen.line(&[(x.at(tick), TOP), (x.at(tick), BOTTOM)], FAINT, 1)?;
-            pen.words(&plain(tick), (x.at(tick), BOTTOM + 16), MIDDLE, SMALL, GREY)?;
-        }
-        for (tick, words) in &ticks {
-            pen.line(&[(left, y.at(*tick)), (right, y.at(*tick))], FAINT, 1)?;
-            pen.words(words, (left - 8, y.at(*tick)), RIGHT, SMALL, GREY)?;
-        }
-        pen.line(&[(left, TOP), (left, BOTTOM), (right, BOTTOM)], INK, 1)?;
-        let middle = (left + right) / 2;
-        pen.words(
-            "FLOP for each byte that a block asks global memory for",
-            (middle, BOTTOM + 42),
-            MIDDLE,
-            TEXT,
-            INK,
-        )?;
-        pen.upward(unit.name, (28, (TOP + BOTTOM) / 2), INK)?;
+        let frame = Frame {
+            sides: (left, right),
+            ends: (TOP, BOTTOM),
+            across: x.ticks(2.0).map(|tick| (x.at(tick), plain(tick))).collect(),
+            up,
+            titles: ("FLOP for each byte that a block asks global memory for", unit.name),
+        };
+        frame.draw(pen)?;
         let of = self.lines.first().map_or("f32", |line| &line.dtype);
         let of = if of == "f32" { "float32" } else { of };
         roof(pen, x, y, (fp32, memory), (of, unit))?;

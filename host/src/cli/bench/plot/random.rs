@@ -8,7 +8,8 @@ use super::{
 };
 use crate::cli::draw::{
     axis::{Axis, left_of, plain},
-    pen::{BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT},
+    frame::Frame,
+    pen::{BLUE, Drawing, GREY, INK, LEFT, ORANGE, Pen, SMALL, TEXT},
 };
 
 /// A dot for each shape.
@@ -41,23 +42,19 @@ impl Drawing for Random<'_> {
         }
         let ratios = self.shapes.iter().filter_map(|row| row.ratio_low).chain([0.9, 1.1]);
         let y = Axis::around(ratios, 2.0, (bottom, TOP));
-        let ticks = y.ticks(2.0).map(|tick| (tick, plain(tick))).collect::<Vec<_>>();
-        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let up = y.ticks(2.0).map(|tick| (y.at(tick), plain(tick))).collect::<Vec<_>>();
+        let left = left_of(up.iter().map(|(_, words)| &**words));
         let x = Axis::around(self.shapes.iter().map(|row| row.flop()), 10.0, (left, right));
-        for value in x.ticks(10.0) {
-            pen.line(&[(x.at(value), TOP), (x.at(value), bottom)], FAINT, 1)?;
-            let words = format!("1e{}", value.log10().round());
-            pen.words(&words, (x.at(value), bottom + 16), MIDDLE, SMALL, GREY)?;
-        }
-        for (value, words) in &ticks {
-            pen.line(&[(left, y.at(*value)), (right, y.at(*value))], FAINT, 1)?;
-            pen.words(words, (left - 8, y.at(*value)), RIGHT, SMALL, GREY)?;
-        }
-        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
+        let power = |value: f64| (x.at(value), format!("1e{}", value.log10().round()));
+        let frame = Frame {
+            sides: (left, right),
+            ends: (TOP, bottom),
+            across: x.ticks(10.0).map(power).collect(),
+            up,
+            titles: ("operations of a product, or of a batch", "ratio_low"),
+        };
+        frame.draw(pen)?;
         pen.line(&[(left, y.at(1.0)), (right, y.at(1.0))], INK, 1)?;
-        let words = "operations of a product, or of a batch";
-        pen.words(words, ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
-        pen.upward("ratio_low", (28, (TOP + bottom) / 2), INK)?;
         for row in &self.shapes {
             let color = if row.aligned == Some(true) { BLUE } else { ORANGE };
             let at = (x.at(row.flop()), y.at(row.ratio_low.unwrap_or(1.0)));

@@ -8,8 +8,9 @@ use super::{
 };
 use crate::cli::draw::{
     axis::{APART, Axis, left_of, plain},
+    frame::Frame,
     numbered::{self, Numbered, list_width},
-    pen::{BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, Pen, RIGHT, SMALL, TEXT},
+    pen::{BLUE, Drawing, GREY, LEFT, Pen, SMALL, TEXT},
     roof::roof,
     unit::Unit,
 };
@@ -73,24 +74,22 @@ impl Drawing for Roofline<'_> {
         let names = list_width((1..).zip(words.iter().map(|words| &**words)));
         let right = WIDTH - 40 - names.min(WIDTH / 2);
         let y = Axis::around(points().map(|at| at.1).chain(peak), 10.0, (bottom, TOP));
-        let ticks = y.ticks(10.0).map(|tick| (tick, plain(unit.value(tick)))).collect::<Vec<_>>();
-        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let up =
+            y.ticks(10.0).map(|tick| (y.at(tick), plain(unit.value(tick)))).collect::<Vec<_>>();
+        let left = left_of(up.iter().map(|(_, words)| &**words));
         let x = Axis::around(points().map(|at| at.0), 2.0, (left, right));
         // Every second power of two: a cube of 16384 does 2731 FLOP per byte.
-        for (number, value) in x.ticks(2.0).enumerate() {
-            pen.line(&[(x.at(value), TOP), (x.at(value), bottom)], FAINT, 1)?;
-            if number % 2 == 0 {
-                pen.words(&plain(value), (x.at(value), bottom + 16), MIDDLE, SMALL, GREY)?;
-            }
-        }
-        for (value, words) in &ticks {
-            pen.line(&[(left, y.at(*value)), (right, y.at(*value))], FAINT, 1)?;
-            pen.words(words, (left - 8, y.at(*value)), RIGHT, SMALL, GREY)?;
-        }
-        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
-        let title = "FLOP for each byte of A, B and C, moved once";
-        pen.words(title, ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
-        pen.upward(unit.name, (28, (TOP + bottom) / 2), INK)?;
+        let power = |(number, value): (usize, f64)| {
+            (x.at(value), if number % 2 == 0 { plain(value) } else { String::new() })
+        };
+        let frame = Frame {
+            sides: (left, right),
+            ends: (TOP, bottom),
+            across: x.ticks(2.0).enumerate().map(power).collect(),
+            up,
+            titles: ("FLOP for each byte of A, B and C, moved once", unit.name),
+        };
+        frame.draw(pen)?;
         roof(pen, x, y, (peak, memory), (&factors(self.rows), unit))?;
         let note = match peak {
             None => "Blue: the fastest kernel. Grey: libraries. The CPU device has no roof.",

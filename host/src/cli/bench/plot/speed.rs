@@ -8,9 +8,8 @@ use super::{
 };
 use crate::cli::draw::{
     axis::{APART, Axis, left_of, plain, spread, tick},
-    pen::{
-        Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT, THREAD, width_of,
-    },
+    frame::Frame,
+    pen::{Drawing, GREY, LEFT, ORANGE, Pen, SMALL, TEXT, THREAD, width_of},
     unit::Unit,
 };
 
@@ -83,24 +82,21 @@ impl Drawing for Speed<'_> {
         let step = tick(unit.value(most) / 8.0);
         let ticks =
             (0..=(unit.value(most) / step).floor() as i32).map(|number| f64::from(number) * step);
-        let ticks = ticks.map(|value| (value, plain(value))).collect::<Vec<_>>();
-        let left = left_of(ticks.iter().map(|(_, words)| &**words));
-        let x = Axis::around(points().map(|point| point.0), 2.0, (left, right));
         let height = |share: f64| bottom - (f64::from(bottom - TOP) * share).round() as i32;
+        let up = ticks.map(|value| (height(value / unit.value(most)), plain(value)));
+        let up = up.collect::<Vec<_>>();
+        let left = left_of(up.iter().map(|(_, words)| &**words));
+        let x = Axis::around(points().map(|point| point.0), 2.0, (left, right));
         let y = |gflops: f64| height(gflops / most);
 
-        for size in x.ticks(2.0) {
-            pen.line(&[(x.at(size), TOP), (x.at(size), bottom)], FAINT, 1)?;
-            pen.words(&plain(size), (x.at(size), bottom + 16), MIDDLE, SMALL, GREY)?;
-        }
-        for (value, words) in &ticks {
-            let at = height(value / unit.value(most));
-            pen.line(&[(left, at), (right, at)], FAINT, 1)?;
-            pen.words(words, (left - 8, at), RIGHT, SMALL, GREY)?;
-        }
-        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
-        pen.words("m = n = k", ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
-        pen.upward(unit.name, (28, (TOP + bottom) / 2), INK)?;
+        let frame = Frame {
+            sides: (left, right),
+            ends: (TOP, bottom),
+            across: x.ticks(2.0).map(|size| (x.at(size), plain(size))).collect(),
+            up,
+            titles: ("m = n = k", unit.name),
+        };
+        frame.draw(pen)?;
         if let Some(peak) = peak {
             pen.line(&[(left, y(peak)), (right, y(peak))], ORANGE, 2)?;
             let words = format!("{} peak {}", factors(self.rows), unit.words(peak));

@@ -1,31 +1,42 @@
 //! Names of designs and of their variants.
 
-use simt::Value;
+use cuda_std::Value;
+use gpu::registry::{Access, Entry, KERNELS, Type, Variant, find};
 
-use crate::registry::{DESIGNS, KERNELS, find};
-
-use super::*;
+/// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the layout is left out, and of dot products the
+/// tile.
+fn shared_name(variant: Variant, of_either: bool, of_any_layout: bool) -> String {
+    let layout = variant.layout.filter(|_| !of_any_layout);
+    let name = Variant { layout, ..variant }.to_string();
+    let name = match of_either {
+        true => name.replacen(variant.operands.name(), "half", 1),
+        false => name,
+    };
+    let [m, n, k] = variant.tile;
+    match variant.access {
+        Access::Dot => name.replace(&format!("_{m}x{n}x{k}"), ""),
+        _ => name,
+    }
+}
 
 /// A design has the name of its variants, without what the constants say.
 #[test]
 fn a_kernel_is_called_what_it_is() {
-    for design in DESIGNS {
-        let declaration = design.declaration();
+    for entry in KERNELS.iter() {
+        let declaration = entry.declaration();
         let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
-        for entry in design.entries() {
-            let Some(product) = &entry.product else { continue };
-            let shared = product.variant.shared_name(declares("half"), declares("a_mn_major"));
-            assert_eq!(shared, declaration.name);
-            assert_eq!(product.variant.to_string(), entry.name());
-            let of_its_own = Value::Word(product.variant.operands.name());
-            assert_eq!(entry.constants.get("half"), declares("half").then_some(of_its_own));
-            if !product.is_lesson() {
-                assert_eq!(entry.name().parse(), Ok(product.variant));
-            }
-            let variant = (!declaration.constants.is_empty()).then_some(entry.name());
-            for constants in entry.specialisations() {
-                assert_eq!(constants.variant(), variant, "what profilers call it");
-            }
+        let Some(product) = &entry.product else { continue };
+        let shared = shared_name(product.variant, declares("half"), declares("a_mn_major"));
+        assert_eq!(shared, declaration.name);
+        assert_eq!(product.variant.to_string(), entry.name());
+        let of_its_own = Value::Word(product.variant.operands.name());
+        assert_eq!(entry.constants.get("half"), declares("half").then_some(of_its_own));
+        if !product.is_lesson() {
+            assert_eq!(entry.name().parse(), Ok(product.variant));
+        }
+        let variant = (!declaration.constants.is_empty()).then_some(entry.name());
+        for constants in entry.specialisations() {
+            assert_eq!(constants.variant(), variant, "what profilers call it");
         }
     }
     let names = KERNELS.iter().map(Entry::name);
