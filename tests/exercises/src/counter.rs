@@ -11,7 +11,7 @@ use simt::{
     },
 };
 
-use crate::attempt::Attempt;
+use crate::{attempt::Attempt, in_flight};
 
 /// A measured quantity with a limit.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,19 @@ pub enum Measure {
     Atomics,
     /// Requests of warps to shared memory for each element of the result.
     SharedRequests,
+    /// Stages of so many bytes for which a block has shared memory.
+    Stages(u32),
+    /// Groups of `cp.async` that the first thread commits in a phase of so many k-steps, without empty ones.
+    CopyGroups(usize),
+    /// Of the intervals between barriers in which the first thread waits for its groups of `cp.async`: the per cent in which each wait leaves
+    /// a group in flight.
+    CopiesLeft,
+    /// Of the waits of warpgroups for their products: the per cent that leave a product in flight.
+    ProductsLeft,
+    /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
+    TmaAhead,
+    /// Per cent of the products of warpgroups that the first block computes.
+    FirstBlock,
 }
 
 /// A measured value, and where it comes from.
@@ -154,6 +167,19 @@ impl Counter {
             Measure::TmaStores => total(&[TmaStore], |line| line.units),
             Measure::Atomics => total(&[GlobalAtomic], |line| line.lanes) / elements as f64,
             Measure::SharedRequests => total(SHARED, |line| line.requests) / elements as f64,
+            Measure::Stages(bytes) => (shared / bytes).into(),
+            Measure::CopyGroups(depth) => {
+                let of_phases = shape[2].div_ceil(depth) as f64;
+                in_flight::copy_groups(trace) as f64 / of_phases
+            }
+            Measure::CopiesLeft => in_flight::copies_left(trace)?,
+            Measure::ProductsLeft => in_flight::products_left(trace)?,
+            Measure::TmaAhead => in_flight::tma_ahead(trace)?,
+            Measure::FirstBlock => {
+                // An instruction counts for the four warps of a warpgroup.
+                let first = 4 * in_flight::instructions(trace);
+                100.0 * first as f64 / total(&[Wgmma], |line| line.requests)
+            }
         };
         Some(Measured { value, at: None })
     }
@@ -224,6 +250,12 @@ impl fmt::Display for Measure {
             Measure::TmaStores => "bytes stored by TMA",
             Measure::Atomics => "atomic additions an element of the result",
             Measure::SharedRequests => "requests to shared memory an element of the result",
+            Measure::Stages(_) => "stages in the shared memory of a block",
+            Measure::CopyGroups(_) => "groups of `cp.async` a phase",
+            Measure::CopiesLeft => "% of the waits for copies that leave a group in flight",
+            Measure::ProductsLeft => "% of the waits for products that leave one in flight",
+            Measure::TmaAhead => "% of the products that begin while TMA fills another stage",
+            Measure::FirstBlock => "% of the products by the first block",
         })
     }
 }
