@@ -183,7 +183,7 @@ impl Mode for Watched {
             checker().count(place);
             checker().global_by(number, buffer, bytes, Access::Read, place);
         }
-        checker().copied(buffer, &source, Operation::TmaLoad, place);
+        checker().copied(buffer, (&source, array.offset + offset), Operation::TmaLoad, place);
         let to_offset = (array.offset + offset) as u32; // below 227 KiB
         let origin = copy_origin(place);
         for rank in ranks(blocks) {
