@@ -56,6 +56,8 @@ pub enum Measure {
     StoreWidth,
     /// Elements of four bytes that threads read from shared memory for each multiply-add.
     SharedReads,
+    /// Multiply-adds of threads for each that the product needs, m n k.
+    MultiplyAdds,
     /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the product, 2 m n k.
     Intensity,
     /// Bytes of shared memory of a block.
@@ -145,6 +147,7 @@ impl Counter {
                 let read = total(&[SharedLoad], |line| line.lanes * u64::from(line.width)) / 4.0;
                 read / total(&[Fma], |line| line.lanes)
             }
+            Measure::MultiplyAdds => total(&[Fma], |line| line.lanes) / (m * n * k),
             Measure::Intensity => {
                 let loaded = total(&[GlobalLoad], |line| line.lanes * u64::from(line.width));
                 2.0 * m * n * k / (loaded + total(&[TmaLoad], |line| line.units))
@@ -239,6 +242,7 @@ impl fmt::Display for Measure {
             Measure::Width => "bytes a thread's access to global memory",
             Measure::StoreWidth => "bytes a thread's store to global memory",
             Measure::SharedReads => "words read from shared memory a multiply-add",
+            Measure::MultiplyAdds => "multiply-adds for each that the product needs",
             Measure::Intensity => "FLOP a byte loaded from global memory",
             Measure::Shared => "bytes of shared memory a block",
             Measure::Blocks => "blocks in the shared memory of an SM (Hopper)",

@@ -31,6 +31,8 @@ const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: 
 const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
 /// Of two blocks each has half of the tiles.
 const HALF: Counter = Counter { measure: Measure::FirstBlock, limit: AtMost(60.0) };
+/// Each block of a cluster loads half of B, for both.
+const HALF_OF_B: Counter = Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) };
 /// Bytes of a box of 64 x 64.
 const BOX: u32 = 64 * 64 * 2;
 
@@ -217,7 +219,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                bytes that arrive in a block stay the same.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) }, WGMMA],
+        counters: &[HALF_OF_B, WGMMA],
         fails: Fails::Counter(0),
     }),
     exercise!(bytes_of_both {
@@ -228,7 +230,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The other half of B comes from the other block: BYTES in all.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[
             ReadAfterWrite,
             WriteAfterWrite,
@@ -245,7 +247,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "cluster::sync()",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[ReadAfterWrite, UnbegunBlock]),
     }),
     exercise!(cluster_ends {
@@ -255,7 +257,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The producer waits until all stages are empty: producer.drain_warp().",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(fence_before_a_store {

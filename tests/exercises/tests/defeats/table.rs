@@ -38,8 +38,46 @@ const ONE_BLOCK: &[(&str, &str)] = &[(
 const ALL_BY_ONE: &str = "% of the products by the first block, measured 100";
 const NOT_AHEAD: &str = "% of the phases whose loads begin before the products, measured";
 
+/// Each block loads both halves of B for itself.
+const NO_MULTICAST: &[(&str, &str)] = &[
+    (
+        "                let half = at + BOX + rank as usize * BOX / 2;
+                let place = (0, p + rank * side / 2, col);
+                tiles.load_box_multicast(half, &of_b, place, producer.full(), 0b11);\n",
+        "                for half in 0..2 {
+                    let place = (0, p + half * side / 2, col);
+                    tiles.load_box(at + BOX + half as usize * BOX / 2, &of_b, place, producer.full());
+                }\n",
+    ),
+];
+const ALL_OF_B: &str = "at most 98304 bytes loaded by TMA, measured";
+
 /// All of them.
 pub const DEFEATS: &[Defeat] = &[
+    Defeat {
+        exercise: "barrier_in_a_branch",
+        name: "no_check",
+        changes: &[(
+            "        if row < m && col < n {
+            for i in 0..TILE {
+                sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+            }
+        }\n",
+            "        for i in 0..TILE {
+            sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+        }\n",
+        )],
+        refused: "at most 1 multiply-adds for each that the product needs, measured 2.13",
+    },
+    Defeat {
+        exercise: "halo",
+        name: "loads_neighbours",
+        changes: &[(
+            "tile[t] + tile[t + 1] + tile[t + 2]",
+            "(if i > 0 { x[i - 1] } else { 0.0 }) + tile[t + 1] + if i + 1 < n { x[i + 1] } else { 0.0 }",
+        )],
+        refused: "at least 0.45 FLOP a byte loaded from global memory, measured",
+    },
     Defeat {
         exercise: "groups_at_the_end",
         name: "waits_for_all",
@@ -216,6 +254,24 @@ pub const DEFEATS: &[Defeat] = &[
         name: "one_block",
         changes: ONE_BLOCK,
         refused: ALL_BY_ONE,
+    },
+    Defeat {
+        exercise: "bytes_of_both",
+        name: "no_multicast",
+        changes: NO_MULTICAST,
+        refused: ALL_OF_B,
+    },
+    Defeat {
+        exercise: "cluster_begins",
+        name: "no_multicast",
+        changes: NO_MULTICAST,
+        refused: ALL_OF_B,
+    },
+    Defeat {
+        exercise: "cluster_ends",
+        name: "no_multicast",
+        changes: NO_MULTICAST,
+        refused: ALL_OF_B,
     },
     Defeat {
         exercise: "box_in_use",
