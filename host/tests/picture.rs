@@ -81,7 +81,7 @@ fn the_json_of_a_trace_adds_up_to_what_profile_counts() {
         let shown = sums(trace["requests"].as_array().unwrap().iter());
         assert!(!shown.is_empty());
         assert_eq!(shown, counted, "{kernel}");
-        assert_eq!((&trace["schema"], &trace["clean"]), (&1.into(), &true.into()));
+        assert_eq!((&trace["schema"], &trace["clean"]), (&2.into(), &true.into()));
     }
 }
 

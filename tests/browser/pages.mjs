@@ -54,6 +54,56 @@ const wrongSteps = (page) => page.evaluate(() => {
   return wrong;
 });
 
+/** In every step of every warp the stages' panel must be at the step's event. All events are some step's. */
+const cursorsApart = (page) => page.evaluate(() => {
+  const { trace } = document.querySelector(".trace");
+  const apart = [];
+  const chosen = trace.steps[trace.step].warp ?? trace.warps[0];
+  for (const warp of trace.warps) {
+    trace.choose(warp);
+    const events = new Set(trace.steps.map((one) => one.tick));
+    if (events.size !== trace.data.stages.ticks.length) { apart.push(`warp ${warp} comes by ${events.size} events`); }
+    const stride = Math.ceil(trace.steps.length / 40);
+    let last = -1;
+    for (let step = 0; step < trace.steps.length; step += stride) {
+      trace.go(step);
+      const { tick } = trace.steps[step];
+      const said = Number(/^Event (\d+) of/.exec(document.querySelector(".stages .say").textContent)[1]) - 1;
+      const at = Number(document.querySelector(".stages .cursor").getAttribute("x1"));
+      if (said !== tick || (tick > last) !== (at > trace.lastCursor || last < 0)) {
+        apart.push(`warp ${warp}, step ${step}: event ${said} at ${at} for ${tick}`);
+      }
+      trace.lastCursor = at;
+      last = tick;
+    }
+  }
+  trace.choose(chosen);
+  return apart;
+});
+
+/** Where stages are filled, each warp must go through the phases in order, and some warp through all. */
+const wrongPhases = (page) => page.evaluate(() => {
+  const { trace } = document.querySelector(".trace");
+  const wrong = [];
+  let most = 0;
+  for (const warp of trace.warps) {
+    trace.choose(warp);
+    const phases = trace.steps.map((one) => one.phase);
+    const unsorted = phases.findIndex((phase, i) => i > 0 && phase < phases[i - 1]);
+    if (unsorted >= 0) { wrong.push(`warp ${warp}: phase ${phases[unsorted]} after ${phases[unsorted - 1]}`); }
+    most = Math.max(most, new Set(phases).size);
+    let pages = 0;
+    for (let step = -1; step !== trace.step && pages <= trace.steps.length; pages += 1) {
+      step = trace.step;
+      trace.phase(1);
+    }
+    if (trace.step !== trace.steps.length - 1) { wrong.push(`warp ${warp}: the last phase is not reached`); }
+  }
+  if (most !== trace.data.phases) { wrong.push(`${most} of ${trace.data.phases} phases`); }
+  trace.choose(trace.warps[0]);
+  return wrong;
+});
+
 /** The largest picture, and the number of marked cells with an area. */
 const drawn = (page) => page.evaluate(() => {
   const boxes = [...document.querySelectorAll(".trace svg")].map((one) => one.getBoundingClientRect());
@@ -105,11 +155,16 @@ async function look(browser, file, width, scheme) {
   if (await page.$(".trace .stages svg")) {
     check(await tabTo(page, ".stages .wide"), name, "Tab does not reach the stages");
     check(await outline(page) >= 2, name, "the focus on the stages is not seen");
-    const first = await text(page, ".stages .say");
+    const first = await text(page, ".trace .where");
     await page.keyboard.press("ArrowRight");
-    check((await text(page, ".stages .say")) !== first, name, "the stages do not step");
+    check(first !== (await text(page, ".trace .where")), name, "the stages do not step with the rest");
+    check(await page.$eval(".stages .wide", (box) => box === document.activeElement), name, "a step takes the focus from the stages");
     const spans = await page.$$eval(".stages rect.read", (all) => all.length);
     check(spans > 0, name, "no stage is read");
+    const apart = await cursorsApart(page);
+    check(apart.length === 0, name, apart.slice(0, 3).join("; "));
+    const wrong = await wrongPhases(page);
+    check(wrong.length === 0, name, wrong.slice(0, 3).join("; "));
   }
   if (width === WIDTHS[0] && scheme === "light") {
     const wrong = await wrongSteps(page);

@@ -16,13 +16,12 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+mod moments;
 #[cfg(feature = "cli")]
 pub mod page;
 mod parts;
 mod requests;
 mod stages;
-
-use std::collections::BTreeSet;
 
 use gpu::registry::{self, Entry};
 use serde::Serialize;
@@ -31,6 +30,7 @@ use simt::{
     check::{Finding, Trace, TracedMemory},
 };
 
+use self::moments::Moments;
 pub use self::{
     parts::{Line, Memory, Place},
     requests::{Drawn, Total},
@@ -40,7 +40,7 @@ use crate::phases::{self, Traced};
 use gpu_gemm::{Result, Shape};
 
 /// The version of the format. It changes if a field goes or gets another meaning.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A block of a product: what its warps did to memory.
 #[derive(Clone, Debug, Serialize)]
@@ -74,7 +74,9 @@ pub struct Picture {
     pub at: [u32; 2],
     /// Barriers that the block passed.
     pub barriers: u32,
-    /// Phases: a phase begins where shared memory is written for the first time, or for the first time after a barrier.
+    /// Phases. Where asynchronous copies fill stages, a phase is what a warp does from one wait for a stage to the next; a
+    /// warp that only fills stages has a phase for each. Elsewhere a phase begins where shared memory is written for the
+    /// first time, or for the first time after a barrier.
     pub phases: usize,
     /// Requests that are left out, because there were too many.
     pub left_out: u64,
@@ -143,11 +145,13 @@ pub fn of_trace(kernel: &str, config: &LaunchConfig, trace: &Trace) -> Picture {
 
 /// The same. `pitches`: elements from one row of A, B and C to the next; 0 if there are no rows.
 fn of_trace_by(kernel: &str, config: &LaunchConfig, trace: &Trace, pitches: [usize; 3]) -> Picture {
-    let begins = phase_begins(trace);
+    let stages = Stages::of(trace);
+    let moments = Moments::of(trace, stages.as_ref());
     let mut lines = Vec::new();
-    let requests = trace.requests.iter();
-    let requests =
-        requests.map(|request| Drawn::new(request, &begins, &mut lines)).collect::<Vec<_>>();
+    let requests = trace.requests.iter().enumerate();
+    let requests = requests
+        .map(|(at, request)| Drawn::new(request, (&moments, at), &mut lines))
+        .collect::<Vec<_>>();
     Picture {
         schema: SCHEMA,
         kernel: kernel.to_owned(),
@@ -163,22 +167,16 @@ fn of_trace_by(kernel: &str, config: &LaunchConfig, trace: &Trace, pitches: [usi
         block: config.block,
         at: [trace.block[0], trace.block[1]],
         barriers: trace.barriers,
-        phases: begins.len().max(1),
+        phases: moments.phases,
         left_out: trace.requests_left_out,
         clean: true,
         memories: trace.memories.iter().map(|memory| named(memory, pitches)).collect(),
         lines,
-        stages: Stages::of(trace),
+        stages: stages.map(|(stages, _)| stages),
         totals: requests::totals(&requests),
         requests,
         findings: Vec::new(),
     }
-}
-
-/// The numbers of barriers before the phases.
-fn phase_begins(trace: &Trace) -> BTreeSet<u32> {
-    let writes = trace.requests.iter().filter(|request| request.operation.writes_shared());
-    writes.map(|request| request.barriers).collect()
 }
 
 fn named(memory: &TracedMemory, [a, b, c]: [usize; 3]) -> Memory {

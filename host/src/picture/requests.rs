@@ -1,11 +1,11 @@
 //! Requests of warps, short enough for a page.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use simt::check::{Operation, Place, Request};
 
-use super::parts::Line;
+use super::{moments::Moments, parts::Line};
 use crate::phases::statement;
 
 /// A request of a warp, or what it does between two of them: multiply-adds, instructions of tensor cores, TMA copies.
@@ -18,6 +18,10 @@ pub struct Drawn {
     pub barriers: u32,
     /// The phase.
     pub phase: usize,
+    /// If there are stages: the one of their [ticks](super::Stages::ticks) at which it happens. It never decreases within
+    /// a warp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<usize>,
     /// The operation's name, such as `global-load`.
     pub operation: &'static str,
     /// Which of [`Picture::lines`](super::Picture::lines) it is.
@@ -38,7 +42,7 @@ pub struct Drawn {
     /// For a TMA copy: the first element of its box, its columns and rows, as far as they are inside the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub area: Option<[usize; 3]>,
-    /// For `wgmma`: the start and the bytes of each operand in the block's shared memory.
+    /// For `wgmma`: the start and the bytes of each operand in the block's shared memory. For a TMA copy: those of the box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operands: Vec<(usize, usize)>,
 }
@@ -59,8 +63,12 @@ pub struct Total {
 }
 
 impl Drawn {
-    /// Adds the request's line to `lines`, unless it is there. `begins`: the numbers of barriers before the phases.
-    pub(super) fn new(request: &Request, begins: &BTreeSet<u32>, lines: &mut Vec<Line>) -> Self {
+    /// Adds the request's line to `lines`, unless it is there. `at`: the request's number in the trace.
+    pub(super) fn new(
+        request: &Request,
+        (moments, at): (&Moments, usize),
+        lines: &mut Vec<Line>,
+    ) -> Self {
         let place = &request.place;
         let known =
             lines.iter().position(|line| line.line == place.line && line.file == place.file);
@@ -72,7 +80,8 @@ impl Drawn {
         Drawn {
             warp: request.warp,
             barriers: request.barriers,
-            phase: begins.range(..=request.barriers).count().saturating_sub(1),
+            phase: moments.phase[at],
+            tick: moments.tick[at],
             operation: request.operation.name(),
             line,
             memory: request.memory,

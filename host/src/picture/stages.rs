@@ -3,7 +3,7 @@
 //! Time is the order in which the CPU ran the block's asynchronous copies and products. It is one of the orders that
 //! CUDA allows: a copy completes as late as possible, when no thread can go on. How long something takes is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use simt::check::{AsyncEvent, Asynchronous, Operation, Request, Trace};
@@ -16,6 +16,8 @@ pub struct Stages {
     pub filled_by: &'static str,
     /// Where each stage begins in the block's shared memory, in bytes.
     pub starts: Vec<usize>,
+    /// The bytes from the last stage but one to the last: those of a stage. 0 if there is one stage.
+    pub bytes: usize,
     /// What happens, one after another.
     pub ticks: Vec<Tick>,
     /// What each stage is doing, and from which tick to which.
@@ -74,8 +76,9 @@ enum Change {
 }
 
 impl Stages {
-    /// The stages that a traced block fills. `None` if it fills none.
-    pub(super) fn of(trace: &Trace) -> Option<Stages> {
+    /// The stages that a traced block fills, and which copy and which product belongs to which fill. `None` if it fills
+    /// none.
+    pub(super) fn of(trace: &Trace) -> Option<(Stages, Fills)> {
         let boxes = trace.events.iter().filter_map(|event| match event.what {
             Asynchronous::BoxBegins { to, mbarrier, .. } => Some((mbarrier, to)),
             _ => None,
@@ -104,9 +107,40 @@ impl Stages {
     }
 }
 
+/// What fills stages, and what reads them. A fill is the filling of a stage; fills are numbered in their order.
+#[derive(Debug, Default)]
+pub(super) struct Fills {
+    /// For each destination of TMA in the block's shared memory its copies, one after another.
+    pub(super) boxes: BTreeMap<usize, VecDeque<Moment>>,
+    /// For each warpgroup its products, one after another, each with its number of instructions.
+    pub(super) products: BTreeMap<u32, Vec<(usize, Moment)>>,
+    /// The tick at which each fill begins.
+    pub(super) filled: Vec<usize>,
+    /// The tick at which each fill is first read.
+    pub(super) read: BTreeMap<usize, usize>,
+}
+
+/// A fill, and the tick at which something happens to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) fill: usize,
+    pub(super) tick: usize,
+}
+
+impl Stages {
+    /// The stage of a place in shared memory. `None` outside.
+    pub(super) fn stage_at(&self, place: usize) -> Option<usize> {
+        let stage = self.starts.partition_point(|start| *start <= place).checked_sub(1)?;
+        let last = self.starts.last()?;
+        (self.bytes == 0 || place < last + self.bytes).then_some(stage)
+    }
+}
+
 /// A stage's copies in flight, and where its current span began.
 #[derive(Clone, Copy, Default)]
 struct Stage {
+    /// The number of its current fill.
+    fill: usize,
     rounds: usize,
     in_flight: usize,
     since: Option<(State, usize)>,
@@ -115,6 +149,7 @@ struct Stage {
 struct Builder<'t> {
     trace: &'t Trace,
     stages: Stages,
+    fills: Fills,
     now: Vec<Stage>,
 }
 
@@ -122,12 +157,23 @@ impl<'t> Builder<'t> {
     fn new(filled_by: &'static str, starts: Vec<usize>, trace: &'t Trace) -> Self {
         let now = vec![Stage::default(); starts.len()];
         let (ticks, spans, in_flight) = (Vec::new(), Vec::new(), Vec::new());
-        Builder { trace, stages: Stages { filled_by, starts, ticks, spans, in_flight }, now }
+        let bytes = match starts[..] {
+            [.., before, last] => last - before,
+            _ => 0,
+        };
+        let stages = Stages { filled_by, starts, bytes, ticks, spans, in_flight };
+        Builder { trace, stages, fills: Fills::default(), now }
     }
 
-    /// The stage of a place in shared memory. `None` before the first.
+    /// The stage of a place in shared memory. `None` outside.
     fn stage_at(&self, place: usize) -> Option<usize> {
-        self.stages.starts.partition_point(|start| *start <= place).checked_sub(1)
+        self.stages.stage_at(place)
+    }
+
+    /// The stage's fill, and the tick at which what it is doing began.
+    fn moment(&self, stage: usize) -> Moment {
+        let Stage { fill, since, .. } = self.now[stage];
+        Moment { fill, tick: since.map_or(0, |(_, tick)| tick) }
     }
 
     fn change(&mut self, barriers: u32, stage: usize, change: Change) {
@@ -149,12 +195,19 @@ impl<'t> Builder<'t> {
             self.stages.spans.push(Span { stage, round, state, from, to: tick });
         }
         self.now[stage].since = next.map(|state| (state, tick));
-        self.now[stage].rounds += usize::from(next == Some(State::Filling));
+        if next == Some(State::Filling) {
+            self.now[stage].rounds += 1;
+            self.now[stage].fill = self.fills.filled.len();
+            self.fills.filled.push(tick);
+        }
+        if next == Some(State::Read) {
+            self.fills.read.entry(self.now[stage].fill).or_insert(tick);
+        }
         self.stages.ticks.push(Tick { barriers, stage, what });
         self.stages.in_flight.push(self.now.iter().filter(|stage| stage.since.is_some()).count());
     }
 
-    fn end(mut self) -> Stages {
+    fn end(mut self) -> (Stages, Fills) {
         let last = self.stages.ticks.len();
         for (stage, now) in self.now.iter().enumerate() {
             if let Some((state, from)) = now.since {
@@ -163,17 +216,17 @@ impl<'t> Builder<'t> {
             }
         }
         self.stages.spans.sort_by_key(|span| (span.stage, span.from));
-        self.stages
+        (self.stages, self.fills)
     }
 
     /// Stages that TMA fills: of each mbarrier the start of its stage.
-    fn by_tma(mut self, by_mbarrier: &BTreeMap<usize, usize>) -> Stages {
+    fn by_tma(mut self, by_mbarrier: &BTreeMap<usize, usize>) -> (Stages, Fills) {
         let events = &self.trace.events;
         let mut reading = BTreeMap::<(u32, u64), Vec<usize>>::new();
         for (place, AsyncEvent { barriers, what, .. }) in events.iter().enumerate() {
             let of = |mbarrier: &usize| by_mbarrier.get(mbarrier).copied();
             match what {
-                Asynchronous::BoxBegins { mbarrier, .. } => {
+                Asynchronous::BoxBegins { to, mbarrier, .. } => {
                     let Some(stage) = of(mbarrier).and_then(|start| self.stage_at(start)) else {
                         continue;
                     };
@@ -190,6 +243,8 @@ impl<'t> Builder<'t> {
                     });
                     let change = Change::Fills { bytes: bytes.sum() };
                     self.change(*barriers, stage, change);
+                    let moment = self.moment(stage);
+                    self.fills.boxes.entry(*to).or_default().push_back(moment);
                 }
                 Asynchronous::BoxEnds { mbarrier, .. } => {
                     let Some(stage) = of(mbarrier).and_then(|start| self.stage_at(start)) else {
@@ -214,7 +269,7 @@ impl<'t> Builder<'t> {
         reading: &mut BTreeMap<(u32, u64), Vec<usize>>,
     ) {
         match what {
-            Asynchronous::ProductBegins { warpgroup, product, a, b, .. } => {
+            Asynchronous::ProductBegins { warpgroup, product, instructions, a, b } => {
                 let operands = [a, Some(b)].into_iter().flatten();
                 let of = operands.filter_map(|(place, _)| self.stage_at(place));
                 let mut of = of.collect::<Vec<_>>();
@@ -222,6 +277,10 @@ impl<'t> Builder<'t> {
                 let by = format!("the tensor cores, for warpgroup {warpgroup}");
                 for stage in &of {
                     self.change(barriers, *stage, Change::Read { by: by.clone() });
+                }
+                if let Some(&stage) = of.first() {
+                    let product = (instructions, self.moment(stage));
+                    self.fills.products.entry(warpgroup).or_default().push(product);
                 }
                 reading.insert((warpgroup, product), of);
             }
@@ -242,7 +301,7 @@ impl<'t> Builder<'t> {
 
     /// Stages that groups of `cp.async` fill, as thread 0 sees it. Its warp's reads of shared memory between two
     /// barriers come after the copies that begin there.
-    fn by_groups(mut self) -> Stages {
+    fn by_groups(mut self) -> (Stages, Fills) {
         let is_read = |request: &&Request| {
             request.warp == 0 && request.operation == Operation::SharedLoad && request.width > 0
         };
@@ -252,7 +311,6 @@ impl<'t> Builder<'t> {
             let stages = reads.entry(request.barriers).or_default();
             stages.extend(self.stage_at(first).filter(|stage| !stages.contains(stage)));
         }
-        // Arrays behind the last stage hold other operands.
         let (mut groups, mut reading) = (BTreeMap::<u32, usize>::new(), BTreeMap::new());
         let last = self.trace.barriers;
         for barriers in 0..=last {

@@ -139,6 +139,80 @@ fn a_producer_keeps_more_stages_in_flight_than_a_barrier_allows() {
     assert_eq!((reading("tensor_tma"), reading("tensor_producer")), (Some(1), Some(2)));
 }
 
+/// The operation, phase and tick of a warp's requests, each with the number of equal ones in a row.
+fn moments(picture: &Picture, warp: u32) -> Vec<(&'static str, usize, usize, usize)> {
+    let mut moments = Vec::<(&'static str, usize, usize, usize)>::new();
+    for one in picture.requests.iter().filter(|one| one.warp == warp) {
+        let tick = one.tick.expect("there are stages");
+        match moments.last_mut() {
+            Some((operation, phase, at, count))
+                if (*operation, *phase, *at) == (one.operation, one.phase, tick) =>
+            {
+                *count += 1;
+            }
+            _ => moments.push((one.operation, one.phase, tick, 1)),
+        }
+    }
+    moments
+}
+
+/// Five boxes a stage, a product for each, and the stores of C in the last phase.
+#[test]
+fn a_phase_is_a_stage_of_a_producer_and_of_a_consumer() {
+    let picture = picture("tensor_producer", [64, 256, 384], [0, 0]);
+    assert_eq!(picture.phases, 6);
+    let of = |warp, operation: &str| {
+        let own = moments(&picture, warp).into_iter().filter(|(of, ..)| *of == operation);
+        own.map(|(_, phase, _, count)| (phase, count)).collect::<Vec<_>>()
+    };
+    let each = |count: usize| (0..6).map(|phase| (phase, count)).collect::<Vec<_>>();
+    assert_eq!((of(4, "tma-load"), of(0, "wgmma")), (each(5), each(1)));
+    assert_eq!(of(0, "global-store"), [(5, 64)]);
+    // A request is where its stage is filled or read.
+    let stages = picture.stages.as_ref().unwrap();
+    for (warp, operation, what) in [(4, "tma-load", "40960 bytes"), (0, "wgmma", "read by")] {
+        for (of, phase, tick, _) in moments(&picture, warp) {
+            let event = &stages.ticks[tick];
+            assert!(of != operation || event.what.starts_with(what), "phase {phase}: {event:?}");
+            assert!(of != operation || event.stage == phase % 4, "phase {phase}: {event:?}");
+        }
+    }
+}
+
+/// Copies to a later stage are part of the phase in which they begin.
+#[test]
+fn a_phase_is_what_stands_between_two_waits() {
+    for (kernel, sizes, phases) in [
+        ("async_copy", [128, 256, 32], 4),
+        ("tensor_cp_async", [128, 128, 384], 6),
+        ("tensor_wgmma", [64, 256, 384], 6),
+        ("tensor_tma", [64, 256, 384], 6),
+        ("tensor_persistent", [256, 256, 256], 8),
+        ("tensor_cluster", [512, 256, 256], 8),
+        ("tensor_tma_store", [512, 256, 256], 8),
+    ] {
+        let picture = picture(kernel, sizes, [0, 0]);
+        assert_eq!(picture.phases, phases, "{kernel}");
+        let ticks = picture.stages.as_ref().unwrap().ticks.len();
+        for warp in [0, 3] {
+            let moments = moments(&picture, warp);
+            let sorted = moments.is_sorted_by_key(|(_, phase, tick, _)| (*phase, *tick));
+            assert!(sorted && moments.iter().all(|(_, _, tick, _)| *tick < ticks), "{kernel}");
+            let of = moments.iter().map(|(_, phase, ..)| *phase);
+            let of = of.collect::<std::collections::BTreeSet<_>>();
+            assert!(of.into_iter().eq(0..phases), "{kernel}, warp {warp}: {moments:?}");
+        }
+    }
+    // In phase 1 thread 0 fills the stage of phase 0 again, and all warps multiply.
+    let picture = picture("tensor_tma", [64, 256, 384], [0, 0]);
+    let own = moments(&picture, 0).into_iter().filter(|(_, phase, ..)| *phase == 1);
+    let own = own.map(|(operation, .., count)| (operation, count)).collect::<Vec<_>>();
+    assert_eq!(own, [("tma-load", 5), ("wgmma", 1)]);
+    // Without asynchronous copies there are no events.
+    let tiled = self::picture("tensor_ldmatrix", [128, 128, 384], [0, 0]);
+    assert_eq!((tiled.phases, tiled.requests[0].tick), (6, None));
+}
+
 /// The stages are 40 KiB apart, in each A before B.
 #[test]
 fn a_product_of_a_warpgroup_reads_its_stage() {

@@ -11,7 +11,7 @@ use simt::{
     },
 };
 
-use crate::attempt::Attempt;
+use crate::{attempt::Attempt, in_flight};
 
 /// A measured quantity with a limit.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,8 @@ pub enum Measure {
     StoreWidth,
     /// Elements of four bytes that threads read from shared memory for each multiply-add.
     SharedReads,
+    /// Multiply-adds of threads for each that the product needs, m n k.
+    MultiplyAdds,
     /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the product, 2 m n k.
     Intensity,
     /// Bytes of shared memory of a block.
@@ -78,6 +80,19 @@ pub enum Measure {
     Atomics,
     /// Requests of warps to shared memory for each element of the result.
     SharedRequests,
+    /// Stages of so many bytes for which a block has shared memory.
+    Stages(u32),
+    /// Groups of `cp.async` that the first thread commits in a phase of so many k-steps, without empty ones.
+    CopyGroups(usize),
+    /// Of the intervals between barriers in which the first thread waits for its groups of `cp.async`: the per cent in which each wait leaves
+    /// a group in flight.
+    CopiesLeft,
+    /// Of the waits of warpgroups for their products: the per cent that leave a product in flight.
+    ProductsLeft,
+    /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
+    TmaAhead,
+    /// Per cent of the products of warpgroups that the first block computes.
+    FirstBlock,
 }
 
 /// A measured value, and where it comes from.
@@ -132,6 +147,7 @@ impl Counter {
                 let read = total(&[SharedLoad], |line| line.lanes * u64::from(line.width)) / 4.0;
                 read / total(&[Fma], |line| line.lanes)
             }
+            Measure::MultiplyAdds => total(&[Fma], |line| line.lanes) / (m * n * k),
             Measure::Intensity => {
                 let loaded = total(&[GlobalLoad], |line| line.lanes * u64::from(line.width));
                 2.0 * m * n * k / (loaded + total(&[TmaLoad], |line| line.units))
@@ -154,6 +170,19 @@ impl Counter {
             Measure::TmaStores => total(&[TmaStore], |line| line.units),
             Measure::Atomics => total(&[GlobalAtomic], |line| line.lanes) / elements as f64,
             Measure::SharedRequests => total(SHARED, |line| line.requests) / elements as f64,
+            Measure::Stages(bytes) => (shared / bytes).into(),
+            Measure::CopyGroups(depth) => {
+                let of_phases = shape[2].div_ceil(depth) as f64;
+                in_flight::copy_groups(trace) as f64 / of_phases
+            }
+            Measure::CopiesLeft => in_flight::copies_left(trace)?,
+            Measure::ProductsLeft => in_flight::products_left(trace)?,
+            Measure::TmaAhead => in_flight::tma_ahead(trace)?,
+            Measure::FirstBlock => {
+                // An instruction counts for the four warps of a warpgroup.
+                let first = 4 * in_flight::instructions(trace);
+                100.0 * first as f64 / total(&[Wgmma], |line| line.requests)
+            }
         };
         Some(Measured { value, at: None })
     }
@@ -213,6 +242,7 @@ impl fmt::Display for Measure {
             Measure::Width => "bytes a thread's access to global memory",
             Measure::StoreWidth => "bytes a thread's store to global memory",
             Measure::SharedReads => "words read from shared memory a multiply-add",
+            Measure::MultiplyAdds => "multiply-adds for each that the product needs",
             Measure::Intensity => "FLOP a byte loaded from global memory",
             Measure::Shared => "bytes of shared memory a block",
             Measure::Blocks => "blocks in the shared memory of an SM (Hopper)",
@@ -224,6 +254,12 @@ impl fmt::Display for Measure {
             Measure::TmaStores => "bytes stored by TMA",
             Measure::Atomics => "atomic additions an element of the result",
             Measure::SharedRequests => "requests to shared memory an element of the result",
+            Measure::Stages(_) => "stages in the shared memory of a block",
+            Measure::CopyGroups(_) => "groups of `cp.async` a phase",
+            Measure::CopiesLeft => "% of the waits for copies that leave a group in flight",
+            Measure::ProductsLeft => "% of the waits for products that leave one in flight",
+            Measure::TmaAhead => "% of the products that begin while TMA fills another stage",
+            Measure::FirstBlock => "% of the products by the first block",
         })
     }
 }

@@ -21,6 +21,7 @@ mod counted;
 pub mod counter;
 pub mod exercise;
 pub mod grade;
+mod in_flight;
 pub mod kernels;
 pub mod list;
 pub mod problem;

@@ -106,13 +106,11 @@
     }, this);
     this.warps.sort(function (a, b) { return a - b; });
     this.step = 0;
-    this.tick = 0;
     this.build();
     this.choose(data.sampled ? null : this.warps[0]);
-    this.drawStages();
     var self = this, width = 0;
     new ResizeObserver(function () {
-      if (root.clientWidth !== width) { width = root.clientWidth; self.draw(); self.drawStages(); }
+      if (root.clientWidth !== width) { width = root.clientWidth; self.draw(); }
     }).observe(root);
   }
 
@@ -154,9 +152,10 @@
       : "Block " + data.at + " (column, row) of " + size + ", recorded on the CPU." + left;
     [
       make("p", { "class": "about" }, [about]), this.figure,
-      make("p", { "class": "hint" }, ["Keys: \u2190 \u2192 step, Page Up and Page Down phase, Home and End."]),
-      make("details", {}, [make("summary", {}, ["Each lane of this step"]), this.list]),
-      this.stages, this.totals()
+      make("p", { "class": "hint" }, ["Keys: \u2190 \u2192 step, Page Up and Page Down phase, Home and End." +
+        (data.stages ? " Between the warp's own steps are the events of the stages." : "")]),
+      this.stages, make("details", {}, [make("summary", {}, ["Each lane of this step"]), this.list]),
+      this.totals()
     ].forEach(function (part) { self.root.appendChild(part); });
   };
 
@@ -177,10 +176,34 @@
   };
 
   Trace.prototype.choose = function (warp) {
-    this.steps = this.data.requests.filter(function (one) { return warp === null || one.warp === warp; });
+    this.steps = this.merged(this.data.requests.filter(function (one) { return warp === null || one.warp === warp; }));
     this.range.max = Math.max(0, this.steps.length - 1);
     this.go(0);
   };
+
+  /* A warp's requests, and between them the events of the stages in which it has no part: the steps of all panels. */
+  Trace.prototype.merged = function (requests) {
+    var data = this.data.stages, steps = [], next = 0;
+    if (!data) { return requests; }
+    var until = function (tick, phase) {
+      for (; next < tick; next++) {
+        var event = data.ticks[next], place = [data.starts[event.stage], data.bytes];
+        steps.push({ event: event, tick: next, phase: phase, barriers: event.barriers, lanes: [], width: 0, operands: [place] });
+      }
+    };
+    var phase = requests.length ? requests[0].phase : 0;
+    requests.forEach(function (one) {
+      until(one.tick, phase);
+      next = Math.max(next, one.tick + 1);
+      phase = one.phase;
+      steps.push(one);
+    });
+    until(data.ticks.length, phase);
+    return steps;
+  };
+
+  /* What belongs together: a phase of a kernel with stages; elsewhere what is between two barriers. */
+  Trace.prototype.part = function (one) { return this.data.stages ? one.phase : one.barriers; };
 
   Trace.prototype.go = function (step) {
     this.step = Math.max(0, Math.min(this.steps.length - 1, step));
@@ -189,8 +212,8 @@
 
   /* To the first step of the next phase, or of this one, or of the one before. */
   Trace.prototype.phase = function (by) {
-    var steps = this.steps, at = this.step;
-    var begins = function (i) { return i === 0 || steps[i].barriers !== steps[i - 1].barriers; };
+    var steps = this.steps, at = this.step, self = this;
+    var begins = function (i) { return i === 0 || self.part(steps[i]) !== self.part(steps[i - 1]); };
     do { at += by; } while (at > 0 && at < steps.length - 1 && !begins(at));
     this.go(at);
   };
@@ -205,14 +228,17 @@
   Trace.prototype.draw = function () {
     var one = this.steps[this.step];
     if (!one) { this.say.textContent = "This block accesses no memory."; return; }
-    var memory = this.data.memories[one.memory], lanes = lanesOf(one), line = this.data.lines[one.line];
+    var memory = this.data.memories[one.memory], lanes = lanesOf(one);
+    var line = one.event ? null : this.data.lines[one.line];
     this.range.value = this.step;
     this.where.textContent = "step " + (this.step + 1) + " of " + this.steps.length +
       (this.data.sampled ? ", warp " + one.warp : "") +
       ", phase " + one.phase + ", after " + plural(one.barriers, "barrier");
-    this.code.replaceChildren(make("small", {}, [line.file + ":" + line.line]), line.text || "(source not known)");
+    this.code.replaceChildren(make("small", {}, [line ? line.file + ":" + line.line : "no line of this warp"]),
+      line ? line.text || "(source not known)" : "copies and tensor cores go on by themselves");
     this.sentence(one, memory, lanes);
     this.drawMaps(one);
+    this.drawStages(one);
     var access = memory && one.width > 0;
     this.units.replaceChildren();
     this.list.replaceChildren();
@@ -234,7 +260,9 @@
   Trace.prototype.sentence = function (one, memory, lanes) {
     var verb = /load/.test(one.operation) ? " loads from " : /store/.test(one.operation) ? " stores to " : " adds to ";
     var who = "Warp " + one.warp, text, verdict = null;
-    if (one.area && memory) {
+    if (one.event) {
+      text = this.happens(one.tick);
+    } else if (one.area && memory) {
       text = "Lane " + lanes[0].lane + " of warp " + one.warp + " starts a TMA copy of " + one.area[2] + " rows of " +
         one.area[1] + " elements, from " + this.element(memory, one.area[0] * memory.element) + ": " + one.units + " bytes.";
     } else if (one.width === 0) {
@@ -289,7 +317,7 @@
         });
       };
       if (!trace.sampled) {
-        self.steps.slice(0, self.step).forEach(function (one) { if (one.barriers === now.barriers) { paint(one, "before"); } });
+        self.steps.slice(0, self.step).forEach(function (one) { if (!one.event && self.part(one) === self.part(now)) { paint(one, "before"); } });
       }
       paint(now, "now");
       var title = memory.name + (memory.columns ? ", " + rows + " x " + columns : ", " + memory.bytes + " bytes");
@@ -361,8 +389,14 @@
       .concat(rows.map(function (row) { return make("tr", {}, row.map(function (text) { return make("td", {}, [String(text)]); })); }))));
   };
 
-  /* The stages of the pipeline: a row each, an event for each step to the right. */
-  Trace.prototype.drawStages = function () {
+  /* What happens to a stage, as a sentence. */
+  Trace.prototype.happens = function (tick) {
+    var data = this.data.stages, event = data.ticks[tick];
+    return "Stage " + event.stage + ": " + event.what + ". " + plural(data.in_flight[tick], "stage") + " in use.";
+  };
+
+  /* The stages of the pipeline: a row each, an event for each step to the right. The cursor is where this step is. */
+  Trace.prototype.drawStages = function (now) {
     var data = this.data.stages, self = this;
     if (!data) { return; }
     var focused = this.stages.contains(document.activeElement);
@@ -381,28 +415,24 @@
     var path = "M" + left + "," + y(0);
     data.in_flight.forEach(function (value, i) { path += "V" + y(value) + "h" + cell; if (i === 0) { path = "M" + left + "," + y(value) + "h" + cell; } });
     parts.push(svg("path", { d: path, "class": "flight" }));
-    this.tick = Math.max(0, Math.min(count - 1, this.tick));
-    var x = left + (this.tick + 0.5) * cell, tick = data.ticks[this.tick];
+    var x = left + (now.tick + 0.5) * cell;
     parts.push(svg("line", { x1: x, x2: x, y1: 0, y2: top + 44, "class": "cursor" }));
     var by = data.filled_by === "tma" ? "TMA copies" : "cp.async, as thread 0 sees it";
-    var box = make("div", { "class": "wide", tabindex: 0, role: "group", "aria-label": "stages of the pipeline over time: arrow keys left and right" },
+    var box = make("div", { "class": "wide", tabindex: 0, role: "group", "aria-label": "stages of the pipeline over time: the same steps, by the same keys" },
       [drawing(width, height, plural(rows, "stage") + " over " + count + " events", parts)]);
-    box.addEventListener("keydown", function (event) {
-      var to = { ArrowRight: self.tick + 1, ArrowLeft: self.tick - 1, Home: 0, End: count - 1 }[event.key];
-      if (to === undefined || event.ctrlKey || event.altKey || event.metaKey) { return; }
-      event.preventDefault();
-      event.stopPropagation();
-      self.tick = to;
-      self.drawStages();
+    box.addEventListener("keydown", function (event) { self.key(event); });
+    box.addEventListener("click", function (event) {
+      var drawn = box.querySelector("svg").getBoundingClientRect();
+      var tick = Math.floor(((event.clientX - drawn.left) * width / drawn.width - left) / cell);
+      var there = self.steps.findIndex(function (one) { return one.tick >= tick; });
+      self.go(there < 0 ? Infinity : there);
     });
     var key = function (kind, text) { return make("span", {}, [make("i", { "class": kind }), text]); };
     this.stages.className = "stages";
     this.stages.replaceChildren(
       make("h3", {}, ["The pipeline's stages over time (" + by + ")"]), box,
       make("div", { "class": "key" }, [key("filling", "copies in flight"), key("full", "full"), key("read", "being read")]),
-      make("p", { "class": "say", "aria-live": "polite" }, ["Event " + (this.tick + 1) + " of " + count + ", after " +
-        plural(tick.barriers, "barrier") + ": stage " + tick.stage + ": " + tick.what + ". " +
-        plural(data.in_flight[this.tick], "stage") + " in use."]),
+      make("p", { "class": "say" }, ["Event " + (now.tick + 1) + " of " + count + ". " + this.happens(now.tick)]),
       make("p", { "class": "hint" }, ["From left to right is the order in which the CPU ran it, which is one that CUDA allows. Its width is not time."])
     );
     if (focused) { this.stages.querySelector(".wide").focus(); }

@@ -26,6 +26,20 @@ const SHAPES_OF_CLUSTERS: &[[usize; 3]] = &[[128, 64, 256], [150, 72, 200], [64,
 /// An instruction of `wgmma` multiplies 64 x 64 x 16, and counts for four warps.
 const WGMMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(0.25) };
 const ONE_BARRIER: Counter = Counter { measure: Measure::BlockBarriers, limit: AtMost(1.0) };
+/// While a stage's MMAs are in flight, those of the next one are queued.
+const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: AtLeast(60.0) };
+const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
+/// Of two blocks each has half of the tiles.
+const HALF: Counter = Counter { measure: Measure::FirstBlock, limit: AtMost(60.0) };
+/// Each block of a cluster loads half of B, for both.
+const HALF_OF_B: Counter = Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) };
+/// Bytes of a box of 64 x 64.
+const BOX: u32 = 64 * 64 * 2;
+
+/// Stages of a box of A and one of B. With more stages than phases nothing is filled again.
+const fn stages(most: u32) -> Counter {
+    Counter { measure: Measure::Stages(2 * BOX), limit: AtMost(most as f64) }
+}
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(bytes_of_a_stage {
@@ -67,18 +81,23 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "With two stages phase p is in round p / 2, and the parity is that of the round.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[WGMMA],
+        counters: &[WGMMA, stages(2)],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(stage_filled_again {
         rung: "tensor_tma",
         idea: "a stage is filled again when its products have ended",
         task: "Thread 0 begins the copies of phase p + 2 as soon as the products of phase p have begun. They go to the \
-               same stage. What must it wait for?",
+               same stage. What must it wait for? Keep two stages: one is filled while the other is read.",
         hint: "wait::<0>(): the products have ended, and so the stage has been read.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[WGMMA, Counter { measure: Measure::Barriers(64), limit: AtMost(1.25) },],
+        counters: &[
+            WGMMA,
+            Counter { measure: Measure::Barriers(64), limit: AtMost(1.25) },
+            TMA_AHEAD,
+            stages(2)
+        ],
         fails: Fails::Findings(&[ReadAfterWrite]),
     }),
     exercise!(stages_released {
@@ -90,7 +109,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                flight: warp 0 calls read.release_multiplied(), and all call read.advance().",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[ONE_BARRIER, WGMMA],
+        counters: &[ONE_BARRIER, WGMMA, PRODUCTS_LEFT, stages(3)],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(arrivals_of_a_stage {
@@ -100,17 +119,18 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Only warp 0 releases, once for the warpgroup: `wgmma` is of all four warps.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[ONE_BARRIER],
+        counters: &[ONE_BARRIER, stages(3)],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(released_too_early {
         rung: "tensor_producer",
         idea: "a stage is released when its products have ended",
-        task: "Products are queued, and the stage before is released at once. The producer fills it while it is read.",
+        task: "Products are queued, and the stage before is released at once. The producer fills it while it is read. \
+               Release it when its products have ended, and leave those of this stage in flight.",
         hint: "wait::<1>() leaves the last group in flight: those of the stage before have ended.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[ONE_BARRIER],
+        counters: &[ONE_BARRIER, PRODUCTS_LEFT, stages(3)],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
     exercise!(barrier_of_a_part {
@@ -132,7 +152,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                0, for which the producer waits in its second round.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[ONE_BARRIER],
+        counters: &[ONE_BARRIER, stages(2)],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(rows_of_a_group {
@@ -152,7 +172,11 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "ring.init(2): each warpgroup releases once.",
         launch: WIDE,
         shapes: &[[128, 64, 384], [100, 72, 200]],
-        counters: &[WGMMA, ONE_BARRIER],
+        counters: &[
+            WGMMA,
+            ONE_BARRIER,
+            Counter { measure: Measure::Stages(3 * BOX), limit: AtMost(2.0) }
+        ],
         fails: Fails::Findings(&[WriteAfterRead, WriteAfterWrite, Deadlock, NeverWritten]),
     }),
     exercise!(next_tile_of_a_block {
@@ -162,7 +186,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Go on by the number of blocks, thread::grid_dim_x(): both producer and consumers.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[WGMMA, ONE_BARRIER],
+        counters: &[WGMMA, ONE_BARRIER, HALF],
         fails: Fails::Findings(&[WriteAfterWrite]),
     }),
     exercise!(last_stage_of_a_tile {
@@ -172,7 +196,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "After sums.wait::<0>() warp 0 releases once more, and all advance.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[WGMMA, ONE_BARRIER],
+        counters: &[WGMMA, ONE_BARRIER, stages(3)],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(tiles_of_the_producer {
@@ -183,7 +207,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Use the same formula on both sides. In a longer kernel it is a function.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[WGMMA, ONE_BARRIER],
+        counters: &[WGMMA, ONE_BARRIER, HALF],
         fails: Fails::Result,
     }),
     exercise!(halves_for_both {
@@ -195,7 +219,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                bytes that arrive in a block stay the same.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) }, WGMMA],
+        counters: &[HALF_OF_B, WGMMA],
         fails: Fails::Counter(0),
     }),
     exercise!(bytes_of_both {
@@ -206,7 +230,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The other half of B comes from the other block: BYTES in all.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[
             ReadAfterWrite,
             WriteAfterWrite,
@@ -223,7 +247,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "cluster::sync()",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[ReadAfterWrite, UnbegunBlock]),
     }),
     exercise!(cluster_ends {
@@ -233,7 +257,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The producer waits until all stages are empty: producer.drain_warp().",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA],
+        counters: &[WGMMA, HALF_OF_B],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(fence_before_a_store {
@@ -254,7 +278,10 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The lane that issued the copy calls bulk::wait_group_read::<0>(), and sync_warp tells the others.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }],
+        counters: &[
+            Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) },
+            Counter { measure: Measure::Shared, limit: AtMost(40976.0) }
+        ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
     exercise!(box_at_the_end {

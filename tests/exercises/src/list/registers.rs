@@ -14,6 +14,15 @@ const ROWS: Launch = Launch { problem: Problem::RowSums, grid: Grid::Tiles(1, 1)
 /// Four blocks along z for each tile of 16 x 16.
 const SPLIT: Launch =
     Launch { problem: Problem::ProductInto, grid: Grid::Split(16, 16, 4), boxes: BOXES };
+/// Each of the four blocks adds to each element.
+const EACH_PART: Counter = Counter { measure: Measure::Atomics, limit: AtLeast(4.0) };
+const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) };
+/// Nothing is copied by plain loads and stores instead.
+const COPIED: Counter = Counter { measure: Measure::CopyGroups(16), limit: AtLeast(1.0) };
+const COPIES_LEFT: Counter = Counter { measure: Measure::CopiesLeft, limit: AtLeast(60.0) };
+/// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
+const THREE_STAGES: Counter =
+    Counter { measure: Measure::Stages(2 * 16 * 16 * 4), limit: AtMost(3.0) };
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(column_in_registers {
@@ -34,7 +43,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "After the last phase there is no next tile. Load it only if phase + 1 < phases.",
         launch: TILED16,
         shapes: &[[32, 48, 64]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
         fails: Fails::Findings(&[OutOfBounds]),
     }),
     exercise!(load_before_use {
@@ -59,7 +68,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "`this` is read by all threads until the barrier at the phase's end. `next` is read by nobody.",
         launch: TILED16,
         shapes: &[[20, 40, 50]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead, Uninitialised]),
     }),
     exercise!(four_by_four {
@@ -120,7 +129,10 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "In each round the first half of the elements add the second half: sums[t] and sums[t + half].",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
-        counters: &[Counter { measure: Measure::Conflicts, limit: AtMost(1.0) }],
+        counters: &[
+            Counter { measure: Measure::Conflicts, limit: AtMost(1.0) },
+            Counter { measure: Measure::SharedRequests, limit: AtMost(64.0) }
+        ],
         fails: Fails::Counter(0),
     }),
     exercise!(sums_of_a_warp {
@@ -132,7 +144,10 @@ pub(super) static EXERCISES: &[Exercise] = &[
                between a round's reads and writes and after it.",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
-        counters: &[Counter { measure: Measure::BlockBarriers, limit: AtMost(4.0) }],
+        counters: &[
+            Counter { measure: Measure::BlockBarriers, limit: AtMost(4.0) },
+            Counter { measure: Measure::SharedRequests, limit: AtMost(50.0) }
+        ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
     exercise!(wait_for_copies {
@@ -142,7 +157,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "copies::wait_group::<0>() waits for all groups of this thread. After the barrier, everybody's are there.",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }, COPIED],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(zeros_of_a_copy {
@@ -152,52 +167,59 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The last argument of copy_async tells whether the element is valid. If not, zeros are written.",
         launch: TILED16,
         shapes: &[[20, 40, 33], [16, 16, 16]],
-        counters: &[],
+        counters: &[COPIED],
         fails: Fails::Findings(&[Uninitialised]),
     }),
     exercise!(groups_at_the_end {
         rung: "async_copy",
         idea: "`cp.async`: an empty group keeps the count right",
-        task: "wait_group::<1> leaves the last group in flight. At the end no new groups come, and the last one is \
-               the one that is needed.",
+        task: "wait_group::<1> leaves the last group in flight. At the end no new groups come, and the last one is the \
+               one that is needed. Keep three stages, and leave a group in flight while there is a next phase.",
         hint: "Commit a group in every phase, also when there is nothing to copy.",
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) }],
+        counters: &[
+            Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+            COPIES_LEFT,
+            COPIED,
+            THREE_STAGES
+        ],
         fails: Fails::Findings(&[ReadAfterWrite]),
     }),
     exercise!(one_stage_too_far {
         rung: "async_copy",
         idea: "three stages: one is read, two are filled",
-        task: "The copies run three phases ahead, with three stages. Whose stage do they fill?",
+        task: "The copies run three phases ahead, with three stages. Whose stage do they fill? Keep three stages.",
         hint: "Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.",
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
             Counter { measure: Measure::Ahead, limit: AtLeast(60.0) },
             Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+            COPIED,
+            THREE_STAGES
         ],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead]),
     }),
     exercise!(parts_of_a_sum {
         rung: "ladder",
         idea: "split-K: several blocks add to one element",
-        task: "Each of four blocks has a part of k. They read an element of C, add, and write it: at the same time. \
-               C holds zeros before the launch.",
+        task: "Each of four blocks has a part of k. They read an element of C, add, and write it: at the same time. C \
+               holds zeros before the launch. Let all four add their parts.",
         hint: "c.atomic_add(index, value)",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(the_last_part {
         rung: "ladder",
         idea: "split-K: k is no multiple of the parts",
-        task: "Four blocks have k / 4 steps each. Which elements of A does nobody read?",
+        task: "Four blocks have k / 4 steps each. Which elements of A does nobody read? Let all four add a part.",
         hint: "Round the length up. The last parts may then be shorter, or empty: end at k.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
         fails: Fails::Findings(&[NeverRead]),
     }),
     exercise!(one_addition_a_part {
@@ -207,7 +229,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Add up the part in a register first.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }],
+        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
         fails: Fails::Counter(0),
     }),
 ];

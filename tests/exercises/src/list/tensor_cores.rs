@@ -16,6 +16,9 @@ const MMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(2.0) };
 const WGMMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(0.25) };
 const NO_CONFLICT: Counter = Counter { measure: Measure::Conflicts, limit: AtMost(1.0) };
 const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) };
+/// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
+const THREE_STAGES: Counter =
+    Counter { measure: Measure::Stages(2 * 64 * 64 * 2), limit: AtMost(3.0) };
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(pairs_of_a_fragment {
@@ -100,11 +103,16 @@ pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(free_stage {
         rung: "tensor_cp_async",
         idea: "three stages, one barrier a phase: before which copies?",
-        task: "The copies of a phase go to the stage that was multiplied last. Have all warps multiplied it?",
+        task: "The copies of a phase go to the stage that was multiplied last. Have all warps multiplied it? Keep three \
+               stages.",
         hint: "The barrier tells that all warps have come to this phase. Begin the copies after it.",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
-        counters: &[AHEAD, Counter { measure: Measure::Barriers(64), limit: AtMost(1.0) }],
+        counters: &[
+            AHEAD,
+            Counter { measure: Measure::Barriers(64), limit: AtMost(1.0) },
+            THREE_STAGES
+        ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
     exercise!(stages_and_blocks {

@@ -193,7 +193,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "All threads of the block must come to each barrier. Put the check around the loop alone.",
         launch: TILED16,
         shapes: &[[20, 24, 16]],
-        counters: &[],
+        counters: &[Counter { measure: Measure::MultiplyAdds, limit: AtMost(1.0) }],
         fails: Fails::Findings(&[BarrierSkipped]),
     }),
     exercise!(early_return {
@@ -236,7 +236,10 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: Launch { problem: Problem::Neighbours, grid: Grid::Tiles(1, 128), boxes: BOXES },
         shapes: &[[1, 300, 1], [1, 128, 1], [1, 129, 1], [1, 1, 1]],
         // Without a tile nothing goes through shared memory.
-        counters: &[Counter { measure: Measure::SharedRequests, limit: AtLeast(0.1) }],
+        counters: &[
+            Counter { measure: Measure::SharedRequests, limit: AtLeast(0.1) },
+            Counter { measure: Measure::Intensity, limit: AtLeast(0.45) }
+        ],
         fails: Fails::Findings(&[Uninitialised]),
     }),
 ];

@@ -53,7 +53,7 @@ pub struct Request {
     pub ideal: u64,
     /// For a TMA copy of a box: its first element, its columns and its rows, as far as they are inside the matrix.
     pub area: Option<[usize; 3]>,
-    /// For products of a warpgroup: the start and the bytes of each operand in the block's shared memory.
+    /// For products of a warpgroup: the start and the bytes of each operand in the block's shared memory. For a TMA copy: those of the box.
     pub operands: Vec<(usize, usize)>,
 }
 

@@ -78,11 +78,26 @@ pub(super) struct Recorded {
     pub(super) rows: usize,
 }
 
-/// A box that TMA copies: the number of its buffer, its first element, columns and rows, and its bytes inside the matrix.
-struct Area {
-    buffer: Option<usize>,
-    area: [usize; 3],
-    bytes: u64,
+/// A box that TMA copies.
+pub(super) struct CopiedBox {
+    /// Its buffer.
+    pub(super) memory: MemoryId,
+    /// Its first element, columns and rows, as far as they are inside the matrix.
+    pub(super) area: [usize; 3],
+    /// Its bytes inside the matrix.
+    pub(super) bytes: u64,
+    /// Its start in the block's shared memory, and the bytes that it takes there.
+    pub(super) shared: (usize, usize),
+}
+
+impl CopiedBox {
+    /// The number of its buffer.
+    fn buffer(&self) -> Option<usize> {
+        match self.memory {
+            MemoryId::Global(number) => Some(number),
+            MemoryId::Shared(..) => None,
+        }
+    }
 }
 
 /// A shared array, while it is recorded: its declaration, its shape, and the bytes before it.
@@ -101,7 +116,7 @@ pub(super) struct Tracer {
     profiler: Profiler,
     requests: Vec<(u32, Combined)>,
     requests_left_out: u64,
-    areas: Vec<Area>,
+    boxes: Vec<CopiedBox>,
     arrays: Vec<Declared>,
     events: Vec<AsyncEvent>,
     /// Thread 0's groups of `cp.async`, and the destination and bytes of the group that it has not committed.
@@ -127,7 +142,7 @@ impl Tracer {
             profiler,
             requests: Vec::new(),
             requests_left_out: 0,
-            areas: Vec::new(),
+            boxes: Vec::new(),
             arrays: Vec::new(),
             events: Vec::new(),
             groups: 0,
@@ -192,20 +207,15 @@ impl Tracer {
         self.profiler.log_times(thread, (place, operation), times as u64);
     }
 
-    /// Logs a TMA copy: the buffer's number, the first element, columns and rows; and its bytes inside the matrix.
+    /// Logs a TMA copy.
     pub(super) fn log_box(
         &mut self,
         thread: u32,
         (place, operation): (&'static Location<'static>, Operation),
-        (memory, area): (MemoryId, [usize; 3]),
-        bytes: u64,
+        copied: CopiedBox,
     ) {
-        let buffer = match memory {
-            MemoryId::Global(number) => Some(number),
-            MemoryId::Shared(..) => None,
-        };
-        let address = self.areas.len() as u64;
-        self.areas.push(Area { buffer, area, bytes });
+        let address = self.boxes.len() as u64;
+        self.boxes.push(copied);
         self.log(thread, Event { place, address, operation, width: 0 });
     }
 
@@ -307,15 +317,15 @@ impl Tracer {
             MemoryId::Global(_) => None,
         });
         let memories = of_buffers.chain(of_arrays).collect::<Vec<_>>();
-        let (first_warp, areas) = (self.first / WARP, &self.areas);
+        let (first_warp, boxes) = (self.first / WARP, &self.boxes);
         let mut products = Products { events: &self.events, next: BTreeMap::new() };
         let mut request = |(barriers, combined): (u32, Combined)| {
             let Combined { warp, event, mut lanes, units, ideal } = combined;
             let Event { place, operation, width, .. } = event;
             let is_box = matches!(operation, Operation::TmaLoad | Operation::TmaStore);
-            let area = areas.get(event.address as usize).filter(|_| is_box);
-            let memory = match area {
-                Some(area) => area.buffer,
+            let copied = boxes.get(event.address as usize).filter(|_| is_box);
+            let memory = match copied {
+                Some(copied) => copied.buffer(),
                 None if width == 0 => None,
                 None if operation.is_global() => Some((event.address >> 48) as usize),
                 None => memories.iter().position(|memory| {
@@ -325,7 +335,7 @@ impl Tracer {
             };
             let operands = match operation {
                 Operation::Wgmma => products.take(warp - first_warp, event.address),
-                _ => Vec::new(),
+                _ => copied.map(|copied| copied.shared).into_iter().collect(),
             };
             for (_, address) in &mut lanes {
                 *address = if is_box { 1 } else { *address & ((1 << 48) - 1) };
@@ -338,9 +348,9 @@ impl Tracer {
                 width,
                 memory,
                 lanes,
-                units: area.map_or(units, |area| area.bytes),
-                ideal: area.map_or(ideal, |area| area.bytes),
-                area: area.map(|area| area.area),
+                units: copied.map_or(units, |copied| copied.bytes),
+                ideal: copied.map_or(ideal, |copied| copied.bytes),
+                area: copied.map(|copied| copied.area),
                 operands,
             }
         };

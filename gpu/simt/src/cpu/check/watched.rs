@@ -183,7 +183,8 @@ impl Mode for Watched {
             checker().count(place);
             checker().global_by(number, buffer, bytes, Access::Read, place);
         }
-        checker().copied(buffer, (&source, ranks(blocks).count()), Operation::TmaLoad, place);
+        let copied = (&source, array.offset + offset, ranks(blocks).count());
+        checker().copied(buffer, copied, Operation::TmaLoad, place);
         let to_offset = (array.offset + offset) as u32; // below 227 KiB
         let origin = copy_origin(place);
         for rank in ranks(blocks) {

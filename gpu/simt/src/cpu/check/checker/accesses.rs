@@ -17,7 +17,7 @@ use crate::cpu::{
         record::Record,
         shadow::Now,
         shared::{self, Array},
-        trace::Recorded,
+        trace::{CopiedBox, Recorded},
     },
     limits::WARP,
 };
@@ -50,11 +50,12 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// A TMA copy of the running thread, of a box in a buffer, to that many blocks (none: from shared memory). Traces and profiles it.
+    /// A TMA copy of the running thread: of a box in a buffer, and that byte of its block's shared memory. A load goes to that many
+    /// blocks. Traces and profiles it.
     pub(in crate::cpu::check) fn copied(
         &self,
         buffer: &Buffer,
-        (of, blocks): (&GlobalBox, usize),
+        (of, shared, blocks): (&GlobalBox, usize, usize),
         operation: Operation,
         place: &'static Location<'static>,
     ) {
@@ -70,7 +71,8 @@ impl<'a> Checker<'a> {
             let first = of.parts().next().map_or(0, |part| part.addr());
             let (memory, element) = self.element(buffer, first);
             let area = [element.unwrap_or(0), of.cols_inside, rows];
-            tracer.log_box(block::current().number, (place, operation), (memory, area), bytes);
+            let copied = CopiedBox { memory, area, bytes, shared: (shared, of.extent()) };
+            tracer.log_box(block::current().number, (place, operation), copied);
         });
         if self.profiling.get() {
             let delivered = (of.delivered(buffer.address) * blocks) as u64;

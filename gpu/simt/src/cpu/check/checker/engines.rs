@@ -147,7 +147,7 @@ impl Checker<'_> {
             let bytes = target.cols_inside * target.element;
             self.global_by(writer, buffer, (part.addr(), bytes), Access::Write, place);
         }
-        self.copied(buffer, (&target, 0), Operation::TmaStore, place);
+        self.copied(buffer, (&target, array.offset + offset, 0), Operation::TmaStore, place);
         let clock = self.clocks.borrow().clock(reader);
         let (what, block) = ("a copy that reads", block::block_index());
         let late_use = LateUse { clock, what, place, block, thread: thread.index };

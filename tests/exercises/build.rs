@@ -1,0 +1,35 @@
+//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed.
+
+use std::{env, error::Error, fmt::Write, fs, path::Path};
+
+#[path = "tests/defeats/table.rs"]
+mod table;
+
+use table::{DEFEATS, Defeat};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/solutions");
+    println!("cargo::rerun-if-changed=tests/defeats/table.rs");
+    let out = env::var("OUT_DIR")?;
+    let (mut modules, mut kernels) = (String::new(), String::new());
+    for Defeat { exercise, name, changes, .. } in DEFEATS {
+        let path = format!("src/solutions/{exercise}.rs");
+        let mut source = fs::read_to_string(&path)?;
+        for (from, to) in *changes {
+            if source.matches(from).count() != 1 {
+                return Err(format!("{path}: {name} changes what is not there once: {from}").into());
+            }
+            source = source.replace(from, to);
+        }
+        let module = format!("{exercise}_{name}");
+        let file = Path::new(&out).join(format!("{module}.rs"));
+        fs::write(&file, source)?;
+        // What is left of a loop or a branch is not worth a better style.
+        writeln!(modules, "#[allow(clippy::all)]\n#[path = {file:?}]\nmod {module};")?;
+        writeln!(kernels, "    (&{module}::{exercise}, include_str!({file:?})),")?;
+    }
+    let text = format!("{modules}\nconst KERNELS: &[(&dyn Subject, &str)] = &[\n{kernels}];\n");
+    fs::write(Path::new(&out).join("defeats.rs"), text)?;
+    Ok(())
+}
