@@ -133,7 +133,7 @@ fn a_profile_s_page_has_the_worst_request_of_each_line() {
         page.contains("8.00 wavefronts</td><td data-of=\"at best\">1.00</td>"),
         "the conflict's row"
     );
-    assert!(page.contains("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"));
+    assert!(page.contains("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"));
     let [data] = &data(&page)[..] else { panic!("one picture") };
     assert_eq!(data["sampled"], true);
     let requests = data["requests"].as_array().unwrap();

@@ -87,18 +87,27 @@ fn every_rung_does_what_stands_on_paper() {
     }
 }
 
-/// Where boxes lie partly or wholly outside, and rows start within a sector. Nsight Compute counts the same on a GPU
-/// (docs/testing/agreement.md).
+/// What `ncu` counted on an H100 where boxes lie partly or wholly outside, and rows start within a sector (docs/testing/agreement.md).
+/// A multicast of such rows is counted higher there, by 3.5 %.
 #[test]
-fn tma_brings_whole_boxes_in_sectors_to_each_block() {
+fn tma_moves_the_bytes_that_ncu_counts() {
     let shape = Shape::new(200, 264, 40).unwrap();
-    let delivered = rungs().into_iter().filter_map(|entry| {
+    let expected = [
+        ("tensor_tma", 355_840.0, 0.0, 0.0),
+        ("tensor_producer", 355_840.0, 0.0, 0.0),
+        ("tensor_wide", 217_088.0, 0.0, 0.0),
+        ("tensor_persistent", 217_088.0, 0.0, 0.0),
+        ("tensor_cluster", 224_768.0, 0.035, 0.0),
+        ("tensor_tma_store", 224_768.0, 0.035, 121_600.0),
+    ];
+    for (entry, (name, loaded, error, stored)) in rungs().into_iter().skip(4).zip(expected) {
+        assert_eq!(entry.name(), name);
         let profile = profile::product(entry, shape, NonZeroU32::MIN, 1).unwrap().profile;
-        let bytes = profile.total(Operation::TmaLoad, |line| line.delivered);
-        (bytes > 0.0).then_some(bytes)
-    });
-    let expected = [355_840.0, 355_840.0, 217_088.0, 217_088.0, 217_088.0, 217_088.0];
-    assert_eq!(delivered.collect::<Vec<_>>(), expected);
+        let moved = |operation| profile.total(operation, |line| line.moved);
+        let off = (moved(Operation::TmaLoad) - loaded).abs();
+        assert!(off <= error * loaded, "{name}: {off}");
+        assert_eq!(moved(Operation::TmaStore), stored, "{name}");
+    }
 }
 
 /// The swizzle: no access to shared memory takes more wavefronts than its bytes need. And C leaves by TMA once.

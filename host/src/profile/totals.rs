@@ -34,7 +34,12 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
         ("smsp__sass_inst_executed_op_shared_ld.sum", SharedLoad, REQUESTS, MERGED),
         ("smsp__sass_inst_executed_op_shared_st.sum", SharedStore, REQUESTS, None),
         ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", SharedLoad, UNITS, MERGED_UNITS),
-        ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", SharedStore, UNITS, None),
+        (
+            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+            SharedStore,
+            UNITS,
+            None,
+        ),
         ("smsp__inst_executed_op_ldgsts.sum", SharedCopy, REQUESTS, None),
         (
             "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
@@ -47,10 +52,15 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
         (
             "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
             TmaLoad,
-            |line| line.delivered,
+            |line| line.moved,
             None,
         ),
-        ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum", TmaStore, UNITS, None),
+        (
+            "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",
+            TmaStore,
+            |line| line.moved,
+            None,
+        ),
         ("sm__inst_executed_pipe_tensor_op_hmma.sum", Mma, REQUESTS, None),
         ("sm__inst_executed_pipe_tensor_op_gmma.sum", Wgmma, REQUESTS, None),
     ]

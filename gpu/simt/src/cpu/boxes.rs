@@ -30,16 +30,20 @@ impl GlobalBox {
     }
 
     /// Bytes that a load brings to an SM, as Nsight Compute counts them: of each row the sectors of 32 bytes that the matrix has part in,
-    /// and as many as the zeros after them fill. (Measured on an H100.) `base` is the address of the
-    /// matrix's buffer, which starts a sector.
-    pub(super) fn delivered(&self, base: usize) -> usize {
-        let sectors = |from: usize, bytes: usize| (from % 32 + bytes).div_ceil(32);
+    /// and as many as the zeros after them fill. `base` is the address of the matrix's buffer, which is taken to start a sector.
+    pub(super) fn loaded(&self, base: usize) -> usize {
+        let row = self.cols * self.element;
+        let outside = row - self.cols_inside * self.element;
+        let rows = self.parts().count();
+        self.stored(base)
+            + 32 * (rows * outside.div_ceil(32) + (self.rows - rows) * row.div_ceil(32))
+    }
+
+    /// Bytes that a store brings from an SM: of each row the sectors that the matrix has part in.
+    pub(super) fn stored(&self, base: usize) -> usize {
         let inside = self.cols_inside * self.element;
-        let outside = self.cols * self.element - inside;
-        let in_matrix: usize = self.parts().map(|part| sectors(part.addr() - base, inside)).sum();
-        let beside = self.parts().count() * sectors(0, outside);
-        let below = (self.rows - self.parts().count()) * sectors(0, self.cols * self.element);
-        32 * (in_matrix + beside + below)
+        let sectors = |part: *const u8| ((part.addr() - base) % 32 + inside).div_ceil(32);
+        32 * self.parts().map(sectors).sum::<usize>()
     }
 
     /// Bytes of shared memory that it may touch: the swizzle permutes 16-byte groups within lines of 128 bytes.

@@ -26,11 +26,16 @@ pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> 
             continue;
         }
         for Total { name, value, merged, .. } in profile::totals(&profile(kernel, shape)?) {
-            let Some(measured) = column(name).map(|column| row[column].replace(',', "")) else {
-                continue;
+            let number = |column: usize| {
+                let text = row[column].replace(',', "");
+                text.parse::<u64>().map_err(|_| format!("{kernel}, {name}: {text}"))
             };
-            let measured: u64 =
-                measured.parse().map_err(|_| format!("{kernel}, {name}: {measured}"))?;
+            let Some(mut measured) = column(name).map(number).transpose()? else { continue };
+            // The profile takes `ldmatrix` for a load. ncu has a count of its own.
+            if name == "smsp__sass_inst_executed_op_shared_ld.sum" {
+                let of_matrices = column("smsp__sass_inst_executed_op_ldsm.sum").map(number);
+                measured += of_matrices.transpose()?.unwrap_or(0);
+            }
             // The GPU runs what the compiler made of the source.
             let counted = merged.unwrap_or(value);
             if measured == 0 && counted == 0 {

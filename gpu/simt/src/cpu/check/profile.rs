@@ -45,9 +45,10 @@ pub struct Line {
     pub merged_requests: u64,
     /// The units of the merged requests.
     pub merged_units: u64,
-    /// Bytes that TMA brings to the SMs, as Nsight Compute counts them: whole boxes, with the zeros outside the matrix; each row in
-    /// sectors of 32 bytes; once for each block that receives them. 0 for other operations.
-    pub delivered: u64,
+    /// Bytes that TMA moves between L2 and the SMs, as Nsight Compute counts them: each row of a box in sectors of 32 bytes; of a load
+    /// also the zeros outside the matrix, and once for each block that receives it. Buffers are taken to start a sector. 0 for other
+    /// operations.
+    pub moved: u64,
 }
 
 /// The operations that are counted.
@@ -164,7 +165,7 @@ impl Profile {
                 known.ideal += line.ideal;
                 known.merged_requests += line.merged_requests;
                 known.merged_units += line.merged_units;
-                known.delivered += line.delivered;
+                known.moved += line.moved;
             }
         }
     }

@@ -41,7 +41,7 @@ struct Count {
     ideal: u64,
     merged_requests: u64,
     merged_units: u64,
-    delivered: u64,
+    moved: u64,
 }
 
 /// A request of a warp whose lanes took different branches: the lanes of one site and pass.
@@ -145,12 +145,12 @@ impl Profiler {
         count.merged_requests += times;
     }
 
-    /// Counts a TMA copy of those bytes of a matrix, and of those that arrive at SMs.
+    /// Counts a TMA copy of those bytes of a matrix, and of those that move between L2 and the SMs.
     pub(super) fn copy(
         &mut self,
         place: &'static Location<'static>,
         operation: Operation,
-        (bytes, delivered): (u64, u64),
+        (bytes, moved): (u64, u64),
     ) {
         self.count(place, operation, 1);
         let site = (std::ptr::from_ref(place) as usize, operation, 0);
@@ -158,7 +158,7 @@ impl Profiler {
         count.units += bytes;
         count.ideal += bytes;
         count.merged_units += bytes;
-        count.delivered += delivered;
+        count.moved += moved;
     }
 
     /// Counts a fused multiply-add of a thread.
@@ -350,7 +350,7 @@ impl Profiler {
                 ideal,
                 merged_requests,
                 merged_units,
-                delivered,
+                moved,
             } = count;
             let place = Place::new(place);
             // A line may have several addresses: one for each instance of a generic function.
@@ -364,7 +364,7 @@ impl Profiler {
                 ideal,
                 merged_requests,
                 merged_units,
-                delivered,
+                moved,
             });
         }
         profile
@@ -381,7 +381,7 @@ impl Count {
             ideal: 0,
             merged_requests: 0,
             merged_units: 0,
-            delivered: 0,
+            moved: 0,
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A TMA copy of the running thread: of a box in a buffer, and that byte of its block's shared memory. A load goes to that many
-    /// blocks. Traces and profiles it.
+    /// blocks, a store comes from none. Traces and profiles it.
     pub(in crate::cpu::check) fn copied(
         &self,
         buffer: &Buffer,
@@ -75,8 +75,11 @@ impl<'a> Checker<'a> {
             tracer.log_box(block::current().number, (place, operation), copied);
         });
         if self.profiling.get() {
-            let delivered = (of.delivered(buffer.address) * blocks) as u64;
-            self.profiler.borrow_mut().copy(place, operation, (bytes, delivered));
+            let moved = match blocks {
+                0 => of.stored(buffer.address),
+                _ => of.loaded(buffer.address) * blocks,
+            };
+            self.profiler.borrow_mut().copy(place, operation, (bytes, moved as u64));
         }
     }
 
