@@ -61,10 +61,11 @@ impl Argument {
     /// As of `read`.
     fn check(&self, py: Python) -> PyResult<()> {
         let array = self.array.bind(py);
-        match import::is_unchanged(array, self.kind, &self.was) {
+        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to `__class__` later has the same layout.
+        match unsafe { import::is_unchanged(array, self.kind, &self.was) } {
             Some(true) => Ok(()),
             None if self.kind.module != Module::Torch => Ok(()),
-            _ => self.check_same(&import::described(self.name, array, self.kind)?),
+            _ => self.check_same(&import::described(self.name, array)?),
         }
     }
 
@@ -110,14 +111,16 @@ impl Prepared {
         }
         let kind = a.kind;
         let mut borrowed = Vec::new();
-        let mut argument = |name, operand: Operand| {
-            let was = operand.as_described();
+        let mut arrays = [const { None }; 4];
+        let operands = [("a", Some(a)), ("b", Some(b)), ("out", Some(c)), ("bias", bias)];
+        for (array, (name, operand)) in arrays.iter_mut().zip(operands) {
+            let Some(operand) = operand else { continue };
+            // A result's kind is that of A, which may not be that of its own type.
+            let (kind, was) = (Kind::of(name, &operand.object)?, operand.as_described());
             borrowed.extend(operand.borrowed);
-            Argument { name, array: operand.object.unbind(), kind: operand.kind, was }
-        };
-        let [a, b, c] = [("a", a), ("b", b), ("out", c)].map(|(name, it)| Some(argument(name, it)));
-        let bias = bias.map(|bias| argument("bias", bias));
-        Ok(Prepared { product, on, kind, arrays: [a, b, c, bias], _borrowed: borrowed })
+            *array = Some(Argument { name, array: operand.object.unbind(), kind, was });
+        }
+        Ok(Prepared { product, on, kind, arrays, _borrowed: borrowed })
     }
 
     /// The array with the result.

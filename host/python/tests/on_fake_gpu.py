@@ -396,6 +396,9 @@ def ready():
         a.asked.clear()
         product(stream=explicit)
         assert a.asked == [on]
+    # The result of an unknown module is an array of this package, which is asked as what it is.
+    product = gpu_gemm.prepare(tabled(6)(A), tabled(6)(B))
+    assert type(product()) is gpu_gemm.Array
     # Without any current stream: the library's own.
     a, b = Asked(A), Tensor(B)
     calls()

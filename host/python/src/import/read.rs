@@ -88,10 +88,17 @@ fn borrowed<'py>(
 }
 
 /// Whether an array is still as it was. `None`: its type has no quick way to say it.
-pub(crate) fn is_unchanged(object: &Bound<'_, PyAny>, kind: Kind, was: &Described) -> Option<bool> {
+///
+/// # Safety
+/// 1. `kind` is that of the object's type.
+pub(crate) unsafe fn is_unchanged(
+    object: &Bound<'_, PyAny>,
+    kind: Kind,
+    was: &Described,
+) -> Option<bool> {
     let How::Exchange(Exchange { tensor_of: Some(tensor_of), .. }) = kind.how else { return None };
     let mut tensor = abi::EMPTY;
-    // SAFETY: the table is of the object's type, and the GIL is held.
+    // SAFETY: the caller's promise: the table is of the object's type. The GIL is held.
     if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
         // The slow way says what is wrong.
         drop(PyErr::fetch(object.py()));
@@ -105,11 +112,8 @@ pub(crate) fn is_unchanged(object: &Bound<'_, PyAny>, kind: Kind, was: &Describe
 ///
 /// # Errors
 /// As of [`array`].
-pub(crate) fn described(
-    name: &'static str,
-    object: &Bound<'_, PyAny>,
-    kind: Kind,
-) -> PyResult<Described> {
+pub(crate) fn described(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Described> {
+    let kind = Kind::of(name, object)?;
     let operand = match kind.how {
         How::Exchange(exchange) => exchanged(name, object, kind, exchange, &|_| Ok(None)),
         _ => torch::array(name, object, kind),
