@@ -50,7 +50,13 @@ fn compiling(command: &mut Command, root: &Path) {
 /// Folders of this machine whose paths no wheel has, and what stands in their place.
 fn folders(root: &Path) -> [(&'static str, Option<PathBuf>); 3] {
     let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.parent().is_some());
-    [("~", of("HOME")), ("cargo", of("CARGO_HOME")), ("gpu-gemm", Some(root.to_owned()))]
+    let of = |name| of(name).map(|path| plain(&path));
+    [("~", of("HOME")), ("cargo", of("CARGO_HOME")), ("gpu-gemm", Some(plain(root)))]
+}
+
+/// A path as the compiler writes it: without a slash at the end, and with one between two names.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 /// Makes a fresh environment with the tools.
@@ -139,5 +145,14 @@ mod tests {
         let bytes = b"\x7fELF\0called at /home/me/lib/src/a.rs:3\0~/lib/src/b.rs";
         assert_eq!(first_with(bytes, "/home/me/").unwrap(), "/home/me/lib/src/a.rs");
         assert_eq!(first_with(bytes, "/home/you/"), None);
+    }
+
+    #[test]
+    fn a_folder_is_found_however_it_is_written() {
+        let bytes = b"\x7fELF\0called at /home/me/cargo/src/a.rs:3\0";
+        for folder in ["/home/me/cargo", "/home/me/cargo/", "/home//me/./cargo//"] {
+            let start = format!("{}/", plain(Path::new(folder)).display());
+            assert_eq!(first_with(bytes, &start).unwrap(), "/home/me/cargo/src/a.rs", "{folder}");
+        }
     }
 }

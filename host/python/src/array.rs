@@ -104,6 +104,19 @@ impl Dims {
         &self.strides[..self.len]
     }
 
+    /// Whether sizes and strides are these. The stride of a dimension of one element is any; `None` is C-contiguous.
+    pub(crate) fn are(&self, sizes: &[i64], strides: Option<&[i64]>) -> bool {
+        if self.len != sizes.len() {
+            return false;
+        }
+        let mut dense = 1i64;
+        (0..self.len).rev().all(|index| {
+            let (size, stride) = (sizes[index], strides.map_or(dense, |strides| strides[index]));
+            dense = dense.wrapping_mul(size.max(1));
+            self.sizes[index] as i64 == size && (size <= 1 || self.strides[index] as i64 == stride)
+        })
+    }
+
     /// The number of elements.
     pub(crate) fn count(&self) -> usize {
         self.sizes().iter().product()

@@ -9,11 +9,11 @@ use crate::{
     array::Place,
     device::{foreign_stream, named, own_stream},
     failure::to_python,
-    import::{self, Module, Operand, written},
+    import::{self, Kind, Module, Operand, written},
     product::{BiasAt, Product, Settings},
     results::{contiguous, copy_into, empty},
     shape::Shapes,
-    streams::{record_on_torch, select},
+    streams::{Queue, current, record_on_torch},
 };
 
 /// The arguments besides A and B.
@@ -74,6 +74,7 @@ pub(crate) enum On {
 pub(crate) struct Ready<'py> {
     pub(crate) product: Product,
     pub(crate) on: On,
+    queue: Queue,
     pub(crate) a: Operand<'py>,
     pub(crate) b: Operand<'py>,
     /// The array that is written.
@@ -100,11 +101,12 @@ impl<'py> Ready<'py> {
     ) -> PyResult<Self> {
         let py = a.py();
         let settings = options.settings()?;
-        let mut a = import::array("a", a, options.stream)?;
-        let mut b = import::array("b", b, options.stream)?;
-        let mut bias =
-            options.bias.map(|bias| import::array("bias", bias, options.stream)).transpose()?;
-        let out = options.out.map(|out| import::array("out", out, options.stream)).transpose()?;
+        // Before A is read: it may have to be ready on the product's stream.
+        let queue = Queue::new(Kind::of("a", a)?, options.stream);
+        let read = |name, array| import::array(name, array, &|index| queue.handle(py, index));
+        let (mut a, mut b) = (read("a", a)?, read("b", b)?);
+        let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
+        let out = options.out.map(|out| read("out", out)).transpose()?;
         if b.dtype != a.dtype {
             let limit = format!("must be {}, as a", a.dtype);
             return Err(to_python(Error::argument("b.dtype", b.dtype, limit)));
@@ -153,7 +155,7 @@ impl<'py> Ready<'py> {
             }
             None => {
                 let stream = || match on {
-                    On::Gpu(index) => own_or_named(py, index, options.stream),
+                    On::Gpu(index) => queue.stream(py, index),
                     _ => Device::cpu().stream().map(Arc::new).map_err(to_python),
                 };
                 (empty(&a, sizes, c_dtype, stream)?, None)
@@ -173,7 +175,7 @@ impl<'py> Ready<'py> {
             settings,
         };
         let (writes_out, is_number) = (has_out && copied_to.is_none(), ndim == 0);
-        Ok(Ready { product, on, a, b, c, bias, writes_out, copied_to, is_number })
+        Ok(Ready { product, on, queue, a, b, c, bias, writes_out, copied_to, is_number })
     }
 
     /// Runs it, and returns the array with the result.
@@ -190,9 +192,14 @@ impl<'py> Ready<'py> {
             On::Cpu => run_on_cpu(py, product)?,
             On::Copied(index) => run_copied(py, product, index)?,
             On::Gpu(index) => {
-                let (on, waits) = select(py, a.kind, index, stream)?;
+                let on = self.queue.stream(py, index)?;
                 let ready = [Some(a), Some(b), Some(c), bias.as_ref()];
-                let after = ready.map(|operand| operand.and_then(|operand| operand.ready_on));
+                let arrays = ready.map(|operand| operand.map(|it| (it.kind, it.ready_on)));
+                let (mut after, waits) = self.queue.order(py, index, arrays)?;
+                if stream.is_some() && !self.writes_out && after[2].is_none() {
+                    // Its module may have given it memory that its current stream still uses.
+                    after[2] = current(py, c.kind, index)?;
+                }
                 launch(py, product, (&on, index), after, waits)?;
                 if let Some(handle) = stream {
                     let tensors = ready.into_iter().flatten();
@@ -232,14 +239,6 @@ fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
                 refused("device", format!("{other:?}"), &limit)
             }
         },
-    }
-}
-
-/// The stream that the caller has named, or the library's own.
-fn own_or_named(py: Python, index: usize, stream: Option<u64>) -> PyResult<Arc<Stream>> {
-    match stream {
-        Some(handle) => foreign_stream(py, index, handle),
-        None => own_stream(py, index),
     }
 }
 

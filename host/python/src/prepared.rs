@@ -1,18 +1,18 @@
 //! Products that are checked once and run many times.
 
-use gpu_gemm::Stream;
-use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
-use std::{sync::Arc, time::Instant};
+use std::{fmt::Display, time::Instant};
 
 use crate::{
+    array::shown,
     call::{On, Ready, launch, run_copied, run_on_cpu},
     device::check_fork,
-    dlpack::borrowed::Borrowed,
+    dlpack::borrowed::{Borrowed, Described},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
     product::Product,
-    streams::{handle, record_on_torch, select},
+    streams::{Queue, handle, record_on_torch},
 };
 
 /// A product whose arguments were checked: `gpu_gemm.prepare` makes it. It keeps the arrays.
@@ -20,7 +20,7 @@ use crate::{
 /// product(*, stream=None) computes it again from what the arrays hold then, and returns `out`. It runs on the stream that is current for
 /// the arrays' module, or on `stream`, after what the arrays say they wait for.
 ///
-/// RuntimeError: an array has other memory than when the product was prepared.
+/// RuntimeError: an array has other memory, another shape or other elements than when the product was prepared.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Prepared {
     product: Product,
@@ -36,29 +36,69 @@ pub(crate) struct Prepared {
 struct Argument {
     name: &'static str,
     array: Py<PyAny>,
-    module: Module,
-    address: u64,
-    /// Whether it says anew at each call what it waits for.
-    says_when_ready: bool,
+    kind: Kind,
+    was: Described,
 }
 
 impl Argument {
-    /// The array's memory, and what it waits for, now.
+    /// The array, and what it waits for, now.
     ///
     /// # Errors
-    /// Those of its module; `RuntimeError` for other memory.
-    fn read<'py>(&self, py: Python<'py>, stream: Option<u64>) -> PyResult<Operand<'py>> {
-        let now = import::array(self.name, self.array.bind(py), stream)?;
-        self.check_address(now.address)?;
+    /// Those of its module; `RuntimeError` for an array that has changed.
+    fn read<'py>(&self, py: Python<'py>, queue: &Queue) -> PyResult<Operand<'py>> {
+        let ready_on = |index| queue.handle(py, index);
+        let now = import::array(self.name, self.array.bind(py), &ready_on)?;
+        self.check_same(&now.as_described())?;
+        if now.is_read_only && self.name == "out" {
+            return Err(self.changed("read-only", "must be writable".to_owned()));
+        }
         Ok(now)
     }
 
-    fn check_address(&self, now: u64) -> PyResult<()> {
-        if now == self.address {
-            return Ok(());
+    /// Refuses an array that has changed, if it is a tensor of PyTorch's or has a table of functions.
+    ///
+    /// # Errors
+    /// As of `read`.
+    fn check(&self, py: Python) -> PyResult<()> {
+        let array = self.array.bind(py);
+        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to `__class__` later has the same layout.
+        match unsafe { import::is_unchanged(array, self.kind, &self.was) } {
+            Some(true) => Ok(()),
+            None if self.kind.module != Module::Torch => Ok(()),
+            _ => self.check_same(&import::described(self.name, array)?),
         }
-        let message = format!("{} has other memory than when the product was prepared", self.name);
-        Err(PyRuntimeError::new_err(message))
+    }
+
+    fn check_same(&self, now: &Described) -> PyResult<()> {
+        let Argument { name, was, .. } = self;
+        let as_before = |was: String| format!("must be {was}, as when the product was prepared");
+        if now.address != was.address {
+            let message = format!("{name} has other memory than when the product was prepared");
+            return Err(PyRuntimeError::new_err(message));
+        }
+        let [old, new] = [was, now].map(|it| (it.dims.sizes(), it.dims.strides()));
+        if new.0 != old.0 {
+            return Err(self.changed(format!("shape = {}", shown(new.0)), as_before(shown(old.0))));
+        }
+        if new.1 != old.1 {
+            let value = format!("strides in elements = {:?}", new.1);
+            return Err(self.changed(value, as_before(format!("{:?}", old.1))));
+        }
+        if now.dtype != was.dtype {
+            return Err(
+                self.changed(format!("dtype = {}", now.dtype), as_before(was.dtype.to_string()))
+            );
+        }
+        if now.place != was.place {
+            return Err(
+                self.changed(format!("device = {}", now.place), as_before(was.place.to_string()))
+            );
+        }
+        Ok(())
+    }
+
+    fn changed(&self, what: impl Display, limit: String) -> PyErr {
+        PyRuntimeError::new_err(format!("{}.{what}: {limit}", self.name))
     }
 }
 
@@ -71,15 +111,16 @@ impl Prepared {
         }
         let kind = a.kind;
         let mut borrowed = Vec::new();
-        let mut argument = |name, operand: Operand| {
+        let mut arrays = [const { None }; 4];
+        let operands = [("a", Some(a)), ("b", Some(b)), ("out", Some(c)), ("bias", bias)];
+        for (array, (name, operand)) in arrays.iter_mut().zip(operands) {
+            let Some(operand) = operand else { continue };
+            // A result's kind is that of A, which may not be that of its own type.
+            let (kind, was) = (Kind::of(name, &operand.object)?, operand.as_described());
             borrowed.extend(operand.borrowed);
-            let Operand { object, kind, address, .. } = operand;
-            let (array, says_when_ready) = (object.unbind(), kind.says_when_ready());
-            Argument { name, array, module: kind.module, address, says_when_ready }
-        };
-        let [a, b, c] = [("a", a), ("b", b), ("out", c)].map(|(name, it)| Some(argument(name, it)));
-        let bias = bias.map(|bias| argument("bias", bias));
-        Ok(Prepared { product, on, kind, arrays: [a, b, c, bias], _borrowed: borrowed })
+            *array = Some(Argument { name, array: operand.object.unbind(), kind, was });
+        }
+        Ok(Prepared { product, on, kind, arrays, _borrowed: borrowed })
     }
 
     /// The array with the result.
@@ -89,14 +130,13 @@ impl Prepared {
 
     /// The tensors of PyTorch's.
     fn tensors(&self) -> impl Iterator<Item = &Argument> {
-        self.arrays.iter().flatten().filter(|argument| argument.module == Module::Torch)
+        self.arrays.iter().flatten().filter(|argument| argument.kind.module == Module::Torch)
     }
 
-    /// Refuses tensors of PyTorch's that were moved: a program may give a tensor other memory. Tells PyTorch of the write.
+    /// Refuses tensors that have changed: a program may give a tensor other memory, or another shape. Tells PyTorch of the write.
     fn check_tensors(&self, py: Python) -> PyResult<()> {
-        for tensor in self.tensors() {
-            let now = tensor.array.call_method0(py, intern!(py, "data_ptr"))?.extract(py)?;
-            tensor.check_address(now)?;
+        for argument in self.arrays.iter().flatten() {
+            argument.check(py)?;
         }
         let out = self.tensors().find(|tensor| tensor.name == "out");
         out.map_or(Ok(()), |out| written(out.array.bind(py)))
@@ -104,20 +144,26 @@ impl Prepared {
 
     /// Queues the product on a GPU.
     fn launch(&self, py: Python, index: usize, explicit: Option<u64>) -> PyResult<()> {
-        let (stream, waits) = self.stream(py, index, explicit)?;
+        let queue = Queue::new(self.kind, explicit);
+        let stream = queue.stream(py, index)?;
         // CuPy's say its current stream, which is this one if none is named.
         let is_on_current =
             |module| explicit.is_none() && [module, self.kind.module] == [Module::Cupy; 2];
         let mut now = [const { None }; 4];
         for (now, argument) in now.iter_mut().zip(&self.arrays) {
             if let Some(argument) = argument
-                && argument.says_when_ready
-                && !is_on_current(argument.module)
+                && argument.kind.says_when_ready()
+                && !is_on_current(argument.kind.module)
             {
-                *now = Some(argument.read(py, explicit)?);
+                *now = Some(argument.read(py, &queue)?);
             }
         }
-        let after = now.each_ref().map(|now| now.as_ref().and_then(|now| now.ready_on));
+        let mut arrays = [None; 4];
+        for ((array, argument), now) in arrays.iter_mut().zip(&self.arrays).zip(&now) {
+            let ready_on = now.as_ref().and_then(|now| now.ready_on);
+            *array = argument.as_ref().map(|argument| (argument.kind, ready_on));
+        }
+        let (after, waits) = queue.order(py, index, arrays)?;
         launch(py, &self.product, (&stream, index), after, waits)?;
         match explicit {
             Some(handle) => {
@@ -125,15 +171,6 @@ impl Prepared {
             }
             None => Ok(()),
         }
-    }
-
-    fn stream(
-        &self,
-        py: Python,
-        index: usize,
-        explicit: Option<u64>,
-    ) -> PyResult<(Arc<Stream>, bool)> {
-        select(py, self.kind, index, explicit)
     }
 }
 
@@ -164,7 +201,7 @@ impl Prepared {
         let On::Gpu(index) = self.on else {
             return Err(PyRuntimeError::new_err("the arrays are in host memory"));
         };
-        let (stream, _) = self.stream(py, index, None)?;
+        let stream = Queue::new(self.kind, None).stream(py, index)?;
         let run = || {
             (0..calls)
                 .map(|_| {

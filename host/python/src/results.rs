@@ -23,6 +23,9 @@ macro_rules! function {
     }};
 }
 
+/// Nobody has written these arrays on a stream.
+const NO_STREAM: fn(usize) -> PyResult<Option<u64>> = |_| Ok(None);
+
 /// An array for the result, of the same module as `like`, not initialised. `stream`: the one that writes it, or any of the CPU.
 ///
 /// # Errors
@@ -70,7 +73,7 @@ pub(crate) fn empty<'py>(
             });
         }
     };
-    import::array("out", &object, None)
+    import::array("out", &object, &NO_STREAM)
 }
 
 /// The result as its caller gets it: an array of the module that `a` is from.
@@ -120,7 +123,7 @@ pub(crate) fn contiguous<'py>(
         (Module::Torch, Place::Host) => of.object.call_method0(intern!(py, "contiguous"))?,
         _ => return Ok(None),
     };
-    import::array(name, &copy, None).map(Some)
+    import::array(name, &copy, &NO_STREAM).map(Some)
 }
 
 /// Copies one array into another, of the same module and shape, in host memory.

@@ -179,6 +179,11 @@ def with_torch():
     product = gpu_gemm.prepare(moved, moved)
     moved.set_(draw(8, 8))
     fails(RuntimeError, "other memory", product, "a tensor that was moved")
+    for change, said in ((lambda it: it.resize_(4, 8), "a.shape = (4, 8): must be (8, 8)"), (lambda it: it.t_(), "a.strides")):
+        changed = draw(8, 8)
+        product = gpu_gemm.prepare(changed, draw(8, 8))
+        change(changed)
+        fails(RuntimeError, said, product, "a tensor that has changed at the same address")
     # PyTorch is told of writes, so it computes no gradient by old elements.
     weights = draw(512, 512).requires_grad_()
     for write in (lambda: matmul(a, b, out=out), gpu_gemm.prepare(a, b, out=out)):
@@ -235,6 +240,24 @@ def with_torch():
         a.fill_(1.0)
     tensor = torch.from_dlpack(matmul(Interface(a, side.cuda_stream), Interface(b)))
     check(bool((tensor == 1024).all()), "the interface's stream is waited for")
+
+    # The product is on PyTorch's stream, and the producer of B works on another.
+    class Late(Dlpack):
+        def __dlpack__(self, **options):
+            with torch.cuda.stream(side):
+                return super().__dlpack__(**options)
+
+    product = gpu_gemm.prepare(a, Late(b), out=out)
+    for run, what in ((lambda: matmul(a, Late(b), out=out), "matmul"), (product, "a prepared product")):
+        b.fill_(0.0)
+        out.fill_(-1.0)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(sleep)
+            b.fill_(2.0)
+        run()
+        torch.cuda.synchronize()
+        check(bool((out == 1024).all()), f"{what} waits for a producer of DLPack on another stream than its own")
     # Errors.
     fails(ValueError, "b.device = host memory: must be cuda:0, as a", lambda: matmul(a, b.cpu()), "two places")
     fails(ValueError, "device = \"cpu\"", lambda: matmul(a, b, device="cpu"), "another device")

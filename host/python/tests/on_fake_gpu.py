@@ -1,11 +1,12 @@
 """The parts of test_fake_gpu.py. Each runs in a process of its own: `on_fake_gpu.py PART`."""
 
+import ctypes
 import os
 import sys
 import types
 
 import numpy as np
-from test_dlpack import Producer
+from test_dlpack import Device, Producer, Tensor, Type, new_capsule
 
 import gpu_gemm
 from gpu_gemm import _native
@@ -30,6 +31,17 @@ def calls():
 def handles(names):
     """The streams of other libraries, in the order of the calls."""
     return [int(name.removeprefix("on stream ")) for name in names if name.startswith("on stream ")]
+
+
+def order(names):
+    """Events, launches and waits of the host with the streams of other libraries. Another stream is None."""
+    kinds = {"cuEventRecord": "record", "cuStreamWaitEvent": "wait", "cuStreamSynchronize": "synchronize"}
+    found = []
+    for name, after in zip(names, [*names[1:], ""]):
+        kind = "launch" if name.startswith("cuLaunch") else kinds.get(name)
+        if kind:
+            found.append((kind, *handles([after])) if handles([after]) else (kind, None))
+    return found
 
 
 def copies(names):
@@ -162,7 +174,54 @@ def interface():
     refused(ValueError, "a.device.id = none: is not said, and there are 2 GPUs", lambda: gpu_gemm.matmul(nowhere, Interface(B)))
 
 
-def cupy():
+class Asked(Producer):
+    """A producer that notes the streams on which it was asked to be ready."""
+
+    def __init__(self, array):
+        super().__init__(array, device=(2, 0))
+        self.asked = []
+
+    def __dlpack__(self, **options):
+        self.asked.append(options.get("stream"))
+        return super().__dlpack__(**options)
+
+
+TENSOR_OF = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+
+
+class Table(ctypes.Structure):
+    """DLPack's table of functions of a type."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        ("others", ctypes.c_void_p * 3),
+        ("tensor_of", TENSOR_OF),
+        ("current", CURRENT),
+    ]
+
+
+def tabled(stream, describes=True, base=Asked):
+    """A type with a table of functions, whose current stream is that."""
+
+    def tensor_of(it, to):
+        array = it.array
+        it.kept = [(ctypes.c_int64 * array.ndim)(*array.shape), (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))]
+        to[0] = Tensor(array.ctypes.data, Device(*it.device), array.ndim, Type(2, 8 * array.itemsize, 1), *it.kept, 0)
+        return 0
+
+    def current(kind, index, to):
+        to[0] = stream
+        return 0
+
+    table = Table(1, 3, None, (ctypes.c_void_p * 3)(), TENSOR_OF(tensor_of) if describes else TENSOR_OF(), CURRENT(current))
+    capsule = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+    return type("Tabled", (base,), {"__dlpack_c_exchange_api__": capsule, "table": table})
+
+
+def cupy_module():
     """A module with the names that are used of CuPy's."""
     module = types.ModuleType("cupy")
     entered = []
@@ -189,6 +248,11 @@ def cupy():
     cuda.get_current_stream = lambda index: types.SimpleNamespace(ptr=7 + index)
     module.cuda = cuda
     sys.modules.update({"cupy": module, "cupy.cuda": cuda})
+    return ndarray, entered
+
+
+def cupy():
+    ndarray, entered = cupy_module()
     result = gpu_gemm.matmul(ndarray(A), ndarray(B))
     assert type(result) is ndarray and np.array_equal(result.array, C) and len(entered) == 2
     calls()
@@ -212,7 +276,7 @@ def cupy():
     assert "cuStreamWaitEvent" in names and set(handles(names)) == {7, 9} and handles(names)[-1] == 9, names
 
 
-def torch():
+def torch_module():
     """A module with the names that are used of PyTorch's, before it had the table of functions."""
     module = types.ModuleType("torch")
     recorded = []
@@ -259,6 +323,11 @@ def torch():
     module.cuda = cuda
     sys.modules.update({"torch": module, "torch.cuda": cuda})
     sys.modules.update({"torch.autograd": module.autograd, "torch.autograd.graph": module.autograd.graph})
+    return Tensor, recorded
+
+
+def torch():
+    Tensor, recorded = torch_module()
     result = gpu_gemm.matmul(Tensor(A), Tensor(B))
     assert type(result) is Tensor and np.array_equal(result.array, C) and recorded == []
     calls()
@@ -293,6 +362,129 @@ def torch():
     refused(RuntimeError, "a.requires_grad = True: the product records no gradient. Pass a.detach()", lambda: gpu_gemm.matmul(leaf, b))
     out.array = out.array.copy()
     refused(RuntimeError, "out has other memory", product)
+
+
+def ready():
+    """An array is asked to be ready on the product's stream."""
+    Tensor, _ = torch_module()
+    ndarray, _ = cupy_module()
+    target = np.zeros((3, 5), np.float32)
+    # The product is on A's stream, whatever module the others are from. An array without a current stream is kept until its end.
+    for a, out, stream in ((Tensor(A), Tensor(target), 5), (ndarray(A), ndarray(target), 7), (tabled(6)(A), tabled(6)(target), 6)):
+        for explicit in (None, 9):
+            on = explicit or stream
+            b = Asked(B)
+            calls()
+            gpu_gemm.matmul(a, b, out=out, stream=explicit)
+            assert b.asked == [on] and b.deleted == 1, (b.asked, on)
+            found = order(calls())
+            assert found[-2:] == [("launch", on), ("synchronize", None)] and np.array_equal(target, C), found
+            product = gpu_gemm.prepare(a, b, out=out)
+            b.asked.clear()
+            target[:] = 0
+            calls()
+            product(stream=explicit)
+            found = order(calls())
+            assert b.asked == [on] and found[-2:] == [("launch", on), ("synchronize", None)], (b.asked, found)
+            assert np.array_equal(target, C)
+    # A itself, too: it is known before A is read. DLPack's number of the default stream is 1.
+    for kind, explicit, on in ((tabled(6, describes=False), None, 6), (tabled(6, describes=False), 9, 9), (Asked, 9, 9), (Asked, 0, 1)):
+        a, b, out = kind(A), kind(B), kind(target)
+        gpu_gemm.matmul(a, b, out=out, stream=explicit)
+        assert a.asked == b.asked == out.asked == [on], (a.asked, b.asked, out.asked, on)
+        product = gpu_gemm.prepare(a, b, out=out)
+        a.asked.clear()
+        product(stream=explicit)
+        assert a.asked == [on]
+    # The result of an unknown module is an array of this package, which is asked as what it is.
+    product = gpu_gemm.prepare(tabled(6)(A), tabled(6)(B))
+    assert type(product()) is gpu_gemm.Array
+    # Without any current stream: the library's own.
+    a, b = Asked(A), Tensor(B)
+    calls()
+    gpu_gemm.matmul(a, Asked(B), out=Asked(target))
+    found = order(calls())
+    assert a.asked[0] not in (None, 1, 5, 9) and found == [("launch", None), ("synchronize", None)], (a.asked, found)
+    # It waits for PyTorch's, which has no other way to say what its tensors wait for.
+    gpu_gemm.matmul(a, b, out=Asked(target))
+    found = order(calls())
+    assert found == [("record", 5), ("wait", None), ("launch", None), ("synchronize", None)], found
+
+
+def mixed():
+    """A product of two modules' arrays waits for the streams of both."""
+    Tensor, _ = torch_module()
+    ndarray, _ = cupy_module()
+    target = np.zeros((3, 5), np.float32)
+    other = tabled(6)
+    both = ("synchronize", None)
+    for a, b, out, found in (
+        (ndarray(A), Tensor(B), ndarray(target), [("record", 5), ("wait", 7), ("launch", 7), both]),
+        (ndarray(A), ndarray(B), Tensor(target), [("record", 5), ("wait", 7), ("launch", 7), both]),
+        (Tensor(A), ndarray(B), Tensor(target), [("record", 7), ("wait", 5), ("launch", 5), both]),
+        (Tensor(A), Tensor(B), other(target), [("record", 6), ("wait", 5), ("launch", 5), both]),
+        (other(A), Tensor(B), other(target), [("record", 5), ("wait", 6), ("launch", 6), both]),
+        (other(A), tabled(8)(B), other(target), [("record", 8), ("wait", 6), ("launch", 6), both]),
+        (other(A), tabled(6)(B), other(target), [("launch", 6), both]),
+        (Tensor(A), Tensor(B), Tensor(target), [("launch", 5)]),
+    ):
+        calls()
+        gpu_gemm.matmul(a, b, out=out)
+        first = order(calls())
+        product = gpu_gemm.prepare(a, b, out=out)
+        target[:] = 0
+        calls()
+        product()
+        second = order(calls())
+        assert np.array_equal(target, C)
+        assert first == second == found, (first, second, found)
+    # Memory of a new result may be in use on its module's stream.
+    calls()
+    gpu_gemm.matmul(Tensor(A), Tensor(B), stream=9)
+    found = order(calls())
+    assert found == [("record", 5), ("wait", 9), ("launch", 9)], found
+
+
+def changed():
+    """An array of a prepared product that has changed at the same address."""
+    Tensor, _ = torch_module()
+    memory = np.zeros((3, 5), np.float32)
+    asking = tabled(6, describes=False)
+    for kind in (Tensor, tabled(6), asking, Asked):
+        a, b, out = kind(A), kind(B), kind(memory)
+        product = gpu_gemm.prepare(a, b, out=out)
+        product()
+        as_before = "as when the product was prepared"
+
+        def to(array, of=a):
+            of.array, of.shape = array, array.shape
+
+        to(A[:2])
+        refused(RuntimeError, f"a.shape = (2, 4): must be (3, 4), {as_before}", product)
+        to(np.lib.stride_tricks.as_strided(A, (3, 4), (12, 4)))
+        refused(RuntimeError, f"a.strides in elements = [3, 1]: must be [4, 1], {as_before}", product)
+        to(A.copy())
+        refused(RuntimeError, "a has other memory than when the product was prepared", product)
+        to(A)
+        to(memory[:, :4], out)
+        refused(RuntimeError, f"out.shape = (3, 4): must be (3, 5), {as_before}", product)
+        to(memory, out)
+        if kind is not Tensor:
+            to(np.lib.stride_tricks.as_strided(A.view(np.float16), (3, 4), (8, 2)))
+            refused(RuntimeError, f"a.dtype = float16: must be float32, {as_before}", product)
+            to(A)
+        # The stub without that function says the stream of cuda:0 for all GPUs, which the driver refuses.
+        if kind not in (Tensor, asking):
+            a.device = (2, 1)
+            refused(RuntimeError, f"a.device = cuda:1: must be cuda:0, {as_before}", product)
+            a.device = (2, 0)
+        if kind is Asked:
+            out.flags = 1
+            refused(RuntimeError, "out.read-only: must be writable", product)
+            out.flags = 0
+        memory[:] = 0
+        product()
+        assert np.array_equal(memory, C)
 
 
 def streams():

@@ -28,7 +28,7 @@ def library(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("part", ["numpy", "dlpack", "interface", "cupy", "torch", "streams", "fork", "errors"])
+@pytest.mark.parametrize("part", ["numpy", "dlpack", "interface", "cupy", "torch", "ready", "mixed", "changed", "streams", "fork", "errors"])
 def test_on_the_fake_gpu(part, library, tmp_path):
     environment = {
         **os.environ,

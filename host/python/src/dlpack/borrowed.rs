@@ -53,6 +53,7 @@ impl Drop for Borrowed {
 }
 
 /// What a tensor says about itself.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Described {
     pub(crate) address: u64,
     pub(crate) dtype: Dtype,
@@ -154,12 +155,9 @@ fn take_pointer<T>(
 /// 1. `shape` points to `ndim` sizes, and `strides` to as many strides or nowhere.
 pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Described> {
     let DLDataType { code, bits, lanes } = tensor.dtype;
-    let dtype = match (code, bits, lanes) {
-        (abi::FLOAT, 64, 1) => Dtype::F64,
-        (abi::FLOAT, 32, 1) => Dtype::F32,
-        (abi::FLOAT, 16, 1) => Dtype::F16,
-        (abi::BFLOAT, 16, 1) => Dtype::Bf16,
-        _ => {
+    let dtype = match dtype_of(tensor) {
+        Some(dtype) => dtype,
+        None => {
             let kind = match code {
                 0 => "int",
                 1 => "uint",
@@ -177,12 +175,10 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
             return Err(to_python(Error::argument(format!("{name}.dtype"), value, limit)));
         }
     };
-    let place = match tensor.device {
-        DLDevice { device_type: DLDevice::CPU | DLDevice::CUDA_HOST, .. } => Place::Host,
-        DLDevice { device_type: DLDevice::CUDA, device_id: index } => {
-            Place::Cuda(index.unsigned_abs() as usize)
-        }
-        DLDevice { device_type: kind, device_id: index } => {
+    let place = match place_of(tensor) {
+        Some(place) => place,
+        None => {
+            let DLDevice { device_type: kind, device_id: index } = tensor.device;
             let value = format!("DLPack's device {kind}, {index}");
             let limit = "must be host memory or a CUDA device";
             return Err(to_python(Error::argument(format!("{name}.device"), value, limit)));
@@ -211,6 +207,53 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
         }
     }
     let dims = Dims::new(name, &sizes[..ndim], has_strides.then_some(&strides[..ndim]));
-    let address = (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset);
+    let address = address_of(tensor);
     Ok(Described { address, dtype, dims: dims.map_err(to_python)?, place })
+}
+
+/// Whether a tensor says the same about itself as before.
+///
+/// # Safety
+/// 1. As of [`describe`].
+pub(crate) unsafe fn says(tensor: &DLTensor, was: &Described) -> bool {
+    let ndim = tensor.ndim.unsigned_abs() as usize;
+    let is_same = address_of(tensor) == was.address
+        && dtype_of(tensor) == Some(was.dtype)
+        && place_of(tensor) == Some(was.place)
+        && was.dims.sizes().len() == ndim;
+    if !is_same || ndim == 0 {
+        return is_same;
+    }
+    // SAFETY: the caller's promise.
+    let sizes = unsafe { slice::from_raw_parts(tensor.shape, ndim) };
+    let strides = (!tensor.strides.is_null()).then(|| {
+        // SAFETY: the caller's promise.
+        unsafe { slice::from_raw_parts(tensor.strides, ndim) }
+    });
+    was.dims.are(sizes, strides)
+}
+
+fn dtype_of(tensor: &DLTensor) -> Option<Dtype> {
+    let DLDataType { code, bits, lanes } = tensor.dtype;
+    match (code, bits, lanes) {
+        (abi::FLOAT, 64, 1) => Some(Dtype::F64),
+        (abi::FLOAT, 32, 1) => Some(Dtype::F32),
+        (abi::FLOAT, 16, 1) => Some(Dtype::F16),
+        (abi::BFLOAT, 16, 1) => Some(Dtype::Bf16),
+        _ => None,
+    }
+}
+
+fn place_of(tensor: &DLTensor) -> Option<Place> {
+    match tensor.device {
+        DLDevice { device_type: DLDevice::CPU | DLDevice::CUDA_HOST, .. } => Some(Place::Host),
+        DLDevice { device_type: DLDevice::CUDA, device_id: index } => {
+            Some(Place::Cuda(index.unsigned_abs() as usize))
+        }
+        _ => None,
+    }
+}
+
+fn address_of(tensor: &DLTensor) -> u64 {
+    (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset)
 }

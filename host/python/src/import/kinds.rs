@@ -117,6 +117,21 @@ impl Kind {
         Ok(Kind { module, how })
     }
 
+    /// Whether the module frees and writes arrays in the order of a stream that is its current one, or that the caller has named.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.module, Module::Torch | Module::Cupy)
+    }
+
+    /// Whether arrays of both kinds are of one module, which has one current stream.
+    pub(crate) fn has_streams_of(&self, other: &Kind) -> bool {
+        match (self.how, other.how) {
+            _ if self.module != other.module => false,
+            // Unknown modules are told by their tables.
+            (How::Exchange(one), How::Exchange(other)) => std::ptr::eq(one, other),
+            _ => self.module != Module::Other,
+        }
+    }
+
     /// Whether an array says at each use which work it waits for: by `__cuda_array_interface__` or `__dlpack__`.
     pub(crate) fn says_when_ready(&self) -> bool {
         matches!(

@@ -45,6 +45,12 @@ impl<'py> Operand<'py> {
         }
     }
 
+    /// What the array has said about itself.
+    pub(crate) fn as_described(&self) -> Described {
+        let Operand { address, dtype, dims, place, .. } = *self;
+        Described { address, dtype, dims, place }
+    }
+
     /// Refuses an array that would have to be copied.
     ///
     /// # Errors

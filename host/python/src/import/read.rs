@@ -10,22 +10,22 @@ use super::{
     operand::Operand,
     torch,
 };
-use crate::{
-    device::own_stream,
-    dlpack::{
-        abi::{self, Exchange},
-        borrowed::{Borrowed, describe},
-    },
+use crate::dlpack::{
+    abi::{self, Exchange},
+    borrowed::{Borrowed, Described, describe, says},
 };
 
-/// The array of that argument. `stream`: the handle on which it is to be ready, if the caller has named one.
+/// The handle of the product's stream on a GPU. An array that is asked for by `__dlpack__` is to be ready on it.
+pub(crate) type ReadyOn<'a> = &'a dyn Fn(usize) -> PyResult<Option<u64>>;
+
+/// The array of that argument.
 ///
 /// # Errors
 /// `TypeError` for an object that is no array, and for elements that no product has; `ValueError` for a place that is not supported.
 pub(crate) fn array<'py>(
     name: &'static str,
     object: &Bound<'py, PyAny>,
-    stream: Option<u64>,
+    ready_on: ReadyOn,
 ) -> PyResult<Operand<'py>> {
     let kind = Kind::of(name, object)?;
     match kind.module {
@@ -34,10 +34,10 @@ pub(crate) fn array<'py>(
         Module::Cupy | Module::Jax | Module::Other => {}
     }
     match kind.how {
-        How::Exchange(exchange) => exchanged(name, object, kind, exchange),
+        How::Exchange(exchange) => exchanged(name, object, kind, exchange, ready_on),
         How::Attributes => torch::array(name, object, kind),
         How::CudaInterface => cuda_interface::array(name, object, kind),
-        How::Dlpack => borrowed(name, object, kind, stream),
+        How::Dlpack => borrowed(name, object, kind, ready_on),
     }
 }
 
@@ -47,9 +47,10 @@ fn exchanged<'py>(
     object: &Bound<'py, PyAny>,
     kind: Kind,
     exchange: &Exchange,
+    ready_on: ReadyOn,
 ) -> PyResult<Operand<'py>> {
     let mut tensor = abi::EMPTY;
-    let Some(tensor_of) = exchange.tensor_of else { return borrowed(name, object, kind, None) };
+    let Some(tensor_of) = exchange.tensor_of else { return borrowed(name, object, kind, ready_on) };
     // SAFETY: the table is of the object's type, and the GIL is held.
     if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
         let error = PyErr::fetch(object.py());
@@ -69,16 +70,12 @@ fn borrowed<'py>(
     name: &'static str,
     object: &Bound<'py, PyAny>,
     kind: Kind,
-    stream: Option<u64>,
+    ready_on: ReadyOn,
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
     let device: (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-    let stream = match (device, stream) {
-        ((DLDevice::CUDA, _), Some(stream)) => Some(stream),
-        ((DLDevice::CUDA, index), None) => {
-            let own = own_stream(py, index.unsigned_abs() as usize)?;
-            own.raw_cuda_stream().map(|raw| raw.addr() as u64)
-        }
+    let stream = match device {
+        (DLDevice::CUDA, index) => ready_on(index.unsigned_abs() as usize)?,
         _ => None,
     };
     let borrowed = Borrowed::take(name, object, stream)?;
@@ -88,4 +85,38 @@ fn borrowed<'py>(
     operand.is_read_only |= borrowed.is_read_only();
     operand.borrowed = Some(borrowed);
     Ok(operand)
+}
+
+/// Whether an array is still as it was. `None`: its type has no quick way to say it.
+///
+/// # Safety
+/// 1. `kind` is that of the object's type.
+pub(crate) unsafe fn is_unchanged(
+    object: &Bound<'_, PyAny>,
+    kind: Kind,
+    was: &Described,
+) -> Option<bool> {
+    let How::Exchange(Exchange { tensor_of: Some(tensor_of), .. }) = kind.how else { return None };
+    let mut tensor = abi::EMPTY;
+    // SAFETY: the caller's promise: the table is of the object's type. The GIL is held.
+    if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
+        // The slow way says what is wrong.
+        drop(PyErr::fetch(object.py()));
+        return Some(false);
+    }
+    // SAFETY: the object keeps its sizes and strides until Python runs again.
+    Some(unsafe { says(&tensor, was) })
+}
+
+/// What a tensor, or an array of a type with a table of functions, says about itself now.
+///
+/// # Errors
+/// As of [`array`].
+pub(crate) fn described(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Described> {
+    let kind = Kind::of(name, object)?;
+    let operand = match kind.how {
+        How::Exchange(exchange) => exchanged(name, object, kind, exchange, &|_| Ok(None)),
+        _ => torch::array(name, object, kind),
+    };
+    Ok(operand?.as_described())
 }
