@@ -126,6 +126,9 @@ impl Ci<'_> {
                     let mut command = stable(root)?;
                     succeed(command.args(["check", "-p", "gpu-gemm", "-p", "host"]))
                 })?;
+                // As the README runs them: by themselves, with their own features.
+                self.cargo("check --package gpu-simt --example race")?;
+                self.cargo("check --package exercises")?;
                 self.cargo("test --workspace --test outside --test rust_cuda")?;
                 // The rest of CI calls the driver through `cust`: here the library does by itself. Package `tests` and the
                 // baselines are named for the features of packages of crates.io: with them `cargo test --workspace` has compiled the

@@ -46,8 +46,9 @@ impl Programs {
         arguments: &[&str],
         codes: &[i32],
     ) -> Result<String> {
+        let built = target_folder(&self.root).join("debug").join(built);
         let mut command = match self.are_of_tests {
-            true => Command::new(target_folder(&self.root).join("debug").join(built)),
+            true => Command::new(&built),
             false => {
                 let mut command = Command::new(cargo());
                 keep_target(&mut command, &self.root)
@@ -57,7 +58,11 @@ impl Programs {
                 command
             }
         };
-        let shown = format!("cargo run {} -- {}", program.join(" "), arguments.join(" "));
+        let program = match self.are_of_tests {
+            true => built.display().to_string(),
+            false => format!("cargo run {} --", program.join(" ")),
+        };
+        let shown = format!("{program} {}", arguments.join(" "));
         let output = command
             .args(arguments)
             .current_dir(&self.root)
