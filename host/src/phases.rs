@@ -20,7 +20,7 @@ use gpu::registry::{Entry, source};
 use serde::Serialize;
 use simt::{
     LaunchConfig,
-    check::{Finding, Operation, Place, Step, Trace},
+    check::{Asynchronous, Finding, Operation, Place, Step, Trace},
 };
 
 use crate::check::{self, Options};
@@ -34,6 +34,9 @@ pub struct Phases {
     pub findings: Vec<Finding>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
+    /// Whether asynchronous copies fill shared memory. Then a phase here is an interval between barriers, and may fill
+    /// several stages of a pipeline; a phase of a [`picture`](crate::picture) is one stage.
+    pub asynchronous: bool,
     /// Barriers that the block passed.
     pub barriers: u32,
     /// Steps of threads that are left out because there were too many.
@@ -168,9 +171,15 @@ pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64)
     Ok(Phases {
         findings,
         phases: phases(&trace, pitches),
+        asynchronous: trace.events.iter().any(|event| fills(event.what)),
         barriers: trace.barriers,
         left_out: trace.left_out,
     })
+}
+
+/// Whether it is the begin of an asynchronous copy to shared memory.
+fn fills(what: Asynchronous) -> bool {
+    matches!(what, Asynchronous::BoxBegins { .. } | Asynchronous::GroupBegins { .. })
 }
 
 /// A product with the trace of one of its blocks.

@@ -362,6 +362,13 @@ fn the_toy_example_is_printed_by_running_it() {
         assert!(stdout.lines().any(|own| own == line), "{line}: {stdout}");
     }
     assert!(stdout.contains("\n2 phases, 4 barriers; "), "{stdout}");
+    // Copies of several stages begin between two barriers. The page of this kernel has four phases.
+    let (_, stdout, _) = finish(host(&["explain", "async_copy", "--trace", "--k", "32"]));
+    assert!(
+        stdout.contains("\n3 intervals, 4 barriers; an interval begins where "),
+        "{stdout:.300}"
+    );
+    assert!(stdout.contains("\ninterval 2\n") && !stdout.contains("\nphase "), "{stdout:.300}");
     // Matrices of 3 x 3, the last block.
     let sizes = ["--m", "3", "--n", "3", "--k", "3", "--block", "1,1"];
     let (_, stdout, _) = finish(host(&[&["explain", "tiled2", "--trace"], &sizes[..]].concat()));

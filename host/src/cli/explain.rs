@@ -234,7 +234,7 @@ fn product_of(entry: &'static Entry) -> Result<&'static registry::Product, Failu
     })
 }
 
-/// Prints what each thread of a block does, phase by phase.
+/// Prints what each thread of a block does, phase by phase, or interval by interval.
 fn trace(
     args: &Explain,
     steps: Steps,
@@ -247,14 +247,22 @@ fn trace(
     let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1))?;
     headline(out, entry)?;
     writeln!(out, "{shape}   block {} (column, row of the grid)", args.block)?;
-    let Phases { phases, barriers, left_out, findings, .. } = &seen;
+    let Phases { phases, asynchronous, barriers, left_out, findings, .. } = &seen;
+    // A phase of a pipeline is a stage, which no barrier need begin.
+    let (name, meaning) = match asynchronous {
+        true => {
+            ("interval", "; an interval begins where threads write shared memory after a barrier")
+        }
+        false => ("phase", ""),
+    };
+    let [phases_seen, barriers] = [(phases.len(), name), (*barriers as usize, "barrier")]
+        .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }));
     writeln!(
         out,
-        "{} phases, {barriers} barriers; a thread is (row, column), an element [row,column], from 0",
-        phases.len()
+        "{phases_seen}, {barriers}{meaning}; a thread is (row, column), an element [row,column], from 0"
     )?;
     for (number, phase) in phases.iter().enumerate() {
-        writeln!(out, "\nphase {number}")?;
+        writeln!(out, "\n{name} {number}")?;
         let rows = phase.threads.iter().map(row).collect::<Vec<_>>();
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
         let widths = [0, 1, 2].map(width);

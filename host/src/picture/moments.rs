@@ -92,7 +92,7 @@ fn phases(own: &[&Request], roles: &[Option<Role>]) -> Vec<usize> {
         let since = own[at].barriers;
         let first = at == 0 || own[at - 1].barriers != since;
         let next = || (at..own.len()).take_while(|at| own[*at].barriers == since).find_map(read);
-        last = here.or_else(|| next().filter(|_| reads && first)).unwrap_or(last);
+        last = here.or_else(|| if reads && first { next() } else { None }).unwrap_or(last);
         last
     };
     (0..own.len()).map(of).collect()
@@ -167,7 +167,8 @@ impl<'s> Roles<'s> {
             }
             _ if by_threads && request.operation.writes_shared() => self.fills_stage(request),
             Operation::SharedLoad => {
-                let fill = self.read.at(self.stages.stage_at(place(request)?)?);
+                let stage = self.stages.stage_at(place(request)?)?;
+                let fill = self.of_only_stage(request).unwrap_or_else(|| self.read.at(stage));
                 let tick = self.fills.read.get(&fill).or(self.fills.filled.get(fill))?;
                 Some(Role::Reads(Moment { fill, tick: *tick }))
             }
@@ -175,8 +176,23 @@ impl<'s> Roles<'s> {
         }
     }
 
+    /// The only stage's fill at the time of a request. It never changes its stage, so barriers tell its fills apart.
+    /// `None` if there are several stages, or if nothing is filled yet.
+    fn of_only_stage(&self, request: &Request) -> Option<usize> {
+        if self.stages.starts.len() > 1 {
+            return None;
+        }
+        let barriers = |tick: &usize| self.stages.ticks[*tick].barriers;
+        let filled = &self.fills.filled;
+        let begun = filled.partition_point(|tick| barriers(tick) <= request.barriers);
+        let since = barriers(filled.get(begun.checked_sub(1)?)?);
+        // Of several fills between two barriers the first.
+        Some(filled.partition_point(|tick| barriers(tick) < since))
+    }
+
     fn fills_stage(&mut self, store: &Request) -> Option<Role> {
-        let fill = self.filled.at(self.stages.stage_at(place(store)?)?);
+        let stage = self.stages.stage_at(place(store)?)?;
+        let fill = self.of_only_stage(store).unwrap_or_else(|| self.filled.at(stage));
         self.fills.filled.get(fill).map(|tick| Role::Fills(Moment { fill, tick: *tick }))
     }
 }

@@ -16,7 +16,7 @@ pub struct Stages {
     pub filled_by: &'static str,
     /// Where each stage begins in the block's shared memory, in bytes.
     pub starts: Vec<usize>,
-    /// The bytes from the last stage but one to the last: those of a stage. 0 if there is one stage.
+    /// The bytes of a stage: from the last stage but one to the last. Of a single stage those to the end of its array.
     pub bytes: usize,
     /// What happens, one after another.
     pub ticks: Vec<Tick>,
@@ -146,6 +146,16 @@ struct Stage {
     since: Option<(State, usize)>,
 }
 
+/// The bytes from a place in shared memory to the end of the array that holds it. 0 if none does.
+fn to_the_end(trace: &Trace, place: usize) -> usize {
+    let shared = trace.memories.iter().filter(|memory| memory.is_shared());
+    let mut ends = shared.filter_map(|memory| {
+        let end = memory.offset + memory.bytes;
+        (memory.offset..end).contains(&place).then_some(end)
+    });
+    ends.next().map_or(0, |end| end - place)
+}
+
 struct Builder<'t> {
     trace: &'t Trace,
     stages: Stages,
@@ -159,7 +169,8 @@ impl<'t> Builder<'t> {
         let (ticks, spans, in_flight) = (Vec::new(), Vec::new(), Vec::new());
         let bytes = match starts[..] {
             [.., before, last] => last - before,
-            _ => 0,
+            [only] => to_the_end(trace, only),
+            [] => 0,
         };
         let stages = Stages { filled_by, starts, bytes, ticks, spans, in_flight };
         Builder { trace, stages, fills: Fills::default(), now }

@@ -257,6 +257,38 @@ fn a_kernel_of_one_s_own_is_drawn_by_its_trace() {
     assert_eq!(total("shared-load").unwrap().ideal, total("shared-load").unwrap().units);
 }
 
+/// Of one stage the fills have no other stage between them: the barriers tell them apart.
+#[test]
+fn a_single_stage_is_filled_and_read_in_every_phase() {
+    use exercises::{attempt::attempt, list::find};
+    let exercise = find("wait_for_copies").unwrap();
+    let (kernel, order) = (exercise.solution.kernel, simt::check::Order::Forward);
+    let attempt = attempt(kernel, &exercise.launch, [16, 16, 64], order, true).unwrap();
+    assert!(attempt.is_right());
+    let config = LaunchConfig::new([1; 3], kernel.declaration().block.unwrap());
+    let picture = of_trace(exercise.name, &config, &attempt.trace);
+    assert_eq!(picture.phases, 4);
+    let stages = picture.stages.as_ref().unwrap();
+    // The stage is A's tile. B's is another array.
+    assert_eq!((stages.starts.len(), stages.bytes), (1, 16 * 16 * 4));
+    assert_eq!(rounds(stages), 4);
+    for warp in 0..8 {
+        let own = picture.requests.iter().filter(|one| one.warp == warp);
+        let own = own.map(|one| (one.phase, one.tick.unwrap())).collect::<Vec<_>>();
+        assert!(own.is_sorted(), "{own:?}");
+        let mut phases = own.iter().map(|(phase, _)| *phase).collect::<Vec<_>>();
+        phases.dedup();
+        assert_eq!(phases, [0, 1, 2, 3], "warp {warp}");
+    }
+    // The ticks at which copies to the stage begin, and at which it is read.
+    let tile_a = picture.memories.iter().position(|one| one.space == "shared" && one.offset == 0);
+    for (operation, what) in [("shared-copy", "bytes on their way"), ("shared-load", "read by")] {
+        let of = |one: &&Drawn| one.operation == operation && one.memory == tile_a;
+        let mut ticks = picture.requests.iter().filter(of).map(|one| one.tick.unwrap());
+        assert!(ticks.all(|tick| stages.ticks[tick].what.contains(what)), "{operation}");
+    }
+}
+
 #[test]
 fn a_block_outside_the_grid_is_refused() {
     let entry = registry::find("tiled16").unwrap();

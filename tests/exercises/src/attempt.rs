@@ -23,6 +23,8 @@ pub struct Attempt {
     pub profile: Profile,
     /// What the threads of the first block did.
     pub trace: Trace,
+    /// What the threads of each block of [`Launch::sharing`] did.
+    pub sharing: Vec<Trace>,
 }
 
 /// Wrong elements of the result.
@@ -98,12 +100,20 @@ pub fn attempt(
     // Blocks run one after another, so that the text is the same every time.
     options.workers = Some(1);
     let (report, result) = subject.launch(launch, shape, &data, &options)?;
+    let mut sharing = Vec::new();
+    for block in launch.sharing().into_iter().filter(|_| counted) {
+        let mut options = options.clone();
+        (options.profile, options.trace) = (None, Some(block));
+        let (report, _) = subject.launch(launch, shape, &data, &options)?;
+        sharing.extend(report.trace);
+    }
     Ok(Attempt {
         order,
         findings: report.findings,
         wrong: compare(launch.problem.result(shape).1, &result, &data.expected),
         profile: report.profile.unwrap_or_default(),
         trace: report.trace.unwrap_or_default(),
+        sharing,
     })
 }
 

@@ -91,8 +91,12 @@ pub enum Measure {
     ProductsLeft,
     /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
     TmaAhead,
-    /// Per cent of the products of warpgroups that the first block computes.
-    FirstBlock,
+    /// Of the products of warpgroups of the blocks that share the work: the per cent of the block that computes most.
+    LargestShare,
+    /// Of the bytes that these blocks load from global memory: the per cent of the block that loads most.
+    LargestLoad,
+    /// Of the bytes that threads load from global memory: the per cent that `cp.async` copies.
+    Copied,
 }
 
 /// A measured value, and where it comes from.
@@ -178,11 +182,11 @@ impl Counter {
             Measure::CopiesLeft => in_flight::copies_left(trace)?,
             Measure::ProductsLeft => in_flight::products_left(trace)?,
             Measure::TmaAhead => in_flight::tma_ahead(trace)?,
-            Measure::FirstBlock => {
-                // An instruction counts for the four warps of a warpgroup.
-                let first = 4 * in_flight::instructions(trace);
-                100.0 * first as f64 / total(&[Wgmma], |line| line.requests)
+            Measure::LargestShare => {
+                largest(attempt.sharing.iter().map(|trace| in_flight::instructions(trace) as u64))?
             }
+            Measure::LargestLoad => largest(attempt.sharing.iter().map(loaded))?,
+            Measure::Copied => copied(profile)?,
         };
         Some(Measured { value, at: None })
     }
@@ -210,6 +214,32 @@ fn worst(
         AtLeast(_) => measured.min_by(|one, other| one.0.total_cmp(&other.0)),
     }?;
     Some(Measured { value, at: Some((line.place.clone(), line.operation)) })
+}
+
+/// The largest part, in per cent of the sum. `None` of nothing.
+fn largest(parts: impl Iterator<Item = u64> + Clone) -> Option<f64> {
+    let all = parts.clone().sum::<u64>();
+    (all > 0).then(|| 100.0 * parts.max().unwrap_or(0) as f64 / all as f64)
+}
+
+/// The bytes that a block's threads and TMA load from global memory.
+fn loaded(trace: &Trace) -> u64 {
+    let of_request = trace.requests.iter().map(|request| match request.operation {
+        GlobalLoad => request.lanes.len() as u64 * u64::from(request.width),
+        TmaLoad => request.units,
+        _ => 0,
+    });
+    of_request.sum()
+}
+
+/// [`Measure::Copied`]. `cp.async` loads and stores at one place of the source.
+fn copied(profile: &Profile) -> Option<f64> {
+    let of = |operation| profile.lines.iter().filter(move |line| line.operation == operation);
+    let bytes = |line: &Line| line.lanes * u64::from(line.width);
+    let copies = |load: &&Line| of(SharedCopy).any(|copy| copy.place == load.place);
+    let all = of(GlobalLoad).map(bytes).sum::<u64>();
+    let copied = of(GlobalLoad).filter(copies).map(bytes).sum::<u64>();
+    (all > 0).then(|| 100.0 * copied as f64 / all as f64)
 }
 
 /// [`Measure::Ahead`], of the first thread.
@@ -259,7 +289,9 @@ impl fmt::Display for Measure {
             Measure::CopiesLeft => "% of the waits for copies that leave a group in flight",
             Measure::ProductsLeft => "% of the waits for products that leave one in flight",
             Measure::TmaAhead => "% of the products that begin while TMA fills another stage",
-            Measure::FirstBlock => "% of the products by the first block",
+            Measure::LargestShare => "% of the products by one block",
+            Measure::LargestLoad => "% of the bytes from global memory by one block",
+            Measure::Copied => "% of the bytes from global memory by `cp.async`",
         })
     }
 }

@@ -144,6 +144,18 @@ impl Grid {
 }
 
 impl Launch {
+    /// The blocks that share the work: all blocks of a persistent grid, the first cluster, or the first tile's blocks along z.
+    /// Empty if each tile has one block.
+    pub fn sharing(&self) -> Vec<[u32; 3]> {
+        match self.grid {
+            Grid::Tiles(..) => Vec::new(),
+            Grid::Split(_, _, parts) => (0..parts).map(|z| [0, 0, z]).collect(),
+            Grid::Blocks(count) | Grid::Clusters(_, _, count) => {
+                (0..count).map(|x| [x, 0, 0]).collect()
+            }
+        }
+    }
+
     /// A product by a kernel whose blocks compute a tile of so many rows and columns each.
     pub const fn product(rows: usize, cols: usize) -> Self {
         Launch { problem: Problem::Product, grid: Grid::Tiles(rows, cols), boxes: BOXES }

@@ -11,22 +11,22 @@ use simt::checked as device;
 #[path = "defeats/table.rs"]
 mod table;
 
-use table::{DEFEATS, Defeat};
+use table::{Defeat, defeats};
 
 include!(concat!(env!("OUT_DIR"), "/defeats.rs"));
 
-fn graded(number: usize) -> Grade {
+fn graded(number: usize, exercise: &str) -> Grade {
     let (kernel, source) = KERNELS[number];
     let side = Box::leak(Box::new(Side { folder: "defeats", kernel, source }));
-    grade(find(DEFEATS[number].exercise).unwrap(), side).unwrap()
+    grade(find(exercise).unwrap(), side).unwrap()
 }
 
 #[test]
 fn each_way_round_is_refused_by_a_counter_that_says_what_is_asked() {
-    assert_eq!(KERNELS.len(), DEFEATS.len());
+    assert_eq!(KERNELS.len(), defeats().len());
     let mut passed = Vec::new();
-    for (number, Defeat { exercise, name, refused, .. }) in DEFEATS.iter().enumerate() {
-        let grade = graded(number);
+    for (number, Defeat { exercise, name, refused, .. }) in defeats().into_iter().enumerate() {
+        let grade = graded(number, exercise);
         // It is clean and right: nothing but a counter refuses it.
         let counted = |gate| matches!(gate, Gate::Counter(_));
         let only = grade.failures.iter().all(|failure| counted(failure.gate()));

@@ -29,10 +29,15 @@ const ONE_BARRIER: Counter = Counter { measure: Measure::BlockBarriers, limit: A
 /// While a stage's MMAs are in flight, those of the next one are queued.
 const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: AtLeast(60.0) };
 const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
-/// Of two blocks each has half of the tiles.
-const HALF: Counter = Counter { measure: Measure::FirstBlock, limit: AtMost(60.0) };
+/// Of two blocks each has half of the tiles, be it the first or the other.
+const HALF: Counter = Counter { measure: Measure::LargestShare, limit: AtMost(60.0) };
 /// Each block of a cluster loads half of B, for both.
 const HALF_OF_B: Counter = Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) };
+/// And each block of a cluster half of the copies.
+const HALF_OF_LOADS: Counter = Counter { measure: Measure::LargestLoad, limit: AtMost(60.0) };
+/// Two stages and four mbarriers. With an mbarrier for each phase nobody needs a parity.
+const FOUR_MBARRIERS: Counter =
+    Counter { measure: Measure::Shared, limit: AtMost((2 * 2 * BOX + 4 * 8) as f64) };
 /// Bytes of a box of 64 x 64.
 const BOX: u32 = 64 * 64 * 2;
 
@@ -40,6 +45,9 @@ const BOX: u32 = 64 * 64 * 2;
 const fn stages(most: u32) -> Counter {
     Counter { measure: Measure::Stages(2 * BOX), limit: AtMost(most as f64) }
 }
+
+/// Two of them at least.
+const TWO_STAGES: Counter = Counter { measure: Measure::Stages(2 * BOX), limit: AtLeast(2.0) };
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(bytes_of_a_stage {
@@ -81,7 +89,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "With two stages phase p is in round p / 2, and the parity is that of the round.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[WGMMA, stages(2)],
+        counters: &[WGMMA, stages(2), FOUR_MBARRIERS],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(stage_filled_again {
@@ -147,12 +155,12 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_producer",
         idea: "full and empty mbarriers by hand: the producer's first round",
         task: "In the first round the producer waits until a stage is empty, and nobody has read one. For which parity \
-               must it wait?",
+               must it wait? Keep two stages.",
         hint: "The phase before phase 0 counts as ended, and it has parity 1. The consumers' first arrival ends phase \
                0, for which the producer waits in its second round.",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[ONE_BARRIER, stages(2)],
+        counters: &[ONE_BARRIER, stages(2), TWO_STAGES, FOUR_MBARRIERS],
         fails: Fails::Findings(&[Deadlock, NeverRead, NeverWritten]),
     }),
     exercise!(rows_of_a_group {
@@ -219,7 +227,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                bytes that arrive in a block stay the same.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[HALF_OF_B, WGMMA],
+        counters: &[HALF_OF_B, WGMMA, HALF_OF_LOADS],
         fails: Fails::Counter(0),
     }),
     exercise!(bytes_of_both {
@@ -230,7 +238,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The other half of B comes from the other block: BYTES in all.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA, HALF_OF_B],
+        counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
         fails: Fails::Findings(&[
             ReadAfterWrite,
             WriteAfterWrite,
@@ -247,7 +255,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "cluster::sync()",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA, HALF_OF_B],
+        counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
         fails: Fails::Findings(&[ReadAfterWrite, UnbegunBlock]),
     }),
     exercise!(cluster_ends {
@@ -257,7 +265,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The producer waits until all stages are empty: producer.drain_warp().",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
-        counters: &[WGMMA, HALF_OF_B],
+        counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(fence_before_a_store {

@@ -16,13 +16,20 @@ const SPLIT: Launch =
     Launch { problem: Problem::ProductInto, grid: Grid::Split(16, 16, 4), boxes: BOXES };
 /// Each of the four blocks adds to each element.
 const EACH_PART: Counter = Counter { measure: Measure::Atomics, limit: AtLeast(4.0) };
+/// None of them does the work of the others: it would add zeros.
+const QUARTER: Counter = Counter { measure: Measure::LargestLoad, limit: AtMost(35.0) };
+/// Nothing is loaded that is not needed, to pretend a share of the work.
+const NEEDED: Counter = Counter { measure: Measure::Intensity, limit: AtLeast(0.24) };
 const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) };
-/// Nothing is copied by plain loads and stores instead.
-const COPIED: Counter = Counter { measure: Measure::CopyGroups(16), limit: AtLeast(1.0) };
+/// Nothing is copied by plain loads and stores instead: neither tile.
+const GROUPS: Counter = Counter { measure: Measure::CopyGroups(16), limit: AtLeast(1.0) };
+const COPIED: Counter = Counter { measure: Measure::Copied, limit: AtLeast(100.0) };
 const COPIES_LEFT: Counter = Counter { measure: Measure::CopiesLeft, limit: AtLeast(60.0) };
 /// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
 const THREE_STAGES: Counter =
     Counter { measure: Measure::Stages(2 * 16 * 16 * 4), limit: AtMost(3.0) };
+const NOT_FEWER: Counter =
+    Counter { measure: Measure::Stages(2 * 16 * 16 * 4), limit: AtLeast(3.0) };
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(column_in_registers {
@@ -157,7 +164,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "copies::wait_group::<0>() waits for all groups of this thread. After the barrier, everybody's are there.",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }, COPIED],
+        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }, GROUPS, COPIED],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(zeros_of_a_copy {
@@ -167,7 +174,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The last argument of copy_async tells whether the element is valid. If not, zeros are written.",
         launch: TILED16,
         shapes: &[[20, 40, 33], [16, 16, 16]],
-        counters: &[COPIED],
+        counters: &[GROUPS, COPIED],
         fails: Fails::Findings(&[Uninitialised]),
     }),
     exercise!(groups_at_the_end {
@@ -181,23 +188,28 @@ pub(super) static EXERCISES: &[Exercise] = &[
         counters: &[
             Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
             COPIES_LEFT,
+            GROUPS,
             COPIED,
-            THREE_STAGES
+            THREE_STAGES,
+            NOT_FEWER
         ],
         fails: Fails::Findings(&[ReadAfterWrite]),
     }),
     exercise!(one_stage_too_far {
         rung: "async_copy",
         idea: "three stages: one is read, two are filled",
-        task: "The copies run three phases ahead, with three stages. Whose stage do they fill? Keep three stages.",
+        task: "The copies run three phases ahead, with three stages. Whose stage do they fill? Keep three stages, \
+               and leave a group in flight while there is a next phase.",
         hint: "Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.",
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
-            Counter { measure: Measure::Ahead, limit: AtLeast(60.0) },
+            COPIES_LEFT,
             Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+            GROUPS,
             COPIED,
-            THREE_STAGES
+            THREE_STAGES,
+            NOT_FEWER
         ],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead]),
     }),
@@ -209,7 +221,12 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "c.atomic_add(index, value)",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
+        counters: &[
+            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
+            EACH_PART,
+            QUARTER,
+            NEEDED
+        ],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(the_last_part {
@@ -219,7 +236,12 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Round the length up. The last parts may then be shorter, or empty: end at k.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
+        counters: &[
+            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
+            EACH_PART,
+            QUARTER,
+            NEEDED
+        ],
         fails: Fails::Findings(&[NeverRead]),
     }),
     exercise!(one_addition_a_part {
@@ -229,7 +251,12 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Add up the part in a register first.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[Counter { measure: Measure::Atomics, limit: AtMost(4.0) }, EACH_PART],
+        counters: &[
+            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
+            EACH_PART,
+            QUARTER,
+            NEEDED
+        ],
         fails: Fails::Counter(0),
     }),
 ];

@@ -19,6 +19,11 @@ const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) }
 /// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
 const THREE_STAGES: Counter =
     Counter { measure: Measure::Stages(2 * 64 * 64 * 2), limit: AtMost(3.0) };
+const NOT_FEWER: Counter =
+    Counter { measure: Measure::Stages(2 * 64 * 64 * 2), limit: AtLeast(3.0) };
+const COPIES_LEFT: Counter = Counter { measure: Measure::CopiesLeft, limit: AtLeast(60.0) };
+/// Each element of a tile is loaded once for the block: fragments come from the tile.
+const BY_A_TILE: Counter = Counter { measure: Measure::Intensity, limit: AtLeast(24.0) };
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(pairs_of_a_fragment {
@@ -75,7 +80,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                rows, and lanes 16 to 31 the next group.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
-        counters: &[NO_CONFLICT],
+        counters: &[NO_CONFLICT, BY_A_TILE],
         fails: Fails::Result,
     }),
     exercise!(transposed_load {
@@ -86,7 +91,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "load_fragment_either(index, true) transposes each matrix of 8 x 8.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
-        counters: &[NO_CONFLICT],
+        counters: &[NO_CONFLICT, BY_A_TILE],
         fails: Fails::Result,
     }),
     exercise!(pairs_of_c {
@@ -111,7 +116,9 @@ pub(super) static EXERCISES: &[Exercise] = &[
         counters: &[
             AHEAD,
             Counter { measure: Measure::Barriers(64), limit: AtMost(1.0) },
-            THREE_STAGES
+            THREE_STAGES,
+            NOT_FEWER,
+            COPIES_LEFT
         ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
@@ -179,7 +186,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "wait::<0>() before the barrier: after it, all warps know that the stage has been read.",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
-        counters: &[WGMMA, AHEAD],
+        counters: &[WGMMA, AHEAD, COPIES_LEFT],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
 ];
