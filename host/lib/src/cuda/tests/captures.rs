@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Device, Gemm, Graph, Lines, Matrix, Pinned,
-    gemm::{Output, Scalar},
+    gemm::Scalar,
     interchange::{
         dlpack::{self, Tensor},
         scope,
@@ -71,14 +71,11 @@ fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
 
 /// Checks that a product queues nothing on a lent stream while its library captures it. Returns the number of copies that it queues
 /// otherwise.
-fn refused_while_lent<T: Scalar<T>>(
+fn refused_while_lent<T: Scalar>(
     gemm: &Gemm<T>,
     stream: &crate::Stream,
     raw: *mut c_void,
-) -> usize
-where
-    T: Output,
-{
+) -> usize {
     let device = stream.device();
     let [a, b, mut c] = [0; 3].map(|_| Matrix::<T>::zeros(device, 101, 101).unwrap());
     // What is queued on the stream.
