@@ -351,4 +351,34 @@ on_machine! {
             assert_eq!(c.to_row_major().unwrap(), expected);
         }
     }
+
+    fn captures_of_others_and_within_captures_on_a_gpu() {
+        if device().is_none() {
+            return;
+        }
+        let device = Device::cuda(0).unwrap();
+        let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, 64);
+        simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let expected = c.to_row_major().unwrap();
+        // The capture around the refused one is not disturbed.
+        let graph = stream.capture(|captured| {
+            assert!(message(other.capture(|_| Ok(()))).contains("another capture of the same thread"));
+            simple().launch(captured, a.view(), b.view(), c.view_mut())
+        });
+        let graph = graph.unwrap();
+        c.buffer_mut().fill_bytes(0xff).unwrap();
+        graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
+        // A product that needs workspace leaves the capture of others as it is, and one that needs none is captured.
+        c.buffer_mut().fill_bytes(0xff).unwrap();
+        let raw = other.raw_cuda_stream().unwrap();
+        in_capture_of_others(&device, raw, || {
+            let refused = of_partials().launch(&other, a.view(), b.view(), c.view_mut());
+            assert!(message(refused).contains("needs workspace"));
+            simple().launch(&other, a.view(), b.view(), c.view_mut()).unwrap();
+        });
+        simple().launch(&other, a.view(), b.view(), c.view_mut()).unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
+    }
 }
