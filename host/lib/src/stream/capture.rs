@@ -94,11 +94,10 @@ impl Stream {
         Ok(Some(function))
     }
 
-    /// Whether somebody else captures the stream at this moment. The driver is asked, once for all that a product queues
-    /// ([`in_no_capture`](Self::in_no_capture)). A stream whose handle nobody else has asks nothing.
+    /// Whether somebody else captures the stream at this moment. The driver is asked: once for a launch, and once for all launches of a
+    /// product with workspace ([`in_no_capture`](Self::in_no_capture)). A stream whose handle nobody else has asks nothing.
     ///
-    /// The answer holds for what is queued next. So nobody begins or ends a capture of the stream on another thread meanwhile: without that
-    /// order nobody could say either whether the graph has the launch.
+    /// The answer holds for what is queued next. So nobody begins or ends a capture of the stream on another thread meanwhile.
     ///
     /// # Errors
     /// [`Error::Capture`] if the stream is lent to a scope: the graph would outlive the scope. Those of the driver.
