@@ -148,12 +148,19 @@ impl Stream {
     /// thread is freed when the capture has ended. Products of the graph are not counted by [`recomputed`](Self::recomputed).
     ///
     /// # Errors
-    /// Those of `run`; [`Error::Capture`] for a launch that was not prepared; [`Error::Argument`] for a stream of the CPU device, which
+    /// Those of `run`; [`Error::Capture`] for a launch that was not prepared, and within another capture of this thread, of any stream:
+    /// nothing is begun, and the other capture is not disturbed; [`Error::Argument`] for a stream of the CPU device, which
     /// has no graphs; those of the driver.
     pub fn capture<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<Graph> {
         self.refuse_in_capture("another capture, or a preparation")?;
         #[cfg(feature = "cuda")]
         if self.cuda().is_some() {
+            if cuda::is_capturing() {
+                // The driver would begin it, and then refuse to make its graph, and spoil the capture around it.
+                return Err(Error::capture(
+                    "another capture of the same thread: capture one graph after the other",
+                ));
+            }
             return self.captured(run);
         }
         let _ = run;
@@ -246,9 +253,12 @@ impl Graph {
         stream: &Stream,
         operands: impl IntoIterator<Item = GraphOperand<'a>>,
     ) -> Result<()> {
-        stream.refuse_in_capture("the launch of a graph")?;
+        let what = "the launch of a graph";
+        if stream.is_preparing() {
+            return Err(Error::capture(what));
+        }
         // In a capture of another library it would become a part of a graph that outlives it.
-        stream.refuse_unprepared(|| "the launch of a graph".to_owned())?;
+        stream.refuse_unprepared(|| what.to_owned())?;
         let operands = operands.into_iter().collect::<Vec<_>>();
         let devices = operands.iter().map(|operand| ("operands", operand.device));
         for (name, device) in devices.chain([("stream", stream.device())]) {

@@ -85,8 +85,9 @@ impl Device {
     /// # Errors
     /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary one of this device.
     ///
-    /// A product that needs workspace is refused while another library captures the stream. Kernels that were launched on the stream stay
-    /// loaded until the device's context ends: a graph of that library may have them.
+    /// A product that needs workspace is refused while another library captures the stream. Each launch asks the driver whether somebody
+    /// captures the stream. A kernel that is launched in such a capture stays loaded until the device's primary context ends, also after
+    /// the device is dropped: the graph of that library has it. All other kernels are unloaded with the device.
     ///
     /// # Safety
     /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
@@ -174,7 +175,8 @@ impl Stream {
 
     /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
     ///
-    /// Another library may capture the stream. From now on launches ask the driver for that where it matters.
+    /// Another library may capture the stream. From now on each launch asks the driver for that, and a kernel that is launched in such a
+    /// capture stays loaded, as on a [stream of another library](Device::foreign_stream).
     ///
     /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those
     /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
@@ -197,8 +199,8 @@ impl Stream {
     /// # Errors
     /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would keep its addresses; those of `launch`.
     fn of_kept<R>(&self, launch: impl FnOnce(&Kept, Allocator) -> Result<R>) -> Result<R> {
-        self.may_use_workspace()?;
-        launch(&self.kept, (&self.device, &|bytes| self.may_allocate(bytes)))
+        let allocator: Allocator = (&self.device, &|bytes| self.may_allocate(bytes));
+        self.in_no_capture(|| launch(&self.kept, allocator))
     }
 
     /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on this stream that `launch` makes. The

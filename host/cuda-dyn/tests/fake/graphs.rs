@@ -18,17 +18,19 @@ struct Capture {
 }
 
 thread_local! {
-    /// The capture that this thread has begun.
-    static CAPTURE: RefCell<Option<Capture>> = const { RefCell::new(None) };
+    /// The captures that this thread has begun.
+    static CAPTURES: RefCell<Vec<Capture>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Graphs, by handle. An executable graph has the launches of the graph that it was made of.
 static GRAPHS: Mutex<Option<HashMap<usize, Arc<Vec<Launch>>>>> = Mutex::new(None);
 
 /// Calls that a thread may not make while it captures.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 16] = [
     "cuCtxSynchronize",
     "cuEventSynchronize",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags",
     "cuMemAllocHost_v2",
     "cuMemAllocPitch_v2",
     "cuMemAlloc_v2",
@@ -45,17 +47,19 @@ const REFUSED: [&str; 14] = [
 
 /// The code with which a call is refused in a capture.
 pub(crate) fn refusal(call: &str) -> Option<c_int> {
-    CAPTURE.with_borrow_mut(|capture| {
-        let capture = capture.as_mut().filter(|_| REFUSED.contains(&call))?;
-        capture.is_spoilt = true;
+    CAPTURES.with_borrow_mut(|captures| {
+        if captures.is_empty() || !REFUSED.contains(&call) {
+            return None;
+        }
+        captures.iter_mut().for_each(|capture| capture.is_spoilt = true);
         Some(900)
     })
 }
 
 /// Notes the launch if the stream is captured. Otherwise gives it back.
 pub(crate) fn captured(stream: Handle, launch: Launch) -> Option<Launch> {
-    CAPTURE.with_borrow_mut(|capture| {
-        match capture.as_mut().filter(|capture| capture.stream == stream as usize) {
+    CAPTURES.with_borrow_mut(|captures| {
+        match captures.iter_mut().find(|capture| capture.stream == stream as usize) {
             Some(capture) => {
                 capture.launches.push(launch);
                 None
@@ -87,31 +91,33 @@ driver! {
     @context fn cuStreamBeginCapture_v2(stream: Handle, mode: c_uint) {
         assert!(is_stream(stream));
         assert_eq!(mode, 1, "a capture must not disturb other threads");
-        CAPTURE.with_borrow_mut(|capture| match capture {
-            Some(_) => 1,
-            none => {
-                let stream = stream as usize;
-                *none = Some(Capture { stream, launches: Vec::new(), is_spoilt: false });
-                0
+        let stream = stream as usize;
+        CAPTURES.with_borrow_mut(|captures| {
+            if captures.iter().any(|capture| capture.stream == stream) {
+                return 1;
             }
+            captures.push(Capture { stream, launches: Vec::new(), is_spoilt: false });
+            0
         })
     }
     @context fn cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
         *graph = std::ptr::null_mut();
-        match CAPTURE.take() {
-            Some(capture) if capture.stream == stream as usize => {
-                if capture.is_spoilt {
-                    return 901;
-                }
+        let ended = CAPTURES.with_borrow_mut(|captures| {
+            let index = captures.iter().position(|capture| capture.stream == stream as usize);
+            index.map(|index| captures.remove(index))
+        });
+        match ended {
+            Some(Capture { is_spoilt: true, .. }) => 901,
+            Some(capture) => {
                 *graph = insert(Arc::new(capture.launches));
                 0
             }
-            _ => 1,
+            None => 1,
         }
     }
     @context fn cuStreamIsCapturing(stream: Handle, status: *mut c_int) {
         let is_captured = |capture: &Capture| capture.stream == stream as usize;
-        *status = CAPTURE.with_borrow(|capture| capture.as_ref().is_some_and(is_captured).into());
+        *status = CAPTURES.with_borrow(|captures| captures.iter().any(is_captured).into());
         0
     }
     @context fn cuGraphInstantiateWithFlags(made: *mut Handle, graph: Handle, flags: u64) {

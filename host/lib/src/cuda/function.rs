@@ -110,7 +110,7 @@ impl Function {
         Function { dependent, ..self }
     }
 
-    /// Keeps the kernel's module loaded until the context ends: a graph of another library may have the kernel.
+    /// Keeps the kernel's module loaded until the context ends: a graph of another library has the kernel.
     pub(crate) fn keep_loaded(&self) {
         self.module.keep_loaded();
     }

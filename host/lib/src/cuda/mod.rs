@@ -8,7 +8,8 @@
 //!   works on any thread, several devices can be used at once, and the thread has the context that it had before.
 //! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a fault in a kernel the driver frees
 //!   nothing; the end of the process does.
-//! * While a thread captures a stream, what it drops is released when the capture has ended: [`release`].
+//! * While a thread captures a stream, what it drops is freed, waited for or unloaded when the capture has ended: [`release`]. Streams and
+//!   events are destroyed at once, which the driver allows in a capture.
 //! * Streams do not synchronise with the default stream. A call whose effect must be complete when it returns waits for it.
 
 mod binding;
@@ -42,7 +43,7 @@ pub(crate) use graph::Graph;
 pub(crate) use memory::Memory;
 pub(crate) use module::Module;
 pub(crate) use pinned::{PinnedMemory, Pitched, Way};
-pub(crate) use release::{Releases, release};
+pub(crate) use release::{Releases, is_capturing, release};
 pub(crate) use rows::copy_rows;
 pub(crate) use stream::Stream;
 pub(crate) use tensor_map::encode;

@@ -27,34 +27,28 @@ pub(crate) fn release(what: impl FnOnce() + 'static) {
     }
 }
 
+/// Whether this thread captures a stream.
+pub(crate) fn is_capturing() -> bool {
+    WAITING.with_borrow(Option::is_some)
+}
+
 /// While this value lives, what this thread drops is not released. It is made when a capture has begun, and dropped when it has ended.
 #[derive(Debug)]
 pub(crate) struct Releases {
-    /// Whether there is no other around this one.
-    is_outermost: bool,
     /// It stays on its thread.
     thread: PhantomData<*const ()>,
 }
 
 impl Releases {
-    /// From now on.
+    /// From now on. There is one at a time on a thread.
     pub(crate) fn deferred() -> Self {
-        let is_outermost = WAITING.with_borrow_mut(|waiting| match waiting {
-            Some(_) => false,
-            none => {
-                *none = Some(Waiting::new());
-                true
-            }
-        });
-        Releases { is_outermost, thread: PhantomData }
+        WAITING.set(Some(Waiting::new()));
+        Releases { thread: PhantomData }
     }
 }
 
 impl Drop for Releases {
     fn drop(&mut self) {
-        if !self.is_outermost {
-            return;
-        }
         let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take());
         // In the order in which they were dropped. One of them may drop more, which is released at once.
         for what in waiting.ok().flatten().into_iter().flatten() {

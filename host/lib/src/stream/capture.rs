@@ -1,7 +1,11 @@
 //! Launches on a stream that are prepared, or captured for a graph.
 
 #[cfg(feature = "cuda")]
-use std::sync::MutexGuard;
+use std::{
+    cell::Cell,
+    ptr::null,
+    sync::{Arc, MutexGuard},
+};
 use std::{mem, sync::PoisonError};
 
 #[cfg(feature = "cuda")]
@@ -73,7 +77,7 @@ impl Stream {
     /// The kernel as it is launched, noted for the graph in a capture. `None` if it is not to be launched.
     ///
     /// # Errors
-    /// As [`refuse_in_capture`](Self::refuse_in_capture), for a stream that is lent to a scope.
+    /// As [`is_captured_by_others`](Self::is_captured_by_others).
     #[cfg(feature = "cuda")]
     pub(crate) fn noted(&self, function: cuda::Function) -> Result<Option<cuda::Function>> {
         if let Some(mut recorded) = self.recorded() {
@@ -83,26 +87,31 @@ impl Stream {
         if self.is_preparing() {
             return Ok(None);
         }
-        self.refuse_if_lent_and_captured()?;
-        if let Some(stream) = self.cuda()
-            && !self.borrowed
-            && stream.may_be_captured()
-        {
+        if self.is_captured_by_others()? {
             // Nobody says how long that graph exists.
             function.keep_loaded();
         }
         Ok(Some(function))
     }
 
-    /// Refuses work on a stream that is lent to a scope while its library captures it: the graph would outlive the scope.
+    /// Whether somebody else captures the stream at this moment. The driver is asked: once for a launch, and once for all launches of a
+    /// product with workspace ([`in_no_capture`](Self::in_no_capture)). A stream whose handle nobody else has asks nothing.
+    ///
+    /// The answer holds for what is queued next. So nobody begins or ends a capture of the stream on another thread meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] if the stream is lent to a scope: the graph would outlive the scope. Those of the driver.
     #[cfg(feature = "cuda")]
-    fn refuse_if_lent_and_captured(&self) -> Result<()> {
-        match self.cuda() {
-            Some(stream) if self.borrowed && stream.is_captured()? => {
-                Err(Error::capture("a stream that is lent to a scope, and captured by its library"))
-            }
-            _ => Ok(()),
+    fn is_captured_by_others(&self) -> Result<bool> {
+        let Some(stream) = self.cuda() else { return Ok(false) };
+        if Known::is(stream) || !stream.is_captured()? {
+            return Ok(false);
         }
+        if self.borrowed {
+            let what = "a stream that is lent to a scope, and captured by its library";
+            return Err(Error::capture(what));
+        }
+        Ok(true)
     }
 
     /// Refuses `what` while the stream is prepared or captured.
@@ -114,24 +123,30 @@ impl Stream {
             return Err(Error::capture(what));
         }
         #[cfg(feature = "cuda")]
-        self.refuse_if_lent_and_captured()?;
+        if self.borrowed {
+            self.is_captured_by_others()?;
+        }
         Ok(())
     }
 
-    /// Refuses workspace in a capture of another library. Its graph would keep the address of memory that this stream frees or uses again.
+    /// Runs `queue`, which queues work with workspace. In a capture of another library it is refused: the graph would keep the address of
+    /// memory that this stream frees or uses again. What `queue` queues does not ask the driver again.
     ///
     /// # Errors
-    /// [`Error::Capture`]; those of the driver.
-    pub(super) fn may_use_workspace(&self) -> Result<()> {
+    /// [`Error::Capture`]; those of the driver and of `queue`.
+    pub(super) fn in_no_capture<R>(&self, queue: impl FnOnce() -> Result<R>) -> Result<R> {
         #[cfg(feature = "cuda")]
-        // A launch on a stream that is lent to a scope is refused by itself.
-        if let (Mode::Launching, false, Some(stream)) = (&self.mode, self.borrowed, self.cuda())
-            && stream.is_captured()?
-        {
-            let what = "a product that needs workspace, in a capture of another library: Stream::capture makes graphs with workspace";
-            return Err(Error::capture(what));
-        }
-        Ok(())
+        let _known = match (&self.mode, self.cuda()) {
+            (Mode::Launching, Some(stream)) => {
+                if self.is_captured_by_others()? {
+                    let what = "a product that needs workspace, in a capture of another library: Stream::capture makes graphs with workspace";
+                    return Err(Error::capture(what));
+                }
+                Some(Known::not_captured(stream))
+            }
+            _ => None,
+        };
+        queue()
     }
 
     /// Refuses the allocation of workspace in a capture.
@@ -153,12 +168,12 @@ impl Stream {
     /// [`Error::Capture`]; those of the driver.
     pub(crate) fn refuse_unprepared(&self, what: impl FnOnce() -> String) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(stream) = self.cuda() {
+        if self.cuda().is_some() {
             let is_captured = match &self.mode {
                 Mode::Capturing(_) => true,
                 // Nothing is queued, so it does not matter what the stream does.
                 Mode::Preparing => false,
-                Mode::Launching => stream.is_captured()?,
+                Mode::Launching => self.is_captured_by_others()?,
             };
             if is_captured {
                 return Err(Error::capture(what()));
@@ -166,5 +181,38 @@ impl Stream {
         }
         let _ = what;
         Ok(())
+    }
+}
+
+#[cfg(feature = "cuda")]
+thread_local! {
+    /// The stream of which this thread knows that nobody else captures it, or null.
+    static KNOWN: Cell<*const cuda::Stream> = const { Cell::new(null()) };
+}
+
+/// While this value lives, its thread knows of a stream that nobody else captures it. No code of others runs meanwhile.
+#[cfg(feature = "cuda")]
+struct Known {
+    /// What the thread knew before.
+    before: *const cuda::Stream,
+}
+
+#[cfg(feature = "cuda")]
+impl Known {
+    /// The driver has just said it of `stream`.
+    fn not_captured(stream: &Arc<cuda::Stream>) -> Self {
+        Known { before: KNOWN.replace(Arc::as_ptr(stream)) }
+    }
+
+    /// Whether it is known of `stream`.
+    fn is(stream: &Arc<cuda::Stream>) -> bool {
+        KNOWN.get() == Arc::as_ptr(stream)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Drop for Known {
+    fn drop(&mut self) {
+        KNOWN.set(self.before);
     }
 }

@@ -27,12 +27,13 @@ with_driver! {
         let device = Device::cuda(0).unwrap();
         let emulated = Gemm::new().compute(Compute::Fp32Bf16x6).kernel("wgmma_bf16x6_64x128x64_nn").unwrap();
         // Questions on a stream of our own, on one of another library, and in a scope; launches and tensor maps.
-        for (gemm, [own, foreign, lent], others) in [
-            (simple(), [0, 0, 1], 1),
+        let [own, foreign, lent] = [0, 1, 1];
+        for (gemm, others) in [
+            (simple(), 1),
             // Two kernels, a workspace.
-            (of_partials(), [0, 1, 2], 2),
+            (of_partials(), 2),
             // Two kernels, a workspace, the stream's counters, two tensor maps.
-            (emulated, [0, 2, 2], 4),
+            (emulated, 4),
         ] {
             let stream = device.stream().unwrap();
             // The context is asked for, pushed and popped once for all launches.

@@ -6,10 +6,15 @@ use super::{
     *,
 };
 use crate::{
-    Device, Graph, Lines, Matrix, Pinned,
-    interchange::dlpack::{self, Tensor},
+    Device, Gemm, Graph, Lines, Matrix, Pinned,
+    gemm::Scalar,
+    interchange::{
+        dlpack::{self, Tensor},
+        scope,
+    },
 };
 use fake::{all_calls, on_machine};
+use simt::Bf16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a program may drop in a capture: each of them frees memory, waits, or unloads.
@@ -50,6 +55,47 @@ fn of_releases() -> Vec<String> {
         }
     }
     names
+}
+
+/// Runs `run` while another library captures the stream.
+fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
+    device.make_current().unwrap();
+    let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    // SAFETY: the callers' streams exist.
+    unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
+    run();
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: as above. One handle is written.
+    unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
+}
+
+/// Checks that a product queues nothing on a lent stream while its library captures it. Returns the number of copies that it queues
+/// otherwise.
+fn refused_while_lent<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &crate::Stream,
+    raw: *mut c_void,
+) -> usize {
+    let device = stream.device();
+    let [a, b, mut c] = [0; 3].map(|_| Matrix::<T>::zeros(device, 101, 101).unwrap());
+    // What is queued on the stream.
+    let of_stream = |calls: Vec<String>| {
+        let parts = ["cuLaunch", "cuMemcpy", "cuMemset", "cuStreamWait", "cuEventRecord"];
+        let is = |call: &String| parts.iter().any(|part| call.starts_with(part));
+        calls.into_iter().filter(is).collect::<Vec<_>>()
+    };
+    gemm.launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+    calls();
+    gemm.launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+    let queued = of_stream(calls());
+    assert!(!queued.is_empty());
+    in_capture_of_others(device, raw, || {
+        calls();
+        let refused = gemm.launch(stream, a.view(), b.view(), c.view_mut());
+        assert!(message(refused).contains("lent to a scope, and captured by its library"));
+        assert_eq!(of_stream(calls()), [""; 0]);
+    });
+    queued.iter().filter(|call| call.starts_with("cuMemcpy")).count()
 }
 
 /// The order in which a capture drops [`Owned`].
@@ -139,22 +185,105 @@ with_driver! {
         let device = Device::cuda(0).unwrap();
         let [a, b, mut c] = square_matrices(&device, 8);
         let own = device.stream().unwrap();
-        let mut unloads = |stream: &crate::Stream| {
-            simple().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+        // Whether the module of a kernel is unloaded that was launched on the stream, and then in a capture of `captured`.
+        let mut unloads = |stream: &crate::Stream, captured: Option<*mut c_void>| {
+            let mut launch = || {
+                simple().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
+            };
+            launch();
+            if let Some(raw) = captured {
+                in_capture_of_others(&device, raw, &mut launch);
+                // A later launch, in no capture, changes nothing.
+                launch();
+            }
             calls();
             // The library forgets its kernels.
             // SAFETY: the tests' driver runs no kernels.
             unsafe { device.load_ptx("other.ptx", PTX) }.unwrap();
             calls().contains(&"cuModuleUnload".to_owned())
         };
-        assert!(unloads(&own));
+        assert!(unloads(&own, None));
+        let raw = 0x40 as *mut c_void;
         // SAFETY: with `foreign=1` any handle is a stream.
-        let foreign = unsafe { device.foreign_stream(0x40 as *mut c_void) }.unwrap();
-        assert!(!unloads(&foreign));
-        // So is a stream of ours whose handle others have.
-        assert!(unloads(&own));
-        own.raw_cuda_stream();
-        assert!(!unloads(&own));
+        let foreign = unsafe { device.foreign_stream(raw) }.unwrap();
+        // A stream of ours whose handle others have is as one of theirs.
+        let of_own = own.raw_cuda_stream().unwrap();
+        for (stream, raw) in [(&foreign, raw), (&own, of_own)] {
+            assert!(unloads(stream, None));
+            assert!(!unloads(stream, Some(raw)));
+            // The next module does not stay.
+            assert!(unloads(stream, None));
+        }
+    }
+
+    fn modules_are_unloaded_with_the_device("kernels=1 major=8 foreign=1") {
+        let counts = |captures: bool| {
+            calls();
+            for _ in 0..5 {
+                let device = Device::cuda(0).unwrap();
+                let raw = 0x40 as *mut c_void;
+                // SAFETY: as above.
+                let foreign = unsafe { device.foreign_stream(raw) }.unwrap();
+                let [a, b, mut c] = square_matrices(&device, 8);
+                let mut launch = || {
+                    simple().launch(&foreign, a.view(), b.view(), c.view_mut()).unwrap();
+                };
+                launch();
+                if captures {
+                    in_capture_of_others(&device, raw, launch);
+                }
+            }
+            let calls = calls();
+            ["cuModuleLoadDataEx", "cuModuleUnload"].map(|name| calls.iter().filter(|&call| call == name).count())
+        };
+        assert_eq!(counts(false), [5, 5]);
+        // A graph of others may outlive the device.
+        assert_eq!(counts(true), [5, 0]);
+    }
+
+    fn a_lent_stream_that_is_captured_gets_nothing("kernels=1 foreign=1") {
+        let device = Device::cuda(0).unwrap();
+        let raw = 0x40 as *mut c_void;
+        scope(&device, |scope| {
+            // SAFETY: with `foreign=1` any handle is a stream. Nobody does anything with it.
+            let stream = unsafe { scope.raw_stream(raw) }?;
+            for gemm in [simple(), of_partials()] {
+                assert_eq!(refused_while_lent(&gemm, &stream, raw), 0);
+            }
+            // Its last step copies C from the workspace.
+            let tma_store = Gemm::<Bf16>::new().kernel("tensor_tma_store").unwrap();
+            assert_eq!(refused_while_lent(&tma_store, &stream, raw), 1);
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    fn a_capture_within_a_capture_is_refused("kernels=1 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, 8);
+        simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        calls();
+        let outer = stream.capture(|captured| {
+            for stream in [&stream, &other] {
+                let refused = stream.capture(|_| Ok(()));
+                assert!(message(refused).contains("another capture of the same thread"));
+            }
+            // Another thread captures what it likes.
+            let elsewhere = || other.capture(|_| Ok(())).map(drop);
+            std::thread::scope(|threads| threads.spawn(elsewhere).join().unwrap())?;
+            simple().launch(captured, a.view(), b.view(), c.view_mut())
+        });
+        let begun = calls().iter().filter(|call| *call == "cuStreamBeginCapture_v2").count();
+        assert_eq!(begun, 2);
+        let graph = outer.unwrap();
+        graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+        assert!(calls().contains(&"launch gemm_f32_64x64x16".to_owned()));
+        // After an error and a panic, too, the thread captures again.
+        assert!(stream.capture(|_| -> Result<()> { Err(Error::Interrupted) }).is_err());
+        stream.capture(|_| Ok(())).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| stream.capture(|_| -> Result<()> { panic!() }))).is_err());
+        stream.capture(|_| Ok(())).unwrap();
     }
 
     fn a_stream_that_follows_a_foreign_capture_is_asked("kernels=1 foreign=1") {
@@ -221,5 +350,35 @@ on_machine! {
             graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
             assert_eq!(c.to_row_major().unwrap(), expected);
         }
+    }
+
+    fn captures_of_others_and_within_captures_on_a_gpu() {
+        if device().is_none() {
+            return;
+        }
+        let device = Device::cuda(0).unwrap();
+        let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, 64);
+        simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        let expected = c.to_row_major().unwrap();
+        // The capture around the refused one is not disturbed.
+        let graph = stream.capture(|captured| {
+            assert!(message(other.capture(|_| Ok(()))).contains("another capture of the same thread"));
+            simple().launch(captured, a.view(), b.view(), c.view_mut())
+        });
+        let graph = graph.unwrap();
+        c.buffer_mut().fill_bytes(0xff).unwrap();
+        graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
+        // A product that needs workspace leaves the capture of others as it is, and one that needs none is captured.
+        c.buffer_mut().fill_bytes(0xff).unwrap();
+        let raw = other.raw_cuda_stream().unwrap();
+        in_capture_of_others(&device, raw, || {
+            let refused = of_partials().launch(&other, a.view(), b.view(), c.view_mut());
+            assert!(message(refused).contains("needs workspace"));
+            simple().launch(&other, a.view(), b.view(), c.view_mut()).unwrap();
+        });
+        simple().launch(&other, a.view(), b.view(), c.view_mut()).unwrap();
+        assert_eq!(c.to_row_major().unwrap(), expected);
     }
 }
