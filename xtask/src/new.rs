@@ -108,6 +108,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     println!("{}: {} files written. Next, in that folder:", folder.display(), files.len());
+    if options.published {
+        println!("  (once the packages are on crates.io: its manifest asks for them there)");
+    }
     println!("  cargo test                                     the kernel under the checker");
     println!(
         "  cargo run --example transpose --features gpu   the kernel on the GPU, or on the CPU without one"

@@ -4,7 +4,7 @@ use std::{io::Write, path::Path};
 
 use host::{NewFile, picture::page};
 
-use super::Failure;
+use super::{Failure, note};
 
 /// Opens the file. An output that cannot be written is an error before anything is computed.
 pub(super) fn create(path: &Path) -> host::Result<NewFile> {
@@ -15,5 +15,8 @@ pub(super) fn create(path: &Path) -> host::Result<NewFile> {
 pub(super) fn write(file: NewFile, title: &str, parts: &[String]) -> Result<(), Failure> {
     let page = page::html(title, parts);
     file.file().write_all(page.as_bytes()).map_err(|error| file.unwritten(&error))?;
-    Ok(file.finish()?)
+    let written = format!("written: {}", file.named().display());
+    file.finish()?;
+    note(format_args!("{written}"));
+    Ok(())
 }
