@@ -182,7 +182,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(products_under_way {
         rung: "tensor_wgmma",
         idea: "a stage is free when its products have ended",
-        task: "The copies of phase p + 3 go to the stage of phase p, whose products may not have ended. Wait for them.",
+        task: "In phase p the copies for phase p + 2 begin. They go to the stage of phase p - 1, whose products may not have ended. Wait for them.",
         hint: "wait::<0>() before the barrier: after it, all warps know that the stage has been read.",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
