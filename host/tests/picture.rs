@@ -17,7 +17,8 @@ fn page(args: &[&str]) -> String {
     let path = folder.path().join("page.html");
     let args = [args, &["--html", path.to_str().unwrap()]].concat();
     let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let written = format!("written: {}\n", path.display());
+    assert_eq!((code, stderr), (0, written), "{stdout}");
     fs::read_to_string(path).unwrap()
 }
 
@@ -148,7 +149,8 @@ fn page_beside_json(args: &[&str]) -> String {
     let path = folder.path().join("page.html");
     let (code, stdout, stderr) =
         finish(host(&[args, &["--html", path.to_str().unwrap()]].concat()));
-    assert_eq!((code, &*stderr, objects(&stdout).len()), (0, "", 1), "{stdout}");
+    let written = format!("written: {}\n", path.display());
+    assert_eq!((code, stderr, objects(&stdout).len()), (0, written, 1), "{stdout}");
     fs::read_to_string(path).unwrap()
 }
 
