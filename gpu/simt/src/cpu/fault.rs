@@ -71,9 +71,9 @@ pub enum FaultKind {
         bytes: usize,
     },
     /// A thread that does not end: it makes too many accesses, or computes for too long, without a wait.
-    #[error("does not end, last seen at {location}")]
+    #[error("does not end{}", last_seen(.location))]
     Endless {
-        /// File, line and column of the last access that was counted, or of the last wait.
+        /// File, line and column of the last access that was counted, or of the last wait. Empty: there was none.
         location: String,
     },
     /// A thread that was stopped after too many accesses out of bounds.
@@ -129,4 +129,21 @@ pub enum FaultKind {
 /// in its files' paths.)
 pub(super) fn place_name(place: &Location) -> String {
     place.to_string().replace("/./", "/")
+}
+
+/// Where a thread was seen last, if it was.
+fn last_seen(location: &str) -> String {
+    if location.is_empty() { String::new() } else { format!(", last seen at {location}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_was_never_seen_has_no_place() {
+        let says = |location: &str| FaultKind::Endless { location: location.into() }.to_string();
+        assert_eq!(says("src/a.rs:3:5"), "does not end, last seen at src/a.rs:3:5");
+        assert_eq!(says(""), "does not end");
+    }
 }
