@@ -24,6 +24,7 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
     use Operation::*;
     const REQUESTS: Field = |line| line.requests;
     const UNITS: Field = |line| line.units;
+    const MOVED: Field = |line| line.moved;
     const MERGED: Option<Field> = Some(|line| line.merged_requests);
     const MERGED_UNITS: Option<Field> = Some(|line| line.merged_units);
     [
@@ -49,18 +50,8 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
         ),
         ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", Fma, |line| line.lanes, None),
         ("barriers", Barrier, REQUESTS, None),
-        (
-            "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
-            TmaLoad,
-            |line| line.moved,
-            None,
-        ),
-        (
-            "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",
-            TmaStore,
-            |line| line.moved,
-            None,
-        ),
+        ("l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum", TmaLoad, MOVED, None),
+        ("l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum", TmaStore, MOVED, None),
         ("sm__inst_executed_pipe_tensor_op_hmma.sum", Mma, REQUESTS, None),
         ("sm__inst_executed_pipe_tensor_op_gmma.sum", Wgmma, REQUESTS, None),
     ]

@@ -25,17 +25,20 @@ const ALL_LOADED: &str = "% of the bytes from global memory by one block, measur
 const NO_ADDITION: &str = "at least 4 atomic additions an element of the result, measured 0";
 const NOT_AHEAD: &str = "% of the phases whose loads begin before the products, measured";
 
+/// In the solution of `barrier_in_a_branch`.
+const CHECKED_PRODUCTS: &str = "        if row < m && col < n {
+            for i in 0..TILE {
+                sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+            }
+        }\n";
+
 /// All of them.
 pub const DEFEATS: &[Defeat] = &[
     Defeat {
         exercise: "barrier_in_a_branch",
         name: "no_check",
         changes: &[(
-            "        if row < m && col < n {
-            for i in 0..TILE {
-                sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
-            }
-        }\n",
+            CHECKED_PRODUCTS,
             "        for i in 0..TILE {
             sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
         }\n",
@@ -46,11 +49,7 @@ pub const DEFEATS: &[Defeat] = &[
         exercise: "barrier_in_a_branch",
         name: "no_fma",
         changes: &[(
-            "        if row < m && col < n {
-            for i in 0..TILE {
-                sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
-            }
-        }\n",
+            CHECKED_PRODUCTS,
             "        for i in 0..TILE {
             sum = sum + tile_a[(ty, i)] * tile_b[(i, tx)];
         }\n",

@@ -135,6 +135,24 @@ impl Operation {
     }
 }
 
+impl Line {
+    /// Nothing is counted yet.
+    pub(super) fn new(place: Place, operation: Operation, width: u32) -> Self {
+        Line {
+            place,
+            operation,
+            width,
+            requests: 0,
+            lanes: 0,
+            units: 0,
+            ideal: 0,
+            merged_requests: 0,
+            merged_units: 0,
+            moved: 0,
+        }
+    }
+}
+
 impl Profile {
     /// The sum of `count` over the lines with that operation, scaled from the sampled blocks to all blocks.
     pub fn total(&self, operation: Operation, count: impl Fn(&Line) -> u64) -> f64 {

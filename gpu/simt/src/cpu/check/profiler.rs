@@ -32,18 +32,6 @@ impl Event {
 /// A place in the source (by the address of its `Location`), the operation, and the width.
 type Site = (usize, Operation, u32);
 
-/// The counts of one site.
-struct Count {
-    place: &'static Location<'static>,
-    requests: u64,
-    lanes: u64,
-    units: u64,
-    ideal: u64,
-    merged_requests: u64,
-    merged_units: u64,
-    moved: u64,
-}
-
 /// A request of a warp whose lanes took different branches: the lanes of one site and pass.
 struct Divergent {
     event: Event,
@@ -83,7 +71,7 @@ pub(super) struct Combined {
 pub(super) struct Profiler {
     /// The accesses of each thread of the block since the last wait.
     logs: Vec<Vec<Event>>,
-    counts: HashMap<Site, Count>,
+    counts: HashMap<Site, Line>,
     sampled: u64,
     warp_intervals: u64,
     divergent_intervals: u64,
@@ -131,6 +119,17 @@ impl Profiler {
         }
     }
 
+    /// The counts of one site.
+    fn line(
+        &mut self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        width: u32,
+    ) -> &mut Line {
+        let site = (std::ptr::from_ref(place) as usize, operation, width);
+        self.counts.entry(site).or_insert_with(|| Line::new(Place::new(place), operation, width))
+    }
+
     /// Counts an operation that is no memory access.
     pub(super) fn count(
         &mut self,
@@ -138,8 +137,7 @@ impl Profiler {
         operation: Operation,
         times: u64,
     ) {
-        let site = (std::ptr::from_ref(place) as usize, operation, 0);
-        let count = self.counts.entry(site).or_insert_with(|| Count::new(place));
+        let count = self.line(place, operation, 0);
         count.requests += times;
         count.lanes += times;
         count.merged_requests += times;
@@ -153,8 +151,7 @@ impl Profiler {
         (bytes, moved): (u64, u64),
     ) {
         self.count(place, operation, 1);
-        let site = (std::ptr::from_ref(place) as usize, operation, 0);
-        let count = self.counts.entry(site).or_insert_with(|| Count::new(place));
+        let count = self.line(place, operation, 0);
         count.units += bytes;
         count.ideal += bytes;
         count.merged_units += bytes;
@@ -306,7 +303,7 @@ impl Profiler {
     }
 
     fn count_merged(&mut self, event: &Event, requests: u64, units: u64) {
-        let count = self.counts.entry(event.site()).or_insert_with(|| Count::new(event.place));
+        let count = self.line(event.place, event.operation, event.width);
         count.merged_requests += requests;
         count.merged_units += units;
     }
@@ -325,7 +322,7 @@ impl Profiler {
         };
         // Lanes that read the same bytes may need fewer units than the ideal for distinct bytes.
         let ideal = ideal.min(units);
-        let count = self.counts.entry(event.site()).or_insert_with(|| Count::new(event.place));
+        let count = self.line(event.place, event.operation, event.width);
         count.requests += 1;
         count.lanes += lanes;
         count.units += units;
@@ -341,47 +338,8 @@ impl Profiler {
             divergent_intervals: self.divergent_intervals,
             ..Profile::default()
         };
-        for ((_, operation, width), count) in self.counts {
-            let Count {
-                place,
-                requests,
-                lanes,
-                units,
-                ideal,
-                merged_requests,
-                merged_units,
-                moved,
-            } = count;
-            let place = Place::new(place);
-            // A line may have several addresses: one for each instance of a generic function.
-            profile.add_line(Line {
-                place,
-                operation,
-                width,
-                requests,
-                lanes,
-                units,
-                ideal,
-                merged_requests,
-                merged_units,
-                moved,
-            });
-        }
+        // A line may have several addresses: one for each instance of a generic function.
+        self.counts.into_values().for_each(|line| profile.add_line(line));
         profile
-    }
-}
-
-impl Count {
-    fn new(place: &'static Location<'static>) -> Self {
-        Count {
-            place,
-            requests: 0,
-            lanes: 0,
-            units: 0,
-            ideal: 0,
-            merged_requests: 0,
-            merged_units: 0,
-            moved: 0,
-        }
     }
 }
