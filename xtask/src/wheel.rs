@@ -49,8 +49,10 @@ fn compiling(command: &mut Command, root: &Path) {
 
 /// Folders of this machine whose paths no wheel has, and what stands in their place.
 fn folders(root: &Path) -> [(&'static str, Option<PathBuf>); 3] {
-    let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.parent().is_some());
-    let of = |name| of(name).map(|path| plain(&path));
+    let of = |name| {
+        let path = env::var_os(name).map(|path| plain(Path::new(&path)));
+        path.filter(|path| path.parent().is_some())
+    };
     [("~", of("HOME")), ("cargo", of("CARGO_HOME")), ("gpu-gemm", Some(plain(root)))]
 }
 

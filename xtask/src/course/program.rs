@@ -47,20 +47,16 @@ impl Programs {
         codes: &[i32],
     ) -> Result<String> {
         let built = target_folder(&self.root).join("debug").join(built);
-        let mut command = match self.are_of_tests {
-            true => Command::new(&built),
+        let (mut command, program) = match self.are_of_tests {
+            true => (Command::new(&built), built.display().to_string()),
             false => {
                 let mut command = Command::new(cargo());
                 keep_target(&mut command, &self.root)
                     .args(["run", "--quiet"])
                     .args(program)
                     .arg("--");
-                command
+                (command, format!("cargo run {} --", program.join(" ")))
             }
-        };
-        let program = match self.are_of_tests {
-            true => built.display().to_string(),
-            false => format!("cargo run {} --", program.join(" ")),
         };
         let shown = format!("{program} {}", arguments.join(" "));
         let output = command
