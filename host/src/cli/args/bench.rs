@@ -15,22 +15,25 @@ use super::{
 pub(crate) struct BenchKernel {
     /// `None` for `auto`.
     pub(crate) entry: Option<&'static Entry>,
-    /// The number of blocks that split k.
+    /// The number of blocks of a cluster that split k.
     pub(crate) split_k: Option<u32>,
+    /// The number of partial products.
+    pub(crate) partials: Option<u32>,
 }
 
 impl BenchKernel {
-    pub(crate) const AUTO: BenchKernel = BenchKernel { entry: None, split_k: None };
+    pub(crate) const AUTO: BenchKernel = BenchKernel { entry: None, split_k: None, partials: None };
 
     pub(crate) fn of(entry: &'static Entry) -> Self {
-        BenchKernel { entry: Some(entry), split_k: None }
+        BenchKernel { entry: Some(entry), ..Self::AUTO }
     }
 }
 
 impl fmt::Display for BenchKernel {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.entry.map_or("auto", |entry| entry.name()))?;
-        self.split_k.map_or(Ok(()), |blocks| write!(f, ":{blocks}"))
+        self.split_k.map_or(Ok(()), |blocks| write!(f, ":{blocks}"))?;
+        self.partials.map_or(Ok(()), |count| write!(f, "/{count}"))
     }
 }
 
@@ -38,16 +41,20 @@ impl FromStr for BenchKernel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, blocks) = match text.trim().split_once(':') {
-            None => (text.trim(), None),
-            Some((name, blocks)) => (name, Some(blocks)),
+        let text = text.trim();
+        let number = |of: &str, what: &str| {
+            of.parse::<u32>().map_err(|_| format!("{text}: {what} must be a number"))
         };
-        let wrong = |blocks: &str| format!("{name}:{blocks}: blocks that split k must be a number");
-        let split_k = blocks.map(|blocks| blocks.parse().map_err(|_| wrong(blocks))).transpose()?;
-        if name == "auto" {
-            return Ok(BenchKernel { entry: None, split_k });
-        }
-        find(name, "auto").map(|entry| BenchKernel { entry: Some(entry), split_k })
+        let (rest, count) = match text.split_once('/') {
+            Some((rest, count)) => (rest, Some(number(count, "partial products")?)),
+            None => (text, None),
+        };
+        let (name, blocks) = match rest.split_once(':') {
+            Some((name, blocks)) => (name, Some(number(blocks, "blocks that split k")?)),
+            None => (rest, None),
+        };
+        let entry = if name == "auto" { None } else { Some(find(name, "auto")?) };
+        Ok(BenchKernel { entry, split_k: blocks, partials: count })
     }
 }
 
@@ -66,7 +73,8 @@ pub(crate) struct Bench {
     pub(crate) sizes: Vec<BenchSize>,
 
     /// Kernels, separated by commas; without --vs the others are compared with the first. With NAME:BLOCKS this
-    /// number of blocks splits k, if the kernel can [default: of f32 all lessons and general products, in the order of
+    /// number of blocks of a cluster splits k, with NAME/COUNT it is computed as so many partial products, if the
+    /// kernel can [default: of f32 all lessons and general products, in the order of
     /// `host kernels`; of other types and arithmetics auto, then the library's kernels for them; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]

@@ -103,15 +103,22 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 Some(blocks) => any.split_k(blocks)?,
                 None => any,
             };
+            let gemm = match kernel.partials {
+                Some(count) => gemm.partials(count)?,
+                None => gemm,
+            };
             let (gemm, role, asked) = match kernel.entry {
                 None => (gemm, Role::Auto, false),
                 Some(entry) => (gemm.entry(entry)?, Role::Named, true),
             };
-            let name = |choice: &Choice| match choice.split_k {
-                1 => choice.entry.name().to_owned(),
-                blocks => format!("{}:{blocks}", choice.entry.name()),
+            // As it would be asked for.
+            let name = |choice: Choice| {
+                let more = |count: u32| (count > 1).then_some(count);
+                let Choice { entry, split_k, partials, .. } = choice;
+                let [split_k, partials] = [split_k, partials].map(more);
+                BenchKernel { entry: Some(entry), split_k, partials }.to_string()
             };
-            match gemm.choose(&request, &target).map(|choice| name(&choice)) {
+            match gemm.choose(&request, &target).map(name) {
                 // `auto` may be the same kernel.
                 Ok(name) if candidates.iter().any(|other| other.name == name) => {}
                 Ok(name) => candidates.push(Candidate { name, role, work: Work::Own(gemm) }),
