@@ -358,7 +358,7 @@ on_machine! {
         }
         let device = Device::cuda(0).unwrap();
         let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
-        let [a, b, mut c] = square_matrices(&device, 64);
+        let [a, b, mut c] = square_matrices(&device, 256);
         simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
         let expected = c.to_row_major().unwrap();
         // The capture around the refused one is not disturbed.
