@@ -75,7 +75,8 @@ pub(super) fn of_name(
     entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
         let Some(what) = what_it_is(name) else {
             let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
-            return format!("{}, or {or_else}", must_be_one_of(name, &names));
+            let limit = must_be_one_of(name, &names);
+            return format!("{limit} (`kernels` lists them), or {or_else}");
         };
         let product = registry::find(name).and_then(|entry| entry.product.as_ref());
         let (runs, another) = match product.map(flags) {
