@@ -161,6 +161,7 @@ impl Profile {
     fn __repr__(&self) -> String {
         let Profile { kernel, sizes: [m, n, k], counts } = self;
         format!("{kernel} {m}x{n}x{k}\n{counts}")
+        let counts = counts.with_source(|at| source(&at.file, at.line));
     }
 
     /// A table with a bar for the units of each line. What is beyond the ideal is red.
@@ -171,7 +172,6 @@ impl Profile {
         let most = most.unwrap_or(1).max(1) as f64;
         let rows = counts.lines.iter().map(|line| {
             let text = source(&line.place.file, line.place.line).unwrap_or_default().trim();
-            let file = line.place.file.rsplit('/').next().unwrap_or_default();
             // What is no access has no units: its bar is of requests.
             let units = if line.units > 0 { line.units } else { line.requests };
             let ideal = if line.units > 0 { line.ideal.min(units) } else { units };
@@ -180,7 +180,7 @@ impl Profile {
                 "<tr><td>{}:{}</td><td><code>{}</code></td><td>{}</td><td>{:.0}</td><td>{:.2}</td><td>\
                  <svg width=\"160\" height=\"10\"><rect width=\"{:.1}\" height=\"10\" fill=\"#4a7\"/>\
                  <rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\" fill=\"#d44\"/></svg></td></tr>",
-                escaped(file),
+                escaped(&line.place.file),
                 line.place.line,
                 escaped(text),
                 line.operation.name(),

@@ -21,8 +21,15 @@ def test_a_profile():
     # 16 blocks of 8 warps load twice in each of 2 phases, each time two rows of two sectors.
     assert sum(line["units"] for line in loads) == 2048
     assert all(line["file"].endswith("lessons/tiled.rs") and line["source"] for line in loads)
-    assert repr(profile).startswith("tiled16 64x64x32\nline ")
+    head, columns, place, *counts = repr(profile).splitlines()
+    assert head == "tiled16 64x64x32" and columns.startswith("column  operation ")
+    # As the command prints it: the whole path, the line, and its text.
+    first = profile.lines[0]
+    assert place == f"{first['file']}:{first['line']}  {first['source']}"
+    assert first["file"].endswith("gpu/src/lessons/tiled.rs")
+    assert counts[0].split() == ["15", "shared-store", "4", "256", "32.0", "1.00", "wavefronts", "1.00"]
     html = profile._repr_html_()
+    assert f"<td>{first['file']}:{first['line']}</td>" in html
     assert html.count("<tr>") == len(profile.lines) + 1 and "<svg" in html
     # The source's text does not end the markup.
     assert "<f32>" not in html
