@@ -33,6 +33,11 @@ mod _native {
     };
 
     use crate::{
+    /// The package's version, as Cargo has it.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // Python's name.
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
         call::{Options, Ready},
         device,
         failure::to_python,
