@@ -35,13 +35,46 @@ def test_a_profile():
     assert "<f32>" not in html
 
 
-def test_refusals():
-    for call, message in (
-        (lambda: gpu_gemm.check("tiled"), "kernel = tiled: "),
-        (lambda: gpu_gemm.check("tiled16", 257), "m = 257: must be at most 256"),
-        (lambda: gpu_gemm.check("tiled16", orders=0), "orders = 0: must be at least 1"),
-        (lambda: gpu_gemm.profile("tiled16", every=0), "every = 0: must be at least 1"),
-    ):
-        with pytest.raises(ValueError) as caught:
-            call()
-        assert str(caught.value).startswith(message)
+SIZE = "must be a whole number from 0 to 256"
+ORDERS = "must be a whole number from 1 to 10000"
+EVERY = "must be a whole number from 1 to 4294967295"
+
+
+@pytest.mark.parametrize(
+    "argument, value, kind, limit",
+    [
+        ("m", 257, ValueError, SIZE),
+        ("m", -1, ValueError, SIZE),
+        ("n", 1 << 70, ValueError, SIZE),
+        ("n", "64", TypeError, SIZE),
+        ("k", 64.0, TypeError, SIZE),
+        ("k", None, TypeError, SIZE),
+        ("orders", 0, ValueError, ORDERS),
+        ("orders", 1 << 40, ValueError, ORDERS),
+        ("orders", [3], TypeError, ORDERS),
+        ("every", 0, ValueError, EVERY),
+        ("every", -1, ValueError, EVERY),
+        ("every", 1 << 40, ValueError, EVERY),
+        ("every", 0.5, TypeError, EVERY),
+        ("kernel", 16, TypeError, "must be a name of kernels()"),
+        ("kernel", None, TypeError, "must be a name of kernels()"),
+    ],
+)
+def test_an_argument_is_named_with_its_limit(argument, value, kind, limit):
+    for function, own in ((gpu_gemm.check, "orders"), (gpu_gemm.profile, "every")):
+        if argument in (own, "kernel", "m", "n", "k"):
+            with pytest.raises(kind) as caught:
+                function(**{"kernel": "tiled16", argument: value})
+            assert str(caught.value) == f"{argument} = {value!r}: {limit}"
+
+
+def test_an_unknown_kernel_leads_to_the_nearest():
+    for function in (gpu_gemm.check, gpu_gemm.profile):
+        for name, limit in (
+            ("tild16", f"did you mean tiled16? It must be one of {len(gpu_gemm.kernels())} names"),
+            ("vec_add", "is a program, and computes no product: "),
+            ("mine", "must be one of basic, "),
+        ):
+            with pytest.raises(ValueError) as caught:
+                function(name)
+            assert str(caught.value).startswith(f"kernel = {name!r}: {limit}")
