@@ -3,7 +3,9 @@
 
 use std::{borrow::Cow, fmt::Display, ops::RangeInclusive};
 
-use gpu_gemm::{Activation, Compute, Error, gpu::registry::Entry, names::must_be_a_kernel_of};
+use gpu_gemm::{
+    Activation, Compute, Error, gpu::registry::Entry, names::must_be_a_kernel_of, product::counted,
+};
 use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError},
@@ -13,6 +15,7 @@ use pyo3::{
 
 use crate::{
     array::Place,
+    failure::to_python,
     laboratory::{MOST_SIZE, kernels},
 };
 
@@ -64,6 +67,16 @@ pub(crate) fn kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entry> {
         let names = kernels().map(Entry::name).collect::<Vec<_>>();
         outside("kernel", value, must_be_a_kernel_of(&name, &names))
     })
+}
+
+/// The kernel of a product, if its accesses are counted.
+pub(crate) fn counted_kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entry> {
+    let entry = kernel(value)?;
+    match counted(entry) {
+        Ok(_) => Ok(entry),
+        Err(Error::Argument { limit, .. }) => Err(outside("kernel", value, limit)),
+        Err(error) => Err(to_python(error)),
+    }
 }
 
 fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {

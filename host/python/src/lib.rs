@@ -151,7 +151,7 @@ mod _native {
         Ok(found)
     }
 
-    /// The kernels of products: a list of names and summaries. `check` and `profile` take the names.
+    /// The kernels of products: a list of names and summaries. `check` takes the names, and `profile` those of the course and of float32.
     #[pyfunction]
     fn kernels() -> Vec<(&'static str, &'static str)> {
         crate::laboratory::kernels().map(|entry| (entry.name(), entry.summary)).collect()
@@ -182,17 +182,18 @@ mod _native {
     /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line of its source.
     ///
     /// Arguments
-    ///   kernel: a name of kernels().
+    ///   kernel: a name of kernels(), of a lesson or of a kernel of float32 on CUDA cores and not by TMA. Others are checked, and not
+    ///     counted.
     ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
     ///   every: 1 counts all blocks, 2 every second one, and so on.
     ///
     /// Errors
-    ///   TypeError, ValueError: an unknown kernel, or a number outside of these limits.
+    ///   TypeError, ValueError: an unknown kernel, one that is not counted, or a number outside of these limits.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
     fn profile(
         py: Python,
-        #[pyo3(from_py_with = argument::kernel)] kernel: &'static Entry,
+        #[pyo3(from_py_with = argument::counted_kernel)] kernel: &'static Entry,
         #[pyo3(from_py_with = argument::m)] m: u64,
         #[pyo3(from_py_with = argument::n)] n: u64,
         #[pyo3(from_py_with = argument::k)] k: u64,
