@@ -27,7 +27,7 @@ use simt::{
 
 use crate::{
     operands,
-    verify::{Claim, Comparison, Criterion, Format, slices},
+    verify::{Claim, Compared, Comparison, Criterion, Format, slices},
 };
 use gpu_gemm::{
     Device, Error, INTERRUPTED, Matrix, Pod, Result, Shape,
@@ -103,11 +103,10 @@ pub fn kernel(
 }
 
 /// Checks a kernel in one order, with operands of its types and in its layout, and compares C. `seed` is that of the
-/// operands.
+/// operands. Those of f64 hold values of f32: a kernel that rounds them to f32 is not told from others.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers if k is too
-/// large for an exact sum; [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
+/// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large for an exact sum; [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
 pub fn product(
     entry: &'static Entry,
     shape: Shape,
@@ -122,6 +121,7 @@ pub fn product(
         Some((Type::Bf16, _, _)) => product_by::<Bf16, f32>(entry, given, Format::F32),
         Some((Type::F16, Type::F16, _)) => product_by::<F16, F16>(entry, given, Format::F16),
         Some((Type::F16, _, _)) => product_by::<F16, f32>(entry, given, Format::F32),
+        Some((Type::F64, _, _)) => product_by::<f64, f64>(entry, given, Format::F64),
         Some((Type::F32, _, false)) => product_by::<f32, f32>(entry, given, Format::F32),
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
@@ -137,8 +137,8 @@ type Given = (Shape, Data, Order, u64);
 /// [`product`] for a kernel that is not a lesson, with operands in its layout.
 fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
 where
-    T: Scalar<O> + Stored<Real = f32>,
-    O: Output + Stored<Real = f32>,
+    T: Scalar<O> + Stored<Real: From<f32> + Into<f64>>,
+    O: Output + Stored<Real: Compared>,
 {
     let (shape, _, order, _) = given;
     let by_columns = entry.by_columns();
@@ -146,6 +146,9 @@ where
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
     let claimed = |claim: &mut Claim| {
         claim.stored = stored;
+        if stored == Format::F64 {
+            claim.computed = stored;
+        }
         claim.factors = entry.is_tf32().then_some(Format::Tf32);
         claim.sliced = entry.is_emulated();
     };
@@ -153,19 +156,27 @@ where
 }
 
 /// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed as its transpose.
-fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
+fn product_of<T, O>(
     (shape, data, order, seed): Given,
     (claimed, stored): (impl Fn(&mut Claim), Format),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
-) -> Result<Checked> {
-    Device::cpu().require_memory(bytes(shape))?;
+) -> Result<Checked>
+where
+    T: Stored<Real: From<f32> + Into<f64>> + Pod,
+    O: Stored<Real: Compared> + Pod,
+{
+    let wider = if size_of::<T>() > size_of::<f32>() { shape.bytes() } else { 0 };
+    Device::cpu().require_memory(bytes(shape).saturating_add(wider))?;
     let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
     let device = Device::cpu();
     let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
-        let elements = values.iter().map(|&value| T::nearest(value)).collect::<Vec<_>>();
-        // The reference multiplies the same rounded values.
-        values.iter_mut().zip(&elements).for_each(|(value, element)| *value = element.widened());
+        let elements = values.iter().map(|&value| T::nearest(value.into())).collect::<Vec<_>>();
+        // The reference multiplies the same rounded values. All are values of f32.
+        for (value, element) in values.iter_mut().zip(&elements) {
+            let rounded: f64 = element.widened().into();
+            *value = rounded as f32;
+        }
         if by_columns {
             let places = (0..cols).flat_map(|col| (0..rows).map(move |row| row * cols + col));
             let turned = places.map(|place| elements[place]).collect::<Vec<_>>();

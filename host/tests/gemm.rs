@@ -348,8 +348,8 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
     refused(&a, &b, &["--alpha", "1e300"], &["--alpha = 1e300: is inf in f32"]);
     refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
     refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
-    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of basic", "or auto"]);
-    let words = ["did you mean gemm_f64_64x64x16? It must be one of basic", "or auto"];
+    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of 68 names", "or auto"]);
+    let words = ["did you mean gemm_f64_64x64x16? It must be one of 68 names", "or auto"];
     refused(&a, &b, &["--kernel", "gemm_f46_64x64x16"], &words);
     refused(
         &a,

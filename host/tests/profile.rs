@@ -169,17 +169,18 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     ] {
         fails(host(&args(&[flag, value])), 2, &[flag, &format!("'{value}'"), limit]);
     }
-    let by_copies = ["--kernel = tma_f32_64x64x64_nn", "TMA", "check --kernel tma_f32_64x64x64_nn"];
-    fails(host(&args(&["--kernel", "tma_f32_64x64x64_nn"])), 2, &by_copies);
-    let of_bf16 = [
-        "--kernel = gemm_bf16_64x64x16: must be a lesson or a kernel of f32",
-        "check --kernel gemm_bf16_64x64x16",
-    ];
-    fails(host(&args(&["--kernel", "gemm_bf16_64x64x16"])), 2, &of_bf16);
+    for name in
+        ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "gemm_f64_64x64x16", "mma_tf32_64x64x32"]
+    {
+        let limit =
+            format!("--kernel = {name}: must be a lesson, or a kernel of f32 on CUDA cores");
+        let watches = format!("are not counted; `check --kernel {name}` watches them");
+        fails(host(&args(&["--kernel", name])), 2, &[&limit, &watches]);
+    }
     // The next kernel in the order of predicted times that can be profiled.
     let auto = ["profile", "--m", "512", "--n", "512", "--k", "512", "--every", "64", "--json"];
     let (_, stdout, stderr) = finish(host(&auto));
-    assert!(stderr.contains("note: an H200 would run tma_f32_64x64x64_nn, which "), "{stderr}");
+    assert!(stderr.contains("note: an H200 would run tma_f32_64x64x64_nn, whose "), "{stderr}");
     assert!(!objects(&stdout)[0]["kernel"].as_str().unwrap().contains("tma"), "{stdout}");
     fails(host(&["profile", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
 }

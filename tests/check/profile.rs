@@ -66,6 +66,33 @@ fn an_aligned_product() {
 }
 
 #[test]
+fn a_table_has_each_line_s_whole_path_and_its_text() {
+    let profile = tiled16(64, 64, 32, 1);
+    let source =
+        |place: &check::Place| (place.line == profile.lines[0].place.line).then_some(" text ");
+    let table = profile.table(source).to_string();
+    let rows = table.lines().collect::<Vec<_>>();
+    let file = "gpu/src/lessons/tiled.rs";
+    let at = |line: &Line| format!("{file}:{}", line.place.line);
+    assert_eq!(
+        rows[..4],
+        [
+            "column  operation     bytes       requests  lanes     units a request  ideal",
+            &format!("{}  text", at(&profile.lines[0])),
+            "    15  shared-store      4            256   32.0     1.00 wavefronts   1.00",
+            "    55  global-load       4            256   32.0     4.00 sectors      4.00",
+        ]
+    );
+    let (barrier, fma) = ("     9  barrier                        256 warps", " 131072 threads");
+    assert!(rows.contains(&barrier) && rows.iter().any(|row| row.ends_with(fma)), "{table}");
+    // Each line has one heading, and without a text that is its place.
+    assert_eq!(rows.iter().filter(|row| row.starts_with(file)).count(), 6, "{table}");
+    assert!(rows.contains(&&*at(&profile.lines[profile.lines.len() - 1])), "{table}");
+    let end = "0.0 % of the warps' intervals between waits were divergent; 16 of 16 blocks counted";
+    assert_eq!(profile.with_source(source).to_string(), format!("{table}{end}"));
+}
+
+#[test]
 fn a_ragged_product_takes_more_sectors_than_its_bytes_need() {
     // The figures of the first prototype of this profile, which counted words instead of bytes.
     let profile = tiled16(1000, 513, 700, 16);

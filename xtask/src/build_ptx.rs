@@ -195,10 +195,8 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
 /// The crate's PTX for every target. The compiler uses one core for most of its time, so the targets are built in
 /// parallel.
 fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>> {
-    let build = |target| {
-        let builder = PtxBuilder::new(krate).target(target);
-        builder.toolchain(toolchain.clone()).offline(offline).build()
-    };
+    let builder = PtxBuilder::new(krate).toolchain(toolchain.clone()).offline(offline);
+    let build = |target| builder.clone().target(target).build();
     thread::scope(|scope| {
         let build = &build;
         let builds = TARGETS.map(|target| scope.spawn(move || build(target))).into_iter();

@@ -1,11 +1,13 @@
 //! Builds a kernel crate, and checks the PTX.
 
 use std::{
+    collections::HashSet,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{BufRead, BufReader, IsTerminal, Read, stderr},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -32,19 +34,25 @@ pub(crate) const BUILD_FOLDER: &str = "target/ptx";
 /// rustc's name for NVIDIA's GPUs.
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
-/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` with kernels marked by `#[kernel]`.
+/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` with kernels marked by `#[kernel]`. What clones of a builder print of the
+/// crate is printed once: a kernel that does not compile is an error for every target.
 #[derive(Clone, Debug)]
 pub struct PtxBuilder {
     krate: PathBuf,
     target: Target,
     toolchain: Option<Toolchain>,
     offline: bool,
+    printed: Printed,
 }
+
+/// The compiler's messages that were printed, without colours.
+type Printed = Arc<Mutex<HashSet<String>>>;
 
 impl PtxBuilder {
     /// A builder for the crate in a folder, for [`Target::SM_80`].
     pub fn new(krate: impl Into<PathBuf>) -> Self {
-        PtxBuilder { krate: krate.into(), target: Target::SM_80, toolchain: None, offline: false }
+        let (krate, printed) = (krate.into(), Printed::default());
+        PtxBuilder { krate, target: Target::SM_80, toolchain: None, offline: false, printed }
     }
 
     /// The GPU to build for.
@@ -133,7 +141,7 @@ impl PtxBuilder {
                 format!("cannot run `{}`", cargo.get_program().to_string_lossy())
             })?;
         if let Some(messages) = child.stderr.take() {
-            pass_on(messages);
+            pass_on(messages, &self.printed, |message| eprint!("{message}"));
         }
         let status = child.wait().context("cargo was lost")?;
         ensure!(
@@ -172,24 +180,47 @@ pub(crate) fn ptx_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Passes on cargo's messages, without one that nobody can act on: that the PTX version is an unstable target
-/// feature. The count of warnings is also left out if that is the only one.
-fn pass_on(messages: impl Read) {
-    let mut skip_to_blank = false;
+/// Passes on cargo's messages, each of the compiler's only once, and without one that nobody can act on: that the PTX version is an
+/// unstable target feature. The count of warnings is also left out if that is the only one.
+fn pass_on(messages: impl Read, printed: &Mutex<HashSet<String>>, mut print: impl FnMut(&str)) {
+    // A message of the compiler: lines up to an empty one. As printed, and without colours.
+    let (mut message, mut plain) = (String::new(), String::new());
+    let mut pass_on = |message: &mut String, plain: &mut String| {
+        let is_known = plain.contains("unstable feature specified for `-Ctarget-feature`: `ptx");
+        let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = plain.is_empty() || printed.insert(plain.trim_end().to_owned());
+        if is_new && !is_known {
+            print(message);
+        }
+        (message.clear(), plain.clear())
+    };
     for line in BufReader::new(messages).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         let text = without_colours(&line);
-        if text.contains("unstable feature specified for `-Ctarget-feature`: `ptx") {
-            skip_to_blank = true;
+        if text.starts_with("warning: `") && text.contains("generated 1 warning") {
+            continue;
         }
-        let only_count = text.starts_with("warning: `") && text.contains("generated 1 warning");
-        if !skip_to_blank && !only_count {
-            eprintln!("{line}");
+        if is_progress(&text) {
+            pass_on(&mut message, &mut plain);
+            message = format!("{line}\n");
+            pass_on(&mut message, &mut plain);
+            continue;
         }
+        message += &format!("{line}\n");
+        plain += &format!("{text}\n");
         if text.trim().is_empty() {
-            skip_to_blank = false;
+            pass_on(&mut message, &mut plain);
         }
     }
+    pass_on(&mut message, &mut plain);
+}
+
+/// Whether a line is one of cargo's own on what it does, which ends a word in the twelfth column: `   Compiling gpu v0.1.0`.
+fn is_progress(line: &str) -> bool {
+    line.split_at_checked(12).is_some_and(|(verb, rest)| {
+        let verb = verb.trim_start();
+        !verb.is_empty() && verb.chars().all(|c| c.is_ascii_alphabetic()) && rest.starts_with(' ')
+    })
 }
 
 fn without_colours(line: &str) -> String {
@@ -370,6 +401,25 @@ mod tests {
         assert_eq!(Target::SM_80.compute_capability(), Some(80));
         assert_eq!(Target::new("sm_120", (8, 7)).compute_capability(), Some(120));
         assert!(Target::SM_80.rustflags().contains("+ptx71"));
+    }
+
+    #[test]
+    fn what_the_compiler_says_of_every_target_is_printed_once() {
+        let of_all = "\x1b[31merror\x1b[0m: no `x`\n  --> k.rs:1:9\n   |\n1  | x\n   | ^\n\n";
+        let of_one = "error: no `y`\n\n";
+        let known = "warning: unstable feature specified for `-Ctarget-feature`: `ptx87`\n  |\n\n";
+        let count = "warning: `k` (lib) generated 1 warning\n";
+        let (progress, last) = ("   Compiling k v0.1.0\n", "error: could not compile `k` (lib)\n");
+        let printed = Printed::default();
+        let pass_on = |messages: &str| {
+            let mut text = String::new();
+            pass_on(messages.as_bytes(), &printed, |message| text += message);
+            text
+        };
+        let first = [progress, known, of_all, count, last].concat();
+        assert_eq!(pass_on(&first), [progress, of_all, last].concat());
+        let second = [progress, known, of_all, of_one, count, last].concat();
+        assert_eq!(pass_on(&without_colours(&second)), [progress, of_one].concat());
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>)
 /// A launch has at most 65535 rows of blocks. A taller product takes several launches.
 ///
 /// # Errors
-/// [`Error::Argument`] for a view whose length is not that of the shape; as [`Stream::launch`].
+/// [`Error::Argument`] for a view whose length is not that of the shape; as [`counted`] and [`Stream::launch`].
 pub fn multiply_views<T: Scalar>(
     stream: &Stream,
     entry: &'static Entry,
@@ -101,7 +101,7 @@ pub fn multiply_views<T: Scalar>(
     b: BufferView<T>,
     c: BufferViewMut<T>,
 ) -> Result<()> {
-    let product = of_the_course(entry)?;
+    let product = counted(entry)?;
     if product.variant.operands != T::ELEMENT {
         let limit = format!("must be for A and B of {}", T::NAME);
         return Err(Error::argument("kernel", entry.name(), limit));
@@ -110,10 +110,17 @@ pub fn multiply_views<T: Scalar>(
     execute::dense::<T, T>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel that the course counts: a lesson, or one that takes f32 as `In` and `Out`.
-fn of_the_course(entry: &'static Entry) -> Result<&'static Product> {
+/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 as `In` and `Out`. (No counts of others were compared
+/// with a GPU's.)
+///
+/// # Errors
+/// [`Error::Argument`] for another kernel.
+pub fn counted(entry: &'static Entry) -> Result<&'static Product> {
     let product = entry.product.as_ref().filter(|product| product.is_counted());
-    product.ok_or_else(|| Error::argument("kernel", entry.name(), "must compute a product"))
+    product.ok_or_else(|| {
+        let limit = "must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA: the accesses of others are not counted";
+        Error::argument("kernel", entry.name(), limit)
+    })
 }
 
 /// A launch of a product. It computes some rows of C.
@@ -133,9 +140,9 @@ pub struct Launch {
 /// empty.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that computes no product.
+/// As [`counted`].
 pub fn launches(entry: &'static Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
-    let product = of_the_course(entry)?;
+    let product = counted(entry)?;
     let panels = execute::dense_launches(Kernel { entry, product }, shape, limits)?;
     let launch = |DenseLaunch { first_row, rows, config, pitches }| {
         let shape = Shape { m: rows, ..shape };

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::{
     array::Place,
-    device::{foreign_stream, named, own_stream},
+    device::{foreign_stream, or_best, own_stream},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
     product::{BiasAt, Product, Settings},
@@ -22,40 +22,22 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
     pub(crate) bias: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) activation: Option<&'a str>,
-    pub(crate) compute: Option<&'a str>,
+    pub(crate) activation: Option<Activation>,
+    pub(crate) compute: Option<Compute>,
     pub(crate) stream: Option<u64>,
-    pub(crate) device: Option<&'a str>,
+    pub(crate) device: Option<Place>,
 }
 
 impl Options<'_, '_> {
     fn settings(&self) -> PyResult<Settings> {
-        let refused = |name: &str, value: &str, limit: &str| {
-            Err(to_python(Error::argument(name, format!("{value:?}"), limit)))
-        };
-        let activation = match self.activation {
-            None | Some("identity") => Activation::Identity,
-            Some("relu") => Activation::Relu,
-            Some("gelu") => Activation::Gelu,
-            Some(other) => {
-                return refused("activation", other, "must be None, \"relu\" or \"gelu\"");
-            }
-        };
-        let compute = match self.compute {
-            None | Some("native") => Compute::Native,
-            Some("tf32") => Compute::Tf32,
-            Some("bf16x6") => Compute::Fp32Bf16x6,
-            Some("f16x3") => Compute::Fp32F16x3,
-            Some(other) => {
-                let limit = "must be None, \"native\", \"tf32\", \"bf16x6\" or \"f16x3\"";
-                return refused("compute", other, limit);
-            }
-        };
         if self.beta != 0.0 && self.out.is_none() {
             let limit = "must be 0 without out: it is the factor of out's old elements";
             return Err(to_python(Error::argument("beta", self.beta, limit)));
         }
-        Ok(Settings { alpha: self.alpha, beta: self.beta, activation, compute })
+        let Options { alpha, beta, .. } = *self;
+        let activation = self.activation.unwrap_or(Activation::Identity);
+        let compute = self.compute.unwrap_or(Compute::Native);
+        Ok(Settings { alpha, beta, activation, compute })
     }
 }
 
@@ -229,14 +211,20 @@ fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
         Place::Host if options.stream.is_some() => {
             refused("stream", "a stream".to_owned(), "must be None for arrays in host memory")
         }
-        Place::Host => Ok(named(py, options.device)?.map_or(On::Cpu, On::Copied)),
+        Place::Host => Ok(match or_best(py, options.device)? {
+            Place::Host => On::Cpu,
+            Place::Cuda(index) => On::Copied(index),
+        }),
         Place::Cuda(index) => match options.device {
             None => Ok(On::Gpu(index)),
-            Some(name) if name == format!("cuda:{index}") => Ok(On::Gpu(index)),
-            Some("cuda") if index == 0 => Ok(On::Gpu(index)),
+            Some(device) if device == place => Ok(On::Gpu(index)),
             Some(other) => {
-                let limit = format!("must be None or \"cuda:{index}\": the arrays are there");
-                refused("device", format!("{other:?}"), &limit)
+                let other = match other {
+                    Place::Host => "'cpu'".to_owned(),
+                    Place::Cuda(other) => format!("'cuda:{other}'"),
+                };
+                let limit = format!("must be None or 'cuda:{index}': the arrays are there");
+                refused("device", other, &limit)
             }
         },
     }

@@ -9,10 +9,10 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use gpu_gemm::{Best, Device, Error, Result, Stream};
+use gpu_gemm::{Best, Device, Result, Stream};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
-use crate::failure::to_python;
+use crate::{array::Place, failure::to_python};
 
 /// The process that has started the driver. 0: none.
 static STARTED_BY: AtomicU32 = AtomicU32::new(0);
@@ -115,23 +115,14 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
     Ok(stream)
 }
 
-/// The device of arrays in host memory, by its name.
+/// The device of arrays in host memory: the one that is named, or the best.
 ///
 /// # Errors
-/// `ValueError` for another name; those of opening the device.
-pub(crate) fn named(py: Python, name: Option<&str>) -> PyResult<Option<usize>> {
-    let wrong = || {
-        let limit = "must be None, \"cpu\", \"cuda\" or \"cuda:\" and an index";
-        to_python(Error::argument("device", format!("{:?}", name.unwrap_or_default()), limit))
-    };
-    match name {
-        None => Ok(index_of(&best(py)?.device)),
-        Some("cpu") => Ok(None),
-        Some("cuda") => Ok(Some(0)),
-        Some(name) => {
-            let index = name.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-            index.map(Some).ok_or_else(wrong)
-        }
+/// Those of opening the device.
+pub(crate) fn or_best(py: Python, named: Option<Place>) -> PyResult<Place> {
+    match named {
+        Some(place) => Ok(place),
+        None => Ok(index_of(&best(py)?.device).map_or(Place::Host, Place::Cuda)),
     }
 }
 

@@ -6,9 +6,11 @@ use gpu_gemm::{
     Bf16, Device, Error, F16, Pod, Result, Shape,
     gemm::{Output, Scalar, checked},
     gpu::registry::{Entry, KERNELS, Type, source},
-    names::must_be_a_kernel_of,
     simt::check::{Options, Order, Profile, Report},
 };
+
+/// The largest m, n and k. Sums of so many ones are exact in every type; a check is of a small product.
+pub(crate) const MOST_SIZE: u64 = 256;
 
 /// The kernels of products: name and summary.
 pub(crate) fn kernels() -> impl Iterator<Item = &'static Entry> {
@@ -51,19 +53,15 @@ pub(crate) struct Watched {
 /// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`: profile one block in that number.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown kernel, and for a k with which C may not be exact; those of the launch.
+/// [`Error::Argument`] for a kernel of no product; those of the launch.
 pub(crate) fn watch(
-    name: &str,
+    entry: &'static Entry,
     sizes: [u64; 3],
     order: Order,
     every: Option<NonZeroU32>,
 ) -> Result<Watched> {
-    let entry = kernels().find(|entry| entry.name() == name).ok_or_else(|| {
-        let names = kernels().map(Entry::name).collect::<Vec<_>>();
-        Error::argument("kernel", name, must_be_a_kernel_of(name, &names))
-    })?;
     let Some(product) = &entry.product else {
-        return Err(Error::argument("kernel", name, "must compute a product"));
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
     };
     let shape = Shape::new(sizes[0], sizes[1], sizes[2])?;
     let options = || {
@@ -87,13 +85,6 @@ fn multiply<T: Scalar<O> + Number, O: Output + Number>(
     options: impl Fn() -> Options<'static>,
 ) -> Result<Watched> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
-    // Sums of so many ones are exact in every type; a check is of a small product.
-    const MOST: usize = 256;
-    for (name, size) in [("m", m), ("n", n), ("k", k)] {
-        if size > MOST {
-            return Err(Error::argument(name, size, format!("must be at most {MOST}")));
-        }
-    }
     let sign = |index: usize| if index.wrapping_mul(0x9e37_79b9) & 0x100 == 0 { 1.0 } else { -1.0 };
     let [a_by_columns, b_by_columns] = entry.by_columns();
     let place = |row: usize, col: usize, size: (usize, usize), by_columns: bool| match by_columns {

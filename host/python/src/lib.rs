@@ -1,8 +1,9 @@
 //! The Python package `gpu_gemm`: its native module.
 //!
-//! `call` checks the arguments of a product, and runs it. `import` reads Python's arrays, `shape` is `numpy.matmul`'s rules, `product` calls
-//! the library. `laboratory` and `reports` show the built-in kernels.
+//! `argument` reads what is no array. `call` checks the arguments of a product, and runs it. `import` reads Python's arrays, `shape` is
+//! `numpy.matmul`'s rules, `product` calls the library. `laboratory` and `reports` show the built-in kernels.
 
+mod argument;
 mod array;
 mod call;
 mod device;
@@ -22,7 +23,7 @@ use pyo3::prelude::*;
 /// Products of arrays by kernels written in Rust.
 #[pymodule]
 mod _native {
-    use gpu_gemm::Device;
+    use gpu_gemm::{Activation, Compute, Device, gpu::registry::Entry};
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -32,7 +33,14 @@ mod _native {
         reports::{Check, Profile},
     };
 
+    /// The package's version, as Cargo has it.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // Python's name.
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     use crate::{
+        argument,
+        array::Place,
         call::{Options, Ready},
         device,
         failure::to_python,
@@ -64,7 +72,7 @@ mod _native {
     /// addresses, if a bias has gaps, or if out overlaps an operand. Strides in messages count elements, and not bytes as NumPy's.
     ///
     /// Errors
-    ///   TypeError: no array, or another type of elements.
+    ///   TypeError: no array, another type of elements, or an argument of another type.
     ///   ValueError: shapes, strides, devices or values that do not fit. It names the argument, its value and the limit.
     ///   RuntimeError: a tensor of PyTorch that requires a gradient, except under torch.no_grad(): none is recorded, so pass its
     ///     .detach(). Failures of the driver.
@@ -76,13 +84,13 @@ mod _native {
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
-        alpha: f64,
-        beta: f64,
+        #[pyo3(from_py_with = argument::alpha)] alpha: f64,
+        #[pyo3(from_py_with = argument::beta)] beta: f64,
         bias: Option<&Bound<'py, PyAny>>,
-        activation: Option<&str>,
-        compute: Option<&str>,
+        #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
+        #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
         stream: Option<&Bound<'py, PyAny>>,
-        device: Option<&str>,
+        #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
         let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
@@ -111,12 +119,12 @@ mod _native {
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
-        alpha: f64,
-        beta: f64,
+        #[pyo3(from_py_with = argument::alpha)] alpha: f64,
+        #[pyo3(from_py_with = argument::beta)] beta: f64,
         bias: Option<&Bound<'py, PyAny>>,
-        activation: Option<&str>,
-        compute: Option<&str>,
-        device: Option<&str>,
+        #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
+        #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
+        #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Prepared> {
         let stream = None;
         let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
@@ -143,7 +151,7 @@ mod _native {
         Ok(found)
     }
 
-    /// The kernels of products: a list of names and summaries. `check` and `profile` take the names.
+    /// The kernels of products: a list of names and summaries. `check` takes the names, and `profile` those of the course and of float32.
     #[pyfunction]
     fn kernels() -> Vec<(&'static str, &'static str)> {
         crate::laboratory::kernels().map(|entry| (entry.name(), entry.summary)).collect()
@@ -154,31 +162,43 @@ mod _native {
     /// Arguments
     ///   kernel: a name of kernels().
     ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
-    ///   orders: how many orders: ascending, descending, and random ones.
+    ///   orders: how many orders, 1 to 10000: ascending, descending, and random ones.
     ///
     /// Errors
-    ///   ValueError: an unknown kernel, no order, or sizes that are too large.
+    ///   TypeError, ValueError: an unknown kernel, or a number outside of these limits.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, orders=3))]
-    fn check(py: Python, kernel: &str, m: u64, n: u64, k: u64, orders: u32) -> PyResult<Check> {
+    fn check(
+        py: Python,
+        #[pyo3(from_py_with = argument::kernel)] kernel: &'static Entry,
+        #[pyo3(from_py_with = argument::m)] m: u64,
+        #[pyo3(from_py_with = argument::n)] n: u64,
+        #[pyo3(from_py_with = argument::k)] k: u64,
+        #[pyo3(from_py_with = argument::orders)] orders: u32,
+    ) -> PyResult<Check> {
         Check::new(py, kernel, [m, n, k], orders)
     }
 
     /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line of its source.
     ///
     /// Arguments
-    ///   kernel: a name of kernels().
+    ///   kernel: a name of kernels(), of a lesson or of a kernel of float32 on CUDA cores and not by TMA. Others are checked, and not
+    ///     counted.
     ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
     ///   every: 1 counts all blocks, 2 every second one, and so on.
     ///
     /// Errors
-    ///   ValueError: an unknown kernel, every = 0, or sizes that are too large.
+    ///   TypeError, ValueError: an unknown kernel, one that is not counted, or a number outside of these limits.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
-    fn profile(py: Python, kernel: &str, m: u64, n: u64, k: u64, every: u32) -> PyResult<Profile> {
-        let every = std::num::NonZeroU32::new(every).ok_or_else(|| {
-            to_python(gpu_gemm::Error::argument("every", 0, "must be at least 1"))
-        })?;
+    fn profile(
+        py: Python,
+        #[pyo3(from_py_with = argument::counted_kernel)] kernel: &'static Entry,
+        #[pyo3(from_py_with = argument::m)] m: u64,
+        #[pyo3(from_py_with = argument::n)] n: u64,
+        #[pyo3(from_py_with = argument::k)] k: u64,
+        #[pyo3(from_py_with = argument::every)] every: u32,
+    ) -> PyResult<Profile> {
         Profile::new(py, kernel, [m, n, k], every)
     }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use gpu_gemm::{
-    gpu::registry::source,
+    gpu::registry::{Entry, source},
     simt::check::{Line, Order, Profile as Counts},
 };
 use pyo3::{prelude::*, types::PyDict};
@@ -16,7 +16,7 @@ use crate::{
 /// A kernel's findings in some orders of blocks, warps and lanes.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Check {
-    kernel: String,
+    kernel: &'static str,
     sizes: [u64; 3],
     orders: u32,
     findings: Vec<String>,
@@ -27,12 +27,13 @@ impl Check {
     /// Runs a kernel in as many orders: ascending, descending, and random ones.
     ///
     /// # Errors
-    /// `ValueError` for an unknown kernel, for no order, and for sizes that are too large; those of the launch.
-    pub(crate) fn new(py: Python, kernel: &str, sizes: [u64; 3], orders: u32) -> PyResult<Self> {
-        if orders == 0 {
-            let error = gpu_gemm::Error::argument("orders", orders, "must be at least 1");
-            return Err(to_python(error));
-        }
+    /// Those of the launch.
+    pub(crate) fn new(
+        py: Python,
+        kernel: &'static Entry,
+        sizes: [u64; 3],
+        orders: u32,
+    ) -> PyResult<Self> {
         let run = || {
             let (mut findings, mut wrong) = (Vec::new(), 0);
             for index in 0..orders {
@@ -52,7 +53,7 @@ impl Check {
             Ok((findings, wrong))
         };
         let (findings, wrong) = py.detach(run).map_err(to_python)?;
-        Ok(Check { kernel: kernel.to_owned(), sizes, orders, findings, wrong })
+        Ok(Check { kernel: kernel.name(), sizes, orders, findings, wrong })
     }
 }
 
@@ -104,7 +105,7 @@ impl Check {
 /// The accesses of a kernel, counted for each line of its source.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Profile {
-    kernel: String,
+    kernel: &'static str,
     sizes: [u64; 3],
     counts: Counts,
 }
@@ -113,17 +114,17 @@ impl Profile {
     /// Counts the accesses of one block in `every`.
     ///
     /// # Errors
-    /// As [`Check::new`].
+    /// Those of the launch.
     pub(crate) fn new(
         py: Python,
-        kernel: &str,
+        kernel: &'static Entry,
         sizes: [u64; 3],
-        every: NonZeroU32,
+        every: u32,
     ) -> PyResult<Self> {
-        let run = || watch(kernel, sizes, Order::Forward, Some(every));
+        let run = || watch(kernel, sizes, Order::Forward, NonZeroU32::new(every));
         let watched = py.detach(run).map_err(to_python)?;
         let counts = profile_of(watched.reports);
-        Ok(Profile { kernel: kernel.to_owned(), sizes, counts })
+        Ok(Profile { kernel: kernel.name(), sizes, counts })
     }
 }
 
@@ -160,6 +161,7 @@ impl Profile {
 
     fn __repr__(&self) -> String {
         let Profile { kernel, sizes: [m, n, k], counts } = self;
+        let counts = counts.with_source(|at| source(&at.file, at.line));
         format!("{kernel} {m}x{n}x{k}\n{counts}")
     }
 
@@ -171,7 +173,6 @@ impl Profile {
         let most = most.unwrap_or(1).max(1) as f64;
         let rows = counts.lines.iter().map(|line| {
             let text = source(&line.place.file, line.place.line).unwrap_or_default().trim();
-            let file = line.place.file.rsplit('/').next().unwrap_or_default();
             // What is no access has no units: its bar is of requests.
             let units = if line.units > 0 { line.units } else { line.requests };
             let ideal = if line.units > 0 { line.ideal.min(units) } else { units };
@@ -180,7 +181,7 @@ impl Profile {
                 "<tr><td>{}:{}</td><td><code>{}</code></td><td>{}</td><td>{:.0}</td><td>{:.2}</td><td>\
                  <svg width=\"160\" height=\"10\"><rect width=\"{:.1}\" height=\"10\" fill=\"#4a7\"/>\
                  <rect x=\"{:.1}\" width=\"{:.1}\" height=\"10\" fill=\"#d44\"/></svg></td></tr>",
-                escaped(file),
+                escaped(&line.place.file),
                 line.place.line,
                 escaped(text),
                 line.operation.name(),

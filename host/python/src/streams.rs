@@ -3,9 +3,10 @@
 use std::{cell::OnceCell, sync::Arc};
 
 use gpu_gemm::Stream;
-use pyo3::{exceptions::PyTypeError, intern, prelude::*, sync::PyOnceLock};
+use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyInt};
 
 use crate::{
+    argument::refused,
     device::{foreign_stream, own_stream},
     import::{Kind, Module},
 };
@@ -13,27 +14,30 @@ use crate::{
 /// The handle of the argument `stream`.
 ///
 /// # Errors
-/// `TypeError` for an object that is no stream.
+/// `TypeError` for an object that is no stream; `ValueError` for a number that is no handle.
 pub(crate) fn handle(stream: &Bound<'_, PyAny>) -> PyResult<u64> {
     let py = stream.py();
-    if let Ok(handle) = stream.extract() {
-        return Ok(handle);
+    let wrong = |cause| {
+        let limit = "must be a handle (an int of 64 bits), a stream of PyTorch or CuPy, or have __cuda_stream__";
+        refused("stream", stream, cause, limit)
+    };
+    let read = |handle: &Bound<'_, PyAny>| handle.extract().map_err(wrong);
+    if stream.is_instance_of::<PyInt>() {
+        return read(stream);
     }
     // PyTorch's, CuPy's.
     for attribute in [intern!(py, "cuda_stream"), intern!(py, "ptr")] {
         if let Some(handle) = stream.getattr_opt(attribute)? {
-            return handle.extract();
+            return read(&handle);
         }
     }
     // NVIDIA's libraries'.
     if let Some(protocol) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
-        let (_, handle): (u32, u64) = protocol.call0()?.extract()?;
-        return Ok(handle);
+        let pair = protocol.call0()?;
+        return Ok(pair.extract::<(u32, u64)>().map_err(wrong)?.1);
     }
-    let message = format!(
-        "stream = {stream}: must be a handle (an int), a stream of PyTorch or CuPy, or have __cuda_stream__"
-    );
-    Err(PyTypeError::new_err(message))
+    // What is as good as an int.
+    read(stream)
 }
 
 /// The stream of a product. It is chosen once, by the first that asks: an array that is to be ready on it, or the product.

@@ -540,7 +540,7 @@ def errors():
     a, b = on_gpu(A), on_gpu(B)
     refused(ValueError, "b.device = host memory: must be cuda:0, as a", lambda: gpu_gemm.matmul(a, B))
     refused(ValueError, "b.device = cuda:1: must be cuda:0, as a", lambda: gpu_gemm.matmul(a, Producer(B, device=(2, 1))))
-    refused(ValueError, 'device = "cpu": must be None or "cuda:0": the arrays are there', lambda: gpu_gemm.matmul(a, b, device="cpu"))
+    refused(ValueError, "device = 'cpu': must be None or 'cuda:0': the arrays are there", lambda: gpu_gemm.matmul(a, b, device="cpu"))
     square = np.ones((4, 4), np.float32)
     both = on_gpu(square)
     refused(ValueError, "a = at 0x", lambda: gpu_gemm.matmul(both, on_gpu(np.ones((4, 4), np.float32)), out=both))

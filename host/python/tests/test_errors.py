@@ -30,11 +30,11 @@ READ_ONLY.flags.writeable = False
         ((F, G), {"beta": 1.0}, ValueError, "beta = 1: must be 0 without out"),
         ((F, G), {"bias": np.ones(3, np.float32)}, ValueError, "bias.shape = (3,): must be (2,), (1, 2) or (2, 1)"),
         ((F, G), {"bias": np.ones(2)}, TypeError, "bias.dtype = float64: must be float32, as the result"),
-        ((F, G), {"activation": "tanh"}, ValueError, 'activation = "tanh": must be None, "relu" or "gelu"'),
-        ((F, G), {"compute": "fp8"}, ValueError, 'compute = "fp8": must be None, "native", "tf32", "bf16x6" or "f16x3"'),
-        ((F, G), {"device": "gpu"}, ValueError, 'device = "gpu": must be None, "cpu", "cuda" or "cuda:" and an index'),
+        ((F, G), {"activation": "tanh"}, ValueError, "activation = 'tanh': must be None, 'relu' or 'gelu'"),
+        ((F, G), {"compute": "fp8"}, ValueError, "compute = 'fp8': must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"),
+        ((F, G), {"device": "gpu"}, ValueError, "device = 'gpu': must be None, 'cpu', 'cuda' or 'cuda:' and an index"),
         ((F, G), {"stream": 7}, ValueError, "stream = a stream: must be None for arrays in host memory"),
-        ((F, G), {"stream": "main"}, TypeError, "stream = main: must be a handle (an int)"),
+        ((F, G), {"stream": "main"}, TypeError, "stream = 'main': must be a handle (an int of 64 bits)"),
     ],
 )
 def test_messages(arguments, options, kind, message):
@@ -42,6 +42,70 @@ def test_messages(arguments, options, kind, message):
     with pytest.raises(kind) as caught:
         gpu_gemm.matmul(*arguments, **options)
     assert str(caught.value).startswith(message)
+
+
+NUMBER = "must be a number"
+ACTIVATION = "must be None, 'relu' or 'gelu'"
+COMPUTE = "must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"
+DEVICE = "must be None, 'cpu', 'cuda' or 'cuda:' and an index"
+STREAM = "must be a handle (an int of 64 bits), a stream of PyTorch or CuPy, or have __cuda_stream__"
+
+
+class Odd:
+    """No number, and no stream: what Python asks it for fails."""
+
+    def __repr__(self):
+        return "Odd()"
+
+    def __float__(self):
+        raise RuntimeError("no")
+
+    def __cuda_stream__(self):
+        return "no"
+
+
+class Interrupted(Odd):
+    def __float__(self):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "argument, value, shown, kind, limit",
+    [
+        ("alpha", "2", "'2'", TypeError, NUMBER),
+        ("alpha", None, "None", TypeError, NUMBER),
+        ("alpha", 10**400, "1" + 59 * "0" + "...", ValueError, NUMBER),
+        ("alpha", Odd(), "Odd()", TypeError, NUMBER),
+        ("beta", 1j, "1j", TypeError, NUMBER),
+        ("beta", np.eye(2), "array([[1., 0.],...", TypeError, NUMBER),
+        ("activation", 3, "3", TypeError, ACTIVATION),
+        ("activation", "", "''", ValueError, ACTIVATION),
+        ("activation", "\udc80", "'\\udc80'", ValueError, ACTIVATION),
+        ("compute", b"tf32", "b'tf32'", TypeError, COMPUTE),
+        ("device", 0, "0", TypeError, DEVICE),
+        ("device", "cuda:-1", "'cuda:-1'", ValueError, DEVICE),
+        ("stream", -1, "-1", ValueError, STREAM),
+        ("stream", 1 << 64, str(1 << 64), ValueError, STREAM),
+        ("stream", 1.5, "1.5", TypeError, STREAM),
+        ("stream", Odd(), "Odd()", TypeError, STREAM),
+    ],
+)
+def test_an_argument_that_is_no_array_is_named(argument, value, shown, kind, limit):
+    for function in (gpu_gemm.matmul, gpu_gemm.prepare):
+        if (function, argument) != (gpu_gemm.prepare, "stream"):
+            with pytest.raises(kind) as caught:
+                function(F, G, **{"device": "cpu", argument: value})
+            assert str(caught.value) == f"{argument} = {shown}: {limit}"
+
+
+def test_what_is_as_good_as_a_number_is_taken():
+    for alpha in (2, True, np.float32(2), np.array(2), np.int64(2)):
+        assert gpu_gemm.matmul(F, G, alpha=alpha, device="cpu")[0, 0] == 3 * float(alpha)
+
+
+def test_an_interrupt_is_no_wrong_argument():
+    with pytest.raises(KeyboardInterrupt):
+        gpu_gemm.matmul(F, G, alpha=Interrupted(), device="cpu")
 
 
 def test_a_prepared_product_copies_nothing():

@@ -1,10 +1,31 @@
 """What `help` shows: every function says what it takes, and what goes wrong."""
 
+import importlib.metadata
 import inspect
+from pathlib import Path
 
 import pytest
 
 import gpu_gemm
+
+
+def test_the_version_is_the_package_s():
+    assert gpu_gemm.__version__ == importlib.metadata.version("gpu-gemm")
+    stub = Path(gpu_gemm.__file__).with_name("_native.pyi").read_text()
+    assert "\n__version__: str\n" in stub
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("matmul", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, stream=None, device=None"),
+        ("prepare", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, device=None"),
+        ("check", "kernel, m=64, n=64, k=64, *, orders=3"),
+        ("profile", "kernel, m=64, n=64, k=64, *, every=1"),
+    ],
+)
+def test_signatures(name, arguments):
+    assert str(inspect.signature(getattr(gpu_gemm, name))) == f"({arguments})"
 
 
 @pytest.mark.parametrize("name", ["matmul", "check", "profile"])

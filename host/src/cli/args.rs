@@ -34,7 +34,7 @@ pub(crate) use self::{
     types::{ComputeMode, TypeFlags, Types},
 };
 use self::{
-    kernel::{all_products, auto_or_named, find, kernels, named},
+    kernel::{all_products, auto_or_named, find, kernels},
     offering::Offering,
 };
 

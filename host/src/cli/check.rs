@@ -5,7 +5,7 @@ use std::{io::Write, time::Instant};
 use host::{
     Device, Shape,
     check::{self, Checked, Data, Seen},
-    gpu::registry::Entry,
+    gpu::registry::{Entry, Type},
     simt::check::Order,
     verify::Comparison,
 };
@@ -57,7 +57,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     check_memory(shape, check::bytes(shape), true, &Device::cpu())?;
     let (orders, entries) = (args.orders(), args.entries(shape)?);
     if !args.json {
-        let [operands, c] = args.types().names();
+        let [operands, c] = args.types().map(Type::name);
         // With several kernels all operands are row-major.
         let lie = match &entries[..] {
             [entry] => match entry.by_columns() {
@@ -103,7 +103,7 @@ fn check_kernel(
     let seen = check::merge(seen);
     let [real, exact] = [Data::Uniform, Data::Integers].map(|data| worst(&products, data));
     let right = products.iter().all(|product| product.comparison.wrong == 0);
-    let [dtype, out_dtype] = args.types().names();
+    let [dtype, out_dtype] = args.types().map(Type::name);
     let something = shape.c_len() > 0;
     let line = Line {
         kernel: entry.name(),

@@ -92,7 +92,8 @@ impl ExampleLine {
     }
 }
 
-fn source(place: &Place) -> Option<&'static str> {
+/// The text of a place's line, if it is of a kernel of the registry.
+pub(super) fn source(place: &Place) -> Option<&'static str> {
     registry::source(&place.file, place.line)
 }
 

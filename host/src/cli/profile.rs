@@ -113,7 +113,7 @@ fn profile_kernel(
     let profiled = steps.step(&step, || profile::product(entry, shape, every, args.seed))?;
     let counted = &profiled.profile;
     let seen = merge(profiled.findings.iter().map(|finding| (Order::Forward, finding)));
-    let worst = profile::worst(counted);
+    let worst = counted.worst();
     let totals = profile::totals(counted);
     let per_byte = |operation| profile::flop_per_byte(counted, operation, shape).map(six_digits);
     let report = Report {
@@ -148,7 +148,7 @@ fn profile_kernel(
     };
     match args.json {
         true => json(out, &report)?,
-        false => print::print(out, &report, &totals, fit.as_ref(), entry, &seen)?,
+        false => print::print(out, &report, counted, &totals, fit.as_ref(), entry, &seen)?,
     }
     if args.html.is_some() {
         parts.push(html::counts(&report, &totals));

@@ -23,7 +23,7 @@ mod totals;
 use std::num::NonZeroU32;
 
 use gpu::registry::Entry;
-use simt::check::{Finding, Line, Profile};
+use simt::check::{Finding, Profile};
 
 pub use self::{
     counts::Counts,
@@ -100,19 +100,6 @@ fn accesses(entry: &Entry, shape: Shape) -> u64 {
     let blocks_at_once = u64::from(Device::cpu().sms());
     let steps = 2 * shape.k() as u64;
     steps.saturating_mul(BYTES * u64::from(threads) * blocks_at_once)
-}
-
-/// The ratio of a line's count to its ideal, if it is at least a quarter above.
-pub fn over_ideal(line: &Line) -> Option<f64> {
-    let times = line.units as f64 / line.ideal as f64;
-    (line.ideal > 0 && times >= 1.25).then_some(times)
-}
-
-/// The line with the largest loss: the most excess sectors or wavefronts among the lines [far above their
-/// ideal](over_ideal).
-pub fn worst(profile: &Profile) -> Option<&Line> {
-    let far = profile.lines.iter().filter(|line| over_ideal(line).is_some());
-    far.max_by_key(|line| line.units - line.ideal)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn the_totals_of_a_small_aligned_product() {
     assert_eq!(merged[0], steps * (16 + 4));
     let loaded = flop_per_byte(&profile, Operation::GlobalLoad, shape).unwrap();
     assert_eq!(loaded, 2.0 * 64.0 * 64.0 * 32.0 / (steps * 2 * 4 * 32) as f64);
-    assert_eq!((divergent_share(&profile), worst(&profile)), (0.0, None));
+    assert_eq!((divergent_share(&profile), profile.worst()), (0.0, None));
 }
 
 #[test]
@@ -64,10 +64,10 @@ fn what_is_far_from_ideal_is_found() {
     // A warp reads two elements of A in two sectors. They would fit into one. B's stride of 129 is not a multiple of
     // eight.
     let profile = profile("basic", shape(32, 129, 40), 1);
-    let worst = worst(&profile).expect("there is one");
+    let worst = profile.worst().expect("there is one");
     let most = profile.lines.iter().map(|line| line.units - line.ideal).max();
     assert_eq!((Some(worst.units - worst.ideal), worst.operation), (most, Operation::GlobalLoad));
-    assert!(over_ideal(worst).is_some_and(|times| times >= 1.25));
+    assert!(worst.over_ideal().is_some_and(|times| times >= 1.25));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub use claim::{Claim, Format, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
 pub use sample::{Sample, sample};
 
-use gpu_gemm::{Layout, Result, Shape, blocks::Dense};
+use gpu_gemm::{Layout, Pod, Result, Shape, blocks::Dense};
 
 /// Compares all of C with A B: [`Claim::compare`] of row-major slices.
 ///
@@ -47,21 +47,28 @@ pub fn compare(
     slices(shape, a, b, c, |claim| claim.compare(criterion))
 }
 
-/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32.
+/// A type of the elements of C that is compared: f32 or f64.
+pub trait Compared: Pod + Default + Into<f64> + Sync {}
+
+impl Compared for f32 {}
+impl Compared for f64 {}
+
+/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32, and so are those of an A and B of f64 that f32
+/// holds.
 ///
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's; those of `work`.
-pub fn slices<R>(
+pub fn slices<C: Compared, R>(
     shape: Shape,
     a: &[f32],
     b: &[f32],
-    c: &[f32],
+    c: &[C],
     work: impl FnOnce(Claim) -> Result<R>,
 ) -> Result<R> {
     shape.check_lens([a.len(), b.len(), c.len()])?;
     let dense = |rows, cols, values| Dense::new::<f32>(rows, cols, Layout::RowMajor, values);
     let (a, b) = (dense(shape.m(), shape.k(), a)?, dense(shape.k(), shape.n(), b)?);
-    let c = dense(shape.m(), shape.n(), c)?;
+    let c = Dense::new::<C>(shape.m(), shape.n(), Layout::RowMajor, c)?;
     let (a, b, c) = (Widened(&a), Widened(&b), Widened(&c));
     work(Claim::product(&a, &b, &c))
 }

@@ -86,11 +86,10 @@ fn types_that_do_not_go_together_are_refused() {
 
 #[test]
 fn a_kernel_for_something_else_is_not_called_unknown() {
-    let of_f64 =
-        "is for A and B of f64: `gemm` runs it, with files of f64. It must be another kernel";
     for command in ["check", "profile"] {
-        let args = [&[command], &with(&["--kernel", "gemm_f64_64x64x16"])[..]].concat();
-        fails(host(&args), 2, &["'gemm_f64_64x64x16'", of_f64, "or auto or all"]);
+        let what = "is a program, and computes no product: `cargo run -p host --example padding`";
+        let args = [&[command], &with(&["--kernel", "padded16"])[..]].concat();
+        fails(host(&args), 2, &["'padded16'", what, "or auto or all"]);
     }
     let files = ["gemm", "--a", "a.npy", "--b", "b.npy", "--out", "c.npy", "--kernel"];
     let of_bf16 = "is for A and B of bf16: `--m .. --n .. --k .. --type bf16` asks for it";

@@ -8,6 +8,7 @@ from ._native import (
     Check,
     Prepared,
     Profile,
+    __version__,
     check,
     default_device,
     devices,

@@ -3,6 +3,7 @@
 from typing import Any, Literal, TypeVar, final, overload
 
 __all__: list[str]
+__version__: str
 
 _A = TypeVar("_A")
 _Out = TypeVar("_Out")

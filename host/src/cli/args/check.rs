@@ -9,11 +9,12 @@ use clap::{
 use host::{
     Error, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
-    gpu::registry::{self, Entry},
+    gpu::registry::{self, Entry, Type},
+    product::counted,
     simt::check::Order,
 };
 
-use super::{super::note, KernelChoice, Offering, Sizes, Types, is_counted, kernels, named, seed};
+use super::{super::note, KernelChoice, Offering, Sizes, find, is_counted, kernels, seed};
 
 /// Flags of a check.
 #[derive(Args, Clone, Debug)]
@@ -22,8 +23,8 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), of f32, bf16 or f16; or all kernels of f32; or auto: the one that
-    /// a product uses
+    /// A kernel's name (`host kernels` lists them), of a product; or all kernels of f32; or auto: the one that a product
+    /// uses
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
@@ -54,8 +55,8 @@ impl Check {
         self.kernel.to_check(shape)
     }
 
-    /// The types of their matrices.
-    pub(crate) fn types(&self) -> Types {
+    /// The types of their A and B, and of C.
+    pub(crate) fn types(&self) -> [Type; 2] {
         self.kernel.types()
     }
 
@@ -94,12 +95,13 @@ impl KernelOrAll {
         }
     }
 
-    /// The types of a named kernel. Otherwise f32.
-    fn types(self) -> Types {
-        match self {
-            KernelOrAll::One(KernelChoice::Named(entry)) => Types::of(entry).unwrap_or(Types::F32),
-            _ => Types::F32,
-        }
+    /// The types of a named kernel: of A and B, and of C. Otherwise f32.
+    fn types(self) -> [Type; 2] {
+        let named = match self {
+            KernelOrAll::One(KernelChoice::Named(entry)) => entry.product.as_ref(),
+            _ => None,
+        };
+        named.map_or([Type::F32; 2], |product| [product.variant.operands, product.variant.c])
     }
 
     /// The kernels whose accesses can be counted. `auto` is the one of them that an H200 would run.
@@ -111,38 +113,38 @@ impl KernelOrAll {
             KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
             KernelOrAll::One(kernel) => kernel,
         };
-        let [of, _] = self.types().names();
-        if let (KernelChoice::Named(entry), "bf16" | "f16") = (kernel, of) {
-            if is_counted(entry) {
-                return Ok(vec![entry]);
+        if let KernelChoice::Named(entry) = kernel {
+            let named = must_be_counted(entry)?;
+            if self.types() != [Type::F32; 2] {
+                return Ok(named);
             }
-            let name = entry.name();
-            let limit = format!(
-                "must be a lesson or a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of {of}"
-            );
-            return Err(Error::argument("--kernel", name, limit));
         }
         let entry = kernel.on_h200(shape)?;
         if is_counted(entry) {
             return Ok(vec![entry]);
         }
-        let what = "copies its operands by TMA, which is not counted";
         let mut others = takes(shape)
             .filter(|candidate| is_counted(candidate.entry))
             .filter_map(|candidate| Some((candidate.predicted_us?, candidate.entry)))
             .collect::<Vec<_>>();
         others.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        match (kernel, others.first()) {
-            (KernelChoice::Auto, Some((_, other))) => {
-                let (auto, other) = (entry.name(), other.name());
-                note(format_args!("note: an H200 would run {auto}, which {what}; {other} instead"));
-                Ok(others.into_iter().take(1).map(|(_, entry)| entry).collect())
-            }
-            _ => {
-                let limit = format!("{what}: `check --kernel {}` watches them", entry.name());
-                Err(Error::argument("--kernel", entry.name(), limit))
-            }
+        let Some((_, other)) = others.first() else { return must_be_counted(entry) };
+        let (auto, instead) = (entry.name(), other.name());
+        note(format_args!(
+            "note: an H200 would run {auto}, whose accesses are not counted; {instead} instead"
+        ));
+        Ok(vec![other])
+    }
+}
+
+/// The kernel, if its accesses are counted.
+fn must_be_counted(entry: &'static Entry) -> host::Result<Vec<&'static Entry>> {
+    match counted(entry) {
+        Err(Error::Argument { value, limit, .. }) => {
+            let limit = format!("{limit}; `check --kernel {value}` watches them");
+            Err(Error::argument("--kernel", value, limit))
         }
+        other => other.map(|_| vec![entry]),
     }
 }
 
@@ -153,7 +155,10 @@ impl FromStr for KernelOrAll {
         match name.trim() {
             "all" => Ok(KernelOrAll::All),
             "auto" => Ok(KernelOrAll::One(KernelChoice::Auto)),
-            name => named(name, "auto or all").map(KernelOrAll::One),
+            name => {
+                let entry = find(name, "auto or all")?;
+                Ok(KernelOrAll::One(KernelChoice::Named(entry)))
+            }
         }
     }
 }

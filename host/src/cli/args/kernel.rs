@@ -8,9 +8,10 @@ use host::{
     gemm::{Output, Request, Scalar, Target},
     gpu::registry::{self, Entry, KERNELS, Product, Scheme, Type, Variant},
     names::{must_be_one_of, what_it_is},
+    product::counted,
 };
 
-use super::{offering::Offering, types::Types};
+use super::offering::Offering;
 
 pub(super) fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
     auto_or_named(KernelChoice::from_str)
@@ -50,18 +51,12 @@ pub(super) fn all_products() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Whether every access of the kernel can be counted and traced.
-pub(crate) fn is_counted(entry: &Entry) -> bool {
-    entry.product.as_ref().is_some_and(Product::is_counted)
+pub(crate) fn is_counted(entry: &'static Entry) -> bool {
+    counted(entry).is_ok()
 }
 
-/// The kernel of that name for products of f32, bf16 or f16. The error also names `or_else`, which the caller
-/// accepts.
-pub(super) fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
-    let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
-    of_name(entries, name, or_else).map(KernelChoice::Named)
-}
-
-/// The kernel of that name for products of any type. Whether it has the types asked for is checked later.
+/// The kernel of that name for products of any type. Whether it has the types asked for is checked later. The error also names
+/// `or_else`, which the caller accepts.
 pub(super) fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
     of_name(all_products().collect(), name, or_else)
 }
@@ -75,7 +70,8 @@ pub(super) fn of_name(
     entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
         let Some(what) = what_it_is(name) else {
             let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
-            return format!("{}, or {or_else}", must_be_one_of(name, &names));
+            let limit = must_be_one_of(name, &names);
+            return format!("{limit} (`kernels` lists them), or {or_else}");
         };
         let product = registry::find(name).and_then(|entry| entry.product.as_ref());
         let (runs, another) = match product.map(flags) {

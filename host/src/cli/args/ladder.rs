@@ -7,8 +7,9 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Device, Shape,
+    Device, Error, Shape,
     gpu::registry::{self, Entry, Product, TOY, Type},
+    product::counted,
 };
 
 use super::{DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size};
@@ -256,10 +257,11 @@ impl FromStr for Explained {
         if name == TOY.name() {
             return Ok(Explained(&TOY));
         }
-        match find(name, TOY.name())? {
-            entry if is_counted(entry) => Ok(Explained(entry)),
-            _ => Err("must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA: others are not counted and traced"
-                .into()),
+        let entry = find(name, TOY.name())?;
+        match counted(entry) {
+            Ok(_) => Ok(Explained(entry)),
+            Err(Error::Argument { limit, .. }) => Err(limit),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

@@ -3,10 +3,7 @@
 use std::fmt;
 
 use clap::{Args, ValueEnum, builder::TypedValueParser};
-use host::{
-    Compute,
-    gpu::registry::{Entry, Scheme, Type},
-};
+use host::{Compute, gpu::registry::Scheme};
 
 use super::offering::{Offering, name_of};
 
@@ -96,32 +93,6 @@ pub(crate) enum Types {
     F16,
     /// With C of f32.
     F16F32,
-}
-
-impl Types {
-    /// The types of a kernel. `None` if it computes no product, or one in f64.
-    pub(crate) fn of(entry: &Entry) -> Option<Self> {
-        let variant = entry.product.as_ref()?.variant;
-        match (variant.operands, variant.c) {
-            (Type::F32, _) => Some(Types::F32),
-            (Type::Bf16, Type::Bf16) => Some(Types::Bf16),
-            (Type::Bf16, _) => Some(Types::Bf16F32),
-            (Type::F16, Type::F16) => Some(Types::F16),
-            (Type::F16, _) => Some(Types::F16F32),
-            (Type::F64, _) => None,
-        }
-    }
-
-    /// The type of A and B, and that of C, as on the command line.
-    pub(crate) fn names(self) -> [&'static str; 2] {
-        match self {
-            Types::F32 => ["f32", "f32"],
-            Types::Bf16 => ["bf16", "bf16"],
-            Types::Bf16F32 => ["bf16", "f32"],
-            Types::F16 => ["f16", "f16"],
-            Types::F16F32 => ["f16", "f32"],
-        }
-    }
 }
 
 impl TypeFlags {

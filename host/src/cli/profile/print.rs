@@ -7,15 +7,16 @@ use host::{
     gpu::registry::Entry,
     occupancy::Occupancy,
     profile::{Fit, Total},
-    simt::check::Order,
+    simt::check::{Order, Profile},
 };
 
-use super::report::{LineReport, Report};
+use super::report::Report;
 use crate::cli::findings;
 
 pub(super) fn print(
     out: &mut impl Write,
     report: &Report,
+    counted: &Profile,
     totals: &[Total],
     fit: Option<&Fit>,
     entry: &Entry,
@@ -33,7 +34,7 @@ pub(super) fn print(
         let s = if seen.len() == 1 { "" } else { "s" };
         writeln!(out, "FOUND     {} finding{s}, below: the counts may be wrong too", seen.len())?;
     }
-    lines(out, &report.lines)?;
+    write!(out, "\n{}", counted.table(findings::source))?;
     sums(out, report, totals)?;
     findings::print(out, seen, &[Order::Forward])
 }
@@ -77,44 +78,6 @@ fn launch(out: &mut impl Write, report: &Report, fit: &Fit) -> io::Result<()> {
     )?;
     let limits = limits.iter().filter_map(|(what, limit)| Some(format!("{what} {}", (*limit)?)));
     writeln!(out, "          blocks by {}", limits.collect::<Vec<_>>().join(", "))
-}
-
-/// The counts of each source line, below its text.
-fn lines(out: &mut impl Write, lines: &[LineReport]) -> io::Result<()> {
-    writeln!(
-        out,
-        "\ncolumn  {:13} {:>5} {:>14} {:>6}  {:18} {:>6}",
-        "operation", "bytes", "requests", "lanes", "   units a request", "ideal"
-    )?;
-    let mut before = None;
-    for line in lines {
-        let place = &line.place;
-        if before.replace((place.file, place.line)) != Some((place.file, place.line)) {
-            let text = place.source.unwrap_or_default();
-            writeln!(out, "{}:{}  {text}", place.file, place.line)?;
-        }
-        let LineReport { operation, bytes, requests, unit, .. } = line;
-        write!(out, "{:>6}  {operation:13}", place.column)?;
-        if *bytes == 0 {
-            write!(out, " {:>5} {requests:>14} {unit}", "")?;
-            match *unit {
-                "boxes" => writeln!(out, ", {} bytes", line.units)?,
-                _ => writeln!(out)?,
-            }
-            continue;
-        }
-        write!(
-            out,
-            " {bytes:>5} {requests:>14} {:>6.1}  {:>7.2} {unit:10} {:>6.2}",
-            line.lanes_per_request, line.units_per_request, line.ideal_per_request
-        )?;
-        match (line.over_ideal, line.worst) {
-            (None, _) => writeln!(out)?,
-            (Some(times), false) => writeln!(out, "  <-- {times:.2} x ideal")?,
-            (Some(times), true) => writeln!(out, "  <-- {times:.2} x ideal, loses most")?,
-        }
-    }
-    Ok(())
 }
 
 /// The totals under Nsight Compute's names, and figures derived from them.

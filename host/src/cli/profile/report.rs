@@ -1,9 +1,6 @@
 //! The report on a profiled kernel.
 
-use host::{
-    profile,
-    simt::check::{Line, Operation},
-};
+use host::simt::check::Line;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -85,13 +82,7 @@ impl<'a> LineReport<'a> {
             operation: line.operation.name(),
             bytes: line.width,
             requests: all(line.requests),
-            unit: match line.operation {
-                Operation::Fma => "threads",
-                Operation::Barrier | Operation::Mma | Operation::Wgmma => "warps",
-                Operation::TmaLoad | Operation::TmaStore => "boxes",
-                operation if operation.is_global() => "sectors",
-                _ => "wavefronts",
-            },
+            unit: line.operation.unit(),
             units: all(if is_bare { line.requests } else { line.units }),
             ideal_units: all(if is_bare { line.requests } else { line.ideal }),
             merged_requests: all(line.merged_requests),
@@ -99,7 +90,7 @@ impl<'a> LineReport<'a> {
             lanes_per_request: each(line.lanes),
             units_per_request: each(if is_bare { line.requests } else { line.units }),
             ideal_per_request: each(if is_bare { line.requests } else { line.ideal }),
-            over_ideal: profile::over_ideal(line).map(six_digits),
+            over_ideal: line.over_ideal().map(six_digits),
             worst: worst.is_some_and(|worst| std::ptr::eq(worst, line)),
         }
     }

@@ -1,8 +1,8 @@
 //! The profile of a checked launch: counts of memory requests, multiply-adds and barriers for each source line.
 
-use std::fmt;
+use std::{borrow::Cow, fmt, ptr};
 
-use super::place::Place;
+use super::{place::Place, source};
 use crate::cpu::access::Access;
 
 /// What the sampled blocks of a launch did at each source line.
@@ -103,6 +103,17 @@ impl Operation {
         }
     }
 
+    /// What is counted of it: the unit of a request's cost, or of what is no access of a lane.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Operation::Fma => "threads",
+            Operation::Barrier | Operation::Mma | Operation::Wgmma => "warps",
+            Operation::TmaLoad | Operation::TmaStore => "boxes",
+            operation if operation.is_global() => "sectors",
+            _ => "wavefronts",
+        }
+    }
+
     pub(super) fn global(access: Access) -> Self {
         match access {
             Access::Read => Operation::GlobalLoad,
@@ -151,6 +162,12 @@ impl Line {
             moved: 0,
         }
     }
+
+    /// The ratio of the units to the ideal, if it is at least a quarter above.
+    pub fn over_ideal(&self) -> Option<f64> {
+        let times = self.units as f64 / self.ideal as f64;
+        (self.ideal > 0 && times >= 1.25).then_some(times)
+    }
 }
 
 impl Profile {
@@ -188,42 +205,96 @@ impl Profile {
         }
     }
 
+    /// The line with the largest loss: the most excess sectors or wavefronts among the lines [far above their
+    /// ideal](Line::over_ideal).
+    pub fn worst(&self) -> Option<&Line> {
+        let far = self.lines.iter().filter(|line| line.over_ideal().is_some());
+        far.max_by_key(|line| line.units - line.ideal)
+    }
+
     /// The number of blocks of the grid for each sampled one.
     pub fn scale(&self) -> f64 {
         self.blocks as f64 / self.sampled.max(1) as f64
     }
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+impl Profile {
+    /// The counts of each source line, below its place and its text, which `source` gives: a table.
+    pub fn table<'text>(&self, source: impl Fn(&Place) -> Option<&'text str>) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write_table(f, &|place| source(place).map(Cow::Borrowed)))
+    }
+
+    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each line from its file, if the file exists
+    /// and is not newer than the program.)
+    pub fn with_source<'text>(
+        &self,
+        source: impl Fn(&Place) -> Option<&'text str>,
+    ) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write(f, &|place| source(place).map(Cow::Borrowed)))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter, source: &SourceOf) -> fmt::Result {
+        self.write_table(f, source)?;
+        let share = 100.0 * self.divergent_intervals as f64 / self.warp_intervals.max(1) as f64;
+        write!(f, "{share:.1} % of the warps' intervals between waits were divergent; ")?;
+        write!(f, "{} of {} blocks counted", self.sampled, self.blocks)
+    }
+
+    fn write_table(&self, f: &mut fmt::Formatter, source: &SourceOf) -> fmt::Result {
         writeln!(
             f,
-            "{:32} {:14} {:>5} {:>14} {:>6} {:>18} {:>6}",
-            "line", "operation", "bytes", "warp requests", "lanes", "units a request", "ideal"
+            "column  {:13} {:>5} {:>14} {:>6}  {:18} {:>6}",
+            "operation", "bytes", "requests", "lanes", "   units a request", "ideal"
         )?;
+        let worst = self.worst();
+        let all = |count: u64| (count as f64 * self.scale()).round() as u64;
+        let mut before = None;
         for line in &self.lines {
-            let requests = line.requests as f64 * self.scale();
-            let place = line.place.to_string();
-            // The end of a path says more than its beginning.
-            let tail = place.char_indices().rev().nth(31).map_or(&place[..], |(i, _)| &place[i..]);
-            write!(f, "{tail:32} {:14}", line.operation.name())?;
+            let place = &line.place;
+            if before.replace((&place.file, place.line)) != Some((&place.file, place.line)) {
+                let text = source(place).unwrap_or_default();
+                writeln!(
+                    f,
+                    "{}",
+                    format!("{}:{}  {}", place.file, place.line, text.trim()).trim_end()
+                )?;
+            }
+            let (requests, unit) = (all(line.requests), line.operation.unit());
+            write!(f, "{:>6}  {:13}", place.column, line.operation.name())?;
             if line.width == 0 {
-                writeln!(f, " {:>5} {requests:>14.0}", "")?;
+                write!(f, " {:>5} {requests:>14} {unit}", "")?;
+                match line.units {
+                    0 => writeln!(f)?,
+                    bytes => writeln!(f, ", {} bytes", all(bytes))?,
+                }
                 continue;
             }
             let each = |count: u64| count as f64 / line.requests.max(1) as f64;
-            let unit = if line.operation.is_global() { "sectors" } else { "wavefronts" };
-            writeln!(
+            write!(
                 f,
-                " {:>5} {requests:>14.0} {:>6.1} {:>7.2} {unit:10} {:>6.2}",
+                " {:>5} {requests:>14} {:>6.1}  {:>7.2} {unit:10} {:>6.2}",
                 line.width,
                 each(line.lanes),
                 each(line.units),
                 each(line.ideal),
             )?;
+            match line.over_ideal() {
+                None => writeln!(f)?,
+                Some(times) if worst.is_some_and(|worst| ptr::eq(worst, line)) => {
+                    writeln!(f, "  <-- {times:.2} x ideal, loses most")?;
+                }
+                Some(times) => writeln!(f, "  <-- {times:.2} x ideal")?,
+            }
         }
-        let share = 100.0 * self.divergent_intervals as f64 / self.warp_intervals.max(1) as f64;
-        write!(f, "{share:.1} % of the warps' intervals between waits were divergent; ")?;
-        write!(f, "{} of {} blocks counted", self.sampled, self.blocks)
+        Ok(())
+    }
+}
+
+/// Gives the text of a source line.
+type SourceOf<'a> = dyn Fn(&Place) -> Option<Cow<'a, str>> + 'a;
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.write(f, &|place| source::line(place).map(Cow::Owned))
     }
 }

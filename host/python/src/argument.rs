@@ -1,0 +1,155 @@
+//! The arguments that are no arrays. Each has a function of its name here, for `from_py_with`: its errors name the argument, its value and
+//! the limit. They are `TypeError` for a value of another type, and `ValueError` for one outside the limit.
+
+use std::{borrow::Cow, fmt::Display, ops::RangeInclusive};
+
+use gpu_gemm::{
+    Activation, Compute, Error, gpu::registry::Entry, names::must_be_a_kernel_of, product::counted,
+};
+use pyo3::{
+    conversion::FromPyObjectOwned,
+    exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError},
+    prelude::*,
+    types::PyString,
+};
+
+use crate::{
+    array::Place,
+    failure::to_python,
+    laboratory::{MOST_SIZE, kernels},
+};
+
+/// Functions that read the argument of their name.
+macro_rules! arguments {
+    ($($name:ident: $ty:ty = $read:ident($($limit:expr),*);)*) => {$(
+        pub(crate) fn $name(value: &Bound<'_, PyAny>) -> PyResult<$ty> {
+            $read(stringify!($name), value $(, $limit)*)
+        }
+    )*};
+}
+
+arguments! {
+    alpha: f64 = number();
+    beta: f64 = number();
+    activation: Option<Activation> = one_of("must be None, 'relu' or 'gelu'", |name| match name {
+        "identity" => Some(Activation::Identity),
+        "relu" => Some(Activation::Relu),
+        "gelu" => Some(Activation::Gelu),
+        _ => None,
+    });
+    compute: Option<Compute> = one_of("must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'", |name| {
+        match name {
+            "native" => Some(Compute::Native),
+            "tf32" => Some(Compute::Tf32),
+            "bf16x6" => Some(Compute::Fp32Bf16x6),
+            "f16x3" => Some(Compute::Fp32F16x3),
+            _ => None,
+        }
+    });
+    device: Option<Place> = one_of("must be None, 'cpu', 'cuda' or 'cuda:' and an index", |name| {
+        match name {
+            "cpu" => Some(Place::Host),
+            "cuda" => Some(Place::Cuda(0)),
+            _ => name.strip_prefix("cuda:")?.parse().ok().map(Place::Cuda),
+        }
+    });
+    m: u64 = whole(0..=MOST_SIZE);
+    n: u64 = whole(0..=MOST_SIZE);
+    k: u64 = whole(0..=MOST_SIZE);
+    orders: u32 = whole(1..=10_000);
+    every: u32 = whole(1..=u32::MAX);
+}
+
+/// The kernel of a product.
+pub(crate) fn kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entry> {
+    let name = text("kernel", value, "must be a name of kernels()")?;
+    kernels().find(|entry| entry.name() == name).ok_or_else(|| {
+        let names = kernels().map(Entry::name).collect::<Vec<_>>();
+        outside("kernel", value, must_be_a_kernel_of(&name, &names))
+    })
+}
+
+/// The kernel of a product, if its accesses are counted.
+pub(crate) fn counted_kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entry> {
+    let entry = kernel(value)?;
+    match counted(entry) {
+        Ok(_) => Ok(entry),
+        Err(Error::Argument { limit, .. }) => Err(outside("kernel", value, limit)),
+        Err(error) => Err(to_python(error)),
+    }
+}
+
+fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    value.extract().map_err(|cause| refused(name, value, cause, "must be a number"))
+}
+
+fn whole<T>(name: &str, value: &Bound<'_, PyAny>, limits: RangeInclusive<T>) -> PyResult<T>
+where
+    T: for<'py> FromPyObjectOwned<'py, Error = PyErr> + PartialOrd + Display,
+{
+    let limit = || format!("must be a whole number from {} to {}", limits.start(), limits.end());
+    let number = value.extract().map_err(|cause| refused(name, value, cause, limit()))?;
+    if limits.contains(&number) { Ok(number) } else { Err(outside(name, value, limit())) }
+}
+
+fn one_of<T>(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    limit: &str,
+    of: fn(&str) -> Option<T>,
+) -> PyResult<Option<T>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    match of(&text(name, value, limit)?) {
+        None => Err(outside(name, value, limit)),
+        found => Ok(found),
+    }
+}
+
+fn text<'a>(name: &str, value: &'a Bound<'_, PyAny>, limit: &str) -> PyResult<Cow<'a, str>> {
+    let text =
+        value.cast::<PyString>().map_err(|cause| refused(name, value, cause.into(), limit))?;
+    text.to_cow().map_err(|cause| refused(name, value, cause, limit))
+}
+
+/// The error for a value that Python does not convert. Python's own error is its cause. What is no `Exception`, such as
+/// `KeyboardInterrupt`, stays as it is.
+pub(crate) fn refused(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    cause: PyErr,
+    limit: impl Into<String>,
+) -> PyErr {
+    let py = value.py();
+    if !cause.is_instance_of::<PyException>(py) {
+        return cause;
+    }
+    let is_outside =
+        cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py);
+    let error = match is_outside {
+        true => outside(name, value, limit),
+        false => PyTypeError::new_err(message(name, value, limit)),
+    };
+    error.set_cause(py, Some(cause));
+    error
+}
+
+/// The error for a value outside the limit.
+fn outside(name: &str, value: &Bound<'_, PyAny>, limit: impl Into<String>) -> PyErr {
+    PyValueError::new_err(message(name, value, limit))
+}
+
+fn message(name: &str, value: &Bound<'_, PyAny>, limit: impl Into<String>) -> String {
+    Error::argument(name, shown(value), limit).to_string()
+}
+
+/// The value as Python shows it: the first line, not too long.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const MOST: usize = 60;
+    let Ok(text) = value.repr() else { return format!("a value of {}", value.get_type()) };
+    let text = text.to_string_lossy();
+    let line = text.lines().next().unwrap_or_default();
+    let start = line.chars().take(MOST).collect::<String>();
+    if start.len() < text.len() { start + "..." } else { start }
+}
