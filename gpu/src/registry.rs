@@ -199,7 +199,7 @@ pub static DESIGNS: &[Design] = &[
         on_gpu: speed!(61.0, 0.2, 1.5, 0.3, 0.3),
         ..lesson!(tiled_submatrix::tiled_submatrix, 16 x 16, "tiled16 by a matrix type with a stride, whose sub-matrices are matrices")
     },
-    product! { gemm::gemm_f32_32x32x8; 160.0, 0.27, 3.0, 0.25, 0.5; cpu 8.0, 1.0, 20.0 },
+    product! { gemm::gemm_f32_32x32x8; 160.0, 0.27, 3.0, 0.25, 0.35; cpu 8.0, 1.0, 20.0 },
     // Fitted to random shapes on an H100 (docs/log/general-product.md, "Through registers").
     product! { gemm::gemm_f32_64x64x16; 250.0, 0.22, 4.0, 1.0, 1.1; cpu 11.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_64x32x16; 205.0, 0.22, 4.0, 0.4, 0.45; cpu 12.0, 1.0, 40.0 },
@@ -210,8 +210,8 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm::gemm_f32_dot; 110.0, 1.0, 4.5, 0.45, 0.45 },
     product! { tma::tma_f32_128x128x32_nn; 410.0, 0.87, 6.0, 1.2, 6.5 },
     product! { tma::tma_f32_128x128x32_tn; 410.0, 0.87, 6.0, 1.2, 6.5 },
-    product! { tma::tma_f32_64x64x64_nn; 385.0, 0.87, 4.5, 0.3, 1.6; split_k 8 },
-    product! { tma::tma_f32_64x64x64_tn; 385.0, 0.87, 4.5, 0.3, 1.6; split_k 8 },
+    product! { tma::tma_f32_64x64x64_nn; 385.0, 0.87, 4.5, 0.3, 2.6; split_k 8 },
+    product! { tma::tma_f32_64x64x64_tn; 385.0, 0.87, 4.5, 0.3, 2.6; split_k 8 },
     product! { tma::tma_f32_72x80x8_nn; 392.0, 1.0, 3.9, 1.4, 3.2 },
     product! { tma::tma_f32_72x80x8_ua4_nn; 389.0, 1.0, 4.5, 1.4, 3.7 },
     product! { tma::tma_f32_16x256x32_nn; 360.0, 0.87, 4.3, 1.5, 1.9; split_k 8 },
@@ -231,42 +231,43 @@ pub static DESIGNS: &[Design] = &[
     product! { mma::mma_half_f32_64x64x64; 1500.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },
     product! { mma::mma_half_128x128x32; 2600.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
     product! { mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
-    // Not measured either (on an H200: 868 and 936). Estimated from an A100's published 156 TFLOP/s
-    // in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that reading shared
-    // memory and rounding take (docs/log/mma.md).
-    product! { mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0, 0.8, 0.8; of OtherGpus },
+    // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
+    product! { mma::mma_tf32_64x64x32; 711.0, 0.35, 6.0, 1.6, 2.0 },
+    // Not measured on the GPUs that it is for (on an H200: 936). Estimated from an A100's published
+    // 156 TFLOP/s in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that
+    // reading shared memory and rounding take (docs/log/mma.md).
     product! { mma::mma_tf32_128x128x32; 1050.0, 0.7, 4.5, 0.8, 0.8; of OtherGpusAligned },
     // Fitted to 1024³ and 2048³. Larger products are slower, all of them alike, where the power
     // limit slows the card.
-    product! { wgmma::wgmma_half_128x256x64; 6000.0, 1.0, 4.5, 0.8, 3.5 },
-    product! { wgmma::wgmma_half_f32_128x256x64; 6000.0, 1.0, 4.5, 0.8, 3.5 },
-    product! { wgmma::wgmma_half_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 3.5 },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_128x256x64; 6000.0, 1.0, 4.5, 0.8, 0.8 },
+    product! { wgmma::wgmma_half_f32_128x256x64; 6000.0, 1.0, 4.5, 0.8, 0.8 },
+    product! { wgmma::wgmma_half_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 0.8 },
+    product! { wgmma::wgmma_half_f32_256x256x64_c2; 6100.0, 1.0, 4.5, 0.8, 0.8 },
     // Fitted to 2304³, 3072³ and 4096³, together with the 256 x 256 tiles.
-    product! { wgmma::wgmma_half_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 3.5 },
-    product! { wgmma::wgmma_half_f32_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 3.5 },
+    product! { wgmma::wgmma_half_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 1.2 },
+    product! { wgmma::wgmma_half_f32_256x192x64_c2; 5900.0, 1.0, 4.5, 0.8, 1.2 },
     // The speed of the aligned kernel of the same tile.
     product! { wgmma::wgmma_half_256x256x64_c2_ua8_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
     product! { wgmma::wgmma_half_f32_256x256x64_c2_ua8_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
     product! { wgmma::wgmma_half_256x256x64_c2_ua16_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
     product! { wgmma::wgmma_half_f32_256x256x64_c2_ua16_nn; 6100.0, 1.0, 4.5, 0.8, 3.5 },
-    product! { wgmma::wgmma_half_128x128x64; 5000.0, 1.0, 4.5, 0.8, 2.4; split_k 8 },
-    product! { wgmma::wgmma_half_f32_128x128x64; 5000.0, 1.0, 4.5, 0.8, 2.4; split_k 8 },
+    product! { wgmma::wgmma_half_128x128x64; 5000.0, 1.0, 4.5, 0.8, 1.8; split_k 8 },
+    product! { wgmma::wgmma_half_f32_128x128x64; 5000.0, 1.0, 4.5, 0.8, 1.8; split_k 8 },
     // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
-    product! { wgmma::wgmma_half_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.6; split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.6; split_k 8 },
-    product! { wgmma::wgmma_half_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.7; split_k 8 },
-    product! { wgmma::wgmma_half_f32_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.7; split_k 8 },
-    product! { wgmma::wgmma_half_64x64x64; 2800.0, 0.5, 2.2, 0.45, 1.1; split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x64x64; 2800.0, 0.5, 2.2, 0.45, 1.1; split_k 8 },
+    product! { wgmma::wgmma_half_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.2; split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x128x64; 5900.0, 1.0, 3.6, 0.8, 2.2; split_k 8 },
+    product! { wgmma::wgmma_half_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.6; split_k 8 },
+    product! { wgmma::wgmma_half_f32_128x64x64; 5500.0, 1.0, 3.6, 0.75, 1.6; split_k 8 },
+    product! { wgmma::wgmma_half_64x64x64; 2800.0, 0.5, 2.2, 0.45, 0.7; split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x64x64; 2800.0, 0.5, 2.2, 0.45, 0.7; split_k 8 },
     // Fitted to 64 x 4096 x 4096. Pipelines with many stages are for memory-bound products, and
     // were measured on nothing else.
     product! { wgmma::wgmma_half_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
     product! { wgmma::wgmma_half_f32_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
     // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16 columns an MMA waits for
     // the end of the one before.
-    product! { wgmma::wgmma_half_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(16); split_k 8 },
-    product! { wgmma::wgmma_half_f32_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(16); split_k 8 },
+    product! { wgmma::wgmma_half_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(64); split_k 8 },
+    product! { wgmma::wgmma_half_f32_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(64); split_k 8 },
     // Fitted to random shapes on an H100: 1440 and 970 at 1958³, 1630 and 990 with few tiles.
     product! { wgmma::wgmma_half_64x128x64_ldg; 1480.0, 1.0, 2.7, 0.3, 0.3 },
     product! { wgmma::wgmma_half_f32_64x128x64_ldg; 1480.0, 1.0, 2.7, 0.3, 0.3 },
@@ -277,7 +278,7 @@ pub static DESIGNS: &[Design] = &[
     // At 3072³ a wave of these tiles takes 0.777 of the time of a wave of 256 x 256.
     product! { wgmma_tf32::wgmma_tf32_192x256x32_c2_nn; 3010.0, 1.0, 4.5, 0.8, 3.5 },
     // Fitted to 1024³ and 2048³.
-    product! { wgmma_tf32::wgmma_tf32_256x128x32_nn; 3100.0, 1.0, 4.5, 0.8, 2.8 },
+    product! { wgmma_tf32::wgmma_tf32_256x128x32_nn; 3100.0, 1.0, 4.5, 0.8, 2.0 },
     product! { wgmma_tf32::wgmma_tf32_128x128x32_nn; 2700.0, 1.0, 3.5, 0.8, 2.3 },
     product! { wgmma_tf32::wgmma_tf32_128x64x32_nn; 1950.0, 1.0, 3.5, 0.6, 1.9 },
     // The speed of the aligned kernel of the same tile.

@@ -124,6 +124,12 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.is_scaled() && self.problem.c[1] == 1
     }
 
+    /// Whether the elements of a column are contiguous, and those of a row are not.
+    #[inline(always)]
+    pub fn is_in_columns(&self) -> bool {
+        self.between_rows() == 1 && self.problem.c[1] != 1
+    }
+
     /// Whether rows start and end at multiples of sixteen bytes. Elements of a row are contiguous.
     #[inline(always)]
     pub fn is_16_byte_aligned(&self) -> bool {

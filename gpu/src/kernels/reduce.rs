@@ -20,6 +20,9 @@ use crate::params::GemmParams;
 /// Warps of a block.
 const WARPS: usize = 8;
 
+/// Partial products that a thread loads before it adds the first of them.
+const AHEAD: usize = 8;
+
 /// Columns of C that a block computes.
 pub const COLS: usize = 32 * FOUR;
 
@@ -48,13 +51,22 @@ fn reduce<O: Stored<Real = f32>>(
         let mut sum = [0.0; FOUR];
         let mut partial = warp;
         while partial < count {
-            let at = (partial * m + row) * n + col;
-            for i in 0..FOUR {
-                if col + i < n {
-                    sum[i] += partials[at + i];
+            let mut loaded = [[0.0; FOUR]; AHEAD];
+            for ahead in 0..AHEAD {
+                let of = partial + ahead * WARPS;
+                // What is outside reads the last one inside, so that no load waits for a branch.
+                let at = (of.min(count - 1) * m + row) * n;
+                for i in 0..FOUR {
+                    let value = partials[at + (col + i).min(n - 1)];
+                    loaded[ahead][i] = if of < count && col + i < n { value } else { 0.0 };
                 }
             }
-            partial += WARPS;
+            for four in loaded {
+                for i in 0..FOUR {
+                    sum[i] += four[i];
+                }
+            }
+            partial += AHEAD * WARPS;
         }
         sums.store128(warp * COLS + lane * FOUR, sum);
         thread::sync_threads();

@@ -84,11 +84,12 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
             _ => sums.for_each_square_of::<3>(&mut put),
         }
         together.sync();
-        let first = (first_row + part * ROWS + warp * rows_of_warp, first_col);
+        let of_part = (first_row + part * ROWS, first_col);
+        let first = (of_part.0 + warp * rows_of_warp, first_col);
         match () {
             () if fours => store_fours(staged, (own, rows_of_warp), epilogue, first),
             () if in_rows => store_rows(staged, (own, rows_of_warp), epilogue, first),
-            () => finish(staged, (own, rows_of_warp), epilogue, first),
+            () => finish::<ROWS, _>(staged, (base, warp), epilogue, of_part),
         }
         together.sync();
     }
@@ -141,21 +142,35 @@ fn store_rows<const STAGED: usize>(
     }
 }
 
-/// Stores a warp's rows to any C.
+/// Stores a warp's part of the staged rows to any C: a quarter of the rows, two at a time. If the
+/// elements of a column are contiguous, it is a quarter of the columns instead, four at a time. Then
+/// the lanes of a warp store 32 neighbours of a column.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn finish<const STAGED: usize>(
+fn finish<const ROWS: usize, const STAGED: usize>(
     staged: &Shared<f32, STAGED, WGMMA_M>,
-    (own, rows_of_warp): (usize, usize),
+    (base, warp): (usize, usize),
     epilogue: &mut Epilogue<f32>,
     first @ (first_row, first_col): (usize, usize),
 ) {
-    let (row_of_lane, col) = four_of_lane();
+    const { assert!(ROWS.is_multiple_of(LANES)) };
+    let lane = thread::thread_idx_x() as usize % LANES;
+    let (row_of_lane, col_of_lane) = four_of_lane();
+    let (rows_of_warp, cols_of_warp) = (ROWS / 4, WGMMA_M / 4);
+    let down = epilogue.is_in_columns();
     // The rows that C has. The compiler does not know their number, and so does not unroll the
     // loop.
-    let rows = epilogue.left(first).0.min(rows_of_warp);
-    for row in (row_of_lane..rows).step_by(2) {
-        let four = staged.load128(own + place(row, col));
+    let rows = epilogue.left(first).0.min(ROWS);
+    let steps = match down {
+        true => rows.div_ceil(LANES) * (cols_of_warp / FOUR),
+        false => rows.saturating_sub(warp * rows_of_warp).min(rows_of_warp).div_ceil(2),
+    };
+    for step in 0..steps {
+        let (row, col) = match down {
+            true => (step / 4 * LANES + lane, warp * cols_of_warp + step % 4 * FOUR),
+            false => (warp * rows_of_warp + step * 2 + row_of_lane, col_of_lane),
+        };
+        let four = staged.load128(base + place(row, col));
         epilogue.finish::<false>((first_row + row, first_col + col), four);
     }
 }

@@ -203,10 +203,15 @@ fn reduce<const ROWS: usize, const COLS: usize, const STAGED: usize>(
 ) {
     let t = thread::thread_idx_x() as usize;
     let threads_of_row = COLS / FOUR;
-    let (mut row, col) = (t / threads_of_row * splits + rank, t % threads_of_row * FOUR);
-    while row < ROWS {
+    // Neighbouring threads have neighbours of a column, where those are contiguous in C.
+    let down = splits == 1 && epilogue.is_in_columns();
+    for four in (t..ROWS * threads_of_row).step_by(MULTIPLYING as usize) {
+        let (row, col) = match down {
+            true => (four % ROWS, four / ROWS * FOUR),
+            false => (four / threads_of_row * splits + rank, four % threads_of_row * FOUR),
+        };
         let at = (first_row + row, first_col + col);
-        if epilogue.is_inside(at) {
+        if row < ROWS && epilogue.is_inside(at) {
             let first = first_part(row, splits);
             let part_at = |part: usize| staged.load128((first + part) * COLS + swizzled(row, col));
             let mut four: [f32; FOUR] = part_at(0);
@@ -218,6 +223,5 @@ fn reduce<const ROWS: usize, const COLS: usize, const STAGED: usize>(
             }
             epilogue.finish::<false>(at, four);
         }
-        row += MULTIPLYING as usize / threads_of_row * splits;
     }
 }

@@ -3,10 +3,14 @@
 //! Operands are never copied. `C = A B` is also `C^T = B^T A^T`. So A and B are swapped where that is faster: if fewer of a tile's elements
 //! are outside C, or if loads are coalesced.
 
-use gpu::registry::{Product, Speed};
+use gpu::registry::{Family, Product, Speed};
 
-use super::{Request, dot};
+use super::{Request, dot, layout::unit};
 use crate::gemm::{Target, scalar::Kernel};
+
+/// Microseconds for a byte that a kernel loads or stores: 1.75 TB/s, and 2.4 of the family `mma`, which they reached at most on an H100.
+const BYTE_US: f64 = 0.57e-6;
+const MMA_BYTE_US: f64 = 0.42e-6;
 
 /// Whether the kernel is faster on an H200 with A and B swapped.
 pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
@@ -36,8 +40,41 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
     let k = shape.k().next_multiple_of(product.steps().max(1));
     let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * k as f64;
     let most_blocks = (blocks / f64::from(target.sms)).ceil();
-    let multiplied = multiply_us(speed, flop, most_blocks);
-    speed.fixed_us + multiplied + next_tiles_us(speed, product, given, most_blocks)
+    let multiplied = multiply_us(speed, flop, most_blocks) * unaligned(product, given);
+    let busy = multiplied + next_tiles_us(speed, product, given, most_blocks);
+    let byte_us = match product.variant.family {
+        _ if !target.cuda => 0.0,
+        Family::Mma => MMA_BYTE_US,
+        _ => BYTE_US,
+    };
+    let streamed = bytes(product, given) * byte_us;
+    speed.fixed_us + busy.max(streamed)
+}
+
+/// Bytes of A, B and C, each moved once.
+fn bytes(product: &Product, given: &Request) -> f64 {
+    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
+    let [a, b, c] = given.dense_steps().map(|len| len as f64 * given.batch as f64);
+    of_ab * (a + b) + of_c * c
+}
+
+/// The factor by which a kernel of the family `mma` is slower where it copies element by element. Measured for tf32 on an H100
+/// (docs/log/selection.md, "tf32 by `mma` on Hopper").
+fn unaligned(product: &Product, given: &Request) -> f64 {
+    match product.variant.family {
+        Family::Mma if !has_aligned_rows(product, given) => 1.8,
+        _ => 1.0,
+    }
+}
+
+/// Whether the rows or columns of A and B begin at multiples of sixteen bytes.
+pub(super) fn has_aligned_rows(product: &Product, given: &Request) -> bool {
+    let unit = unit(product);
+    given.aligned == [true; 2]
+        && given.strides[..2].iter().all(|&[between_rows, between_cols]| {
+            let pitch = if between_cols == 1 { between_rows } else { between_cols };
+            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(unit)
+        })
 }
 
 /// Microseconds for `blocks` blocks of `flop` operations on one SM.

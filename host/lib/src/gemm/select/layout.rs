@@ -40,6 +40,9 @@ const MOST_TMA_EXTENT: usize = 1 << 31;
 /// 4095 x 4093 x 4097 a third slower.
 const LINE: usize = 128;
 
+/// Bytes of a sector, the unit of a transfer to L2.
+const SECTOR: usize = 32;
+
 /// Elements in sixteen bytes: TMA needs rows and matrices that begin at multiples of sixteen bytes.
 pub(in crate::gemm) fn unit(product: &Product) -> usize {
     16 / product.variant.operands.bytes()
@@ -149,13 +152,20 @@ pub(in crate::gemm) fn operand_plan(
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
 }
 
-/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. Such elements are stored one
-/// by one, which takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those
-/// for few columns swap, and have few elements.
+/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. A tf32 kernel stores 32
+/// neighbours of a column together, in 3 ps an element, or in 7 where that leaves parts of sectors to other tiles. Other elements are
+/// stored one by one, which takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels
+/// only those for few columns swap, and have few elements.
 pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
     let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
+    let [between_rows, between_cols] = given.strides[2];
+    let in_columns = between_rows == 1 && product.variant.access.classes() == 1;
+    let has_whole_sectors =
+        between_cols.is_multiple_of(SECTOR / 4) || given.shape.m() <= product.tile()[0] as usize;
     let each = match product.variant.scheme {
-        _ if given.strides[2][1] == 1 || product.variant.operands != Type::F32 => 0,
+        _ if between_cols == 1 || product.variant.operands != Type::F32 => 0,
+        Scheme::Tf32 if in_columns && has_whole_sectors => 3,
+        Scheme::Tf32 if in_columns => 7,
         Scheme::Tf32 => 10,
         _ => 5,
     };
@@ -278,12 +288,17 @@ fn padded(len: usize, unit: usize) -> usize {
     len.next_multiple_of(if len >= 4 * line { line } else { unit })
 }
 
-/// Bytes of a copy as its time counts them: of a packed row whole [`WARP_BYTES`].
+/// Bytes of a copy as its time counts them: of a transpose whole parts of tiles, of a packed row whole [`WARP_BYTES`].
 pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool) -> f64 {
     let bytes = 16 / layout.unit;
     match layout.copied(matrices, aligned) {
         0 => 0.0,
-        elements if layout.transposed => elements as f64 * bytes as f64,
+        // Tiles of 32 x 32 elements, of which half a tile takes half the time.
+        _ if layout.transposed => {
+            let whole = |size: usize| size.next_multiple_of(16) as f64;
+            let (rows, cols) = layout.rows();
+            matrices as f64 * whole(rows) * whole(cols) * bytes as f64
+        }
         _ => {
             let row = layout.contiguous.1.saturating_mul(bytes).div_ceil(WARP_BYTES);
             matrices as f64 * layout.strided.0 as f64 * (row * WARP_BYTES) as f64

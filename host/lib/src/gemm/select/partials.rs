@@ -15,7 +15,7 @@ use super::{
 use crate::gemm::{Target, scalar::Kernel};
 
 /// Partial products at most. The last may have a shorter range of k.
-pub(in crate::gemm) const MOST_PARTIALS: u32 = 256;
+pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
 
 /// Elements of a C that is not computed so unless it is asked for: its tiles fill a GPU.
 const MOST_LEN: usize = 1 << 22;

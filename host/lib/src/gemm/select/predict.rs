@@ -54,8 +54,10 @@ const COPY_US: f64 = 2.5;
 const COPY_BYTE_US: f64 = 0.7e-6;
 const COPY_HALF_BYTE_US: f64 = 0.9e-6;
 
-/// Microseconds of the GPU for the launch that adds partial products, and for each of their bytes.
+/// Microseconds of the GPU for the launch that adds partial products, for each of them, which a thread waits for, and for each of their
+/// bytes.
 const REDUCE_US: f64 = 3.5;
+const REDUCE_PARTIAL_US: f64 = 0.005;
 const REDUCE_BYTE_US: f64 = 1e-6;
 
 /// A kernel's measured speed on the target.
@@ -97,7 +99,9 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
         Products::OtherGpus | Products::OtherGpusAligned if target.capability == (9, 0) => {
             return None;
         }
-        Products::OtherGpusAligned if !has_aligned_rows(kernel, request) => return None,
+        Products::OtherGpusAligned if !cuda_cores::has_aligned_rows(kernel.product, request) => {
+            return None;
+        }
         _ => {}
     }
     if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
@@ -128,18 +132,9 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
 
 /// The launch that adds `count` partial products of a C of `len` elements.
 pub(super) fn reduce_times(count: usize, len: usize) -> Times {
-    let gpu_us = REDUCE_US + (count * len) as f64 * 4.0 * REDUCE_BYTE_US;
+    let gpu_us =
+        REDUCE_US + count as f64 * REDUCE_PARTIAL_US + (count * len) as f64 * 4.0 * REDUCE_BYTE_US;
     Times { host_us: LAUNCH_US, gpu_us }
-}
-
-/// Whether the rows or columns of A and B begin at multiples of sixteen bytes.
-fn has_aligned_rows(kernel: &Kernel, request: &Request) -> bool {
-    let unit = unit(kernel.product);
-    request.aligned == [true; 2]
-        && request.strides[..2].iter().all(|&[between_rows, between_cols]| {
-            let pitch = if between_cols == 1 { between_rows } else { between_cols };
-            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(unit)
-        })
 }
 
 /// Blocks of a cluster that split k.
