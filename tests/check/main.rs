@@ -19,5 +19,6 @@ mod reduce;
 mod registry;
 mod sliced;
 mod tensor;
+mod unfinished;
 mod wgmma;
 mod wgmma_tf32;

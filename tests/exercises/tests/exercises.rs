@@ -162,6 +162,44 @@ fn a_grade_teaches() {
     assert!(code == 1 && stdout.contains("0 of 4 are solved."), "{stdout}");
 }
 
+/// A race with a copy, or with a product, says that it is not waited for, and what waits for it.
+#[test]
+fn a_race_with_a_unit_names_the_wait() {
+    for (name, line, waits) in [
+        (
+            "wait_for_copies",
+            "wrote  tests/exercises/src/kernels/wait_for_copies.rs:",
+            "(cp.async) is not waited for. Its thread must call copies::wait_group::<0> before",
+        ),
+        (
+            "products_under_way",
+            "read   tests/exercises/src/kernels/products_under_way.rs:",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
+             Accumulators::wait (or warpgroup::wait) before",
+        ),
+        (
+            "released_too_early",
+            "read   tests/exercises/src/kernels/released_too_early.rs:",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
+             Accumulators::wait (or warpgroup::wait) before",
+        ),
+        (
+            "box_in_use",
+            "read   tests/exercises/src/kernels/box_in_use.rs:",
+            "(TMA), which may still read, is not waited for. Its thread must call bulk::wait_group_read::<0> before",
+        ),
+        (
+            "box_at_the_end",
+            "at     tests/exercises/src/kernels/box_at_the_end.rs",
+            "one of its threads must wait for it, by bulk::wait_group_read::<0>",
+        ),
+    ] {
+        let (code, stdout, _) = command(&["grade", name]);
+        assert_eq!(code, 1, "{stdout}");
+        assert!(stdout.contains(line) && stdout.contains(waits), "{line}: {waits}: {stdout}");
+    }
+}
+
 #[test]
 fn a_hint_is_given_only_when_asked_for() {
     let hint = "Compare i with n before the first access.";

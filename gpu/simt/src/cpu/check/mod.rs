@@ -69,6 +69,7 @@
 //! | files | what they are |
 //! |---|---|
 //! | `place`, `source` | places in a kernel's source, and their text |
+//! | `unit` | units that access memory by themselves, and what waits for them |
 //! | `record`, `flags`, `clocks`, `shadow` | when one access happens before another |
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
 //! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
@@ -97,6 +98,7 @@ mod shadow;
 mod shared;
 mod source;
 mod trace;
+mod unit;
 mod watched;
 
 pub use crate::cpu::order::Order;
