@@ -29,6 +29,8 @@ const ONE_BARRIER: Counter = Counter { measure: Measure::BlockBarriers, limit: A
 /// While a stage's MMAs are in flight, those of the next one are queued.
 const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: AtLeast(60.0) };
 const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
+/// A tile's box is read while the next tile is multiplied.
+const BEHIND: Counter = Counter { measure: Measure::StoresBehind, limit: AtLeast(60.0) };
 /// Of two blocks each has half of the tiles, be it the first or the other.
 const HALF: Counter = Counter { measure: Measure::LargestShare, limit: AtMost(60.0) };
 /// Each block of a cluster loads half of B, for both.
@@ -282,13 +284,15 @@ pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(box_in_use {
         rung: "tensor_tma_store",
         idea: "a box is written again when TMA has read it",
-        task: "The copy of the last tile may still read the box when the next tile is written to it.",
+        task: "The copy of the last tile may still read the box when the next tile is written to it. Wait for it, and let \
+               it read while the next tile is multiplied.",
         hint: "The lane that issued the copy calls bulk::wait_group_read::<0>(), and sync_warp tells the others.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[
             Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) },
-            Counter { measure: Measure::Shared, limit: AtMost(40976.0) }
+            Counter { measure: Measure::Shared, limit: AtMost(40976.0) },
+            BEHIND,
         ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
@@ -299,7 +303,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "bulk::wait_group_read::<0>() before the end.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }],
+        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }, BEHIND],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(swizzle_of_a_box {

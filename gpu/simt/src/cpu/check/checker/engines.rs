@@ -158,6 +158,8 @@ impl Checker<'_> {
         let late_use = LateUse { clock, what, unit, place, block, thread: thread.index };
         self.late_uses.borrow_mut().insert((array.rank, reader), late_use);
         self.clocks.borrow_mut().end_store(thread.number);
+        let (start, bytes) = (array.offset + offset, target.extent());
+        self.with_own_tracer(|tracer| tracer.begin_store(thread.number, start, bytes));
         let store = cluster::BoxStore { from, target, thread: thread.number, group, data: None };
         block::current_cluster().begin_store(store);
     }
@@ -166,7 +168,9 @@ impl Checker<'_> {
     #[track_caller]
     pub(in crate::cpu) fn commit_stores(&self) {
         self.count(Location::caller());
-        self.clocks.borrow_mut().commit_stores(block::current().number);
+        let number = block::current().number;
+        self.clocks.borrow_mut().commit_stores(number);
+        self.with_own_tracer(|tracer| tracer.commit_stores(number));
     }
 
     /// The running thread waits until all but the last `pending` of its bulk groups have read, or also have `written`.
@@ -175,6 +179,7 @@ impl Checker<'_> {
         self.count(Location::caller());
         let number = block::current().number;
         let groups = self.clocks.borrow_mut().waited_for_stores(number, pending as usize, written);
+        self.with_own_tracer(|tracer| tracer.waited_for_stores(number, groups));
         block::current_cluster().end_stores(number, groups, written);
     }
 
