@@ -202,11 +202,45 @@ fn a_race_with_a_unit_names_the_wait() {
 
 #[test]
 fn a_hint_is_given_only_when_asked_for() {
-    let hint = "Compare i with n before the first access.";
+    let hint = "Which threads have such an index?";
     let (code, stdout, _) = command(&["hint", "guard_the_tail"]);
     assert!(code == 0 && stdout.contains(hint), "{stdout}");
     let (_, stdout, _) = command(&["grade", "guard_the_tail"]);
     assert!(!stdout.contains(hint), "{stdout}");
+}
+
+/// Names in a text: with an underscore, with `::`, or in camel case.
+fn names_in(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+    let words = words.map(|word| word.trim_matches(':'));
+    let is_name = |word: &&str| {
+        word.contains('_') || word.contains("::") || word.chars().skip(1).any(char::is_uppercase)
+    };
+    words.filter(is_name).collect()
+}
+
+/// A hint says where to look, and which fact is needed. What the solution has and the kernel lacks, it does not name.
+#[test]
+fn no_hint_is_the_solution() {
+    for Exercise { name, hint, start, solution, .. } in exercises() {
+        assert!(
+            !hint.contains("::<") && !hint.contains("();") && !hint.contains("()"),
+            "{name}: {hint}"
+        );
+        let code = |source: &'static str| {
+            let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+            lines.flat_map(names_in).collect::<BTreeSet<_>>()
+        };
+        let (known, needed) = (code(start.source), code(solution.source));
+        let given = names_in(hint).into_iter().filter(|word| !known.contains(word));
+        let given = given.filter(|word| needed.contains(word)).collect::<Vec<_>>();
+        assert!(
+            given.is_empty(),
+            "{name}: {given:?} is in the solution and not in the kernel: {hint}"
+        );
+        let says = solution.source.lines().find_map(|line| line.strip_prefix("//! Solution: "));
+        assert!(says.is_none_or(|says| !hint.contains(says)), "{name}: {hint}");
+    }
 }
 
 #[test]
