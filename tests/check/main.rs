@@ -2,6 +2,7 @@
 
 mod bounds;
 mod boxes;
+mod compound;
 mod cost;
 mod dot;
 mod endless;

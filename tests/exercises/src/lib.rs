@@ -9,8 +9,8 @@
 //! The repository's tests check that each kernel of [`kernels`] fails by the gate of its row, and that each of
 //! [`solutions`] passes all gates.
 
-// Arrays of a thread are indexed together, as on a slide. To the checker `x[i] += v` is a write, and no read.
-#![allow(clippy::needless_range_loop, clippy::assign_op_pattern)]
+// Arrays of a thread are indexed together, as on a slide.
+#![allow(clippy::needless_range_loop)]
 
 // Each pair is compiled once, for the checked launch. Nothing here runs on a GPU.
 use simt::checked as device;
