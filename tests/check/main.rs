@@ -1,5 +1,6 @@
 //! The checked launch: it finds errors, and reports nothing else.
 
+mod answers;
 mod bounds;
 mod boxes;
 mod compound;

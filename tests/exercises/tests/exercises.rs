@@ -162,6 +162,25 @@ fn a_grade_teaches() {
     assert!(code == 1 && stdout.contains("0 of 4 are solved."), "{stdout}");
 }
 
+/// The answers on pages 21 to 28 of the course say these things of exercises.
+#[test]
+fn the_course_s_answers_quote_what_a_grade_prints() {
+    for (name, parts) in [
+        ("swizzle_for_ldmatrix", &["measured 8\n"][..]),
+        ("groups_at_the_end", &["FAILED: 2 by the checker", "race: a read after a write"]),
+        ("wait_for_copies", &["race: a read after a write", "copies::wait_group::<0>"]),
+        ("swizzle_for_wgmma", &["4003 of 4096 elements are wrong"]),
+        ("proxy_fence", &["FAILED: 2 by the checker", "without a proxy fence"]),
+        ("released_too_early", &["race: a write after a read", "sums.multiply_add("]),
+        ("cluster_ends", &["a use of shared memory of a block that may have ended"]),
+    ] {
+        let (_, stdout, _) = command(&["grade", name]);
+        for part in parts {
+            assert!(stdout.contains(part), "{part}: {stdout}");
+        }
+    }
+}
+
 /// A race with a copy, or with a product, says that it is not waited for, and what waits for it.
 #[test]
 fn a_race_with_a_unit_names_the_wait() {
