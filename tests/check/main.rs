@@ -1,7 +1,9 @@
 //! The checked launch: it finds errors, and reports nothing else.
 
+mod answers;
 mod bounds;
 mod boxes;
+mod compound;
 mod cost;
 mod dot;
 mod endless;
@@ -19,5 +21,6 @@ mod reduce;
 mod registry;
 mod sliced;
 mod tensor;
+mod unfinished;
 mod wgmma;
 mod wgmma_tf32;

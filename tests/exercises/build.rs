@@ -1,7 +1,9 @@
-//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed.
+//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed. If `EXERCISE` is set, writes the modules of that
+//! exercise alone ([`modules`]).
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
+mod modules;
 #[path = "tests/defeats/table.rs"]
 mod table;
 
@@ -11,7 +13,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/solutions");
     println!("cargo::rerun-if-changed=tests/defeats");
+    println!("cargo::rerun-if-env-changed=EXERCISE");
+    println!("cargo::rustc-check-cfg=cfg(one_exercise)");
     let out = env::var("OUT_DIR")?;
+    if let Ok(one) = env::var("EXERCISE") {
+        let folder = env::current_dir()?;
+        let names = modules::names(&folder)?;
+        if !names.contains(&one) {
+            let all = names.join(", ");
+            return Err(
+                format!("EXERCISE={one}: there is no such exercise. There are {all}").into()
+            );
+        }
+        fs::write(Path::new(&out).join("modules.rs"), modules::modules(&folder, &names, &one))?;
+        println!("cargo::rustc-cfg=one_exercise");
+    }
     let (mut modules, mut kernels) = (String::new(), String::new());
     for Defeat { exercise, name, changes, .. } in defeats() {
         let path = format!("src/solutions/{exercise}.rs");

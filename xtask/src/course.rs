@@ -13,6 +13,7 @@
 //! | `kernels` | every kernel: its name, tile, block, and a sentence on it |
 //! | `families` | the operations, and the number of kernels for each |
 //! | `exercises` | the list of all exercises, by rung |
+//! | `words` | the words of `simt`, by the files that define them |
 //! | `output: PACKAGE ARGUMENTS` | the output of `cargo run -p PACKAGE -- ARGUMENTS` |
 //! | `example: PACKAGE NAME` | the output of `cargo run -p PACKAGE --example NAME` |
 //!
@@ -25,6 +26,7 @@
 //! | `measured` | speeds out of the recorded file |
 //! | `bench` | speeds beside cuBLAS out of the recorded folder |
 //! | `program` | what programs of the workspace print |
+//! | `words` | the words of `simt` out of its source |
 
 mod bench;
 mod counts;
@@ -33,6 +35,7 @@ mod marker;
 mod measured;
 mod program;
 mod source;
+mod words;
 
 use std::{fs, path::Path};
 
@@ -183,6 +186,7 @@ impl Writer {
                 let printed = programs.output_of_example(package, name, &[0, 1])?;
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
+            ("words", ..) => words::table(&programs.root),
             ("bench", ..) => bench::section(&programs.root, arguments),
             ("counts", Some(counts), _) => counts.of(programs, arguments),
             ("measured", _, Some(measured)) => measured.of(arguments),

@@ -12,11 +12,15 @@ use crate::{
 /// How the command is called.
 pub const USAGE: &str = "\
 Usage: cargo run -p exercises -- list                    all exercises, by rung
+       EXERCISE=NAME cargo run -p exercises              compiles the kernel NAME and no other, and grades it
        cargo run -p exercises -- grade [NAME..]          grades these kernels, or all of them; NAME may be a rung
        cargo run -p exercises -- grade --solution NAME   grades the solution instead
        cargo run -p exercises -- hint NAME               a hint
        cargo run -p exercises -- ask NAME                a question; ask NAME NUMBER: is NUMBER the answer?
        cargo run -p exercises -- answer NAME             the answer to a question";
+
+/// The only exercise that is compiled, if `EXERCISE` named one.
+const ONE: Option<&str> = option_env!("EXERCISE");
 
 /// What went wrong: usage, or an error of the output.
 type Failed = Box<dyn Error>;
@@ -26,6 +30,9 @@ type Failed = Box<dyn Error>;
 /// # Errors
 /// Usage, as text; an error of the output.
 pub fn run(arguments: &[&str], out: &mut dyn Write) -> Result<bool, Failed> {
+    if let ([], Some(one)) = (arguments, ONE) {
+        return grade_all(&[one], false, out);
+    }
     match arguments {
         [] | ["list"] => list(out),
         ["list", "--markdown"] => markdown(out),
@@ -158,7 +165,9 @@ fn show(grade: &Grade, solution: bool, out: &mut dyn Write) -> Result<bool, Fail
     }
     writeln!(out, "{grade}")?;
     if !grade.solved() && !solution {
-        writeln!(out, "\nEdit {}. Stuck? `cargo run -p exercises -- hint {name}`", grade.file)?;
+        let one = ONE.map(|one| format!("EXERCISE={one} ")).unwrap_or_default();
+        let hint = format!("{one}cargo run -p exercises -- hint {name}");
+        writeln!(out, "\nEdit {}. Stuck? `{hint}`", grade.file)?;
     }
     Ok(grade.solved())
 }

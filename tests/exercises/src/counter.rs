@@ -91,6 +91,8 @@ pub enum Measure {
     ProductsLeft,
     /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
     TmaAhead,
+    /// Of the products of warpgroups after the first TMA copy to global memory: the per cent that begin while such a copy reads its box.
+    StoresBehind,
     /// Of the products of warpgroups of the blocks that share the work: the per cent of the block that computes most.
     LargestShare,
     /// Of the bytes that these blocks load from global memory: the per cent of the block that loads most.
@@ -182,6 +184,7 @@ impl Counter {
             Measure::CopiesLeft => in_flight::copies_left(trace)?,
             Measure::ProductsLeft => in_flight::products_left(trace)?,
             Measure::TmaAhead => in_flight::tma_ahead(trace)?,
+            Measure::StoresBehind => in_flight::stores_behind(trace)?,
             Measure::LargestShare => {
                 largest(attempt.sharing.iter().map(|trace| in_flight::instructions(trace) as u64))?
             }
@@ -289,6 +292,9 @@ impl fmt::Display for Measure {
             Measure::CopiesLeft => "% of the waits for copies that leave a group in flight",
             Measure::ProductsLeft => "% of the waits for products that leave one in flight",
             Measure::TmaAhead => "% of the products that begin while TMA fills another stage",
+            Measure::StoresBehind => {
+                "% of the next tiles' products that begin while TMA reads a box of C"
+            }
             Measure::LargestShare => "% of the products by one block",
             Measure::LargestLoad => "% of the bytes from global memory by one block",
             Measure::Copied => "% of the bytes from global memory by `cp.async`",

@@ -53,6 +53,33 @@ pub struct Side {
     pub source: &'static str,
 }
 
+/// Stands for a kernel that is not compiled, because `EXERCISE` names another one.
+#[cfg(one_exercise)]
+#[derive(Debug)]
+pub struct NotCompiled;
+
+/// The only one.
+#[cfg(one_exercise)]
+pub const NOT_COMPILED: NotCompiled = NotCompiled;
+
+#[cfg(one_exercise)]
+impl Subject for NotCompiled {
+    fn declaration(&self) -> &simt::Declaration {
+        const NONE: &simt::Declaration = &simt::Declaration::new("", &[], ("", 0));
+        NONE
+    }
+
+    fn launch(
+        &self,
+        _: &Launch,
+        _: [usize; 3],
+        _: &crate::problem::Data,
+        _: &simt::check::Options,
+    ) -> Result<(simt::check::Report, Vec<f64>), String> {
+        Err(format!("EXERCISE={} compiles no other", env!("EXERCISE")))
+    }
+}
+
 /// The first gate that a starting point does not pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Fails {

@@ -73,6 +73,26 @@ pub(crate) fn tma_ahead(trace: &Trace) -> Option<f64> {
     per_cent(products.collect::<Vec<_>>())
 }
 
+/// Of the products of warpgroups after the first TMA copy to global memory: the per cent that begin while such a copy reads shared memory.
+/// `None`: there are none.
+pub(crate) fn stores_behind(trace: &Trace) -> Option<f64> {
+    let (mut in_flight, mut any) = (BTreeSet::new(), false);
+    let products = trace.events.iter().filter_map(|event| match event.what {
+        Asynchronous::StoreBegins { thread, copy, .. } => {
+            any = true;
+            in_flight.insert((thread, copy));
+            None
+        }
+        Asynchronous::StoresRead { thread, below } => {
+            in_flight.retain(|(by, copy)| *by != thread || *copy >= below);
+            None
+        }
+        Asynchronous::ProductBegins { .. } => any.then_some(!in_flight.is_empty()),
+        _ => None,
+    });
+    per_cent(products.collect::<Vec<_>>())
+}
+
 /// The per cent of what holds. `None` of nothing.
 fn per_cent(each: impl IntoIterator<Item = bool>) -> Option<f64> {
     let (mut all, mut held) = (0u32, 0u32);

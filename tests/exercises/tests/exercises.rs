@@ -162,13 +162,104 @@ fn a_grade_teaches() {
     assert!(code == 1 && stdout.contains("0 of 4 are solved."), "{stdout}");
 }
 
+/// The answers on pages 21 to 28 of the course say these things of exercises.
+#[test]
+fn the_course_s_answers_quote_what_a_grade_prints() {
+    for (name, parts) in [
+        ("swizzle_for_ldmatrix", &["measured 8\n"][..]),
+        ("groups_at_the_end", &["FAILED: 2 by the checker", "race: a read after a write"]),
+        ("wait_for_copies", &["race: a read after a write", "copies::wait_group::<0>"]),
+        ("swizzle_for_wgmma", &["4003 of 4096 elements are wrong"]),
+        ("proxy_fence", &["FAILED: 2 by the checker", "without a proxy fence"]),
+        ("released_too_early", &["race: a write after a read", "sums.multiply_add("]),
+        ("cluster_ends", &["a use of shared memory of a block that may have ended"]),
+    ] {
+        let (_, stdout, _) = command(&["grade", name]);
+        for part in parts {
+            assert!(stdout.contains(part), "{part}: {stdout}");
+        }
+    }
+}
+
+/// A race with a copy, or with a product, says that it is not waited for, and what waits for it.
+#[test]
+fn a_race_with_a_unit_names_the_wait() {
+    for (name, line, waits) in [
+        (
+            "wait_for_copies",
+            "wrote  tests/exercises/src/kernels/wait_for_copies.rs:",
+            "(cp.async) is not waited for. Its thread must call copies::wait_group::<0> before",
+        ),
+        (
+            "products_under_way",
+            "read   tests/exercises/src/kernels/products_under_way.rs:",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
+             Accumulators::wait (or warpgroup::wait) before",
+        ),
+        (
+            "released_too_early",
+            "read   tests/exercises/src/kernels/released_too_early.rs:",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
+             Accumulators::wait (or warpgroup::wait) before",
+        ),
+        (
+            "box_in_use",
+            "read   tests/exercises/src/kernels/box_in_use.rs:",
+            "(TMA), which may still read, is not waited for. Its thread must call bulk::wait_group_read::<0> before",
+        ),
+        (
+            "box_at_the_end",
+            "at     tests/exercises/src/kernels/box_at_the_end.rs",
+            "one of its threads must wait for it, by bulk::wait_group_read::<0>",
+        ),
+    ] {
+        let (code, stdout, _) = command(&["grade", name]);
+        assert_eq!(code, 1, "{stdout}");
+        assert!(stdout.contains(line) && stdout.contains(waits), "{line}: {waits}: {stdout}");
+    }
+}
+
 #[test]
 fn a_hint_is_given_only_when_asked_for() {
-    let hint = "Compare i with n before the first access.";
+    let hint = "Which threads have such an index?";
     let (code, stdout, _) = command(&["hint", "guard_the_tail"]);
     assert!(code == 0 && stdout.contains(hint), "{stdout}");
     let (_, stdout, _) = command(&["grade", "guard_the_tail"]);
     assert!(!stdout.contains(hint), "{stdout}");
+}
+
+/// Names in a text: with an underscore, with `::`, or in camel case.
+fn names_in(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+    let words = words.map(|word| word.trim_matches(':'));
+    let is_name = |word: &&str| {
+        word.contains('_') || word.contains("::") || word.chars().skip(1).any(char::is_uppercase)
+    };
+    words.filter(is_name).collect()
+}
+
+/// A hint says where to look, and which fact is needed. What the solution has and the kernel lacks, it does not name.
+#[test]
+fn no_hint_is_the_solution() {
+    for Exercise { name, hint, start, solution, .. } in exercises() {
+        assert!(
+            !hint.contains("::<") && !hint.contains("();") && !hint.contains("()"),
+            "{name}: {hint}"
+        );
+        let code = |source: &'static str| {
+            let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+            lines.flat_map(names_in).collect::<BTreeSet<_>>()
+        };
+        let (known, needed) = (code(start.source), code(solution.source));
+        let given = names_in(hint).into_iter().filter(|word| !known.contains(word));
+        let given = given.filter(|word| needed.contains(word)).collect::<Vec<_>>();
+        assert!(
+            given.is_empty(),
+            "{name}: {given:?} is in the solution and not in the kernel: {hint}"
+        );
+        let says = solution.source.lines().find_map(|line| line.strip_prefix("//! Solution: "));
+        assert!(says.is_none_or(|says| !hint.contains(says)), "{name}: {hint}");
+    }
 }
 
 #[test]

@@ -215,6 +215,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     warps::lane_outside_the_mask(64, 2): [Deadlock, NeverWritten];
     warps::written_after_half_of_the_reads(100, 2): [WriteAfterRead];
     copies::copy_not_waited_for(100, 2): [ReadAfterWrite];
+    copies::copy_in_no_group(100, 2): [ReadAfterWrite];
     copies::copy_without_a_barrier(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
     copies::one_group_too_few(128, 2): [ReadAfterWrite];
     copies::copied_too_early(100, 2): [WriteAfterRead, ReadAfterWrite];

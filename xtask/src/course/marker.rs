@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// The kinds of markers, and whether arguments must follow.
-const KINDS: [(&str, bool); 10] = [
+const KINDS: [(&str, bool); 11] = [
     ("source", true),
     ("counts", true),
     ("kernels", false),
@@ -14,6 +14,7 @@ const KINDS: [(&str, bool); 10] = [
     ("measured", true),
     ("output", true),
     ("example", true),
+    ("words", false),
 ];
 const END: &str = "<!-- end -->";
 

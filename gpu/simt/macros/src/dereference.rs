@@ -97,7 +97,7 @@ fn if_all(may_write: Vec<TokenStream>, assignment: &Expr) -> Expr {
     }
 }
 
-fn is_assignment(op: &BinOp) -> bool {
+pub(crate) fn is_assignment(op: &BinOp) -> bool {
     matches!(
         op,
         BinOp::AddAssign(_)

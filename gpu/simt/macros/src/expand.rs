@@ -7,7 +7,10 @@ use syn::{
     ReturnType, Type, parse_quote, spanned::Spanned,
 };
 
-use crate::declaration::{Attribute, Constant, Length, Triple, Values};
+use crate::{
+    compound,
+    declaration::{Attribute, Constant, Length, Triple, Values},
+};
 
 pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStream> {
     refuse_what_a_kernel_cannot_be(&function)?;
@@ -20,7 +23,8 @@ pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStre
         None => count_barriers(function.block.to_token_stream()).to_token_stream(),
     };
     let on_gpu = entry_point(&attribute, &barriers, &params, &function);
-    let on_host = kernel_value(&attribute, &barriers, &params, &function)?;
+    let on_host = ItemFn { block: Box::new(compound::with_reads(&function.block)), ..function };
+    let on_host = kernel_value(&attribute, &barriers, &params, &on_host)?;
     Ok(quote! { #on_gpu #on_host })
 }
 

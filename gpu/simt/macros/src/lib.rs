@@ -2,6 +2,7 @@
 //!
 //! It is documented at `simt::device::kernel`.
 
+mod compound;
 mod declaration;
 mod dereference;
 mod expand;

@@ -17,6 +17,6 @@ pub fn parts_of_a_sum(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out
         for p in part * length..k.min((part + 1) * length) {
             sum = fma(a[row * k + p], b[p * n + col], sum);
         }
-        c[row * n + col] = c[row * n + col] + sum;
+        c[row * n + col] += sum;
     }
 }

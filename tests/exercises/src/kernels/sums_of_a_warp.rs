@@ -24,7 +24,7 @@ pub fn sums_of_a_warp(m: u32, n: u32, x: In<f32>, mut y: Out<f32>) {
     for half in [128, 64, 32] {
         if t < half {
             let other = sums[t + half];
-            sums[t] = sums[t] + other;
+            sums[t] += other;
         }
         thread::sync_threads();
     }
@@ -32,7 +32,7 @@ pub fn sums_of_a_warp(m: u32, n: u32, x: In<f32>, mut y: Out<f32>) {
         // One warp, whose lanes go together.
         if t < half {
             let other = sums[t + half];
-            sums[t] = sums[t] + other;
+            sums[t] += other;
         }
     }
     if t == 0 && row < m {

@@ -26,7 +26,7 @@ pub fn tree_of_sums(m: u32, n: u32, x: In<f32>, mut y: Out<f32>) {
         let at = 2 * distance * t;
         if at < BLOCK {
             let other = sums[at + distance];
-            sums[at] = sums[at] + other;
+            sums[at] += other;
         }
         thread::sync_threads();
         distance *= 2;

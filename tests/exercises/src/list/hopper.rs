@@ -29,6 +29,8 @@ const ONE_BARRIER: Counter = Counter { measure: Measure::BlockBarriers, limit: A
 /// While a stage's MMAs are in flight, those of the next one are queued.
 const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: AtLeast(60.0) };
 const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
+/// A tile's box is read while the next tile is multiplied.
+const BEHIND: Counter = Counter { measure: Measure::StoresBehind, limit: AtLeast(60.0) };
 /// Of two blocks each has half of the tiles, be it the first or the other.
 const HALF: Counter = Counter { measure: Measure::LargestShare, limit: AtMost(60.0) };
 /// Each block of a cluster loads half of B, for both.
@@ -54,7 +56,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_tma",
         idea: "an mbarrier's phase ends when the announced bytes have come",
         task: "A stage is two boxes of 8 KiB, and half of that is announced. When does the phase end?",
-        hint: "Announce the bytes of both boxes: BYTES.",
+        hint: "Which copies complete at this mbarrier in a phase? How many bytes are they together?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) }],
@@ -65,7 +67,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a box begins at a row and a column of its matrix",
         task: "The first box of B is right, and the others are not. A box is at (matrix, row, column). What are the \
                rows of B?",
-        hint: "B is k x n: its rows are k-steps.",
+        hint: "B is k x n. Which of its coordinates changes from phase to phase?",
         launch: TILED64,
         shapes: &[[64, 128, 384], [40, 72, 200]],
         counters: &[WGMMA],
@@ -75,7 +77,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_tma",
         idea: "nobody waits at an mbarrier before it is initialised",
         task: "Thread 0 initialises the mbarriers, and the others go on to wait there. What tells them that it has?",
-        hint: "A barrier of the block after fence_init.",
+        hint: "What orders the writes of one thread before the reads of all others, in any kernel?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[WGMMA],
@@ -86,7 +88,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "the parity of an mbarrier's phase turns every round",
         task: "All threads wait for parity 0, the first round's. What does that tell them in the second round, and in \
                the third?",
-        hint: "With two stages phase p is in round p / 2, and the parity is that of the round.",
+        hint: "An mbarrier's own phases have parity 0, 1, 0, 1 .. With two stages, which of them is that of the loop's phases \
+               0, 1, 2, 3?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[WGMMA, stages(2), FOUR_MBARRIERS],
@@ -97,7 +100,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a stage is filled again when its products have ended",
         task: "Thread 0 begins the copies of phase p + 2 as soon as the products of phase p have begun. They go to the \
                same stage. What must it wait for? Keep two stages: one is filled while the other is read.",
-        hint: "wait::<0>(): the products have ended, and so the stage has been read.",
+        hint: "Products that have begun may still read. Which word tells thread 0 that they have read, and how many groups \
+               may be left?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[
@@ -113,8 +117,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a ring: consumers release what they have read",
         task: "The producer fills three stages, and waits for ever. The consumers must release the stages. Keep two \
                stages' products in flight: release the stage before.",
-        hint: "A second consumer, `read`, is one stage behind. After wait::<1>() only this stage's products are in \
-               flight: warp 0 calls read.release_multiplied(), and all call read.advance().",
+        hint: "Which stage has been read when one group is left in flight? A second consumer may stand there, one stage \
+               behind the first. Consumer has a method for stages that products have read: see which warps call it.",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[ONE_BARRIER, WGMMA, PRODUCTS_LEFT, stages(3)],
@@ -124,7 +128,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_producer",
         idea: "an mbarrier counts as many arrivals as it was told to",
         task: "A stage counts as empty after four arrivals. How many come?",
-        hint: "Only warp 0 releases, once for the warpgroup: `wgmma` is of all four warps.",
+        hint: "Who releases a stage, and how often? A product is of all four warps.",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[ONE_BARRIER, stages(3)],
@@ -135,7 +139,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a stage is released when its products have ended",
         task: "Products are queued, and the stage before is released at once. The producer fills it while it is read. \
                Release it when its products have ended, and leave those of this stage in flight.",
-        hint: "wait::<1>() leaves the last group in flight: those of the stage before have ended.",
+        hint: "Which products may be in flight when the stage before is released? The parameter of the wait is the number of \
+               groups that it leaves.",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[ONE_BARRIER, PRODUCTS_LEFT, stages(3)],
@@ -145,7 +150,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_producer",
         idea: "warps with different duties: no barrier of the block",
         task: "The consumers wait for the producer at a barrier of the block, to which it never comes.",
-        hint: "The ring orders everything. Take the barrier out.",
+        hint: "What does a consumer know once the ring's wait is over? What would the barrier add to that?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[ONE_BARRIER],
@@ -156,8 +161,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "full and empty mbarriers by hand: the producer's first round",
         task: "In the first round the producer waits until a stage is empty, and nobody has read one. For which parity \
                must it wait? Keep two stages.",
-        hint: "The phase before phase 0 counts as ended, and it has parity 1. The consumers' first arrival ends phase \
-               0, for which the producer waits in its second round.",
+        hint: "The phase before phase 0 counts as ended: which parity has it? In which round does the producer wait for phase \
+               0, which the consumers' first arrival ends?",
         launch: TILED64,
         shapes: SHAPES,
         counters: &[ONE_BARRIER, stages(2), TWO_STAGES, FOUR_MBARRIERS],
@@ -167,7 +172,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_wide",
         idea: "two warpgroups share B, and have rows of A of their own",
         task: "Both warpgroups multiply the same rows of A. Where are those of the second?",
-        hint: "A stage has two boxes of A: group g has the g-th.",
+        hint: "A stage has two boxes of A, one behind the other. Where does the second begin?",
         launch: WIDE,
         shapes: &[[128, 64, 256], [100, 72, 200]],
         counters: &[WGMMA, ONE_BARRIER],
@@ -177,7 +182,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_wide",
         idea: "a stage is empty when both warpgroups have read it",
         task: "A stage counts as empty as soon as one of the warpgroups has released it.",
-        hint: "ring.init(2): each warpgroup releases once.",
+        hint: "How many arrivals at a stage's mbarrier come from two warpgroups?",
         launch: WIDE,
         shapes: &[[128, 64, 384], [100, 72, 200]],
         counters: &[
@@ -191,7 +196,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_persistent",
         idea: "persistent blocks: block i of N has tiles i, i + N, i + 2 N ..",
         task: "Two blocks compute all tiles, and several of them twice. Which tile comes after a block's tile?",
-        hint: "Go on by the number of blocks, thread::grid_dim_x(): both producer and consumers.",
+        hint: "Block i has tiles i, i + N, i + 2 N ..: what is N? Who goes along the tiles besides the consumers?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[WGMMA, ONE_BARRIER, HALF],
@@ -201,7 +206,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_persistent",
         idea: "the ring goes on from tile to tile",
         task: "In a tile's loop each phase releases the stage of the phase before. Who releases the last one?",
-        hint: "After sums.wait::<0>() warp 0 releases once more, and all advance.",
+        hint: "Count the releases of a tile, and its phases. When has the last stage been read, and who may say so then?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[WGMMA, ONE_BARRIER, stages(3)],
@@ -212,7 +217,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "producer and consumers must agree on the order of tiles",
         task: "The producer numbers tiles down the columns, the consumers along the rows. C is right for one tile \
                alone.",
-        hint: "Use the same formula on both sides. In a longer kernel it is a function.",
+        hint: "Write down row and column of tile 1, as the producer has them and as the consumers have them.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[WGMMA, ONE_BARRIER, HALF],
@@ -223,8 +228,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "multicast: each block of a cluster loads half of B for both",
         task: "Both blocks of a cluster load all of B's stage, in two boxes each. Let each load one half, and copy it \
                to both blocks.",
-        hint: "load_box_multicast(to, &of_b, place, producer.full(), 0b11) with the half of this block's rank. The \
-               bytes that arrive in a block stay the same.",
+        hint: "A copy may go to several blocks of a cluster (cargo doc -p gpu-simt, DynamicShared). Which half is this \
+               block's? And how many bytes arrive in a block then?",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
         counters: &[HALF_OF_B, WGMMA, HALF_OF_LOADS],
@@ -235,7 +240,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "multicast: a block announces what arrives, not what it copies",
         task: "A block copies a box of A and half of B, and announces that. How many bytes arrive in its shared \
                memory?",
-        hint: "The other half of B comes from the other block: BYTES in all.",
+        hint: "An mbarrier counts what arrives in its block, whoever sends it. Who sends the other half of B?",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
         counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
@@ -252,7 +257,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "no block uses another one's shared memory before that has begun",
         task: "A barrier of the block orders the threads of this block alone. The other block may not have initialised \
                its mbarriers, or not have begun.",
-        hint: "cluster::sync()",
+        hint: "sync_threads is the barrier of one block. simt::device::cluster has that of all blocks.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
         counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
@@ -262,7 +267,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_cluster",
         idea: "no block ends while another one uses its shared memory",
         task: "The consumers of the other block release their last stages in this block, which may have ended.",
-        hint: "The producer waits until all stages are empty: producer.drain_warp().",
+        hint: "The other block's last releases come to mbarriers of this block. Who can wait for them? See the methods of \
+               Producer.",
         launch: CLUSTERS,
         shapes: SHAPES_OF_CLUSTERS,
         counters: &[WGMMA, HALF_OF_B, HALF_OF_LOADS],
@@ -273,7 +279,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "TMA reads through the async proxy",
         task: "The lanes of a warp write a box of C, wait for each other, and one of them issues the copy. TMA may not \
                see what they have written.",
-        hint: "Each lane calls fence_proxy_async() after its writes, before sync_warp.",
+        hint: "TMA sees what a lane wrote only behind a fence of that lane. Which lanes have written, and what tells the lane \
+               that begins the copy?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }],
@@ -282,13 +289,16 @@ pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(box_in_use {
         rung: "tensor_tma_store",
         idea: "a box is written again when TMA has read it",
-        task: "The copy of the last tile may still read the box when the next tile is written to it.",
-        hint: "The lane that issued the copy calls bulk::wait_group_read::<0>(), and sync_warp tells the others.",
+        task: "The copy of the last tile may still read the box when the next tile is written to it. Wait for it, and let \
+               it read while the next tile is multiplied.",
+        hint: "simt::device::bulk has a wait for reads. The thread that began the copy can wait, and no other: what tells the \
+               other lanes? Which is the last line before which the wait must stand?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[
             Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) },
-            Counter { measure: Measure::Shared, limit: AtMost(40976.0) }
+            Counter { measure: Measure::Shared, limit: AtMost(40976.0) },
+            BEHIND,
         ],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
@@ -296,17 +306,18 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_tma_store",
         idea: "a block's shared memory must live until TMA has read it",
         task: "The block ends right after the last copy has begun.",
-        hint: "bulk::wait_group_read::<0>() before the end.",
+        hint: "The wait in the loop is for the tile before. Who waits for the last tile's copy?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }],
+        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }, BEHIND],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(swizzle_of_a_box {
         rung: "tensor_tma_store",
         idea: "TMA's swizzle: lanes write where TMA reads",
         task: "The tensor map of C has the 128-byte swizzle, and the lanes write row by row.",
-        hint: "Group col / 8 of row r is in place (col / 8) ^ (r % 8).",
+        hint: "The swizzle changes the order of a row's groups of eight elements. It is that of the exercise \
+               swizzle_for_wgmma, whose task has the formula.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[

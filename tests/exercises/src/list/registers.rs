@@ -37,7 +37,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "the order of two loops: what is read once is used 16 times",
         task: "A thread has a column of 16 elements of C in registers, and reads two words for each multiply-add. \
                Change the order of its two loops, so that it reads little more than one.",
-        hint: "With p outside, the element of B is the same for all 16 rows: read it once, before the inner loop.",
+        hint: "Which operand is the same for all 16 rows? Which loop must be the outer one, so that it is read once?",
         launch: Launch::product(16, 64),
         shapes: &[[32, 64, 32], [20, 70, 33]],
         counters: &[Counter { measure: Measure::SharedReads, limit: AtMost(1.1) }],
@@ -47,7 +47,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "prefetched",
         idea: "the last phase has no next tile (document 003)",
         task: "The last round of the loop prefetches as well. Which tile? And why is C right all the same?",
-        hint: "After the last phase there is no next tile. Load it only if phase + 1 < phases.",
+        hint: "In which phase is there no next tile? How does the number of the phase tell?",
         launch: TILED16,
         shapes: &[[32, 48, 64]],
         counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
@@ -58,7 +58,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a load that begins before the products overlaps them",
         task: "The next tiles are loaded after this phase's products, so nothing overlaps. Begin the loads before the \
                products, into registers, and store them after.",
-        hint: "Move the call of `load` up. It only reads global memory, so no barrier is needed for it.",
+        hint: "`load` reads global memory into registers: no thread waits for another. From which line on can it be called?",
         launch: TILED16,
         shapes: &[[32, 32, 128], [20, 40, 33]],
         counters: &[
@@ -72,7 +72,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "double buffering: which buffer is free?",
         task: "One barrier a phase is enough with two buffers, if no thread reads the buffer that is filled. Here one \
                of the stores goes to the wrong one.",
-        hint: "`this` is read by all threads until the barrier at the phase's end. `next` is read by nobody.",
+        hint: "Which of `this` and `next` does nobody read in this phase?",
         launch: TILED16,
         shapes: &[[20, 40, 50]],
         counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
@@ -83,7 +83,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "register blocking: 8 words read for 16 multiply-adds",
         task: "A thread computes 4 x 4 elements, one column after the other, and reads each element of A's tile four \
                times. Half a word a multiply-add is enough.",
-        hint: "In a k-step read 4 elements of A and 4 of B into two arrays, then do all 16 multiply-adds.",
+        hint: "How many different elements of A, and of B, do the 16 products of a k-step have? Registers can hold them.",
         launch: Launch::product(64, 64),
         shapes: &[[64, 64, 32], [70, 33, 20]],
         counters: &[
@@ -97,7 +97,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "which elements of the tile are a thread's",
         task: "Each thread has 4 x 4 adjacent elements. So neighbouring threads read words that are four apart, and \
                store sectors that they fill to a quarter. Choose other rows and columns.",
-        hint: "Neighbouring threads should have neighbouring columns. The next of a thread's columns is then 16 further.",
+        hint: "Which words do threads 0 and 1 read at once, and which columns do they store? Let neighbours have neighbours. \
+               How far is it then from one column of a thread to its next?",
         launch: Launch::product(64, 64),
         shapes: &[[64, 64, 32], [70, 33, 20]],
         counters: &[
@@ -110,7 +111,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "vectorised",
         idea: "128-bit accesses: four neighbours by one instruction",
         task: "A thread adds four neighbours by twelve accesses of four bytes. Three accesses of 16 bytes are enough.",
-        hint: "load128::<4>(first) gives [f32; 4], and store128(first, four) takes it.",
+        hint: "In and Out have methods for 128 bits (cargo doc -p gpu-simt --open). The index of the first element must be a \
+               multiple of four.",
         launch: Launch { problem: Problem::Sum, grid: Grid::Tiles(1, 512), boxes: BOXES },
         shapes: &[[1, 1024, 1], [1, 1000, 1], [1, 4, 1]],
         counters: &[Counter { measure: Measure::Width, limit: AtLeast(16.0) }],
@@ -121,8 +123,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "128-bit accesses need addresses that are multiples of 16 bytes",
         task: "It is right if n is a multiple of four. Otherwise rows begin at other addresses. Keep the wide loads \
                where they are possible, and load element by element elsewhere.",
-        hint: "All rows are aligned if n % 4 == 0 and x.is_aligned128(). Elsewhere the last group of a row may have \
-               fewer than four elements.",
+        hint: "When do all rows begin at multiples of 16 bytes? It depends on n, and on where x begins, which a method of In \
+               tells. The last group of a row may have fewer than four elements.",
         launch: ROWS,
         shapes: &[[3, 128, 1], [3, 201, 1], [5, 3, 1]],
         counters: &[Counter { measure: Measure::LoadWidth, limit: AtLeast(16.0) }],
@@ -133,7 +135,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "which threads of a warp are idle, and which banks they access",
         task: "A block adds up a row by a tree. From round to round the active threads read words that are further \
                apart. Let neighbours add neighbours.",
-        hint: "In each round the first half of the elements add the second half: sums[t] and sums[t + half].",
+        hint: "A round adds one half of the elements to the other. Which halves, so that threads 0, 1, 2 .. read neighbours?",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
         counters: &[
@@ -147,8 +149,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "lanes of a warp do not wait for each other by themselves",
         task: "The last 32 sums are added by one warp, without a barrier. Since Volta lanes may go separately. Make it \
                right without a barrier of the block in these rounds.",
-        hint: "Exchange registers by warp::shuffle_xor(warp::ALL, sum, distance), or use warp::sync_warp(warp::ALL) \
-               between a round's reads and writes and after it.",
+        hint: "simt::device::warp has two ways: lanes exchange registers, or lanes wait for each other. In the second way, \
+               what may happen between the reads and the writes of a round?",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
         counters: &[
@@ -161,7 +163,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "async_copy",
         idea: "`cp.async`: who waits for the copies?",
         task: "A barrier orders threads, and not the copies that they have begun. Wait for these first.",
-        hint: "copies::wait_group::<0>() waits for all groups of this thread. After the barrier, everybody's are there.",
+        hint: "A thread can wait for its own copies alone (simt::device::copies). What tells it of the others' copies? In \
+               which order must the two stand?",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
         counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }, GROUPS, COPIED],
@@ -171,7 +174,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "async_copy",
         idea: "`cp.async`: zeros outside the matrix",
         task: "Elements outside are not copied, and the tile holds what it held before. Let the copy write zeros.",
-        hint: "The last argument of copy_async tells whether the element is valid. If not, zeros are written.",
+        hint: "What does copy_async do with its last argument? Its documentation says what is written if there is no element.",
         launch: TILED16,
         shapes: &[[20, 40, 33], [16, 16, 16]],
         counters: &[GROUPS, COPIED],
@@ -182,7 +185,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "`cp.async`: an empty group keeps the count right",
         task: "wait_group::<1> leaves the last group in flight. At the end no new groups come, and the last one is the \
                one that is needed. Keep three stages, and leave a group in flight while there is a next phase.",
-        hint: "Commit a group in every phase, also when there is nothing to copy.",
+        hint: "The wait counts groups, with or without copies. How many groups has a thread committed by the last phase, and \
+               how many would leave just one in flight?",
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
@@ -200,7 +204,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "three stages: one is read, two are filled",
         task: "The copies run three phases ahead, with three stages. Whose stage do they fill? Keep three stages, \
                and leave a group in flight while there is a next phase.",
-        hint: "Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.",
+        hint: "Which stage has phase p + 3, and who reads that stage in phase p? How far ahead is a stage free?",
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
@@ -218,7 +222,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "split-K: several blocks add to one element",
         task: "Each of four blocks has a part of k. They read an element of C, add, and write it: at the same time. C \
                holds zeros before the launch. Let all four add their parts.",
-        hint: "c.atomic_add(index, value)",
+        hint: "To read, add and write must be one operation. Out has a method for it.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
         counters: &[
@@ -233,7 +237,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "ladder",
         idea: "split-K: k is no multiple of the parts",
         task: "Four blocks have k / 4 steps each. Which elements of A does nobody read? Let all four add a part.",
-        hint: "Round the length up. The last parts may then be shorter, or empty: end at k.",
+        hint: "Which k-steps are left if the length of a part is rounded down? If it is rounded up, where does the last part \
+               end?",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
         counters: &[
@@ -248,7 +253,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "ladder",
         idea: "split-K: one atomic addition for each part",
         task: "Every product is added to C by an atomic addition. Four for each element of C are enough.",
-        hint: "Add up the part in a register first.",
+        hint: "All k-steps of a part are one thread's. Where can it add them up, before it adds to C?",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
         counters: &[

@@ -31,7 +31,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a lane has four pairs of a fragment, in the order of the registers",
         task: "A fragment of 16 x 16 elements is four matrices of 8 x 8, a pair of each in every lane. Two pairs of A \
                are in the wrong order. The file has the table.",
-        hint: "Pair 1 is eight rows further down, pair 2 eight k-steps further. So it is for A and for B.",
+        hint: "The table has a row and a k-step for each pair. Compare A's four pairs with it, one after the other.",
         launch: TILED32,
         shapes: &[[32, 32, 32], [20, 24, 17]],
         counters: &[MMA],
@@ -42,7 +42,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "zero times anything is zero: is half a boundary check enough?",
         task: "B has zeros past the end of k, so the products are right whatever A has there. But it is read. Where \
                is it outside, and what if it is NaN?",
-        hint: "Past the end of a row of A is the next row, and past the last row is nothing. Check p < k, too.",
+        hint: "What is in memory past the end of a row of A? And past the last row? Compare the check of A with that of B.",
         launch: TILED32,
         shapes: &[[32, 32, 32], [20, 24, 17]],
         counters: &[MMA],
@@ -53,8 +53,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "a fragment of A serves a row of products, one of B a column",
         task: "A warp computes four parts of 16 x 16 one after the other, and loads each fragment twice: 8 FLOP a \
                byte. Compute all four at once.",
-        hint: "Accumulators::<2, 2> takes two fragments of A and two of B. for_each_pair_of::<0> has the first 16 rows, \
-               for_each_pair_of::<1> the others; columns are counted through.",
+        hint: "Accumulators has two parameters: fragments of A, and of B (simt::device::mma). How many loads do two of each \
+               take, for four products? The methods for pairs have a parameter that says which rows.",
         launch: TILED32,
         shapes: &[[64, 64, 32], [20, 24, 17]],
         counters: &[Counter { measure: Measure::Intensity, limit: AtLeast(16.0) }, MMA],
@@ -65,7 +65,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "bank conflicts of `ldmatrix`: a swizzle of 16-byte groups",
         task: "Rows of the tile are 128 bytes, all 32 banks. So eight rows of a matrix are in the same four banks. \
                Change `place` alone.",
-        hint: "Put group g of row r in place g ^ r % 8 of the row: eight rows are then in eight places.",
+        hint: "A row of a matrix is 16 bytes, which are four of the 32 banks. Where must eight rows have the same group, so \
+               that they are in all 32? Only the order of the groups within a row may change.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
         counters: &[NO_CONFLICT, Counter { measure: Measure::Shared, limit: AtMost(16384.0) }],
@@ -76,8 +77,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "`ldmatrix`: lanes 8 i to 8 i + 7 give the rows of matrix i",
         task: "C is wrong: the second and the third matrix of A's fragments are exchanged. Which lanes give the rows \
                of which matrix?",
-        hint: "Matrix 1 is eight rows further down, matrix 2 eight k-steps further. So lanes 8 to 15 have the next \
-               rows, and lanes 16 to 31 the next group.",
+        hint: "simt::device::mma has the order of the four matrices of a fragment. Which rows and which k-steps has the \
+               second one, whose rows lanes 8 to 15 give?",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
         counters: &[NO_CONFLICT, BY_A_TILE],
@@ -88,7 +89,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "`ldmatrix.trans`: rows of the tile along n, pairs along k",
         task: "The rows of B's tile are along n, and a lane needs neighbours along k. Let the load transpose the \
                matrices.",
-        hint: "load_fragment_either(index, true) transposes each matrix of 8 x 8.",
+        hint: "The hardware can transpose each matrix of 8 x 8 as it loads it. Which method of a shared array says so?",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
         counters: &[NO_CONFLICT, BY_A_TILE],
@@ -99,7 +100,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "two neighbours of 16 bits are one store",
         task: "A lane stores two neighbours of C by two stores of two bytes. n is even: one store of four bytes is \
                enough.",
-        hint: "c.store_if(index, two, inside) stores two elements at once.",
+        hint: "Two neighbours of 16 bits are 32 bits, and begin at a multiple of four bytes if their index is even. See the \
+               methods of Out.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
         counters: &[Counter { measure: Measure::StoreWidth, limit: AtLeast(4.0) }],
@@ -110,7 +112,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "three stages, one barrier a phase: before which copies?",
         task: "The copies of a phase go to the stage that was multiplied last. Have all warps multiplied it? Keep three \
                stages.",
-        hint: "The barrier tells that all warps have come to this phase. Begin the copies after it.",
+        hint: "Which stage do the copies fill, and in which phase was it multiplied? Which line tells that all warps have \
+               come past that phase?",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[
@@ -127,7 +130,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "stages take the shared memory of other blocks",
         task: "Eight stages of 16 KiB leave room for one block on an SM. Give four blocks room, and load ahead all the \
                same.",
-        hint: "228 KiB / 4, less 1 KiB that each block takes besides: how many stages fit?",
+        hint: "An SM of Hopper has 228 KiB of shared memory, and each block takes 1 KiB besides its own. What is left for \
+               each of four blocks?",
         launch: TILED64,
         shapes: &[[64, 64, 768], [40, 72, 88]],
         counters: &[
@@ -141,7 +145,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "`wgmma` reads through the async proxy",
         task: "A barrier orders threads. The tensor cores read shared memory by another way, and may not see what \
                threads have written. What must stand between?",
-        hint: "fence_proxy_async() after the writes (here: after wait_group), before the barrier.",
+        hint: "The async proxy sees what a thread wrote only behind a fence of that thread. When have a thread's copies been \
+               written, and what tells the other threads of the fence?",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[WGMMA, AHEAD],
@@ -152,7 +157,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "`wgmma` is asynchronous: begin, commit, wait",
         task: "wait::<0> waits for all groups of products. There are none: the copies overwrite what is still read, \
                and the sums are read too early.",
-        hint: "commit() makes a group of the products that have begun.",
+        hint: "A wait counts groups. Which word of simt::device::warpgroup makes one?",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[WGMMA],
@@ -162,7 +167,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_wgmma",
         idea: "K-major and MN-major operands",
         task: "A's tile has rows along k, B's has rows along n. Tell the instruction.",
-        hint: "KMajor: neighbours are along k. MnMajor: neighbours are along m or n.",
+        hint: "KMajor says that neighbours in memory are neighbours along k. The other layout is beside it in \
+               simt::device::warpgroup.",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[WGMMA],
@@ -173,7 +179,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         idea: "the swizzle is a convention between who writes and who reads",
         task: "`wgmma` expects the 128-byte swizzle: group g of row r in place g ^ r % 8. The tiles are written in \
                another order.",
-        hint: "Rows r and r + 8 have the same order. Change `place`.",
+        hint: "Write down the places of group 0 in rows 0 to 8, by the formula of the task and by `place`. Where do they \
+               differ?",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[WGMMA, NO_CONFLICT],
@@ -183,7 +190,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         rung: "tensor_wgmma",
         idea: "a stage is free when its products have ended",
         task: "In phase p the copies for phase p + 2 begin. They go to the stage of phase p - 1, whose products may not have ended. Wait for them.",
-        hint: "wait::<0>() before the barrier: after it, all warps know that the stage has been read.",
+        hint: "A thread waits for products, and tells the others by the barrier. On which side of it must the wait stand, and \
+               how many groups may it leave?",
         launch: TILED64,
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[WGMMA, AHEAD, COPIES_LEFT],

@@ -28,7 +28,7 @@ pub fn tree_of_sums(m: u32, n: u32, x: In<f32>, mut y: Out<f32>) {
         // The first threads add, so whole warps are idle, and neighbours add neighbours.
         if t < half {
             let other = sums[t + half];
-            sums[t] = sums[t] + other;
+            sums[t] += other;
         }
         thread::sync_threads();
         half /= 2;

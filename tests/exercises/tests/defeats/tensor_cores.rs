@@ -56,6 +56,17 @@ const NO_MULTICAST: &[(&str, &str)] = &[
                 }\n",
     ),
 ];
+/// The copy of a box is waited for where it begins.
+const WAIT_AT_ONCE: (&str, &str) = (
+    "            bulk::commit_group();\n",
+    "            bulk::commit_group();\n            bulk::wait_group_read::<0>();\n",
+);
+/// Or at the beginning of the next tile.
+const WAIT_BEFORE: (&str, &str) = (
+    "        let mut sums = Accumulators::<TILE>::zeroed();\n",
+    "        if lane == 0 {\n            bulk::wait_group_read::<0>();\n        }\n        let mut sums = Accumulators::<TILE>::zeroed();\n",
+);
+const NOTHING_BEHIND: &str = "products that begin while TMA reads a box of C, measured 0";
 const ALL_OF_B: &str = "at most 98304 bytes loaded by TMA, measured";
 
 /// All of them.
@@ -328,6 +339,30 @@ pub const DEFEATS: &[Defeat] = &[
             ),
         ],
         refused: "at most 40976 bytes of shared memory a block, measured 73744",
+    },
+    Defeat {
+        exercise: "box_in_use",
+        name: "waits_after_the_commit",
+        changes: &[WAIT_AT_ONCE],
+        refused: NOTHING_BEHIND,
+    },
+    Defeat {
+        exercise: "box_in_use",
+        name: "waits_before_the_products",
+        changes: &[WAIT_BEFORE],
+        refused: NOTHING_BEHIND,
+    },
+    Defeat {
+        exercise: "box_at_the_end",
+        name: "waits_after_the_commit",
+        changes: &[
+            WAIT_AT_ONCE,
+            (
+                "    // The last box has been read before the block ends.\n    bulk::wait_group_read::<0>();\n",
+                "",
+            ),
+        ],
+        refused: NOTHING_BEHIND,
     },
     Defeat {
         exercise: "rows_of_the_lanes",

@@ -173,7 +173,7 @@ pub const DEFEATS: &[Defeat] = &[
             (
                 "        if t < half {
             let other = sums[t + half];
-            sums[t] = sums[t] + other;
+            sums[t] += other;
         }\n",
                 "        if t == 0 {
             let mut sum = 0.0;

@@ -15,6 +15,19 @@ pub fn copy_not_waited_for(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
+/// A wait waits for groups, and this copy is in none.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copy_in_no_group(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::wait_group::<0>();
+    if i < n as usize {
+        y[i] = tile[t];
+    }
+}
+
 /// Each thread has waited for its own copy, but not for its neighbour's: there is no barrier.
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copy_without_a_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {

@@ -150,6 +150,7 @@ impl<'a> CheckedLaunch<'a> {
                         block: seen.block,
                         thread: seen.thread,
                         element: seen.element,
+                        in_flight: seen.other.is_some_and(|record| record.is_in_flight()),
                         other: seen.other.filter(|record| !record.is_engine()).and_then(|record| {
                             let number = record.thread() as usize;
                             let (rank, linear) =

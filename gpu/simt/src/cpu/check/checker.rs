@@ -10,6 +10,7 @@ mod engines;
 mod limits;
 mod mbarriers;
 mod tracing;
+mod unfinished;
 
 use std::{
     cell::{Cell, RefCell},
@@ -30,6 +31,7 @@ use super::{
     profiler::Profiler,
     shared::Array,
     trace::Tracer,
+    unit::Unit,
 };
 use crate::cpu::{
     cluster,
@@ -94,6 +96,8 @@ struct LateUse {
     /// The thread's, or engine's, own clock then.
     clock: u16,
     what: &'static str,
+    /// The unit that does it, if it is no thread.
+    unit: Option<Unit>,
     place: &'static Location<'static>,
     /// The thread that did it, or began it.
     block: [u32; 3],
@@ -261,7 +265,7 @@ impl<'a> Checker<'a> {
         let Some((_, indices)) = blocks.last() else { return };
         let stride = self.launch.block_stride as u32;
         for (&(rank, who), late_use) in &*self.late_uses.borrow() {
-            let LateUse { clock, what, place, block, thread } = *late_use;
+            let LateUse { clock, what, unit, place, block, thread } = *late_use;
             let threads = rank * stride..rank * stride + self.launch.threads as u32;
             if threads.into_iter().any(|thread| clocks.has_learnt(thread, who, clock)) {
                 continue;
@@ -275,8 +279,10 @@ impl<'a> Checker<'a> {
             };
             let seen = Seen { block, thread, element: None, other: None };
             self.findings.borrow_mut().add(key, seen, || {
+                let group = clocks.group_of_store(who, clock);
+                let by = unit.map(|unit| format!(", by {}", unit.waits(group))).unwrap_or_default();
                 format!(
-                    "{what}, and block {:?} may end before that: one of its threads must wait for it",
+                    "{what}, and block {:?} may end before that: one of its threads must wait for it{by}",
                     indices[rank as usize]
                 )
             });

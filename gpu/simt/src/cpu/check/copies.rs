@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, panic::Location};
 
-use super::shared::Array;
+use super::{shared::Array, unit::Group};
 
 /// A copy to a shared array. It is carried out when its thread waits for it, which is as late as
 /// the hardware may.
@@ -44,5 +44,17 @@ impl Copies {
         } else {
             None
         }
+    }
+
+    /// The group of the last copy in flight to that byte of an array.
+    pub(super) fn group_of(&self, array: *const Array, byte: usize) -> Option<Group> {
+        let holds = |(_, copy): &&(u32, AsyncCopy)| {
+            copy.array == array && (copy.offset..copy.offset + copy.bytes).contains(&byte)
+        };
+        let (group, _) = self.in_flight.iter().rev().find(holds)?;
+        Some(match self.groups.checked_sub(group + 1) {
+            None => Group::Open,
+            Some(later) => Group::Committed(later),
+        })
     }
 }

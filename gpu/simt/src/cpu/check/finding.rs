@@ -38,8 +38,11 @@ pub struct Example {
     pub thread: [u32; 3],
     /// The index of the element in the buffer or shared array.
     pub element: Option<usize>,
-    /// The other thread: its block's index and its own.
+    /// The other thread: its block's index and its own. It is the same thread where a copy or tensor cores made one of the two accesses for
+    /// it.
     pub other: Option<([u32; 3], [u32; 3])>,
+    /// Whether the other access is a copy that the other thread has begun and that is still in flight.
+    pub in_flight: bool,
 }
 
 /// The kinds of findings.
@@ -212,7 +215,7 @@ impl Finding {
             write!(f, "\n    {}", self.detail)?;
         }
         for example in &self.examples {
-            let Example { block, thread, element, other } = example;
+            let Example { block, thread, element, other, in_flight } = example;
             write!(f, "\n    block {block:?} thread {thread:?}")?;
             match (element, self.columns) {
                 (Some(element), Some(columns)) => {
@@ -222,10 +225,19 @@ impl Finding {
                 (None, _) => {}
             }
             match other {
-                Some((other_block, other)) if other_block == block => {
-                    write!(f, ", against thread {other:?}")?;
+                // A unit acts for a thread: one of the two accesses is the unit's.
+                Some(other) if *other == (*block, *thread) => {
+                    let what = if *in_flight { "copy" } else { "access" };
+                    write!(f, ", against its own {what}")?;
                 }
-                Some((block, other)) => write!(f, ", against block {block:?} thread {other:?}")?,
+                Some((other_block, other)) => {
+                    let copy = if *in_flight { "a copy of " } else { "" };
+                    write!(f, ", against {copy}")?;
+                    if other_block != block {
+                        write!(f, "block {other_block:?} ")?;
+                    }
+                    write!(f, "thread {other:?}")?;
+                }
                 None => {}
             }
         }

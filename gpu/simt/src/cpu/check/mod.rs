@@ -47,8 +47,8 @@
 //! # What it cannot find
 //! * Races that do not happen with the chosen sizes and inputs; weak memory ordering.
 //! * Accesses through raw pointers outside the kernel's own body, through `p.read()`, and in macros ([`raw`]).
-//! * A reference is an access where it is made, not where it is used. `x[i] += v` through a view is a write,
-//!   not a read.
+//! * A reference is an access where it is made, not where it is used. `x[i] += v` is a read and a write in the kernel's own body, where `x`
+//!   is a name ([`compound`]). In a function or a macro it is a write alone.
 //! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins. Its destination
 //!   is checked from its beginning to its wait.
 //! * An element is one unit: a race on one component of a `[f32; 4]` is a race on all of it, and a write of one
@@ -69,16 +69,19 @@
 //! | files | what they are |
 //! |---|---|
 //! | `place`, `source` | places in a kernel's source, and their text |
+//! | `unit` | units that access memory by themselves, and what waits for them |
 //! | `record`, `flags`, `clocks`, `shadow` | when one access happens before another |
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
 //! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
-//! | `watched`, `raw`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
+//! | `watched`, `raw`, `compound`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
 mod checked_launch;
 mod checker;
 mod clocks;
 mod coalescing;
+#[doc(hidden)]
+pub mod compound;
 mod copies;
 mod finding;
 mod findings;
@@ -97,6 +100,7 @@ mod shadow;
 mod shared;
 mod source;
 mod trace;
+mod unit;
 mod watched;
 
 pub use crate::cpu::order::Order;

@@ -2,6 +2,8 @@
 
 use std::{panic::Location, ptr::null};
 
+use super::unit::Unit;
+
 /// The most threads of a cluster in a checked launch. Numbers from here on are *engines*: hardware units that access memory by
 /// themselves, such as TMA and the tensor cores ([`clocks`](super::clocks)).
 pub(in crate::cpu) const FIRST_ENGINE: u32 = 3072;
@@ -17,12 +19,14 @@ pub(super) struct Record {
     /// The worker's clock. It ticks at every barrier and at every start of a block and never goes back, so that
     /// nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-11: the thread's number in its cluster. Bit 17: whether it is a copy in flight. Bits 18-31: the thread's own clock.
+    /// Bits 0-11: the thread's number in its cluster. Bits 12-14: the unit that made the access for it, or zero. Bit 17: whether it is a
+    /// copy in flight. Bits 18-31: the thread's own clock.
     who: u32,
     /// The place in the source. The upper 16 bits of the address, which no address uses, hold the slot.
     place: *const Location<'static>,
 }
 
+const UNIT: u32 = 12;
 const IN_FLIGHT: u32 = 1 << 17;
 const OWN_CLOCK: u32 = 18;
 const SLOT: u32 = 48;
@@ -82,8 +86,19 @@ impl Record {
         Record { clock, who, place }
     }
 
-    /// Marks it as an asynchronous copy in flight.
-    pub(super) fn set_in_flight(&mut self) {
+    /// The unit that made it; `None`: its thread made it.
+    pub(super) fn unit(&self) -> Option<Unit> {
+        Unit::numbered(self.who >> UNIT & 0b111)
+    }
+
+    /// Notes that `unit` made it.
+    pub(super) fn set_unit(&mut self, unit: Unit) {
+        self.who |= (unit as u32) << UNIT;
+    }
+
+    /// Marks it as an asynchronous copy in flight, which `unit` makes.
+    pub(super) fn set_in_flight(&mut self, unit: Unit) {
+        self.set_unit(unit);
         self.who |= IN_FLIGHT;
     }
 }

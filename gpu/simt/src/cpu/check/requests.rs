@@ -101,6 +101,24 @@ pub enum Asynchronous {
         /// The number.
         below: u32,
     },
+    /// A thread begins a TMA copy to global memory.
+    StoreBegins {
+        /// The number of the thread in its block.
+        thread: u32,
+        /// The number of the copy among the thread's, from 0.
+        copy: usize,
+        /// The source.
+        from: usize,
+        /// Bytes of the box in shared memory.
+        bytes: usize,
+    },
+    /// A thread has waited until its copies below that number have read shared memory.
+    StoresRead {
+        /// The number of the thread in its block.
+        thread: u32,
+        /// The number.
+        below: usize,
+    },
     /// All threads of a warpgroup have begun a product.
     ProductBegins {
         /// The number of the warpgroup in its block.

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::{clocks::VectorClocks, record::Record};
+use super::{clocks::VectorClocks, record::Record, unit::Unit};
 use crate::cpu::{access::Access, limits::WARP};
 
 /// The access that is being made.
@@ -22,6 +22,14 @@ impl<'a> Now<'a> {
     ) -> Self {
         let record = Record::new((slot, thread), clock, clocks.clock(thread), place);
         Now { record, block_start, clocks }
+    }
+
+    /// The same access, made by a unit.
+    pub(super) fn by(mut self, unit: Option<Unit>) -> Self {
+        if let Some(unit) = unit {
+            self.record.set_unit(unit);
+        }
+        self
     }
 
     /// Whether an earlier access was made in this block (or cluster).
@@ -171,8 +179,8 @@ impl Shadow {
 
     /// The last write is an asynchronous copy in flight: until its thread has waited for it, no thread may read or write, not even that
     /// thread.
-    pub(super) fn begin_copy(&mut self) {
-        self.writer.set_in_flight();
+    pub(super) fn begin_copy(&mut self, unit: Unit) {
+        self.writer.set_in_flight(unit);
     }
 
     /// The thread has waited for its copy. Accesses while it was in flight have been reported.

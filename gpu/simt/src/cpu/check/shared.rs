@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use super::{
     record::Record,
     shadow::{Hazard, Now, Shadow, granule},
+    unit::Unit,
 };
 use crate::cpu::access::{Access, ArrayDeclaration};
 
@@ -140,9 +141,9 @@ impl Array {
         }
     }
 
-    /// The last write of these bytes is an asynchronous copy in flight.
-    pub(super) fn begin_copy(&self, bytes: (usize, usize)) {
-        self.cells.borrow_mut().shadows_of(bytes).for_each(Shadow::begin_copy);
+    /// The last write of these bytes is an asynchronous copy in flight, which `unit` makes.
+    pub(super) fn begin_copy(&self, bytes: (usize, usize), unit: Unit) {
+        self.cells.borrow_mut().shadows_of(bytes).for_each(|shadow| shadow.begin_copy(unit));
     }
 
     /// A write of one of these bytes by a thread (and no engine) that happens before the current access.

@@ -122,6 +122,8 @@ pub(super) struct Tracer {
     /// Thread 0's groups of `cp.async`, and the destination and bytes of the group that it has not committed.
     groups: u32,
     group: Option<(usize, usize)>,
+    /// For each thread the number of its TMA copies to global memory, and that number at each commit.
+    stores: BTreeMap<u32, (usize, Vec<usize>)>,
     /// For each warpgroup the number below which it has waited for its products.
     waited: BTreeMap<u32, u64>,
 }
@@ -147,6 +149,7 @@ impl Tracer {
             events: Vec::new(),
             groups: 0,
             group: None,
+            stores: BTreeMap::new(),
             waited: BTreeMap::new(),
         }
     }
@@ -247,6 +250,31 @@ impl Tracer {
     pub(super) fn wait_group(&mut self, thread: u32, pending: u32) {
         if thread == self.first {
             self.event(Asynchronous::GroupsEnd { below: self.groups.saturating_sub(pending) });
+        }
+    }
+
+    /// The thread of that number begins a TMA copy to global memory.
+    pub(super) fn begin_store(&mut self, thread: u32, from: usize, bytes: usize) {
+        let thread = thread - self.first;
+        let (begun, _) = self.stores.entry(thread).or_default();
+        let copy = *begun;
+        *begun += 1;
+        self.event(Asynchronous::StoreBegins { thread, copy, from, bytes });
+    }
+
+    /// The thread of that number commits a bulk group.
+    pub(super) fn commit_stores(&mut self, thread: u32) {
+        let (begun, committed) = self.stores.entry(thread - self.first).or_default();
+        committed.push(*begun);
+    }
+
+    /// The thread of that number has waited until its first `groups` bulk groups have read.
+    pub(super) fn waited_for_stores(&mut self, thread: u32, groups: usize) {
+        let thread = thread - self.first;
+        let committed = self.stores.get(&thread).map(|(_, committed)| committed);
+        let below = committed.and_then(|committed| committed[..groups].last().copied());
+        if let Some(below) = below {
+            self.event(Asynchronous::StoresRead { thread, below });
         }
     }
 

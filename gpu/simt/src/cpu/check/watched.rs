@@ -181,7 +181,7 @@ impl Mode for Watched {
         for part in source.parts() {
             let bytes = (part.addr(), source.cols_inside * source.element);
             checker().count(place);
-            checker().global_by(number, buffer, bytes, Access::Read, place);
+            checker().global_by((number, None), buffer, bytes, Access::Read, place);
         }
         let copied = (&source, array.offset + offset, ranks(blocks).count());
         checker().copied(buffer, copied, Operation::TmaLoad, place);

@@ -18,6 +18,7 @@ use crate::cpu::{
         shadow::Now,
         shared::{self, Array},
         trace::{CopiedBox, Recorded},
+        unit::Unit,
     },
     limits::WARP,
 };
@@ -200,15 +201,9 @@ impl<'a> Checker<'a> {
             if last != what {
                 last = what;
                 let element = at.max(offset) / array.declaration.element;
-                self.add(
-                    kind,
-                    memory_of(array),
-                    place,
-                    thread,
-                    Some(element),
-                    other,
-                    String::new(),
-                );
+                self.add(kind, memory_of(array), place, thread, Some(element), other, || {
+                    self.not_waited_for(other, Some((array, at)))
+                });
             }
         });
     }
@@ -240,13 +235,13 @@ impl<'a> Checker<'a> {
                 self.profiler.borrow_mut().log(number, event);
             }
         }
-        self.global_by(number, buffer, (address, bytes), access, place);
+        self.global_by((number, None), buffer, (address, bytes), access, place);
     }
 
-    /// Checks an access to global memory by the thread, or engine, of that number. An engine acts for the running thread.
+    /// Checks an access to global memory by the thread, or the engine of a unit, of that number. An engine acts for the running thread.
     pub(in crate::cpu::check) fn global_by(
         &self,
-        number: u32,
+        (number, unit): (u32, Option<Unit>),
         buffer: &Buffer,
         (address, bytes): (usize, usize),
         access: Access,
@@ -256,14 +251,15 @@ impl<'a> Checker<'a> {
         if self.launch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
             let (memory, element) = self.element(buffer, address);
             let detail = "a `dependent` kernel must call grid::wait_for_earlier before it";
-            self.add(Kind::BeforeWait, memory, place, thread, element, None, detail.to_owned());
+            let kind = Kind::BeforeWait;
+            self.add(kind, memory, place, thread, element, None, || detail.to_owned());
         }
         if self.profiling.get() && access == Access::Read && buffer.is_saturated(address, bytes) {
             return;
         }
         let clocks = self.clocks.borrow();
         let times = (self.clock.get(), self.block_start.get());
-        let now = Now::new((self.slot, number), times, &clocks, place);
+        let now = Now::new((self.slot, number), times, &clocks, place).by(unit);
         let mut last = None;
         buffer.access(&now, (address, bytes), access, |at, wrong| {
             let (kind, other) = match wrong {
@@ -276,7 +272,8 @@ impl<'a> Checker<'a> {
                 last = what;
                 let at = buffer.address + at;
                 let (memory, element) = self.element(buffer, at.max(address));
-                self.add(kind, memory, place, thread, element, other, String::new());
+                let detail = || self.not_waited_for(other, None);
+                self.add(kind, memory, place, thread, element, other, detail);
             }
         });
     }
@@ -312,12 +309,12 @@ impl<'a> Checker<'a> {
         thread: &Thread,
         element: Option<usize>,
         other: Option<Record>,
-        detail: String,
+        detail: impl FnOnce() -> String,
     ) {
         let other_place = other.and_then(|record| record.place());
         let fault_place = String::new();
         let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
         let seen = Seen { block: block::block_index(), thread: thread.index, element, other };
-        self.findings.borrow_mut().add(key, seen, || detail);
+        self.findings.borrow_mut().add(key, seen, detail);
     }
 }

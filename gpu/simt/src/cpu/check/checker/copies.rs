@@ -9,6 +9,7 @@ use crate::cpu::{
     check::{
         copies::{AsyncCopy, Copies},
         profile::Operation,
+        unit::Unit,
     },
 };
 
@@ -19,7 +20,7 @@ impl Checker<'_> {
         let array = unsafe { &*copy.array };
         let bytes = (copy.offset, copy.bytes);
         self.shared_by(array, bytes, (Access::Write, Operation::SharedCopy), copy.begun_at);
-        array.begin_copy(bytes);
+        array.begin_copy(bytes, Unit::AsyncCopy);
         let (number, to) = (block::current().number, array.offset + copy.offset);
         self.with_own_tracer(|tracer| tracer.begin_copy(number, to, copy.bytes));
         self.with_copies(|copies| copies.begin(copy));

@@ -9,7 +9,7 @@ use crate::cpu::{
     boxes::GlobalBox,
     check::{
         finding::Kind, findings::memory_of, global::Buffer, profile::Operation, record::Record,
-        requests::Asynchronous, shadow::Now, shared::Array,
+        requests::Asynchronous, shadow::Now, shared::Array, unit::Unit,
     },
     cluster,
     warpgroup::{Request, WarpgroupKey},
@@ -29,7 +29,7 @@ impl Checker<'_> {
             let part = (offset + place, bytes);
             self.check_written_before(array, part, copy.origin.at);
             self.check_shared(array, part, Access::Write, copy.origin.at);
-            array.begin_copy(part);
+            array.begin_copy(part, Unit::Load);
             // SAFETY: inside the array, as whoever began the copy has checked. Until the copy completes, the contents are undefined.
             unsafe { copy.to.add(place).write_bytes(POISON, bytes) };
         }
@@ -57,7 +57,7 @@ impl Checker<'_> {
             let (memory, element) = (memory_of(array), bytes.0 / array.declaration.element);
             let detail = "fence_proxy_async must stand after the write, before the barrier";
             let (kind, other) = (Kind::WriteAfterWrite, Some(other));
-            self.add(kind, memory, place, thread, Some(element), other, detail.to_owned());
+            self.add(kind, memory, place, thread, Some(element), other, || detail.to_owned());
         }
     }
 
@@ -74,6 +74,7 @@ impl Checker<'_> {
         let engine = clocks.engine(copy.done);
         let times = (self.clock.get(), self.block_start.get());
         let now = Now::new((self.slot, engine), times, &clocks, copy.origin.at);
+        let now = now.by(Some(Unit::Load));
         // SAFETY: as in `init_mbarrier`.
         if let Some(array) = unsafe { array.as_ref() } {
             let offset = copy.to_place.1 as usize - array.offset;
@@ -84,7 +85,8 @@ impl Checker<'_> {
         let clock = clocks.clock(engine);
         clocks.landed(copy.done, ends_phase);
         let cluster::CopyOrigin { block, thread, at } = copy.origin;
-        let late_use = LateUse { clock, what: "a copy that completes", place: at, block, thread };
+        let (what, unit) = ("a copy that completes", Some(Unit::Load));
+        let late_use = LateUse { clock, what, unit, place: at, block, thread };
         self.late_uses.borrow_mut().insert((copy.to_place.0, engine), late_use);
     }
 
@@ -116,7 +118,8 @@ impl Checker<'_> {
             tracer.event(Asynchronous::ProductBegins { warpgroup, product, instructions, a, b });
         });
         for (start, bytes) in request.places() {
-            self.read_by_engine(engine, (key.0, start), bytes, request.place);
+            let unit = (engine, Unit::Product);
+            self.read_by_engine(unit, (key.0, start), bytes, request.place);
         }
         self.clocks.borrow_mut().end_product(key, clock);
         block::current_cluster().warpgroup(key).set_clock(product, clock);
@@ -141,18 +144,22 @@ impl Checker<'_> {
             self.with_general_clocks(|clocks| clocks.begin_store(thread.number));
         for (part, bytes) in target.places(from.addr()) {
             let at = (array.rank, (array.offset + offset + part) as u32); // below 227 KiB
-            self.read_by_engine(reader, at, bytes as u32, place);
+            self.read_by_engine((reader, Unit::StoreRead), at, bytes as u32, place);
         }
         for part in target.parts() {
             let bytes = target.cols_inside * target.element;
-            self.global_by(writer, buffer, (part.addr(), bytes), Access::Write, place);
+            let who = (writer, Some(Unit::StoreWrite));
+            self.global_by(who, buffer, (part.addr(), bytes), Access::Write, place);
         }
         self.copied(buffer, (&target, array.offset + offset, 0), Operation::TmaStore, place);
         let clock = self.clocks.borrow().clock(reader);
-        let (what, block) = ("a copy that reads", block::block_index());
-        let late_use = LateUse { clock, what, place, block, thread: thread.index };
+        let (what, unit) = ("a copy that reads", Some(Unit::StoreRead));
+        let block = block::block_index();
+        let late_use = LateUse { clock, what, unit, place, block, thread: thread.index };
         self.late_uses.borrow_mut().insert((array.rank, reader), late_use);
         self.clocks.borrow_mut().end_store(thread.number);
+        let (start, bytes) = (array.offset + offset, target.extent());
+        self.with_own_tracer(|tracer| tracer.begin_store(thread.number, start, bytes));
         let store = cluster::BoxStore { from, target, thread: thread.number, group, data: None };
         block::current_cluster().begin_store(store);
     }
@@ -161,7 +168,9 @@ impl Checker<'_> {
     #[track_caller]
     pub(in crate::cpu) fn commit_stores(&self) {
         self.count(Location::caller());
-        self.clocks.borrow_mut().commit_stores(block::current().number);
+        let number = block::current().number;
+        self.clocks.borrow_mut().commit_stores(number);
+        self.with_own_tracer(|tracer| tracer.commit_stores(number));
     }
 
     /// The running thread waits until all but the last `pending` of its bulk groups have read, or also have `written`.
@@ -170,13 +179,14 @@ impl Checker<'_> {
         self.count(Location::caller());
         let number = block::current().number;
         let groups = self.clocks.borrow_mut().waited_for_stores(number, pending as usize, written);
+        self.with_own_tracer(|tracer| tracer.waited_for_stores(number, groups));
         block::current_cluster().end_stores(number, groups, written);
     }
 
     /// An engine reads shared memory for the running thread.
     fn read_by_engine(
         &self,
-        engine: u32,
+        (engine, unit): (u32, Unit),
         at: cluster::Place,
         bytes: u32,
         place: &'static Location<'static>,
@@ -186,16 +196,16 @@ impl Checker<'_> {
         let bytes = (at.1 as usize - array.offset, bytes as usize);
         let clocks = self.clocks.borrow();
         let times = (self.clock.get(), self.block_start.get());
-        let now = Now::new((self.slot, engine), times, &clocks, place);
+        let now = Now::new((self.slot, engine), times, &clocks, place).by(Some(unit));
         let is_unseen = |old: &Record| {
             old.clock >= times.1 && now.is_ordered(old) && !clocks.is_behind_fence(engine, old)
         };
         if let Some((at, writer)) = array.find_writer(bytes, is_unseen) {
             let element = Some(at / array.declaration.element);
             let (memory, thread) = (memory_of(array), block::current());
-            let detail =
-                "fence_proxy_async must stand after the write, before the barrier".to_owned();
-            self.add(Kind::ProxyFence, memory, place, thread, element, Some(writer), detail);
+            let detail = "fence_proxy_async must stand after the write, before the barrier";
+            let (kind, other) = (Kind::ProxyFence, Some(writer));
+            self.add(kind, memory, place, thread, element, other, || detail.to_owned());
         }
         self.check_shared_by(now, array, bytes, Access::Read, place);
     }

@@ -27,7 +27,7 @@ impl Checker<'_> {
             let thread = block::current();
             let clock = self.clocks.borrow().clock(thread.number);
             let (block, index) = (block::block_index(), thread.index);
-            let late_use = LateUse { clock, what, place, block, thread: index };
+            let late_use = LateUse { clock, what, unit: None, place, block, thread: index };
             self.late_uses.borrow_mut().insert((rank, thread.number), late_use);
             self.check_has_begun(rank, thread, (what, place));
         }

@@ -13,7 +13,10 @@ use std::collections::BTreeMap;
 
 use super::{MOST_ENGINES, Stores, VectorClocks, Warpgroup};
 use crate::cpu::{
-    check::record::{FIRST_ENGINE, LAST_CLOCK, Record},
+    check::{
+        record::{FIRST_ENGINE, LAST_CLOCK, Record},
+        unit::Group,
+    },
     cluster::Place,
     warpgroup::WarpgroupKey,
 };
@@ -167,6 +170,18 @@ impl VectorClocks {
             known[at] = known[at].max(clock);
         }
         groups
+    }
+
+    /// The group of a TMA copy to global memory, by the number of one of its engines and that engine's clock at the copy.
+    pub(in crate::cpu::check) fn group_of_store(&self, engine: u32, clock: u16) -> Option<Group> {
+        let engine = engine.checked_sub(FIRST_ENGINE)? as usize;
+        let mut stores = self.stores.values();
+        let stores = stores.find(|s| s.reader == engine || s.writer == engine)?;
+        let later = stores.groups.iter().filter(|end| **end > clock).count();
+        Some(match later.checked_sub(1) {
+            None => Group::Open,
+            Some(later) => Group::Committed(later as u32), // fewer than the clock counts
+        })
     }
 
     /// The vector clock of a thread; or of an engine, for the product or the copy that it carries out now.
