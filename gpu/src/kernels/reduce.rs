@@ -7,7 +7,8 @@
 //!   further down.
 //! * **A warp** adds every eighth partial product. The first warp adds the eight sums, and applies
 //!   the [`epilogue`](super::collective::epilogue).
-//! * **A thread** has four neighbours.
+//! * **A thread** has four neighbours. It loads those of eight partial products before it adds the
+//!   first of them.
 //!
 //! A partial product is written once and read once. It is small, and comes from L2.
 

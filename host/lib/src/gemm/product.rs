@@ -210,14 +210,14 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The number of partial products, 1 to 256: split-K over the grid. Each is of a range of k, and a second launch adds them in a fixed
+    /// The number of partial products, 1 to 4096: split-K over the grid. Each is of a range of k, and a second launch adds them in a fixed
     /// order. 1 is a product without split-K. By default Hopper computes a small C with a long k in this way. The number depends on the
     /// request and the kernel.
     ///
     /// Each partial product needs `4 m n` bytes of workspace.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a number outside of 1 to 256.
+    /// [`Error::Argument`] for a number outside of 1 to 4096.
     pub fn partials(self, count: u32) -> Result<Self> {
         match (1..=MOST_PARTIALS).contains(&count) {
             true => Ok(Gemm { partials: Some(count), ..self }),

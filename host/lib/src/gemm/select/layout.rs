@@ -143,7 +143,11 @@ pub(in crate::gemm) fn operand_plan(
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
         // Without room for its copies a plan is the last resort.
         let has_room = bytes <= request.workspace_limit;
-        let stores = strided_c_bytes(product, &given);
+        // A copied byte takes 0.7 ps. What an element takes a kernel of f32 is a guess, for which this is too much.
+        let stores = match product.variant.scheme {
+            Scheme::Tf32 => strided_c_ps(product, &given).saturating_mul(10) / 7,
+            _ => strided_c_ps(product, &given),
+        };
         let cost = (!has_room, bytes.saturating_add(stores), is_wide, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, OperandPlan { bytes, copies, ..plan }));
@@ -152,11 +156,11 @@ pub(in crate::gemm) fn operand_plan(
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
 }
 
-/// What a C costs whose elements are not contiguous along the kernel's columns: as much as copying these bytes. A tf32 kernel stores 32
-/// neighbours of a column together, in 3 ps an element, or in 7 where that leaves parts of sectors to other tiles. Other elements are
-/// stored one by one, which takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels
-/// only those for few columns swap, and have few elements.
-pub(super) fn strided_c_bytes(product: &Product, given: &Request) -> u64 {
+/// Picoseconds for a C whose elements are not contiguous along the kernel's columns. A tf32 kernel stores 32 neighbours of a column
+/// together, in 3 ps an element, or in 7 where that leaves parts of sectors to other tiles. Other elements are stored one by one, which
+/// takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those for few
+/// columns swap, and have few elements.
+pub(super) fn strided_c_ps(product: &Product, given: &Request) -> u64 {
     let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
     let [between_rows, between_cols] = given.strides[2];
     let in_columns = between_rows == 1 && product.variant.access.classes() == 1;

@@ -16,7 +16,7 @@ use simt::{Bf16, F16};
 
 use super::{
     Request, cuda_cores,
-    layout::{OperandPlan, layouts_of, operands, strided_c_bytes, timed_bytes, unit},
+    layout::{OperandPlan, layouts_of, operands, strided_c_ps, timed_bytes, unit},
 };
 use crate::gemm::{Target, scalar::Kernel, split, target::H200_BYTE_US};
 
@@ -254,7 +254,7 @@ fn product_us(
             (sent_parts_us(shape.n()), overlapped(multiplied + staged + next, streamed, APART))
         }
     };
-    let strided = strided_c_bytes(product, given) as f64 * 1e-6;
+    let strided = strided_c_ps(product, given) as f64 * 1e-6;
     speed.fixed_us + time + strided + if split_k > 1 { parts } else { 0.0 }
 }
 

@@ -246,6 +246,8 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
         // 22.0 (32.6), 72.9 (107.7 in two partial products).
         ("tf32", 1, [23, 3223, 1091], ("wgmma_tf32_32x32x32_nn", 1, 1)),
         ("tf32", 1, [286, 3073, 3073], ("wgmma_tf32_128x128x32_nn", 1, 1)),
+        // 50.9 (84.6): B's rows are unaligned.
+        ("tf32", 1, [38, 45, 140579], ("mma_tf32_64x64x32", 1, 245)),
         // 34.5 (142.7), 20.0 (53.4), 27.4 (35.4), 7.5 (9.3).
         ("bf16", 1, [237688, 8, 24], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
         ("bf16", 1, [107691, 5, 17], ("wgmma_bf16_64x64x64_ldg_nn", 1, 1)),
@@ -265,6 +267,26 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
     ] {
         assert_eq!(of(ty, batch, shape), wanted, "{ty} {batch} of {shape:?}");
     }
+}
+
+/// With A and B column-major a tf32 kernel computes C^T, or reads copies. On an H100 180328 x 408 x 644 takes 583 us as C^T, and 2180^3
+/// 129; with copies that takes 113 (docs/log/selection.md, "By columns").
+#[test]
+fn a_tf32_kernel_stores_columns_where_that_is_faster_than_copies() {
+    let plan = |[m, n, k]: [u64; 3]| {
+        let strides = [[1, m as usize], [1, k as usize], [n as usize, 1]];
+        let compute = Compute::Tf32;
+        let shape = Shape::new(m, n, k).unwrap();
+        let request = Request { compute, ..Request::new(shape, strides) };
+        let choice = choose::<f32>(&request, &Target::H200, Some("wgmma_tf32_256x256x32_c2_nn"));
+        let choice = choice.unwrap();
+        (choice.operands.swap_ab, choice.workspace_bytes)
+    };
+    assert_eq!(plan([180328, 408, 644]), (true, 0));
+    // Rows of C are whole sectors, or one tile has all of them.
+    assert_eq!(plan([28812, 200, 600]), (true, 0));
+    assert_eq!(plan([57800, 92, 372]), (true, 0));
+    assert_eq!(plan([2180; 3]), (false, 2 * 4 * 2180 * 2208));
 }
 
 /// A shorter last range of k has a launch of its own, which takes the host and the GPU more time.
