@@ -125,7 +125,7 @@ fn the_number_is_the_same_on_every_gpu() {
         assert_eq!(of_cpu.partials, 1);
     }
     assert!(split >= 3, "{split}");
-    for wrong in [0, 257] {
+    for wrong in [0, 4097] {
         let error = Gemm::<f32>::new().partials(wrong).unwrap_err().to_string();
         assert_eq!(error, format!("partials = {wrong}: must be 1 to 4096"));
     }
