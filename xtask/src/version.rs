@@ -12,7 +12,7 @@ pub(crate) const OLDEST: (u32, u32) = (1, 96);
 /// The output of `rustc -vV`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// Compiler and LLVM in one line.
+    /// Compiler and LLVM in one line: of a release their numbers, of others also the commit.
     pub(crate) text: String,
     /// `1.96.0`.
     pub(crate) release: String,
@@ -42,10 +42,14 @@ impl Version {
             line.map(str::trim).with_context(|| format!("`rustc -vV` has no line `{key}`:\n{text}"))
         };
         let llvm = field("LLVM version:")?;
-        let first = text.lines().next().unwrap_or_default();
+        let release = field("release:")?;
+        let compiler = match release.contains('-') {
+            true => text.lines().next().unwrap_or_default().to_owned(),
+            false => format!("rustc {release}"),
+        };
         Ok(Version {
-            text: format!("{first}, LLVM {llvm}"),
-            release: field("release:")?.into(),
+            text: format!("{compiler}, LLVM {llvm}"),
+            release: release.into(),
             llvm: leading_numbers(llvm).with_context(|| format!("LLVM version `{llvm}`"))?.0,
             host: field("host:")?.into(),
         })
@@ -77,14 +81,15 @@ mod tests {
         assert_eq!(
             version,
             Version {
-                text:
-                    "rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball), LLVM 22.1.8"
-                        .into(),
+                text: "rustc 1.96.0, LLVM 22.1.8".into(),
                 release: "1.96.0".into(),
                 llvm: 22,
                 host: "x86_64-unknown-linux-gnu".into(),
             }
         );
+        let nightly = VERSION_TEXT.replace("1.96.0", "1.98.0-nightly");
+        let text = Version::parse(&nightly).unwrap().text;
+        assert!(text.starts_with("rustc 1.98.0-nightly (ac68faa20 2026-05-25)"), "{text}");
         assert!(Version::parse("rustc 1.0").is_err());
     }
 
