@@ -369,7 +369,7 @@ mod tests {
         assert!(compare(&ptx, &ptx).is_ok());
         let other = text(&RAW.replace("bar.sync 0", "bar.sync 1"), "rustc 1");
         let error = compare(&other, &ptx).unwrap_err().to_string();
-        assert!(error.contains("line 13") && error.contains("bar.sync 1"), "{error}");
+        assert!(error.contains("line 11") && error.contains("bar.sync 1"), "{error}");
         assert!(compare("", &ptx).unwrap_err().to_string().contains("not there"));
         assert!(compare(&ptx, "").unwrap_err().to_string().contains("no such kernel"));
         assert!(compare(&ptx.replace('\n', "\r\n"), &ptx).is_err());
