@@ -5,7 +5,7 @@
 
 use gpu::registry::{Family, Product, Speed};
 
-use super::{Request, dot, layout::unit};
+use super::{Request, dot};
 use crate::gemm::{Target, scalar::Kernel};
 
 /// Microseconds for a byte that a kernel loads or stores: 1.75 TB/s, and 2.4 of the family `mma`, which they reached at most on an H100.
@@ -62,19 +62,9 @@ fn bytes(product: &Product, given: &Request) -> f64 {
 /// (docs/log/selection.md, "tf32 by `mma` on Hopper").
 fn unaligned(product: &Product, given: &Request) -> f64 {
     match product.variant.family {
-        Family::Mma if !has_aligned_rows(product, given) => 1.8,
+        Family::Mma if !given.has_aligned_rows(product.variant.operands.bytes()) => 1.8,
         _ => 1.0,
     }
-}
-
-/// Whether the rows or columns of A and B begin at multiples of sixteen bytes.
-pub(super) fn has_aligned_rows(product: &Product, given: &Request) -> bool {
-    let unit = unit(product);
-    given.aligned == [true; 2]
-        && given.strides[..2].iter().all(|&[between_rows, between_cols]| {
-            let pitch = if between_cols == 1 { between_rows } else { between_cols };
-            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(unit)
-        })
 }
 
 /// Microseconds for `blocks` blocks of `flop` operations on one SM.

@@ -99,7 +99,9 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
         Products::OtherGpus | Products::OtherGpusAligned if target.capability == (9, 0) => {
             return None;
         }
-        Products::OtherGpusAligned if !cuda_cores::has_aligned_rows(kernel.product, request) => {
+        Products::OtherGpusAligned
+            if !request.has_aligned_rows(kernel.product.variant.operands.bytes()) =>
+        {
             return None;
         }
         _ => {}

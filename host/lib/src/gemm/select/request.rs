@@ -89,6 +89,16 @@ impl Request {
         }
     }
 
+    /// Whether the rows or columns of A and B, of elements of that many bytes, begin at multiples of sixteen bytes.
+    pub(super) fn has_aligned_rows(&self, bytes: usize) -> bool {
+        self.aligned == [true; 2]
+            && self.strides[..2].iter().all(|&[between_rows, between_cols]| {
+                let pitch = if between_cols == 1 { between_rows } else { between_cols };
+                let is_contiguous = between_rows == 1 || between_cols == 1;
+                is_contiguous && pitch.saturating_mul(bytes).is_multiple_of(16)
+            })
+    }
+
     /// Whether A, B and C are dense and row-major. The stride of a side of one element may be any.
     pub(super) fn is_dense(&self) -> bool {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
