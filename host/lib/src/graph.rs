@@ -130,9 +130,10 @@ impl Stream {
     /// workspaces. [`Gemm::prepare`](crate::Gemm::prepare) does this for one product.
     ///
     /// # Errors
-    /// Those of `run`. [`Error::Capture`] for what is not possible in a capture.
+    /// Those of `run`. [`Error::Capture`] for what is not possible in a capture, and while this thread captures another stream.
     pub fn prepare<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<R> {
         self.refuse_in_capture("a preparation within one, or within a capture")?;
+        self.refuse_beside_capture("a preparation on the same thread: prepare before the capture")?;
         let preparing = self.with(Mode::Preparing, self.take_reserved());
         let result = run(&preparing);
         self.reserve(preparing.into_parts().1);
@@ -153,18 +154,25 @@ impl Stream {
     /// has no graphs; those of the driver.
     pub fn capture<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<Graph> {
         self.refuse_in_capture("another capture, or a preparation")?;
+        // The driver would begin it, and then refuse to make its graph, and spoil the capture around it.
+        let what = "another capture of the same thread: capture one graph after the other";
+        self.refuse_beside_capture(what)?;
         #[cfg(feature = "cuda")]
         if self.cuda().is_some() {
-            if cuda::is_capturing() {
-                // The driver would begin it, and then refuse to make its graph, and spoil the capture around it.
-                return Err(Error::capture(
-                    "another capture of the same thread: capture one graph after the other",
-                ));
-            }
             return self.captured(run);
         }
         let _ = run;
         Err(Error::argument("stream", self.device().name(), "must be on a GPU to be captured"))
+    }
+
+    /// Refuses what would allocate or begin a capture while this thread captures another stream.
+    fn refuse_beside_capture(&self, what: &str) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if self.cuda().is_some() && cuda::is_capturing() {
+            return Err(Error::capture(what));
+        }
+        let _ = what;
+        Ok(())
     }
 
     #[cfg(feature = "cuda")]

@@ -268,6 +268,8 @@ with_driver! {
             for stream in [&stream, &other] {
                 let refused = stream.capture(|_| Ok(()));
                 assert!(message(refused).contains("another capture of the same thread"));
+                let refused = stream.prepare(|_| Ok(()));
+                assert!(message(refused).contains("prepare before the capture"));
             }
             // Another thread captures what it likes.
             let elsewhere = || other.capture(|_| Ok(())).map(drop);
