@@ -8,9 +8,11 @@ use gpu::registry::{Family, Product, Speed};
 use super::{Request, dot};
 use crate::gemm::{Target, scalar::Kernel};
 
-/// Microseconds for a byte that a kernel loads or stores: 1.75 TB/s, and 2.4 of the family `mma`, which they reached at most on an H100.
-const BYTE_US: f64 = 0.57e-6;
-const MMA_BYTE_US: f64 = 0.42e-6;
+/// Microseconds for a byte, at the most that these kernels reached on an H100: 1.75 TB/s of A and B, but 2.4 by the family `mma`, and 2.4 of
+/// C.
+const LOAD_US: f64 = 0.57e-6;
+const MMA_LOAD_US: f64 = 0.42e-6;
+const STORE_US: f64 = 0.42e-6;
 
 /// Whether the kernel is faster on an H200 with A and B swapped.
 pub(super) fn swaps(kernel: &Kernel, request: &Request) -> bool {
@@ -42,20 +44,19 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
     let most_blocks = (blocks / f64::from(target.sms)).ceil();
     let multiplied = multiply_us(speed, flop, most_blocks) * unaligned(product, given);
     let busy = multiplied + next_tiles_us(speed, product, given, most_blocks);
-    let byte_us = match product.variant.family {
-        _ if !target.cuda => 0.0,
-        Family::Mma => MMA_BYTE_US,
-        _ => BYTE_US,
-    };
-    let streamed = bytes(product, given) * byte_us;
+    let streamed = if target.cuda { streamed_us(product, given) } else { 0.0 };
     speed.fixed_us + busy.max(streamed)
 }
 
-/// Bytes of A, B and C, each moved once.
-fn bytes(product: &Product, given: &Request) -> f64 {
+/// Microseconds in which A, B and C are moved once.
+fn streamed_us(product: &Product, given: &Request) -> f64 {
+    let load_us = match product.variant.family {
+        Family::Mma => MMA_LOAD_US,
+        _ => LOAD_US,
+    };
     let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
     let [a, b, c] = given.dense_steps().map(|len| len as f64 * given.batch as f64);
-    of_ab * (a + b) + of_c * c
+    of_ab * (a + b) * load_us + of_c * c * STORE_US
 }
 
 /// The factor by which a kernel of the family `mma` is slower where it copies element by element. Measured for tf32 on an H100
