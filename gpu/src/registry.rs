@@ -203,7 +203,7 @@ pub static DESIGNS: &[Design] = &[
     // Fitted to random shapes on an H100 (docs/log/general-product.md, "Through registers").
     product! { gemm::gemm_f32_64x64x16; 250.0, 0.22, 4.0, 1.0, 1.1; cpu 11.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_64x32x16; 205.0, 0.22, 4.0, 0.4, 0.45; cpu 12.0, 1.0, 40.0 },
-    product! { gemm::gemm_f32_64x16x16; 145.0, 0.22, 4.0, 0.2, 0.24; cpu 7.0, 1.0, 40.0 },
+    product! { gemm::gemm_f32_64x16x16; 145.0, 0.22, 4.0, 0.3, 0.3; cpu 7.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_128x128x8; 310.0, 0.87, 5.5, 0.8, 2.0; cpu 16.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_4x64x1; cpu 1.2, 1.0, 20.0 },
     // Fitted to products of few rows or columns on an H100 (docs/log/dot-products.md).
