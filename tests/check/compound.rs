@@ -95,6 +95,13 @@ fn a_sum_of_what_nobody_has_written_is_found() {
 }
 
 #[test]
+fn a_matrix_has_a_capital() {
+    let (report, _) = run(&watched::kernels::in_capitals, false, Order::Forward);
+    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+    assert_eq!((finding.kind, finding.count), (Kind::Uninitialised, 32), "{report}");
+}
+
+#[test]
 fn two_threads_that_add_to_one_element_are_in_a_race_both_ways() {
     for order in [Order::Forward, Order::Reverse, Order::Random(1)] {
         let (report, _) = run(&watched::kernels::two_add, false, order);

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=EXERCISE");
     println!("cargo::rustc-check-cfg=cfg(one_exercise)");
     let out = env::var("OUT_DIR")?;
-    if let Ok(one) = env::var("EXERCISE") {
+    if let Some(one) = env::var("EXERCISE").ok().filter(|one| !one.is_empty()) {
         let folder = env::current_dir()?;
         let names = modules::names(&folder)?;
         if !names.contains(&one) {

@@ -268,6 +268,7 @@ fn write(path: &Path, text: &str) -> Result<bool> {
 fn compare(committed: &str, built: &str) -> Result<()> {
     ensure!(!committed.is_empty(), "it is not there");
     ensure!(!built.is_empty(), "there is no such kernel");
+    ensure!(compiler_of(committed).is_some(), "its first line does not name a compiler");
     if compiler_of(committed) == compiler_of(built) {
         if let Some((line, (old, new))) = first_difference(committed, built) {
             bail!("line {line}\n    committed: {old}\n    built:     {new}");
@@ -370,6 +371,8 @@ mod tests {
         let other = text(&RAW.replace("bar.sync 0", "bar.sync 1"), "rustc 1");
         let error = compare(&other, &ptx).unwrap_err().to_string();
         assert!(error.contains("line 11") && error.contains("bar.sync 1"), "{error}");
+        let without = ptx.split_once('\n').unwrap().1;
+        assert!(compare(without, &ptx).unwrap_err().to_string().contains("name a compiler"));
         assert!(compare("", &ptx).unwrap_err().to_string().contains("not there"));
         assert!(compare(&ptx, "").unwrap_err().to_string().contains("no such kernel"));
         assert!(compare(&ptx.replace('\n', "\r\n"), &ptx).is_err());

@@ -74,7 +74,8 @@ impl PtxBuilder {
         self
     }
 
-    /// Builds the crate and [checks](check::check) the PTX.
+    /// Builds the crate and [checks](check::check) the PTX. A message of the compiler is printed the first time alone: make a new builder
+    /// for another attempt.
     ///
     /// # Errors
     /// [`ToolchainAbsent`](crate::ToolchainAbsent) as the source, if there is no toolchain; a crate that does not

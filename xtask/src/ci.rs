@@ -129,6 +129,11 @@ impl Ci<'_> {
                 // As the README runs them: by themselves, with their own features.
                 self.cargo("check --package gpu-simt --example race")?;
                 self.cargo("check --package exercises")?;
+                // One exercise alone, as its reader compiles it.
+                let args = "check --package exercises";
+                self.step(&format!("EXERCISE=guard_the_tail cargo {args}"), || {
+                    succeed(cargo_of(root, args).env("EXERCISE", "guard_the_tail"))
+                })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")?;
                 // The rest of CI calls the driver through `cust`: here the library does by itself. Package `tests` and the
                 // baselines are named for the features of packages of crates.io: with them `cargo test --workspace` has compiled the

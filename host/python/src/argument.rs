@@ -127,9 +127,10 @@ pub(crate) fn refused(
     }
     let is_outside =
         cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py);
-    let error = match is_outside {
-        true => outside(name, value, limit),
-        false => PyTypeError::new_err(message(name, value, limit)),
+    let error = match (message(name, value, limit), is_outside) {
+        (Ok(message), true) => PyValueError::new_err(message),
+        (Ok(message), false) => PyTypeError::new_err(message),
+        (Err(error), _) => return error,
     };
     error.set_cause(py, Some(cause));
     error
@@ -137,19 +138,28 @@ pub(crate) fn refused(
 
 /// The error for a value outside the limit.
 fn outside(name: &str, value: &Bound<'_, PyAny>, limit: impl Into<String>) -> PyErr {
-    PyValueError::new_err(message(name, value, limit))
+    message(name, value, limit).map_or_else(|error| error, PyValueError::new_err)
 }
 
-fn message(name: &str, value: &Bound<'_, PyAny>, limit: impl Into<String>) -> String {
-    Error::argument(name, shown(value), limit).to_string()
+fn message(name: &str, value: &Bound<'_, PyAny>, limit: impl Into<String>) -> PyResult<String> {
+    Ok(Error::argument(name, shown(value)?, limit).to_string())
 }
 
 /// The value as Python shows it: the first line, not too long.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+///
+/// # Errors
+/// What Python raises meanwhile and is no `Exception`.
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const MOST: usize = 60;
-    let Ok(text) = value.repr() else { return format!("a value of {}", value.get_type()) };
+    let text = match value.repr() {
+        Ok(text) => text,
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => {
+            return Ok(format!("a value of {}", value.get_type()));
+        }
+        Err(error) => return Err(error),
+    };
     let text = text.to_string_lossy();
     let line = text.lines().next().unwrap_or_default();
     let start = line.chars().take(MOST).collect::<String>();
-    if start.len() < text.len() { start + "..." } else { start }
+    Ok(if start.len() < text.len() { start + "..." } else { start })
 }

@@ -1,5 +1,7 @@
 //! Kernels with compound assignments. They are compiled for a launch without checks, and for a checked one.
 
+#![allow(non_snake_case, reason = "matrices have capitals")]
+
 use std::collections::BTreeMap;
 
 use super::device::*;
@@ -33,6 +35,19 @@ pub fn all_sorts_of_places(n: u32, x: In<f32>, mut y: Out<f32>) {
     *words.get_mut("a").unwrap() += 1.0;
     let to = &mut y;
     to[t] += own[1] + of_own[1][1];
+    // What the compiler computes is left as it is.
+    const TWO: usize = {
+        let mut of = [1; 1];
+        of[0] += 1;
+        of[0]
+    };
+    let zeros = [0.0; {
+        let mut of = [0; 1];
+        of[0] += TWO;
+        of[0]
+    }];
+    // A value that borrows.
+    own[0] += [zeros[0], -1.0f32].iter().max_by(|x, y| x.total_cmp(y)).unwrap();
     let add = |row: &mut Shared<u32, 32>| row[t] += 1;
     add(&mut row);
     y[t] += row[t] as f32;
@@ -50,6 +65,15 @@ pub fn two_add(n: u32, x: In<f32>, mut y: Out<f32>) {
     sums[t / 2] += x[t % n as usize];
     thread::sync_threads();
     y[t % n as usize] = sums[t / 2];
+}
+
+/// A parameter with a capital.
+#[kernel(block = (32), len(x = n, Y = n))]
+pub fn in_capitals(n: u32, x: In<f32>, mut Y: Out<f32>) {
+    let t = thread::thread_idx_x() as usize;
+    if t < n as usize {
+        Y[t] += x[t];
+    }
 }
 
 fn add(y: &mut Out<f32>, i: usize, value: f32) {

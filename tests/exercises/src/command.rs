@@ -20,7 +20,10 @@ Usage: cargo run -p exercises -- list                    all exercises, by rung
        cargo run -p exercises -- answer NAME             the answer to a question";
 
 /// The only exercise that is compiled, if `EXERCISE` named one.
-const ONE: Option<&str> = option_env!("EXERCISE");
+const ONE: Option<&str> = match option_env!("EXERCISE") {
+    Some(one) if one.is_empty() => None,
+    one => one,
+};
 
 /// What went wrong: usage, or an error of the output.
 type Failed = Box<dyn Error>;

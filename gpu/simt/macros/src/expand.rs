@@ -23,7 +23,9 @@ pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStre
         None => count_barriers(function.block.to_token_stream()).to_token_stream(),
     };
     let on_gpu = entry_point(&attribute, &barriers, &params, &function);
-    let on_host = ItemFn { block: Box::new(compound::with_reads(&function.block)), ..function };
+    let names = params.iter().map(|param| param.name.to_string()).collect();
+    let block = Box::new(compound::with_reads(&function.block, names));
+    let on_host = ItemFn { block, ..function };
     let on_host = kernel_value(&attribute, &barriers, &params, &on_host)?;
     Ok(quote! { #on_gpu #on_host })
 }

@@ -3,7 +3,7 @@
 //!
 //! The accumulators are C's transpose. A thread holds, for two columns of C, two neighbouring rows
 //! of every eight. In shared memory they are staged as rows of C: the 64 columns of the warpgroup
-//! are contiguous. Each warp then reads a quarter of the rows.
+//! are contiguous. Each warp then reads a quarter of the rows, or of the columns ([`finish`]).
 //!
 //! If the rows of C are 16-byte aligned, a lane stores four neighbours. Otherwise parts of sectors
 //! (32 bytes) would reach L2, and those cost more than whole ones. So neighbouring lanes store

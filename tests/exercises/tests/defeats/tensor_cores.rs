@@ -348,6 +348,18 @@ pub const DEFEATS: &[Defeat] = &[
     },
     Defeat {
         exercise: "box_in_use",
+        name: "waits_after_the_commit_with_an_empty_group",
+        changes: &[
+            (
+                "    // Stages are counted on from tile to tile.\n",
+                "    if lane == 0 {\n        bulk::commit_group();\n    }\n",
+            ),
+            WAIT_AT_ONCE,
+        ],
+        refused: NOTHING_BEHIND,
+    },
+    Defeat {
+        exercise: "box_in_use",
         name: "waits_before_the_products",
         changes: &[WAIT_BEFORE],
         refused: NOTHING_BEHIND,

@@ -264,8 +264,10 @@ impl Tracer {
 
     /// The thread of that number commits a bulk group.
     pub(super) fn commit_stores(&mut self, thread: u32) {
-        let (begun, committed) = self.stores.entry(thread - self.first).or_default();
-        committed.push(*begun);
+        // As the clocks number groups: those before the thread's first copy do not count.
+        if let Some((begun, committed)) = self.stores.get_mut(&(thread - self.first)) {
+            committed.push(*begun);
+        }
     }
 
     /// The thread of that number has waited until its first `groups` bulk groups have read.

@@ -60,7 +60,7 @@ fn streamed_us(product: &Product, given: &Request) -> f64 {
 }
 
 /// The factor by which a kernel of the family `mma` is slower where it copies element by element. Measured for tf32 on an H100
-/// (docs/log/selection.md, "tf32 by `mma` on Hopper").
+/// (docs/log/selection.md, "tf32 by `mma` on Hopper"); for bf16 and f16 it is a guess.
 fn unaligned(product: &Product, given: &Request) -> f64 {
     match product.variant.family {
         Family::Mma if !given.has_aligned_rows(product.variant.operands.bytes()) => 1.8,

@@ -143,7 +143,7 @@ pub(in crate::gemm) fn operand_plan(
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
         // Without room for its copies a plan is the last resort.
         let has_room = bytes <= request.workspace_limit;
-        // A copied byte takes 0.7 ps. What an element takes a kernel of f32 is a guess, for which this is too much.
+        // A copied byte takes 0.7 ps. For f32 the time of an element is a guess, and counts as bytes.
         let stores = match product.variant.scheme {
             Scheme::Tf32 => strided_c_ps(product, &given).saturating_mul(10) / 7,
             _ => strided_c_ps(product, &given),

@@ -134,8 +134,9 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
 
 /// The launch that adds `count` partial products of a C of `len` elements.
 pub(super) fn reduce_times(count: usize, len: usize) -> Times {
-    let gpu_us =
-        REDUCE_US + count as f64 * REDUCE_PARTIAL_US + (count * len) as f64 * 4.0 * REDUCE_BYTE_US;
+    let gpu_us = REDUCE_US
+        + count as f64 * REDUCE_PARTIAL_US
+        + count as f64 * len as f64 * 4.0 * REDUCE_BYTE_US;
     Times { host_us: LAUNCH_US, gpu_us }
 }
 
