@@ -106,7 +106,8 @@ pub fn kernel(
 /// operands. Those of f64 hold values of f32: a kernel that rounds them to f32 is not told from others.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large for an exact sum; [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
+/// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large for an exact sum;
+/// [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
 pub fn product(
     entry: &'static Entry,
     shape: Shape,

@@ -157,17 +157,21 @@ fn finish<const ROWS: usize, const STAGED: usize>(
     let lane = thread::thread_idx_x() as usize % LANES;
     let (row_of_lane, col_of_lane) = four_of_lane();
     let (rows_of_warp, cols_of_warp) = (ROWS / 4, WGMMA_M / 4);
+    let fours_of_warp = cols_of_warp / FOUR;
     let down = epilogue.is_in_columns();
     // The rows that C has. The compiler does not know their number, and so does not unroll the
     // loop.
     let rows = epilogue.left(first).0.min(ROWS);
     let steps = match down {
-        true => rows.div_ceil(LANES) * (cols_of_warp / FOUR),
+        true => rows.div_ceil(LANES) * fours_of_warp,
         false => rows.saturating_sub(warp * rows_of_warp).min(rows_of_warp).div_ceil(2),
     };
     for step in 0..steps {
         let (row, col) = match down {
-            true => (step / 4 * LANES + lane, warp * cols_of_warp + step % 4 * FOUR),
+            true => (
+                step / fours_of_warp * LANES + lane,
+                warp * cols_of_warp + step % fours_of_warp * FOUR,
+            ),
             false => (warp * rows_of_warp + step * 2 + row_of_lane, col_of_lane),
         };
         let four = staged.load128(base + place(row, col));

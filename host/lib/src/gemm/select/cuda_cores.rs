@@ -48,15 +48,21 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
     speed.fixed_us + busy.max(streamed)
 }
 
+/// Bytes of A and B, and of C.
+pub(super) fn bytes(product: &Product, given: &Request) -> [f64; 2] {
+    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
+    let [a, b, c] = given.dense_steps().map(|len| len as f64 * given.batch as f64);
+    [of_ab * (a + b), of_c * c]
+}
+
 /// Microseconds in which A, B and C are moved once.
 fn streamed_us(product: &Product, given: &Request) -> f64 {
     let load_us = match product.variant.family {
         Family::Mma => MMA_LOAD_US,
         _ => LOAD_US,
     };
-    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
-    let [a, b, c] = given.dense_steps().map(|len| len as f64 * given.batch as f64);
-    of_ab * (a + b) * load_us + of_c * c * STORE_US
+    let [of_ab, of_c] = bytes(product, given);
+    of_ab * load_us + of_c * STORE_US
 }
 
 /// The factor by which a kernel of the family `mma` is slower where it copies element by element. Measured for tf32 on an H100

@@ -234,9 +234,8 @@ fn product_us(
         _ if each <= 0.93 => 1.0,
         _ => 2.0 * each.ceil(),
     };
-    let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
-    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
-    let bytes = (of_ab * (m * k + k * n) + of_c * m * n) * given.batch as f64;
+    let [of_ab, of_c] = cuda_cores::bytes(product, given);
+    let bytes = of_ab + of_c;
     let multiplied =
         cuda_cores::multiply_us(speed, flop, most_blocks) * half_sectors(product, given);
     // In a full wave all SMs load at once, in the last one those that have a tile.
