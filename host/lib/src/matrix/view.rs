@@ -98,6 +98,24 @@ pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -
     })
 }
 
+/// Whether there are elements between those of a matrix that are not its own.
+pub(crate) fn has_gaps(rows: usize, cols: usize, strides: [usize; 2]) -> bool {
+    if rows == 0 || cols == 0 {
+        return false;
+    }
+    // A side of one element has no stride, and with a stride of 0 a side has one element.
+    let sides = [(rows, strides[0]), (cols, strides[1])];
+    let mut long = sides.into_iter().filter(|&(size, stride)| size > 1 && stride > 0);
+    match (long.next(), long.next()) {
+        (None, _) => false,
+        (Some((_, stride)), None) => stride > 1,
+        (Some(one), Some(other)) => {
+            let (near, far) = if one.1 <= other.1 { (one, other) } else { (other, one) };
+            near.1 > 1 || far.1 > near.0
+        }
+    }
+}
+
 /// Refuses a matrix in which two elements share memory.
 pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> Result<()> {
     match is_distinct([(rows, strides[0]), (cols, strides[1])]) {

@@ -104,3 +104,22 @@ fn too_few_elements_are_named() {
     assert_eq!(tall.view().strides(), [1, 5]);
     assert_eq!(tall.view().elements().len(), 12);
 }
+
+/// By what each matrix says of itself, beside the elements that it has.
+#[test]
+fn gaps_are_elements_that_a_matrix_leaves_out() {
+    for (rows, cols) in (0..5).flat_map(|rows| (0..5).map(move |cols| (rows, cols))) {
+        for strides in (0..7).flat_map(|one| (0..7).map(move |other| [one, other])) {
+            let mut own = vec![false; extent(rows, cols, strides).unwrap()];
+            for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+                own[row * strides[0] + col * strides[1]] = true;
+            }
+            let what = format!("{rows}x{cols} {strides:?}");
+            assert_eq!(has_gaps(rows, cols, strides), own.contains(&false), "{what}");
+        }
+    }
+    // Sizes whose product is more than 64 bits have.
+    assert!(!has_gaps(1 << 33, 1 << 33, [0, 1]));
+    assert!(has_gaps(1 << 62, 2, [0, 4]));
+    assert!(has_gaps(1 << 40, 1 << 40, [2, 3]));
+}
