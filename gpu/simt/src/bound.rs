@@ -15,8 +15,8 @@ use crate::{
     params::{Params, Slots},
 };
 
-/// A kernel of any parameters.
-pub trait AnyKernel: Any + Sync + fmt::Debug {
+/// A kernel of any parameters. Sealed: whoever launches it believes what it says of itself.
+pub trait AnyKernel: Any + Sync + fmt::Debug + sealed::Sealed {
     /// The kernel's declaration.
     fn declaration(&self) -> &Declaration;
 
@@ -48,6 +48,11 @@ pub trait AnyKernel: Any + Sync + fmt::Debug {
         arguments: &[Bound],
         options: &cpu::Options,
     ) -> Result<(), Stop>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<P: crate::Params> Sealed for crate::Kernel<P> {}
 }
 
 /// A kernel of any parameters that can be checked.

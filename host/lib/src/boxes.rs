@@ -178,15 +178,42 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
 }
 
 /// An element that TMA copies: 8 to 64 bits.
-pub trait BoxElement: Pod {
+///
+/// Sealed: TMA copies as many bytes as its type says.
+///
+/// ```compile_fail,E0277
+/// # use gpu_gemm::{BoxElement, simt::Element};
+/// #[derive(Clone, Copy)]
+/// #[repr(transparent)]
+/// struct Wide([u8; 16]);
+/// # // SAFETY: bytes.
+/// # unsafe impl Element for Wide {}
+/// # // SAFETY: bytes.
+/// # unsafe impl bytemuck::Zeroable for Wide {}
+/// # // SAFETY: bytes.
+/// # unsafe impl bytemuck::Pod for Wide {}
+/// # #[cfg(not(feature = "cuda"))]
+/// impl BoxElement for Wide {}
+/// # #[cfg(feature = "cuda")]
+/// # impl BoxElement for Wide {
+/// #     const DATA_TYPE: cuda_dyn::CUtensorMapDataType = cuda_dyn::CUtensorMapDataType::Float64;
+/// # }
+/// ```
+pub trait BoxElement: Pod + sealed::Sealed {
     /// The driver's name for the type.
     #[cfg(feature = "cuda")]
     #[doc(hidden)]
     const DATA_TYPE: CUtensorMapDataType;
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! box_elements {
     ($($ty:ty => $data_type:ident;)*) => {$(
+        impl sealed::Sealed for $ty {}
+
         impl BoxElement for $ty {
             #[cfg(feature = "cuda")]
             const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$data_type;

@@ -25,22 +25,32 @@ use gpu_gemm::{
 
 /// A type of A and B for NVIDIA's libraries: f32, or [`Bf16`] or [`F16`] with C of the same type or f32. Sums are
 /// f32.
-pub trait DataType: Pod {
+///
+/// Sealed: cuBLAS reads and writes as many bytes as its number says.
+pub trait DataType: Pod + sealed::Sealed {
     /// Its number as a `cudaDataType_t`.
     #[doc(hidden)]
     const CUDA: i32;
 }
 
-impl DataType for f32 {
-    const CUDA: i32 = 0;
+mod sealed {
+    pub trait Sealed {}
 }
 
-impl DataType for Bf16 {
-    const CUDA: i32 = 14;
+macro_rules! data_types {
+    ($($ty:ty => $number:literal;)*) => {$(
+        impl sealed::Sealed for $ty {}
+
+        impl DataType for $ty {
+            const CUDA: i32 = $number;
+        }
+    )*};
 }
 
-impl DataType for F16 {
-    const CUDA: i32 = 2;
+data_types! {
+    f32 => 0;
+    Bf16 => 14;
+    F16 => 2;
 }
 
 /// `C = A B`, `count` times. The matrices are dense, and those of a batch follow each other.

@@ -16,7 +16,9 @@ use super::{
 /// How a kernel's accesses are carried out.
 ///
 /// The methods learn the access's place in the kernel through `#[track_caller]`.
-pub trait Mode: Copy + Debug + 'static {
+///
+/// Sealed: an access that was refused is carried out where `refuse_global` or `refuse_shared` says.
+pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     /// What a view of global memory carries for the checker.
     type Global: Copy + Debug;
     /// What a shared array carries for the checker.
@@ -113,4 +115,10 @@ pub trait Mode: Copy + Debug + 'static {
     /// Observes a fused multiply-add.
     #[track_caller]
     fn fma();
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for crate::cpu::fast::Fast {}
+    impl Sealed for crate::cpu::check::Watched {}
 }

@@ -13,6 +13,8 @@ use crate::{
 };
 
 /// A value that can be passed for a kernel's parameter of type `P`. [`Stream::launch`] lists them.
+///
+/// Only this crate implements it, and [`Arguments`]: the error's type has no public name. A kernel is given the address that it says.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
     note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"

@@ -33,6 +33,10 @@ use crate::{
     params::for_each_tuple,
 };
 
+/// The least CPU time of a thread before the watchdog leaves it. The checker runs on the same stack. It takes far less for what it does
+/// about an access, and must not be left in the middle of that: it may hold a lock, or allocate.
+const LEAST_PATIENCE: Duration = Duration::from_millis(20);
+
 /// How a checked launch is carried out.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -55,7 +59,8 @@ pub struct Options<'a> {
     /// more is [endless](Kind::Endless), unless another block has made progress within that number of rounds, or still may. `None`: 2^24,
     /// which takes half a minute for a block of one warp, and longer for a larger one; twice as long if several blocks do not end.
     pub most_waits: Option<u64>,
-    /// The most CPU time of a thread without an access or a wait. A thread that takes more is endless. `None`: ten seconds.
+    /// The most CPU time of a thread without an access or a wait. A thread that takes more is endless. `None`: ten seconds. At least 20 ms:
+    /// less is as that.
     pub patience: Option<Duration>,
     /// The most workers, 1 to 28. `None`: [one for each core](crate::cpu::workers).
     pub workers: Option<usize>,
@@ -65,6 +70,17 @@ pub struct Options<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Counts the blocks that have ended, to show progress.
     pub done: Option<&'a AtomicU64>,
+}
+
+impl Options<'_> {
+    /// What ends a thread that does not end by itself: accesses, waits, and CPU time without either.
+    fn ends(&self) -> (u64, u64, Duration) {
+        (
+            self.most_accesses.unwrap_or(1 << 26),
+            self.most_waits.unwrap_or(1 << 24),
+            self.patience.unwrap_or(Duration::from_secs(10)).max(LEAST_PATIENCE),
+        )
+    }
 }
 
 /// The buffer of a raw pointer, or a variable of a kernel.
@@ -81,8 +97,10 @@ impl Memory {
     /// `len` elements at `base`. `written`: whether they hold values at the launch. `T` is the smallest type by which the kernel accesses
     /// them.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
-        let element = size_of::<T>();
-        Memory { address: base.addr(), bytes: len * element, element, written, variable: None }
+        let (address, element) = (base.addr(), size_of::<T>());
+        // Not beyond the end of the address space, whatever the caller says.
+        let bytes = len.saturating_mul(element).min(usize::MAX - address);
+        Memory { address, bytes, element, written, variable: None }
     }
 
     /// A variable in global memory. It holds values from the start (zeros).
@@ -92,13 +110,28 @@ impl Memory {
     }
 }
 
-/// A parameter of a kernel that can be checked.
+/// A parameter of a kernel that can be checked. Sealed: the checker believes what it says of its memory.
+///
+/// ```compile_fail,E0277
+/// # use simt::{Param, check::{Checkable, Region}};
+/// #[derive(Clone, Copy)]
+/// struct Wrong;
+/// # // SAFETY: it has no bytes.
+/// # unsafe impl Param for Wrong {
+/// #     fn push(&self, _: &mut Vec<u64>) {}
+/// # }
+/// impl Checkable for Wrong {
+///     fn regions(&self, _: usize) -> Vec<Region> {
+///         Vec::new()
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a checked launch cannot watch a `{Self}`",
     note = "compile the kernel a second time, against `simt::checked` instead of `simt::device`: see \
             the documentation of `simt::check`"
 )]
-pub trait Checkable: Param {
+pub trait Checkable: Param + sealed::Sealed {
     /// The memory of the view, as regions that do not overlap.
     #[doc(hidden)]
     fn regions(&self, _param: usize) -> Vec<Region> {
@@ -108,6 +141,27 @@ pub trait Checkable: Param {
     /// Attaches the view to the launch's buffers.
     #[doc(hidden)]
     fn attach(&mut self, _buffers: &[Buffer]) {}
+}
+
+mod sealed {
+    use super::{TensorMap, TensorMapMut, TensorMaps, Watched, device::views};
+    use crate::{Element, Record};
+
+    pub trait Sealed {}
+
+    macro_rules! sealed {
+        ($($ty:ty)*) => {$( impl Sealed for $ty {} )*};
+    }
+
+    sealed! { u32 i32 u64 i64 f32 f64 }
+    impl<T: Record> Sealed for T {}
+    impl<T: Element> Sealed for *const T {}
+    impl<T: Element> Sealed for *mut T {}
+    impl<T: Element> Sealed for views::In<T, Watched> {}
+    impl<T: Element> Sealed for views::Out<T, Watched> {}
+    impl<T: Element> Sealed for TensorMap<T, Watched> {}
+    impl<T: Element, const COUNT: usize> Sealed for TensorMaps<T, COUNT, Watched> {}
+    impl<T: Element> Sealed for TensorMapMut<T, Watched> {}
 }
 
 macro_rules! scalars {
@@ -196,8 +250,8 @@ impl<T: Element> Checkable for TensorMapMut<T, Watched> {
     }
 }
 
-/// The parameters of a kernel that can be checked: a tuple of [`Checkable`]s.
-pub trait CheckableParams: Params {
+/// The parameters of a kernel that can be checked: a tuple of [`Checkable`]s. Sealed, as these.
+pub trait CheckableParams: Params + sealed::Sealed {
     /// The memory of all views.
     #[doc(hidden)]
     fn regions(&self) -> Vec<Region>;
@@ -213,6 +267,8 @@ pub trait CheckableParams: Params {
 
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {$(
+        impl<$($name: Checkable),+> sealed::Sealed for ($($name,)+) {}
+
         impl<$($name: Checkable),+> CheckableParams for ($($name,)+) {
             fn regions(&self) -> Vec<Region> {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
@@ -310,18 +366,13 @@ pub unsafe fn launch<P: CheckableParams>(
         );
         return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
     }
-    let ends = (
-        options.most_accesses.unwrap_or(1 << 26),
-        options.most_waits.unwrap_or(1 << 24),
-        options.patience.unwrap_or(Duration::from_secs(10)),
-    );
     let checked = CheckedLaunch::new(
         &kernel.declaration,
         &buffers,
         (config.block, cluster),
         every,
         options.trace,
-        ends,
+        options.ends(),
     );
     let run_options = crate::cpu::Options {
         workers: options.workers,
@@ -403,4 +454,28 @@ fn array_name(place: &Location, element: usize, (rows, cols): (usize, usize)) ->
     };
     let place = Place::new(place);
     format!("the shared array of {shape} elements of {element} bytes declared at {place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the caller says, the watchdog leaves the checker the time that it needs.
+    #[test]
+    fn no_thread_is_left_at_once() {
+        let patience = |patience| Options { patience, ..Options::default() }.ends().2;
+        let said = [None, Some(Duration::ZERO), Some(Duration::MAX)].map(patience);
+        assert_eq!(said, [Duration::from_secs(10), LEAST_PATIENCE, Duration::MAX]);
+    }
+
+    /// Memory that a caller makes up does not reach beyond the address space.
+    #[test]
+    fn a_memory_ends_with_the_address_space() {
+        let last = std::ptr::without_provenance::<u64>(usize::MAX - 7);
+        for len in [1, 2, usize::MAX / 8, usize::MAX] {
+            let memory = Memory::new(last, len, true);
+            assert_eq!(memory.address.checked_add(memory.bytes), Some(usize::MAX));
+        }
+        assert_eq!(Memory::new(std::ptr::null::<u64>(), 3, true).bytes, 24);
+    }
 }

@@ -211,7 +211,34 @@ fn is_padding(map: &Map, finding: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    /// The smallest of all limits, and no patience: findings or none, but no kernel is left in the middle of the checker.
+    #[test]
+    fn the_smallest_options_are_no_fault() {
+        let (device, shape) = (Device::cpu(), Shape::new(33, 17, 40).unwrap());
+        let [a, b] = [33 * 40, 40 * 17].map(|len| device.upload(&vec![1.0f32; len]).unwrap());
+        for name in ["tiled16", "gemm_f32_64x64x16"] {
+            let entry = crate::product::find(name).unwrap();
+            for most in [None, Some(0)] {
+                let mut c = device.zeros::<f32>(33 * 17).unwrap();
+                let reports =
+                    multiply(entry, shape, [false; 2], [a.all(), b.all()], c.all_mut(), |_| {
+                        let mut options = Options::default();
+                        options.patience = Some(Duration::ZERO);
+                        (options.workers, options.resident) = (Some(0), Some(0));
+                        (options.most_accesses, options.most_waits) = (most, most);
+                        options
+                    });
+                let reports = reports.unwrap();
+                let is_clean = reports.iter().all(|report| report.is_clean());
+                assert_eq!(is_clean, most.is_none(), "{name}");
+                assert!(!is_clean || c.to_vec().unwrap() == [40.0; 33 * 17], "{name}");
+            }
+        }
+    }
 
     #[test]
     fn matrices_of_other_lengths_are_refused() {

@@ -42,14 +42,38 @@ mod dtype {
     };
 
     /// An element that DLPack has a type for.
-    pub trait DlElement: Pod + Send + Sync {
+    ///
+    /// Sealed: memory of other libraries is read by what it says of itself.
+    ///
+    /// ```compile_fail,E0277
+    /// # use gpu_gemm::{interchange::dlpack::{DLDataType, DlElement}, simt::Element};
+    /// #[derive(Clone, Copy)]
+    /// #[repr(transparent)]
+    /// struct Wide([u8; 16]);
+    /// # // SAFETY: bytes.
+    /// # unsafe impl Element for Wide {}
+    /// # // SAFETY: bytes.
+    /// # unsafe impl bytemuck::Zeroable for Wide {}
+    /// # // SAFETY: bytes.
+    /// # unsafe impl bytemuck::Pod for Wide {}
+    /// impl DlElement for Wide {
+    ///     const TYPE: DLDataType = DLDataType { code: 1, bits: 8, lanes: 1 };
+    /// }
+    /// ```
+    pub trait DlElement: Pod + Send + Sync + sealed::Sealed {
         /// The type.
         #[doc(hidden)]
         const TYPE: DLDataType;
     }
 
+    mod sealed {
+        pub trait Sealed {}
+    }
+
     macro_rules! elements {
         ($($ty:ty => $code:literal;)*) => {$(
+            impl sealed::Sealed for $ty {}
+
             impl DlElement for $ty {
                 const TYPE: DLDataType =
                     DLDataType { code: $code, bits: 8 * size_of::<$ty>() as u8, lanes: 1 };
