@@ -169,7 +169,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// ```
     ///
     /// # Errors
-    /// As [`Gemm::choose`].
+    /// As [`Gemm::choose`]. [`Error::Argument`] for matrices that cannot be addressed, and for more than 65536 launches.
     pub fn plan(
         &self,
         request: &Request,
@@ -177,6 +177,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         limits: &Limits,
     ) -> Result<(Choice, Plan)> {
         let request = &self.request(request);
+        request.check()?;
         let (kernel, choice) = choose_kernel::<T, O>(request, target, self.kernel)?;
         let launched = request.as_launched();
         let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped());
@@ -199,7 +200,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let mut request = self.request(request);
         let steps = request.dense_steps();
         for (aligned, step) in request.aligned.iter_mut().zip(steps) {
-            *aligned &= request.batch <= 1 || (step * size_of::<T>()).is_multiple_of(16);
+            // Wrapping: a multiple of 2^64 is one of sixteen.
+            *aligned &= request.batch <= 1 || step.wrapping_mul(size_of::<T>()).is_multiple_of(16);
         }
         let (choice, plan) = self.plan(&request, &Target::of(device), &device.limits())?;
         Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })

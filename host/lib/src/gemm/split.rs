@@ -54,7 +54,7 @@ pub(super) fn elements<S: Slice>((rows, cols): (usize, usize), matrices: usize) 
     let ranges = S::WORDS.saturating_mul(patches::<S>((rows, cols))).saturating_mul(matrices);
     let planes = planes.into_iter().fold(matrices, usize::saturating_mul);
     // The next part begins at an L2 line.
-    [planes, ranges.next_multiple_of(64)]
+    [planes, ranges.checked_next_multiple_of(64).unwrap_or(usize::MAX)]
 }
 
 /// Patches of a matrix.

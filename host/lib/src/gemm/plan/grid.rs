@@ -3,7 +3,11 @@
 use gpu::kernels::emulated::two_widths::wide_tiles_across;
 use simt::{LaunchConfig, Limits};
 
-use crate::{gemm::scalar::Kernel, shape::Shape};
+use crate::{
+    error::{Error, Result},
+    gemm::scalar::Kernel,
+    shape::Shape,
+};
 
 /// The rows of C, and the products of a batch, that one launch computes.
 pub(super) struct Panel {
@@ -24,14 +28,20 @@ impl Panel {
     }
 }
 
+/// Launches of a plan at most: their number grows with a batch and with the rows of C, and the plan is in host memory.
+const MOST_PANELS: usize = 1 << 16;
+
 /// The panels of `count` products of that shape. `on`: the device's limits, and its SMs.
+///
+/// # Errors
+/// [`Error::Argument`] for more than [`MOST_PANELS`].
 pub(super) fn panels(
     Kernel { entry, product }: Kernel,
     shape: Shape,
     count: usize,
     split_k: u32,
     (limits, sms): (&Limits, u32),
-) -> impl Iterator<Item = Panel> {
+) -> Result<impl Iterator<Item = Panel>> {
     let (tile, block) = (product.tile().map(|size| size as usize), product.block);
     let declared = entry.declaration().dynamic_shared.unwrap_or(0);
     // TMA and `ldg` kernels: they are for compute capability 9.0 alone.
@@ -47,13 +57,19 @@ pub(super) fn panels(
         Some(_) => {
             let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
             let tiles = across.saturating_mul(tiles_down(shape.m()));
-            (limits.grid[0] as usize / tiles).clamp(1, limits.grid[2] as usize)
+            (limits.grid[0] as usize / tiles).min(limits.grid[2] as usize)
         }
         None => limits.grid[2] as usize / split_k as usize,
     };
+    let most_products = most_products.max(1);
+    let needed = count.div_ceil(most_products).saturating_mul(shape.m().div_ceil(most_rows));
+    if needed > MOST_PANELS {
+        let limit = format!("must need at most {MOST_PANELS} launches, and {shape} needs {needed}");
+        return Err(Error::argument("batch", count, limit));
+    }
     // Blocks that an SM runs at a time.
     let together = entry.declaration().min_blocks.unwrap_or(1);
-    (0..count).step_by(most_products).flat_map(move |first_product| {
+    Ok((0..count).step_by(most_products).flat_map(move |first_product| {
         (0..shape.m()).step_by(most_rows).map(move |first_row| {
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
@@ -91,7 +107,7 @@ pub(super) fn panels(
             let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
             Panel { first_row, rows, first_product, products, wide, config }
         })
-    })
+    }))
 }
 
 /// Dynamic shared memory of a launch on compute capability 9.0. If the grid has at most one block an SM, a block takes more than half of

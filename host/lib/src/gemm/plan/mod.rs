@@ -268,7 +268,7 @@ impl Plan {
     ) -> Result<()> {
         let task = if operands.swap_ab { task.swapped() } else { task };
         let Request { shape, batch, strides: [a, b, _], .. } = task.request;
-        for panel in panels(kernel, shape, batch, split_k, on) {
+        for panel in panels(kernel, shape, batch, split_k, on)? {
             let multiply = multiply(kernel, &task, &panel);
             if !kernel.product.requires_layouts() {
                 self.steps.push(Step::Multiply(Box::new(multiply)));

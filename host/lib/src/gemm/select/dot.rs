@@ -53,8 +53,11 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     // Cache lines of a load after the first.
     let bytes = product.variant.operands.bytes();
     let across = (cols / COLS) as usize;
-    let lines =
-        |lanes: usize, stride: usize| (lanes * stride * bytes).div_ceil(128).clamp(1, lanes) as f64;
+    // Saturating: the stride of a side of one element may be any.
+    let lines = |lanes: usize, stride: usize| {
+        let touched = lanes.saturating_mul(stride).saturating_mul(bytes);
+        touched.div_ceil(128).clamp(1, lanes) as f64
+    };
     let of_a = lines(32 / across, a[1]);
     let of_b = lines(32 / across, b[0]) * lines(across, b[1]);
     let touched = f64::from(rows) * (of_a - 1.0) + f64::from(COLS) * (of_b - 1.0);

@@ -12,6 +12,8 @@ mod choice;
 mod choose;
 mod cuda_cores;
 mod dot;
+#[cfg(test)]
+mod extremes;
 pub(super) mod layout;
 pub(super) mod partials;
 mod predict;

@@ -62,7 +62,7 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
     let batch = shape.k().div_ceil(range.max(1));
     let bytes = (batch as u64).saturating_mul(shape.c_len() as u64).saturating_mul(4);
     let [a, b, _] = request.strides;
-    let fits = batch > 1 && shape.c_len() > 0 && bytes <= request.workspace_limit;
+    let fits = batch > 1 && shape.c_len() > 0 && bytes <= request.most_workspace();
     (fits && request.batch == 1).then(|| Request {
         shape: shape.with_k(range as u32),
         strides: [a, b, [shape.n(), 1]],
@@ -70,7 +70,7 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
         split_k: Some(1),
         partials: None,
         plain: false,
-        workspace_limit: request.workspace_limit - bytes,
+        workspace_limit: request.most_workspace() - bytes,
         ..*request
     })
 }
@@ -102,7 +102,7 @@ fn timed(
             return None;
         }
         let us = |target| us_of(&kernel, request, &partial, target).unwrap_or(f64::INFINITY);
-        let bytes = request.workspace_limit - partial.workspace_limit;
+        let bytes = request.most_workspace() - partial.workspace_limit;
         let operands = operands(&kernel, &partial);
         let (count, workspace_bytes) = (partial.batch as u32, bytes + operands.workspace_bytes());
         Some((

@@ -275,7 +275,7 @@ fn load_us(product: &Product, operands: OperandPlan, given: &Request, each: f64)
         layouts.iter().zip(given.aligned).zip(classes).map(|((layout, aligned), classes)| {
             match layout.copied(given.batch, aligned) {
                 0 if !layout.strided.1.is_multiple_of(classes) => classes * element,
-                0 => layout.strided.1 * element,
+                0 => layout.strided.1.saturating_mul(element),
                 _ => layout.padded_pitch() * element,
             }
         });

@@ -1,7 +1,9 @@
 //! A request: the properties of a product by which its kernel is selected.
 
 use crate::{
+    error::{Error, Result},
     gemm::{Compute, scalar},
+    matrix::extent,
     shape::Shape,
 };
 
@@ -59,6 +61,36 @@ impl Request {
     pub fn dense(shape: Shape) -> Self {
         let (n, k) = (shape.n(), shape.k());
         Request::new(shape, [[k, 1], [n, 1], [n, 1]])
+    }
+
+    /// The most bytes of workspace: the limit, or what can be addressed.
+    pub(super) fn most_workspace(&self) -> u64 {
+        self.workspace_limit.min(isize::MAX as u64)
+    }
+
+    /// Refuses a product whose matrices cannot be addressed. Batches are dense.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub(in crate::gemm) fn check(&self) -> Result<()> {
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        let sizes = [("A", m, k), ("B", k, n), ("C", m, n)];
+        let matrices = sizes.into_iter().zip(self.strides).zip(self.dense_steps());
+        for (((name, rows, cols), strides), step) in matrices {
+            let most = isize::MAX as u128 / size_of::<f64>() as u128;
+            let one = extent(rows, cols, strides).map_or(u128::MAX, |one| one as u128);
+            if one > most {
+                let limit =
+                    format!("{rows}x{cols} elements with these strides cannot be addressed");
+                let name = format!("request: {name}.strides");
+                return Err(Error::argument(name, format!("{strides:?}"), limit));
+            }
+            if (self.batch as u128).saturating_mul(step as u128) > most {
+                let limit = format!("so many matrices {name} of {rows}x{cols} cannot be addressed");
+                return Err(Error::argument("request: batch", self.batch, limit));
+            }
+        }
+        Ok(())
     }
 
     /// The product as it is launched: `C^T = B^T A^T` where C is column-major.

@@ -120,7 +120,7 @@ pub(super) fn ineligible(
         (Scheme::Bf16x6, _) => return Some(Ineligible::Sliced),
     }
     let Some(plan) = plan else { return splits.then_some(Ineligible::Split) };
-    let (needed, limit) = (plan.workspace_bytes(), request.workspace_limit);
+    let (needed, limit) = (plan.workspace_bytes(), request.most_workspace());
     let too_long = too_long(request).map(Ineligible::TooLong);
     too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
 }
