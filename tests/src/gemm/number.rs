@@ -210,6 +210,7 @@ impl Random {
     }
 
     /// 64 random bits.
+    #[inline]
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -220,11 +221,13 @@ impl Random {
     }
 
     /// An integer below `end`.
+    #[inline]
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
     /// One of them.
+    #[inline]
     pub fn choose<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }

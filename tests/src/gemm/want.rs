@@ -122,7 +122,11 @@ fn within(got: f64, want: f64, bound: f64) -> bool {
     }
 }
 
-fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64, f64) {
+/// The value of an activation, and its error bound in the type of the sums, where `x` is off by `bound`.
+///
+/// # Panics
+/// For an activation that this does not know.
+pub fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64, f64) {
     match activation {
         Activation::Identity => (x, bound),
         // NaN stays.

@@ -1,0 +1,23 @@
+//! Random products beside exact integers: docs/testing/fuzz.md.
+//!
+//! ```text
+//! draw       a product as plain data, from a seed
+//! filled     its operands among noise, and the right C by integers
+//! call       asks the library for it
+//! run        twice, and compares everything
+//! refusal    what may be refused
+//! campaign   many of them, by several threads
+//! ```
+
+pub mod benches;
+pub mod call;
+pub mod campaign;
+pub mod draw;
+pub mod filled;
+pub mod memory;
+pub mod product;
+pub mod refusal;
+pub mod run;
+pub mod shrink;
+pub mod tally;
+pub mod want;

@@ -1,0 +1,117 @@
+//! `cargo run --release --package fuzz -- --count 1000000`: random products, on every device there is.
+
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use fuzz::{
+    benches::Benches,
+    campaign::{Options, one, run},
+    draw::{Pool, product},
+    tally::Tally,
+};
+use gpu_gemm::Device;
+use lexopt::prelude::*;
+
+const USAGE: &str = "\
+Random products beside exact integers, each twice, on every device there is
+
+Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
+       fuzz --case SEED [--device D]     one product again, which is printed
+
+Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
+
+struct Arguments {
+    options: Options,
+    case: Option<u64>,
+}
+
+fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
+}
+
+fn arguments() -> Result<Arguments, lexopt::Error> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let (mut count, mut seconds, mut seed, mut case) = (None, None, now, None);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("count") => count = Some(parser.value()?.parse_with(number)?),
+            Long("seconds") => seconds = Some(parser.value()?.parse_with(number)?),
+            Long("seed") => seed = parser.value()?.parse_with(number)?,
+            Long("case") => case = Some(parser.value()?.parse_with(number)?),
+            Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
+            Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
+            Long("device") => device = parser.value()?.string()?,
+            Long("help") | Short('h') => {
+                println!("{USAGE}");
+                std::process::exit(0);
+            }
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    let cuda = || Device::cuda(0).map_err(|error| error.to_string());
+    let devices = match &*device {
+        "cpu" => vec![Device::cpu()],
+        "cuda" => vec![cuda()?],
+        "all" => {
+            let cuda = cuda().inspect_err(|why| println!("fuzz: SKIPPED on a GPU: {why}"));
+            [Device::cpu()].into_iter().chain(cuda.ok()).collect()
+        }
+        other => return Err(format!("--device {other}: must be cpu, cuda or all").into()),
+    };
+    let count = count.unwrap_or(if seconds.is_some() { u64::MAX } else { 100_000 });
+    let most = seconds.map_or(Duration::MAX, Duration::from_secs);
+    Ok(Arguments { options: Options { seed, count, most, failures, threads, devices }, case })
+}
+
+fn main() -> ExitCode {
+    let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
+    let outcome = done.and_then(|Arguments { options, case }| match case {
+        Some(case) => again(&options, case),
+        None => many(&options),
+    });
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// One product.
+fn again(options: &Options, case: u64) -> Result<bool, String> {
+    let pool = Pool::new();
+    let benches = options.devices.iter().map(Benches::new).collect::<Result<Vec<_>, _>>();
+    let mut benches = benches.map_err(|error| error.to_string())?;
+    println!("{:?}", product(&pool, case));
+    let mut tallies = vec![Tally::default(); benches.len()];
+    let failures = one(&pool, &mut benches, &mut tallies, case);
+    failures.iter().for_each(|failure| println!("{failure}"));
+    for (bench, tally) in benches.iter().zip(tallies).filter(|(_, tally)| tally.tried() > 0) {
+        println!("{}: {tally}", bench.device().name());
+    }
+    Ok(failures.is_empty())
+}
+
+/// As many as the options say.
+fn many(options: &Options) -> Result<bool, String> {
+    let start = Instant::now();
+    println!("fuzz: --seed {}, {} threads", options.seed, options.threads);
+    let report = run(options).map_err(|error| error.to_string())?;
+    for (device, tally) in options.devices.iter().zip(&report.tallies) {
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{}: {tally}", device.description());
+        println!("in {seconds:.1} s");
+    }
+    report.failures.iter().for_each(|failure| println!("{failure}"));
+    Ok(report.failures.is_empty())
+}
