@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gpu::registry::Entry;
 use gpu_gemm::{Device, Result};
 use tests::gemm::Random;
 
@@ -60,6 +61,25 @@ pub struct Report {
     pub tallies: Vec<Tally>,
     /// As many as it ends at, and perhaps some more.
     pub failures: Vec<Failure>,
+}
+
+impl Report {
+    /// What too little was tried of, by device: from a thousand products on their share that was computed, from 50,000 on
+    /// each family of kernels, from two million on each kernel.
+    pub fn missing(&self, devices: &[Device]) -> Vec<String> {
+        let of_device = |(device, tally): (&Device, &Tally)| {
+            let is_hopper = device.cuda_properties().is_none_or(|of| of.capability == (9, 0));
+            let runs = |entry: &Entry| is_hopper || entry.declaration().arch.is_none();
+            let tried = tally.tried();
+            let missing = match tried {
+                0..1000 => Vec::new(),
+                1000..50_000 => tally.too_few_computed().into_iter().collect(),
+                _ => tally.missing(runs, tried >= 2_000_000),
+            };
+            missing.into_iter().map(|what| format!("{}: {what}", device.name())).collect::<Vec<_>>()
+        };
+        devices.iter().zip(&self.tallies).flat_map(of_device).collect()
+    }
 }
 
 /// A product of the CPU device takes milliseconds, the first launches on a GPU seconds.

@@ -363,6 +363,12 @@ fn slices(random: &mut Random, product: &mut Product, is_named: bool) {
             _ => Form::Itself,
         });
     }
+    // Slices are of one matrix: the same for each product of a batch.
+    for (place, form) in product.places.iter_mut().zip(product.prepared) {
+        if form.is_some() && percent(random, 80) {
+            place.step = 0;
+        }
+    }
     // A and B of one size and order begin at one address.
     if is_named && product.way != Way::Planned && percent(random, 50) {
         let [m, n, k] = &mut product.size;
@@ -372,7 +378,7 @@ fn slices(random: &mut Random, product: &mut Product, is_named: bool) {
         for (place, size) in product.places.iter_mut().zip([(side, *k), (*k, side), (side, side)]) {
             let order = if place.strides[1] == 1 { Order::Rows } else { Order::Columns };
             let padded = Place::padded(size, order, random.choose(&[0, 0, 1, 4, 64]));
-            let step = padded.extent(size) + random.below(3);
+            let step = if place.step == 0 { 0 } else { padded.extent(size) + random.below(3) };
             *place = Place { strides: padded.strides, step, ..*place };
         }
     }

@@ -1,6 +1,8 @@
 //! `cargo run --release --package fuzz -- --count 1000000`: random products, on every device there is.
 
 use std::{
+    fmt::Display,
+    io::{self, Write},
     process::ExitCode,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -25,6 +27,7 @@ Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. En
 struct Arguments {
     options: Options,
     case: Option<u64>,
+    help: bool,
 }
 
 fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
@@ -39,6 +42,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     let (mut count, mut seconds, mut seed, mut case) = (None, None, now, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
+    let mut help = false;
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -50,8 +54,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
             Long("device") => device = parser.value()?.string()?,
             Long("help") | Short('h') => {
-                println!("{USAGE}");
-                std::process::exit(0);
+                help = true;
             }
             _ => return Err(argument.unexpected()),
         }
@@ -61,19 +64,20 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
         "cpu" => vec![Device::cpu()],
         "cuda" => vec![cuda()?],
         "all" => {
-            let cuda = cuda().inspect_err(|why| println!("fuzz: SKIPPED on a GPU: {why}"));
+            let cuda = cuda().inspect_err(|why| eprintln!("fuzz: SKIPPED on a GPU: {why}"));
             [Device::cpu()].into_iter().chain(cuda.ok()).collect()
         }
         other => return Err(format!("--device {other}: must be cpu, cuda or all").into()),
     };
     let count = count.unwrap_or(if seconds.is_some() { u64::MAX } else { 100_000 });
     let most = seconds.map_or(Duration::MAX, Duration::from_secs);
-    Ok(Arguments { options: Options { seed, count, most, failures, threads, devices }, case })
+    Ok(Arguments { options: Options { seed, count, most, failures, threads, devices }, case, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
-    let outcome = done.and_then(|Arguments { options, case }| match case {
+    let outcome = done.and_then(|Arguments { options, case, help }| match case {
+        _ if help => say(USAGE).map(|()| true),
         Some(case) => again(&options, case),
         None => many(&options),
     });
@@ -87,17 +91,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// A line on standard output.
+fn say(line: impl Display) -> Result<(), String> {
+    writeln!(io::stdout(), "{line}").map_err(|error| format!("fuzz: standard output: {error}"))
+}
+
 /// One product.
 fn again(options: &Options, case: u64) -> Result<bool, String> {
     let pool = Pool::new();
     let benches = options.devices.iter().map(Benches::new).collect::<Result<Vec<_>, _>>();
     let mut benches = benches.map_err(|error| error.to_string())?;
-    println!("{:?}", product(&pool, case));
+    say(format_args!("{:?}", product(&pool, case)))?;
     let mut tallies = vec![Tally::default(); benches.len()];
     let failures = one(&pool, &mut benches, &mut tallies, case);
-    failures.iter().for_each(|failure| println!("{failure}"));
+    failures.iter().try_for_each(say)?;
     for (bench, tally) in benches.iter().zip(tallies).filter(|(_, tally)| tally.tried() > 0) {
-        println!("{}: {tally}", bench.device().name());
+        say(format_args!("{}: {tally}", bench.device().name()))?;
     }
     Ok(failures.is_empty())
 }
@@ -105,13 +114,18 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
 /// As many as the options say.
 fn many(options: &Options) -> Result<bool, String> {
     let start = Instant::now();
-    println!("fuzz: --seed {}, {} threads", options.seed, options.threads);
+    say(format_args!("fuzz: --seed {}, {} threads", options.seed, options.threads))?;
     let report = run(options).map_err(|error| error.to_string())?;
     for (device, tally) in options.devices.iter().zip(&report.tallies) {
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{}: {tally}", device.description());
-        println!("in {seconds:.1} s");
+        say(format_args!("{}: {tally}", device.description()))?;
     }
-    report.failures.iter().for_each(|failure| println!("{failure}"));
-    Ok(report.failures.is_empty())
+    say(format_args!("in {:.1} s", start.elapsed().as_secs_f64()))?;
+    report.failures.iter().try_for_each(say)?;
+    // What was stopped early has not tried everything.
+    let missing = match report.failures.is_empty() {
+        true => report.missing(&options.devices),
+        false => Vec::new(),
+    };
+    missing.iter().try_for_each(|what| say(format_args!("MISSING {what}")))?;
+    Ok(report.failures.is_empty() && missing.is_empty())
 }

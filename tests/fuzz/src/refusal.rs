@@ -91,20 +91,20 @@ impl Refusal {
                 Form::Transposed => transposed(operand),
                 Form::Part => ((operand.0.0.saturating_sub(1), operand.0.1), operand.1),
             };
-            // Both have one address where they share their memory.
+            // Both have one address where they share their memory. Slices are of one matrix, not of a batch of several.
             let is_of = |other: usize, (its_size, its_strides)| {
                 let here = other == i || product.shared;
+                let is_one = product.count() <= 1 || product.places[other].step == 0;
                 let turned = transposed((its_size, its_strides));
-                here && ((its_size, its_strides) == (size, strides) || turned == (size, strides))
+                let fits = (its_size, its_strides) == (size, strides) || turned == (size, strides);
+                here && is_one && fits
             };
-            // Every product of an array must have it.
-            if product.way == Way::Array && product.count() > 1 {
-                self.may.push("prepared");
-            }
-            if product.way == Way::Planned {
-                self.must.push("prepared");
-            } else if form == Form::Part && !is_of(0, a) && !is_of(1, b) {
-                self.must.push("prepared");
+            match product.way {
+                Way::Planned => self.must.push("prepared"),
+                _ if is_of(0, a) || is_of(1, b) => {}
+                // Nothing without elements is wrong. An array has one product after the other.
+                _ if size.0 * size.1 == 0 || product.way == Way::Array => self.may.push("prepared"),
+                _ => self.must.push("prepared"),
             }
             if product.compute != Compute::Native && strides[0] != 1 && strides[1] != 1 {
                 self.may.push("matrix");

@@ -23,6 +23,12 @@ pub enum Outcome {
     Refused(String),
 }
 
+/// Something, or what is wrong.
+pub type Checked<R> = std::result::Result<R, String>;
+
+/// What was chosen, and what C's memory is.
+type Done<O> = (Option<Choice>, Vec<O>);
+
 /// A device with room for operands.
 #[derive(Debug)]
 pub struct Bench<T, O> {
@@ -56,7 +62,7 @@ impl<T: Operand + Scalar<O>, O: Number> Bench<T, O> {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&mut self, product: &Product) -> std::result::Result<Outcome, String> {
+    pub fn check(&mut self, product: &Product) -> Checked<Outcome> {
         let is_cuda = self.streams[0].device().is_cuda();
         let refusal = Refusal::of(product, is_cuda, self.is_hopper);
         let it = Filled::new(product, product.numbers);
@@ -95,7 +101,7 @@ impl<T: Operand + Scalar<O>, O: Number> Bench<T, O> {
         it: &Filled<T, O>,
         refusal: &Refusal,
         number: usize,
-    ) -> std::result::Result<Result<(Option<Choice>, Vec<O>)>, String> {
+    ) -> Checked<Result<Done<O>>> {
         let stream = &self.streams[number];
         let is_on_host = matches!(product.way, Way::Slices | Way::Arrays);
         let empty = Host { a: Vec::new(), b: Vec::new(), c: it.c.stored.clone() };
@@ -135,7 +141,7 @@ impl<T: Operand + Scalar<O>, O: Number> Bench<T, O> {
     }
 
     /// Prepares its launches. C stays as it is.
-    fn prepare(&mut self, product: &Product, it: &Filled<T, O>) -> std::result::Result<(), String> {
+    fn prepare(&mut self, product: &Product, it: &Filled<T, O>) -> Checked<()> {
         let stream = &self.streams[0];
         write(&mut self.room.c, &it.c).map_err(|error| format!("{error} (copying C)"))?;
         let mut no_host = Host { a: Vec::new(), b: Vec::new(), c: Vec::new() };
@@ -159,8 +165,8 @@ impl<T: Operand + Scalar<O>, O: Number> Bench<T, O> {
     }
 
     /// Checks that A, B and the bias are as they were, and everything around them.
-    fn untouched(&self, it: &Filled<T, O>) -> std::result::Result<(), String> {
-        let same = |name, found: std::result::Result<(), String>| {
+    fn untouched(&self, it: &Filled<T, O>) -> Checked<()> {
+        let same = |name, found: Checked<()>| {
             found.map_err(|at| format!("{name} or what is around it has changed, {at}"))
         };
         same("A", found(&self.room.a, &it.a))?;
@@ -177,18 +183,14 @@ fn write<T: Number>(buffer: &mut Buffer<T>, memory: &Memory<T>) -> Result<()> {
     buffer.write(0, &memory.stored)
 }
 
-fn found<T: Number>(buffer: &Buffer<T>, memory: &Memory<T>) -> std::result::Result<(), String> {
+fn found<T: Number>(buffer: &Buffer<T>, memory: &Memory<T>) -> Checked<()> {
     let mut after = memory.stored.clone();
     buffer.read(0, &mut after).map_err(|error| error.to_string())?;
     memory.unchanged(&after)
 }
 
 /// Checks C's elements, and that everything around them is as it was.
-fn compare<T: Number, O: Number>(
-    product: &Product,
-    it: &Filled<T, O>,
-    after: &[O],
-) -> std::result::Result<(), String> {
+fn compare<T: Number, O: Number>(product: &Product, it: &Filled<T, O>, after: &[O]) -> Checked<()> {
     let (place, size) = (&product.places[2], product.sizes()[2]);
     let mut expected = it.c.clone();
     let first = expected.range().start;

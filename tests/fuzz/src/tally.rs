@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Write},
 };
 
-use gpu::registry::{KERNELS, Variant};
+use gpu::registry::{Entry, KERNELS, Variant};
 use gpu_gemm::gemm::Choice;
 
 use crate::{
@@ -25,6 +25,23 @@ pub struct Tally {
     /// Computed, by the kernel's name.
     kernels: BTreeMap<&'static str, u64>,
 }
+
+/// Kinds of which some product must be tried on every device.
+const KINDS: [&str; 13] = [
+    "by Array",
+    "by Arrays",
+    "by Batch",
+    "by Launch",
+    "by Planned",
+    "by Run",
+    "by Slices",
+    "chosen: one kernel",
+    "chosen: partial products",
+    "named: copies of operands",
+    "named: k split in a cluster",
+    "named: partial products",
+    "named: slices",
+];
 
 /// The kind of a product's launches.
 fn kind(choice: &Choice) -> &'static str {
@@ -102,26 +119,32 @@ impl Tally {
         self.computed + self.refused.values().sum::<u64>()
     }
 
-    /// What too few products, or none, were tried of. `each_kernel`: not only each family.
-    pub fn missing(&self, runs: impl Fn(&'static str) -> bool, each_kernel: bool) -> Vec<String> {
-        let mut missing = Vec::new();
-        if self.computed * 100 < self.tried() * 85 {
-            missing.push(format!(
-                "{} of {} computed, and 85 % are asked for",
-                self.computed,
-                self.tried()
-            ));
+    /// Whether too many were refused.
+    pub fn too_few_computed(&self) -> Option<String> {
+        let (computed, tried) = (self.computed, self.tried());
+        let too_few = computed * 100 < tried * 80;
+        too_few.then(|| format!("{computed} of {tried} computed, and 80 % are asked for"))
+    }
+
+    /// The same, and what no product was tried of, of kernels for which `runs`. `each_kernel`: not only each family.
+    pub fn missing(&self, runs: impl Fn(&Entry) -> bool, each_kernel: bool) -> Vec<String> {
+        let mut missing = self.too_few_computed().into_iter().collect::<Vec<_>>();
+        for kind in KINDS {
+            if !self.kinds.contains_key(kind) {
+                missing.push(format!("no product: {kind}"));
+            }
         }
         let mut families = BTreeMap::<String, u64>::new();
-        for entry in KERNELS.iter().filter(|entry| runs(entry.name())) {
+        for entry in KERNELS.iter().filter(|entry| runs(entry)) {
             let Some(of) = &entry.product else { continue };
             let count = self.kernels.get(entry.name()).copied().unwrap_or_default();
             *families.entry(family(&of.variant)).or_default() += count;
             if each_kernel && count == 0 {
-                missing.push(entry.name().to_owned());
+                missing.push(format!("no product by {}", entry.name()));
             }
         }
-        missing.extend(families.into_iter().filter(|(_, n)| *n == 0).map(|(family, _)| family));
+        let none = families.into_iter().filter(|(_, n)| *n == 0);
+        missing.extend(none.map(|(family, _)| format!("no product by {family}")));
         missing
     }
 }
