@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The parts in order, and what each is for.
-pub const PARTS: [(&str, &str); 8] = [
+pub const PARTS: [(&str, &str); 9] = [
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, its pages in a browser, the lists of kernels"),
@@ -22,18 +22,22 @@ pub const PARTS: [(&str, &str); 8] = [
     ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
+    (FUZZ, "ten million random products beside exact integers"),
 ];
 
 /// A part that runs only if it is named: it builds everything anew, and needs valgrind.
 const SANITIZERS: &str = "sanitizers";
 
+/// A part for every night, which takes hours. It too runs only if it is named.
+const FUZZ: &str = "fuzz";
+
 /// Runs these parts in the workspace in `root`, up to the first step that fails. If none is named, all but the
-/// sanitizers.
+/// sanitizers and the random products.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut ci = Ci { root, rows: String::new() };
     let is_wanted = |name: &str| match parts {
-        [] => name != SANITIZERS,
+        [] => ![SANITIZERS, FUZZ].contains(&name),
         parts => parts.iter().any(|part| part == name),
     };
     let done =
@@ -145,6 +149,8 @@ impl Ci<'_> {
             }
             "python" => self.python(),
             SANITIZERS => self.sanitizers(),
+            // Built for speed. Another night has another seed, which it prints.
+            FUZZ => self.cargo("run --release --package fuzz -- --count 10000000"),
             _ => self.cargo("run --quiet --package mutants -- --sample 1"),
         }
     }
@@ -209,6 +215,10 @@ impl Ci<'_> {
             budgets::of_build(times::sums(&all).get("gpu").copied(), &target.join("debug/host"))
         })?;
         self.cargo("test --workspace")?;
+        let args = "test --workspace --test fuzz";
+        self.step(&format!("FUZZ_COUNT=100000 cargo {args}"), || {
+            succeed(cargo_of(root, args).env("FUZZ_COUNT", "100000"))
+        })?;
         // In this part, because it runs the command.
         self.step("cargo xtask course --check", || {
             course::run(root, course::Options { check: true, of_tests: true })

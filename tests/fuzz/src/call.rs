@@ -1,5 +1,7 @@
 //! Asks the library for a product, in each of the ways there are.
 
+use std::ops::Range;
+
 use gpu::registry::Entry;
 use gpu_gemm::{
     Batch, BatchMut, Bias, Buffer, BufferView, Gemm, MatrixView, MatrixViewMut, Pod,
@@ -11,6 +13,7 @@ use tests::gemm::{Number, Place, Side};
 
 use crate::{
     filled::Filled,
+    memory::Memory,
     product::{Form, Kernel, Product, Way, Wrong},
 };
 
@@ -120,9 +123,7 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
         match product.way {
             Way::Run | Way::Launch => {
                 let (a, b) = (one(from_a, &of_a, 0)?, one(from_b, &of_b, 0)?);
-                let (size, strides) = viewed(&of_c);
-                let c = MatrixViewMut::new(c_all.view_mut(c_range)?, size.0, size.1, strides)?;
-                let c = if of_c.place.transposed { c.t() } else { c };
+                let c = one_mut(c_all, c_range, &of_c)?;
                 match product.way {
                     Way::Run => gemm.run(on.launches, a, b, c),
                     _ => gemm.launch(on.launches, a, b, c),
@@ -147,11 +148,7 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
                     unsafe { on.stream.device().foreign::<O>(first + at as u64, len) }
                 });
                 let mut parts = parts.collect::<Result<Vec<_>>>()?;
-                let views = parts.iter_mut().map(|part| {
-                    let (size, strides) = viewed(&of_c);
-                    let c = MatrixViewMut::new(part.view_mut(..)?, size.0, size.1, strides)?;
-                    Ok(if of_c.place.transposed { c.t() } else { c })
-                });
+                let views = parts.iter_mut().map(|part| one_mut(part, 0..len, &of_c));
                 let mut views = views.collect::<Result<Vec<_>>>()?;
                 let choices = gemm.launch_array(on.launches, &products, &mut views)?;
                 Ok(choices.first().copied())
@@ -160,18 +157,34 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
             Way::Planned => {
                 let planned =
                     gemm.plan_on(on.stream.device(), &request(product, &of_a, &of_b, &of_c)?)?;
-                let choice = Some(*planned.choice());
-                if product.places[2].count.is_some() {
-                    let (a, b) = (batch(from_a, &of_a)?, batch(from_b, &of_b)?);
-                    planned.launch_batch(on.launches, a, b, batch_mut(c_all, c_range, &of_c)?)?;
-                    return Ok(choice);
+                // Once more with operands at other addresses: the same numbers, so C is the same.
+                let is_repeated = product.again && product.beta == 0.0 && product.wrong.is_none();
+                let copy = |of: &Memory<T>| match is_repeated {
+                    true => on.stream.device().upload(&of.stored).map(Some),
+                    false => Ok(None),
+                };
+                let (a_copy, b_copy) = match product.prepares {
+                    true => (None, None),
+                    false => (copy(&it.a)?, copy(&it.b)?),
+                };
+                let mut operands = vec![(from_a, from_b)];
+                if let (Some(a), Some(b)) = (&a_copy, &b_copy) {
+                    let a = a.view(it.a.range())?;
+                    let b = if product.shared { a } else { b.view(it.b.range())? };
+                    operands.push((a, b));
                 }
-                let (a, b) = (one(from_a, &of_a, 0)?, one(from_b, &of_b, 0)?);
-                let (size, strides) = viewed(&of_c);
-                let c = MatrixViewMut::new(c_all.view_mut(c_range)?, size.0, size.1, strides)?;
-                let c = if of_c.place.transposed { c.t() } else { c };
-                planned.launch(on.launches, a, b, c)?;
-                Ok(choice)
+                for (from_a, from_b) in operands {
+                    if product.places[2].count.is_some() {
+                        let (a, b) = (batch(from_a, &of_a)?, batch(from_b, &of_b)?);
+                        let c = batch_mut(c_all, c_range.clone(), &of_c)?;
+                        planned.launch_batch(on.launches, a, b, c)?;
+                        continue;
+                    }
+                    let (a, b) = (one(from_a, &of_a, 0)?, one(from_b, &of_b, 0)?);
+                    planned.launch(on.launches, a, b, one_mut(c_all, c_range.clone(), &of_c)?)?;
+                }
+                on.stream.synchronize()?;
+                Ok(Some(*planned.choice()))
             }
         }
     }
@@ -216,6 +229,16 @@ fn one<'a, T: Pod>(
     Ok(if part.place.transposed { view.t() } else { view })
 }
 
+fn one_mut<'a, O: Pod>(
+    all: &'a mut Buffer<O>,
+    range: Range<usize>,
+    part: &Part,
+) -> Result<MatrixViewMut<'a, O>> {
+    let (size, strides) = viewed(part);
+    let view = MatrixViewMut::new(all.view_mut(range)?, size.0, size.1, strides)?;
+    Ok(if part.place.transposed { view.t() } else { view })
+}
+
 fn batch<'a, T: Pod>(elements: BufferView<'a, T>, part: &Part) -> Result<Batch<'a, T>> {
     let count = part.place.count.unwrap_or(1);
     if part.place.step == 0 && count > 0 {
@@ -228,7 +251,7 @@ fn batch<'a, T: Pod>(elements: BufferView<'a, T>, part: &Part) -> Result<Batch<'
 
 fn batch_mut<'a, O: Pod>(
     all: &'a mut Buffer<O>,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     part: &Part,
 ) -> Result<BatchMut<'a, O>> {
     let (size, strides) = viewed(part);

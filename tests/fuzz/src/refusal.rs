@@ -26,7 +26,7 @@ impl Refusal {
         of.places(product);
         of.prepared(product);
         of.kernel(product, is_hopper);
-        of.splits(product, is_cuda);
+        of.splits(product, is_cuda, is_hopper);
         of
     }
 
@@ -133,7 +133,7 @@ impl Refusal {
         }
     }
 
-    fn splits(&mut self, product: &Product, is_cuda: bool) {
+    fn splits(&mut self, product: &Product, is_cuda: bool, is_hopper: bool) {
         let [m, n, k] = product.size;
         let (splits, partials) = (product.split_k.unwrap_or(1), product.partials.unwrap_or(1));
         if splits > 1 && partials > 1 {
@@ -159,13 +159,14 @@ impl Refusal {
                 }
                 _ => product.types != crate::product::Types::F64,
             };
-            let has_parts = m * n > 0 && k > 64 && product.count() == 1;
+            // Of GPUs only Hopper adds partial products.
+            let has_parts = m * n > 0 && k > 64 && product.count() == 1 && is_hopper;
             if !has_parts || !has_c_of_f32 || product.workspace_limit.is_some() || splits > 1 {
                 self.may.extend(["partials", "kernel"]);
             }
         }
         if let (Kernel::AsOn(target), true) = (product.kernel, splits > 1 || partials > 1) {
-            // Of GPUs only Hopper adds partial products, and splits k.
+            // An A100 has neither.
             if target.capability != (9, 0) {
                 self.may.extend(["partials", "kernel"]);
             }
@@ -195,6 +196,7 @@ fn takes_operands(entry: &Entry, product: &Product) -> bool {
             product.places.iter().zip(product.sizes()).all(|(place, size)| is_dense(place, size));
         return all
             && product.is_plain()
+            && product.wrong != Some(Wrong::Bias)
             && product.count() <= 1
             && product.split_k.unwrap_or(1) == 1;
     }
