@@ -22,7 +22,8 @@ pub struct Benches {
 }
 
 impl Benches {
-    /// On that device. On the CPU device a product is computed in this thread alone, and the second time by two.
+    /// On that device. On the CPU device a product is computed in this thread alone, and the second
+    /// time by two.
     ///
     /// # Errors
     /// Those of the device.

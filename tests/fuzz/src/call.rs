@@ -68,7 +68,8 @@ pub struct Host<T, O> {
     pub c: Vec<O>,
 }
 
-/// The streams of a call: that of the device, and where its launches go. These are two where it is prepared.
+/// The streams of a call: that of the device, and where its launches go. These are two where it is
+/// prepared.
 #[derive(Clone, Copy, Debug)]
 pub struct On<'a> {
     /// The device's.
@@ -109,8 +110,8 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
                 let last = if wrong == Wrong::Shares { 0 } else { it.a.range().len() - 1 };
                 let first = from_a.view(last, 1)?.address_on(on.stream)? as u64;
                 let first = first - first % size_of::<O>() as u64;
-                // SAFETY: A's memory has room for C, and the product is refused before anything is written. If it is not, the
-                // bytes are numbers all the same.
+                // SAFETY: A's memory has room for C, and the product is refused before anything is
+                // written. If it is not, the bytes are numbers all the same.
                 Some(unsafe { on.stream.device().foreign::<O>(first, it.c.range().len()) }?)
             }
             _ => None,
@@ -143,8 +144,8 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
                 let len = of_c.place.extent(of_c.size);
                 let parts = (0..count).map(|i| {
                     let at = if len == 0 { 0 } else { i * of_c.place.step * size_of::<O>() };
-                    // SAFETY: C's memory, which nobody else uses meanwhile. Products whose elements are those of others
-                    // are refused, and a launch writes one product after the other.
+                    // SAFETY: C's memory, which nobody else uses meanwhile. No part has an element
+                    // of another: `draw` and `shrink` see to it.
                     unsafe { on.stream.device().foreign::<O>(first + at as u64, len) }
                 });
                 let mut parts = parts.collect::<Result<Vec<_>>>()?;

@@ -64,8 +64,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// What too little was tried of, by device: from a thousand products on their share that was computed, from 50,000 on
-    /// each family of kernels, from two million on each kernel.
+    /// What too little was tried of, by device: from a thousand products on their share that was
+    /// computed, from 50,000 on each family of kernels, from two million on each kernel.
     pub fn missing(&self, devices: &[Device]) -> Vec<String> {
         let of_device = |(device, tally): (&Device, &Tally)| {
             let is_hopper = device.cuda_properties().is_none_or(|of| of.capability == (9, 0));

@@ -7,8 +7,9 @@ use tests::gemm::{Order, Place, Random, Side};
 use crate::memory::{coincide, is_nested};
 use crate::product::{Form, Kernel, Product, Types, Way, Wrong, extent};
 
-/// What a product costs on the CPU device, in multiply-adds: of most products at most, of one in 16, and of one in 256.
-/// The tiles of a named kernel may cost more. Then it is drawn so much more rarely.
+/// What a product costs on the CPU device, in multiply-adds: of most products at most, of one in
+/// 16, and of one in 256. The tiles of a named kernel may cost more. Then it is drawn so much more
+/// rarely.
 const MOST_WORK: [usize; 3] = [1 << 15, 1 << 18, 1 << 21];
 
 /// What a thread costs for each stage, in multiply-adds.

@@ -42,7 +42,8 @@ impl<T: Number, O: Number> Filled<T, O> {
             Some(Side::Col) => n,
         };
         let bias_integers = integers(random, product.largest, of_bias);
-        // With C at its beginning or its end A's memory has room for it: if that is not refused, it is found.
+        // With C at its beginning or its end A's memory has room for it: if that is not refused, it
+        // is found.
         let room =
             if product.wrong.is_some() { lens[2] * size_of::<O>() / size_of::<T>() + 2 } else { 0 };
         let mut a = Memory::noise(of_a, places[0].offset, random);

@@ -1,4 +1,5 @@
-//! `cargo run --release --package fuzz -- --count 1000000`: random products, on every device there is.
+//! `cargo run --release --package fuzz -- --count 1000000`: random products, on every device there
+//! is.
 
 use std::{
     fmt::Display,

@@ -21,7 +21,8 @@ pub struct Memory<T> {
 }
 
 impl<T: Number> Memory<T> {
-    /// Noise alone, with room for `len` elements, which begin `offset` elements after a multiple of sixteen bytes.
+    /// Noise alone, with room for `len` elements, which begin `offset` elements after a multiple of
+    /// sixteen bytes.
     pub fn noise(len: usize, offset: usize, random: &mut Random) -> Self {
         let (first, all) = (BAND + offset, BAND + offset + len + BAND);
         let pool = T::noise();
@@ -62,7 +63,8 @@ impl<T: Number> Memory<T> {
     }
 }
 
-/// Integers from `-largest` to `largest`, none of them 0: by place, so that two matrices in one memory agree.
+/// Integers from `-largest` to `largest`, none of them 0: by place, so that two matrices in one
+/// memory agree.
 pub fn integers(random: &mut Random, largest: u64, len: usize) -> Vec<i64> {
     let one = |_| {
         let bits = random.next();
@@ -80,7 +82,8 @@ pub fn coincide(place: &Place, size: (usize, usize)) -> bool {
     found
 }
 
-/// Whether each side's distance is beyond all that the smaller distances span: then no two elements are one.
+/// Whether each side's distance is beyond all that the smaller distances span: then no two elements
+/// are one.
 pub fn is_nested(place: &Place, size: (usize, usize)) -> bool {
     if place.extent(size) == 0 {
         return true;

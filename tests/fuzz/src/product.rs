@@ -1,4 +1,5 @@
-//! A product to be tried, as plain data: all that was drawn, apart from the numbers in the matrices.
+//! A product to be tried, as plain data: all that was drawn, apart from the numbers in the
+//! matrices.
 
 use std::fmt;
 
@@ -46,7 +47,8 @@ impl Types {
         Types::ALL.into_iter().find(|types| types.of() == [variant.operands, variant.c])
     }
 
-    /// The largest integer up to which all are numbers of A's type. tf32, too, has all up to that of f32.
+    /// The largest integer up to which all are numbers of A's type. tf32, too, has all up to that
+    /// of f32.
     pub fn largest(self) -> u64 {
         match self.of()[0] {
             Type::F64 => 1 << 20,
@@ -55,8 +57,8 @@ impl Types {
         }
     }
 
-    /// A sum of products below this is exact in any order, times 3 or a quarter and with some more, in the type of the
-    /// sums.
+    /// A sum of products below this is exact in any order, times 3 or a quarter and with some more,
+    /// in the type of the sums.
     pub fn largest_sum(self) -> u64 {
         if self == Types::F64 { 1 << 46 } else { 1 << 20 }
     }
@@ -229,7 +231,8 @@ pub fn extent(place: &Place, size: (usize, usize)) -> usize {
     }
 }
 
-/// Calls `with` for each element: its number, product by product and row by row, and its distance from the first.
+/// Calls `with` for each element: its number, product by product and row by row, and its distance
+/// from the first.
 pub fn each(place: &Place, (rows, cols): (usize, usize), mut with: impl FnMut(usize, usize)) {
     let [between_rows, between_cols] = place.strides;
     let mut number = 0;

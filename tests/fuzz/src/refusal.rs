@@ -1,4 +1,5 @@
-//! What of a product may be refused, and what must be: from the documentation, not by the library's rules.
+//! What of a product may be refused, and what must be: from the documentation, not by the library's
+//! rules.
 
 use gpu::registry::{Access, Entry, Family, Scheme};
 use gpu_gemm::Compute;
@@ -91,7 +92,8 @@ impl Refusal {
                 Form::Transposed => transposed(operand),
                 Form::Part => ((operand.0.0.saturating_sub(1), operand.0.1), operand.1),
             };
-            // Both have one address where they share their memory. Slices are of one matrix, not of a batch of several.
+            // Both have one address where they share their memory. Slices are of one matrix, not of
+            // a batch of several.
             let is_of = |other: usize, (its_size, its_strides)| {
                 let here = other == i || product.shared;
                 let is_one = product.count() <= 1 || product.places[other].step == 0;

@@ -3,7 +3,10 @@
 use gpu_gemm::Activation;
 use tests::gemm::Place;
 
-use crate::product::{Kernel, Product, Way};
+use crate::{
+    memory::coincide,
+    product::{Kernel, Product, Way},
+};
 
 /// Tries at most.
 const MOST: usize = 300;
@@ -40,7 +43,9 @@ fn plainer(product: &Product) -> Vec<Product> {
     let mut add = |change: &dyn Fn(&mut Product)| {
         let mut other = *product;
         change(&mut other);
-        if format!("{other:?}") != format!("{product:?}") {
+        // The matrices of an array are borrowed, each by itself.
+        let is_shared = other.way == Way::Array && coincide(&other.places[2], other.sizes()[2]);
+        if !is_shared && format!("{other:?}") != format!("{product:?}") {
             all.push(other);
         }
     };

@@ -126,7 +126,8 @@ impl Tally {
         too_few.then(|| format!("{computed} of {tried} computed, and 80 % are asked for"))
     }
 
-    /// The same, and what no product was tried of, of kernels for which `runs`. `each_kernel`: not only each family.
+    /// The same, and what no product was tried of, of kernels for which `runs`. `each_kernel`: not
+    /// only each family.
     pub fn missing(&self, runs: impl Fn(&Entry) -> bool, each_kernel: bool) -> Vec<String> {
         let mut missing = self.too_few_computed().into_iter().collect::<Vec<_>>();
         for kind in KINDS {

@@ -5,8 +5,8 @@ use tests::gemm::{Number, Side, activated};
 
 use crate::product::Product;
 
-/// The integers of a product, in the order of its elements: product by product, row by row. They need not be those of
-/// an operand that is not read.
+/// The integers of a product, in the order of its elements: product by product, row by row. They
+/// need not be those of an operand that is not read.
 #[derive(Debug)]
 pub struct Integers {
     /// A.
@@ -66,8 +66,8 @@ impl Want {
         }
     }
 
-    /// Checks the elements, and that those that must be exact have the right bits. (Of a zero any sign: tiles are padded
-    /// with zeros.)
+    /// Checks the elements, and that those that must be exact have the right bits. (Of a zero any
+    /// sign: tiles are padded with zeros.)
     ///
     /// # Errors
     /// The first wrong element.

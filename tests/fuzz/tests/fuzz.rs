@@ -1,5 +1,5 @@
-//! `FUZZ_COUNT` random products, 3000 by default, of `FUZZ_SEED`, on the CPU device and on a GPU. CI runs 100,000, and
-//! `cargo xtask ci fuzz` ten million.
+//! `FUZZ_COUNT` random products, 3000 by default, of `FUZZ_SEED`, on the CPU device and on a GPU.
+//! CI runs 100,000, and `cargo xtask ci fuzz` ten million.
 
 use std::{env, thread, time::Duration};
 

@@ -98,7 +98,8 @@ fn what_is_wrong_is_seen() {
     assert!(seen > 100, "{seen}");
 }
 
-/// A request that is wrong is refused, and one that must not be is not: an error in the list is found.
+/// A request that is wrong is refused, and one that must not be is not: an error in the list is
+/// found.
 #[test]
 fn refusals_are_held_to_their_reasons() {
     let mut bench = Benches::new(&Device::cpu()).unwrap();
