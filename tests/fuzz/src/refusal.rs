@@ -28,6 +28,10 @@ impl Refusal {
         of.prepared(product);
         of.kernel(product, is_hopper);
         of.splits(product, is_cuda, is_hopper);
+        // An array of no products asks for nothing.
+        if product.way == Way::Array && product.count() == 0 {
+            of.may.append(&mut of.must);
+        }
         of
     }
 
