@@ -9,7 +9,7 @@ use crate::{
     environment::{cargo, clean, keep_target, succeed, target_folder},
     new, site, tidy,
     times::{self, Cost},
-    unsafe_sites, wheel,
+    units, unsafe_sites, wheel,
 };
 
 /// The parts in order, and what each is for.
@@ -135,13 +135,8 @@ impl Ci<'_> {
                     succeed(cargo_of(root, args).env("EXERCISE", "guard_the_tail"))
                 })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")?;
-                // The rest of CI calls the driver through `cust`: here the library does by itself. Package `tests` and the
-                // baselines are named for the features of packages of crates.io: with them `cargo test --workspace` has compiled the
-                // kernels.
-                self.cargo(
-                    "test --package gpu-gemm --package tests --no-default-features \
-                     --features gpu-gemm/default,host/baselines --lib -- cuda::",
-                )
+                // The rest of CI calls the driver through `cust`: here the library does by itself.
+                self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
             "python" => self.python(),
             SANITIZERS => self.sanitizers(),
@@ -189,6 +184,7 @@ impl Ci<'_> {
                 succeed(&mut wheel::cargo(root, args))
             })?;
         }
+        self.step("features of the kernels in the wheel", || units::check_wheel(root))?;
         self.step("a fresh Python environment", || wheel::fresh(root))?;
         self.step("maturin build, pip install", || wheel::install(root))?;
         self.step("no path of this machine in the wheel", || wheel::check_paths(root))?;

@@ -25,6 +25,7 @@
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
 //! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
@@ -59,6 +60,7 @@ pub mod tidy;
 pub mod times;
 mod tool;
 pub mod toolchain;
+mod units;
 mod unsafe_sites;
 mod version;
 mod wheel;
