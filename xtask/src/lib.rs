@@ -24,6 +24,7 @@
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
+//! | `ptx_commits` | a commit that changes much PTX says why |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `wheel` | the Python package, built and tested |
@@ -51,6 +52,7 @@ pub mod listing;
 pub mod new;
 mod plain;
 pub mod ptx;
+mod ptx_commits;
 pub mod ptxas;
 mod resources;
 mod rustup;

@@ -113,7 +113,7 @@ const MANUALS: [Manual; 11] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, python, mutants; sanitizers where it is named",
+        about: "run what CI runs: first, lint, ptx, test, check, packaging, python, mutants; sanitizers where it is named",
         options: &[],
     },
 ];

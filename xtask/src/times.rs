@@ -8,6 +8,7 @@ use std::{
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::Write as _,
+    ops::Add,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     thread,
@@ -32,6 +33,14 @@ pub struct Cost {
     pub wall: Duration,
     /// Time of all processors, user and system.
     pub cpu: Duration,
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
+    }
 }
 
 impl Cost {

@@ -266,7 +266,7 @@ fn usage_errors() {
         (&["doctor", "--fetch"], "--fetch"),
         (
             &["ci", "all"],
-            "ci all: must be one of lint, ptx, test, check, packaging, python, mutants, sanitizers",
+            "ci all: must be one of first, lint, ptx, test, check, packaging, python, mutants, sanitizers",
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
