@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     check,
     declaration::Declaration,
-    environment::workspace_root,
+    environment::{note, workspace_root},
     plain::plain,
     ptx::Module,
     target::Target,
@@ -142,7 +142,7 @@ impl PtxBuilder {
                 format!("cannot run `{}`", cargo.get_program().to_string_lossy())
             })?;
         if let Some(messages) = child.stderr.take() {
-            pass_on(messages, &self.printed, |message| eprint!("{message}"));
+            pass_on(messages, &self.printed, note);
         }
         let status = child.wait().context("cargo was lost")?;
         ensure!(

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     browser, budgets, build_ptx, circles, course,
-    environment::{cargo, clean, keep_target, succeed, target_folder},
+    environment::{cargo, clean, keep_target, say, succeed, target_folder},
     new, site, tidy,
     times::{self, Cost},
     units, unsafe_sites, wheel,
@@ -50,9 +50,9 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
         fs::create_dir_all(&target)?;
         fs::write(target.join(times::STEPS), &ci.rows)?;
     }
-    print!("{}", ci.rows);
+    say(&ci.rows)?;
     done?;
-    println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
+    say(&format!("ci: all steps passed in {:.0} s\n", start.elapsed().as_secs_f64()))?;
     // The parts of a push. `check` alone takes as long.
     let is_push = PARTS.iter().all(|(name, _)| match *name {
         CHECK | SANITIZERS => !is_wanted(name),
@@ -64,7 +64,7 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     }
     for (name, what) in PARTS {
         if !is_wanted(name) {
-            println!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}");
+            say(&format!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}\n"))?;
         }
     }
     Ok(())
@@ -253,7 +253,7 @@ impl Ci<'_> {
         let _ = fs::remove_file(&log);
         let of_library = times::sums(&all).get(library).copied();
         if let Some(took) = of_library {
-            println!("ci: compiling {library}: {:.1} CPU seconds", took.as_secs_f64());
+            say(&format!("ci: compiling {library}: {:.1} CPU seconds\n", took.as_secs_f64()))?;
         }
         Ok((self.last, of_library.is_some()))
     }
@@ -264,9 +264,9 @@ impl Ci<'_> {
     }
 
     fn step(&mut self, name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
-        println!("ci: {name}");
+        say(&format!("ci: {name}\n"))?;
         let (result, cost) = Cost::of(run);
-        println!("ci: {name}: {:.1} s", cost.wall.as_secs_f64());
+        say(&format!("ci: {name}: {:.1} s\n", cost.wall.as_secs_f64()))?;
         self.rows += &times::row(&[&format!("`{name}`")], cost);
         self.last = cost;
         result.with_context(|| format!("ci step `{name}` failed"))

@@ -31,6 +31,8 @@
 //! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
+#![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
+
 pub mod browser;
 mod budgets;
 pub mod build_ptx;
@@ -68,6 +70,6 @@ mod version;
 mod wheel;
 
 pub use builder::{Ptx, PtxBuilder};
-pub use environment::{run_package, workspace_root};
+pub use environment::{note, run_package, say, workspace_root};
 pub use target::Target;
 pub use toolchain::{Toolchain, ToolchainAbsent};

@@ -7,7 +7,10 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Result, bail};
 
-use crate::{build_ptx, environment::output};
+use crate::{
+    build_ptx,
+    environment::{output, say},
+};
 
 /// Lines of PTX that a commit may add and remove without a reason in its message.
 const LINES: u64 = 20_000;
@@ -36,15 +39,15 @@ fn check_since(root: &Path, since: &str) -> Result<()> {
         Ok(_) => format!("{since}..HEAD"),
         // A part of the history: what there is.
         Err(_) if is_shallow => {
-            println!(
-                "ci: lines of PTX a commit: NOT CHECKED before the first commit of this shallow clone"
-            );
+            say(
+                "ci: lines of PTX a commit: NOT CHECKED before the first commit of this shallow clone\n",
+            )?;
             "HEAD".to_owned()
         }
         Err(_) => {
-            println!(
-                "ci: lines of PTX a commit: NOT CHECKED: commit {since} is not in this history"
-            );
+            say(&format!(
+                "ci: lines of PTX a commit: NOT CHECKED: commit {since} is not in this history\n"
+            ))?;
             return Ok(());
         }
     };
@@ -55,7 +58,7 @@ fn check_since(root: &Path, since: &str) -> Result<()> {
     let of = [&range, "--", build_ptx::FOLDER];
     let log = git(&[&["log", format], &options[..], &of].concat())?;
     let changes = changes(&log);
-    println!("ci: lines of PTX a commit: {} commits change PTX", changes.len());
+    say(&format!("ci: lines of PTX a commit: {} commits change PTX\n", changes.len()))?;
     let silent = changes.iter().filter(|change| change.lines > LINES && !change.has_reason);
     let silent = silent
         .map(|Change { commit, lines, .. }| format!("{commit} changes {lines} lines of PTX"))

@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::environment::{cargo, output, target_folder};
+use crate::environment::{cargo, note, output, target_folder};
 
 /// The file that records calls of the compiler.
 const LOG: &str = "XTASK_TIMES";
@@ -174,7 +174,7 @@ pub fn run(root: &Path) -> Result<()> {
         }
         let package = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
         text += &row(&[&package, &name], cost);
-        eprintln!("{name}: {:.1} s", cost.wall.as_secs_f64());
+        note(&format!("{name}: {:.1} s\n", cost.wall.as_secs_f64()));
     }
     text += "\n## Steps of CI, the last time it ran here\n\n| step | wall | CPU |\n|---|--:|--:|\n";
     let steps = fs::read_to_string(target_folder(root).join(STEPS)).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use mykernels::checked::kernels::transpose;
+use ::mykernels::checked::kernels::transpose;
 use simt::{
     LaunchConfig,
     check::{self, Order},
