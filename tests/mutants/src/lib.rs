@@ -319,8 +319,13 @@ impl Project {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let printed = text.lines().map(serde_json::from_str::<Printed>);
-        let printed = printed.collect::<Result<Vec<_>, _>>()?.into_iter();
-        let mut printed = printed.map(|one| (one.mutant.clone(), one)).collect::<BTreeMap<_, _>>();
+        let all = printed.collect::<Result<Vec<_>, _>>()?;
+        let mut printed = BTreeMap::new();
+        for one in all {
+            if let Some(other) = printed.insert(one.mutant.clone(), one) {
+                bail!("{}: {} is there twice: not one run", path.display(), other.mutant);
+            }
+        }
         chosen
             .iter()
             .map(|mutant| {
