@@ -216,7 +216,8 @@ fn pass_on(messages: impl Read, printed: &Mutex<HashSet<String>>, mut print: imp
     pass_on(&mut message, &mut plain);
 }
 
-/// Whether a line is one of cargo's own on what it does, which ends a word in the twelfth column: `   Compiling gpu v0.1.0`.
+/// Whether a line is one of cargo's own on what it does, which ends a word in the twelfth column:
+/// `   Compiling gpu v0.1.0`.
 fn is_progress(line: &str) -> bool {
     line.split_at_checked(12).is_some_and(|(verb, rest)| {
         let verb = verb.trim_start();
