@@ -5,6 +5,8 @@
 mod common;
 #[path = "common/cublas.rs"]
 mod cublas;
+#[path = "bench/whole.rs"]
+mod whole;
 
 use std::{
     fs,

@@ -14,6 +14,7 @@ use std::{
 
 use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
 use self::folder::Folder;
+use gpu::registry::KERNELS;
 use host::{
     Layout,
     npy::{Dtype, Element, Header, Reader, Writer},
@@ -348,9 +349,11 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
     refused(&a, &b, &["--alpha", "1e300"], &["--alpha = 1e300: is inf in f32"]);
     refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
     refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
-    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of 68 names", "or auto"]);
-    let words = ["did you mean gemm_f64_64x64x16? It must be one of 68 names", "or auto"];
-    refused(&a, &b, &["--kernel", "gemm_f46_64x64x16"], &words);
+    let products = KERNELS.iter().filter(|entry| entry.product.is_some()).count();
+    let limit = format!("must be one of {products} names");
+    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", &limit, "or auto"]);
+    let meant = format!("did you mean gemm_f64_64x64x16? It {limit}");
+    refused(&a, &b, &["--kernel", "gemm_f46_64x64x16"], &[&meant, "or auto"]);
     refused(
         &a,
         &b,

@@ -142,7 +142,7 @@ fn parts_are_joined() {
     assert!(stdout.contains("f32: 9 of 9 shapes of seed 3"), "{stdout}");
     assert!(!stdout.contains("INCOMPLETE"), "{stdout}");
     let twice = ["bench", "--from", text(&one), text(&all)];
-    fails(host(&twice), 2, &["--from", "of seed 3, is in another file too"]);
+    fails(host(&twice), 2, &["--from", "of seed 3, is there twice: not one run"]);
 }
 
 #[test]

@@ -20,17 +20,24 @@ use tests::{
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
-/// Tile shapes, times layouts.
-const TEXTS: usize = 2 * 4;
-
-/// The kernels for A and B of `T`, with C of `O`, in an order that is the same for all types.
-fn cases<T: Output, O: Output>() -> Vec<Kernel> {
-    let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
-    let cases = kernels(|product| {
+/// The kernels for A and B of the first type, with C of the second one, in an order that is the same for all types.
+fn kernels_of(of: [Type; 2]) -> Vec<Kernel> {
+    kernels(|product| {
         let variant = product.variant;
         variant.access == Access::Ldg && [variant.operands, variant.c] == of
-    });
-    assert_eq!(cases.len(), TEXTS);
+    })
+}
+
+/// How many texts there are: kernels that differ in more than the types.
+fn texts() -> usize {
+    kernels_of([Type::Bf16, Type::F32]).len()
+}
+
+/// The kernels for A and B of `T`, with C of `O`: one of each text.
+fn cases<T: Output, O: Output>() -> Vec<Kernel> {
+    let cases = kernels_of([T::ELEMENT, O::ELEMENT]);
+    assert_eq!(cases.len(), texts(), "each text has a kernel for each pair of types");
+    assert!(!cases.is_empty());
     cases
 }
 
@@ -227,7 +234,7 @@ fn checked_launches_are_clean_in_every_order() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let kernels =
         [is_clean::<Bf16, f32>, is_clean::<F16, F16>, is_clean::<Bf16, Bf16>, is_clean::<F16, f32>];
-    for text in 0..TEXTS {
+    for text in 0..texts() {
         // Each kernel of a tile shape has another order.
         let mut turns = Turns::of(kernels.len());
         for order in orders {

@@ -56,7 +56,7 @@ fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
         let of = product.variant;
         of.family == Family::Mma && (of.operands, of.c) == (operands, c)
     });
-    assert_eq!(kernels.len(), 2);
+    assert!(!kernels.is_empty(), "{operands} with C of {c}");
     kernels
 }
 

@@ -20,10 +20,6 @@ use tests::{
 
 use self::operand::{Beside, INTEGERS, Operand, integer};
 
-/// Tile shapes, times layouts of the operands, and two with unaligned rows of A. There is a kernel for each of them
-/// and every pair of types. These differ in the types only.
-const TEXTS: usize = 9 * 4 + 2;
-
 /// How the work of a product is divided.
 #[derive(Clone, Copy)]
 enum Work {
@@ -43,16 +39,26 @@ trait Number: Stored<Real = f32> + Output {}
 
 impl<T: Stored<Real = f32> + Output> Number for T {}
 
-/// The kernels for A and B of `T`, with C of `O`, in an order that is the same for all types.
-fn cases<T: Number, O: Number>() -> Vec<Kernel> {
-    let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
-    let cases = kernels(|product| {
+/// The kernels for A and B of the first type, with C of the second one, in an order that is the same for all types.
+fn kernels_of(of: [Type; 2]) -> Vec<Kernel> {
+    kernels(|product| {
         let variant = product.variant;
         // The `ldg` kernels are tested in `gathered`.
         let is_text = variant.family == Family::Wgmma && variant.access != Access::Ldg;
         is_text && variant.scheme == Scheme::Native && [variant.operands, variant.c] == of
-    });
-    assert_eq!(cases.len(), TEXTS);
+    })
+}
+
+/// How many texts there are: kernels that differ in more than the types.
+fn texts() -> usize {
+    kernels_of([Type::Bf16, Type::F32]).len()
+}
+
+/// The kernels for A and B of `T`, with C of `O`: one of each text.
+fn cases<T: Number, O: Number>() -> Vec<Kernel> {
+    let cases = kernels_of([T::ELEMENT, O::ELEMENT]);
+    assert_eq!(cases.len(), texts(), "each text has a kernel for each pair of types");
+    assert!(!cases.is_empty());
     cases
 }
 
@@ -272,7 +278,7 @@ fn both_are_clean<T: Number, O: Number>(text: usize, order: Order, turns: &mut T
 fn is_clean_in_every_order<T: Number>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let (mut with_f32, mut with_own, mut both) = (Turns::of(2), Turns::of(2), Turns::of(2));
-    for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
+    for (text, order) in (0..texts()).zip(orders.into_iter().cycle()) {
         // With either type of C.
         for which in with_f32.next_case() {
             match which {
@@ -321,7 +327,7 @@ fn checked_launches_are_clean_in_ten_random_orders() {
     else {
         return;
     };
-    is_clean_in_ten_random_orders::<Bf16>(0..TEXTS);
+    is_clean_in_ten_random_orders::<Bf16>(0..texts());
 }
 
 #[test]
@@ -332,7 +338,7 @@ fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
         return;
     };
     // From the last to the first, so that a kernel has other orders than with bf16.
-    is_clean_in_ten_random_orders::<F16>((0..TEXTS).rev());
+    is_clean_in_ten_random_orders::<F16>((0..texts()).rev());
 }
 
 /// The sum is truncated at each of `k / 16` steps, and each of 16 products once more: at most 2^-23 of the largest

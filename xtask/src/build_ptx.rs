@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     builder::{Ptx, PtxBuilder, compiler_of, ptx_files},
     check,
-    environment::package_name,
+    environment::{note, package_name, say},
     ptx::Module,
     ptxas::{Ptxas, Usage},
     resources,
@@ -70,10 +70,10 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         found => found,
     };
     match &ptxas {
-        Some(ptxas) => eprintln!("ptxas: {} ({})", ptxas.release(), ptxas.path().display()),
-        None => eprintln!(
+        Some(ptxas) => note(&format!("ptxas: {} ({})\n", ptxas.release(), ptxas.path().display())),
+        None => note(
             "ptxas: there is none, so spills, registers and its warnings are NOT checked \
-             (--fetch-ptxas downloads it; $PTXAS names one)"
+             (--fetch-ptxas downloads it; $PTXAS names one)\n",
         ),
     }
     let mut all = build(&krate, &toolchain, options.offline)?;
@@ -101,8 +101,8 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             usages.extend(found.iter().cloned());
             wrong.extend(problems.iter().map(|problem| format!("{}: {problem}", target.cpu())));
         }
-        println!("{}", target.cpu());
-        print!("{}", table(ptx.module(), &usages));
+        say(&format!("{}\n", target.cpu()))?;
+        say(&table(ptx.module(), &usages).to_string())?;
         usages_of.push((target, usages));
         match &options.other {
             Some(_) => {
@@ -140,7 +140,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
                 ));
             }
         }
-        println!("{shown}: {} files compared", built.len());
+        say(&format!("{shown}: {} files compared\n", built.len()))?;
     }
     // Only the kernels of the workspace have a table of registers.
     let table = match (&ptxas, &options.other) {
@@ -150,11 +150,11 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     let resources_file = into.join(resources::FILE);
     if let (Some(built), true) = (&table, options.check) {
         let committed = fs::read_to_string(&resources_file).unwrap_or_default();
-        println!("{}", resources::FILE);
+        say(&format!("{}\n", resources::FILE))?;
         // Different code has different registers.
         match same_code.then(|| resources::compare(&committed, built)) {
-            None => println!("  not compared, as the code was not"),
-            Some(Ok(agreement)) => println!("  {agreement}"),
+            None => say("  not compared, as the code was not\n")?,
+            Some(Ok(agreement)) => say(&format!("  {agreement}\n"))?,
             Some(Err(difference)) => wrong.push(format!(
                 "{FOLDER}/{} is not what ptxas gives: {difference}\n    \
                  run `cargo xtask build-ptx` and commit {FOLDER}",
@@ -171,22 +171,22 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     for (name, text) in &built {
         written += usize::from(write(&into.join(name), text)?);
     }
-    println!("{}: {written} of {} files written", into.display(), built.len());
+    say(&format!("{}: {written} of {} files written\n", into.display(), built.len()))?;
     if options.other.is_none() {
         for name in committed(&into)?.keys().filter(|name| !built.contains_key(*name)) {
             let path = into.join(name);
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-            println!("{}: removed", path.display());
+            say(&format!("{}: removed\n", path.display()))?;
         }
     }
     match (table, &options.other) {
         (Some(table), _) => {
             write(&resources_file, &table)?;
         }
-        (None, None) => println!(
-            "{}: left as it is, for want of a ptxas: `cargo xtask build-ptx --fetch-ptxas` renews it",
+        (None, None) => say(&format!(
+            "{}: left as it is, for want of a ptxas: `cargo xtask build-ptx --fetch-ptxas` renews it\n",
             resources_file.display()
-        ),
+        ))?,
         (None, Some(_)) => {}
     }
     Ok(())

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     check,
     declaration::Declaration,
-    environment::workspace_root,
+    environment::{note, workspace_root},
     plain::plain,
     ptx::Module,
     target::Target,
@@ -142,7 +142,7 @@ impl PtxBuilder {
                 format!("cannot run `{}`", cargo.get_program().to_string_lossy())
             })?;
         if let Some(messages) = child.stderr.take() {
-            pass_on(messages, &self.printed, |message| eprint!("{message}"));
+            pass_on(messages, &self.printed, note);
         }
         let status = child.wait().context("cargo was lost")?;
         ensure!(
@@ -216,7 +216,8 @@ fn pass_on(messages: impl Read, printed: &Mutex<HashSet<String>>, mut print: imp
     pass_on(&mut message, &mut plain);
 }
 
-/// Whether a line is one of cargo's own on what it does, which ends a word in the twelfth column: `   Compiling gpu v0.1.0`.
+/// Whether a line is one of cargo's own on what it does, which ends a word in the twelfth column:
+/// `   Compiling gpu v0.1.0`.
 fn is_progress(line: &str) -> bool {
     line.split_at_checked(12).is_some_and(|(verb, rest)| {
         let verb = verb.trim_start();

@@ -1,29 +1,36 @@
 //! `cargo xtask ci`: all of CI, in parts that can run alone and in parallel.
 
-use std::{env, fs, path::Path, process::Command, time::Instant};
+use std::{env, fs, path::Path, process::Command, thread, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::{
     browser, budgets, build_ptx, circles, course,
-    environment::{cargo, clean, keep_target, succeed, target_folder},
+    environment::{cargo, clean, keep_target, say, succeed, target_folder},
     new, site, tidy,
     times::{self, Cost},
-    unsafe_sites, wheel,
+    units, unsafe_sites, wheel,
 };
 
 /// The parts in order, and what each is for.
-pub const PARTS: [(&str, &str); 9] = [
+pub const PARTS: [(&str, &str); 10] = [
+    (FIRST, "the first command of the README, and what it costs in a fresh clone"),
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, its pages in a browser, the lists of kernels"),
-    ("check", "what `cargo test` leaves out: every kernel in every case"),
+    (CHECK, "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
     ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
     (FUZZ, "ten million random products beside exact integers"),
 ];
+
+/// The first part. In a fresh clone it compiles what `test` needs too.
+const FIRST: &str = "first";
+
+/// The part with what `cargo test` leaves out.
+const CHECK: &str = "check";
 
 /// A part that runs only if it is named: it builds everything anew, and needs valgrind.
 const SANITIZERS: &str = "sanitizers";
@@ -35,7 +42,7 @@ const FUZZ: &str = "fuzz";
 /// sanitizers and the random products.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
-    let mut ci = Ci { root, rows: String::new() };
+    let mut ci = Ci { root, rows: String::new(), last: Cost::default() };
     let is_wanted = |name: &str| match parts {
         [] => ![SANITIZERS, FUZZ].contains(&name),
         parts => parts.iter().any(|part| part == name),
@@ -47,16 +54,28 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
         fs::create_dir_all(&target)?;
         fs::write(target.join(times::STEPS), &ci.rows)?;
     }
-    print!("{}", ci.rows);
+    say(&ci.rows)?;
     done?;
-    println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
+    say(&format!("ci: all steps passed in {:.0} s\n", start.elapsed().as_secs_f64()))?;
+    // The parts of a push. `check` alone takes as long.
+    let is_push = PARTS.iter().all(|(name, _)| match *name {
+        CHECK | SANITIZERS | FUZZ => !is_wanted(name),
+        _ => is_wanted(name),
+    });
+    if is_push {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        budgets::of_ci(start.elapsed(), cores, env::var_os("CI").is_some())?;
+    }
     for (name, what) in PARTS {
         if !is_wanted(name) {
-            println!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}");
+            say(&format!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}\n"))?;
         }
     }
     Ok(())
 }
+
+/// What README has a newcomer type first.
+const FIRST_COMMAND: &str = "run -p host -- --m 1000 --n 700 --k 513";
 
 /// The target that AddressSanitizer and valgrind support.
 const HOST: &str = "x86_64-unknown-linux-gnu";
@@ -72,12 +91,15 @@ struct Ci<'a> {
     root: &'a Path,
     /// A table row for each step that has run.
     rows: String,
+    /// What the last step took.
+    last: Cost,
 }
 
 impl Ci<'_> {
     fn part(&mut self, name: &str) -> Result<()> {
         let root = self.root;
         match name {
+            FIRST => self.first(),
             "lint" => {
                 self.step("budgets of files", || budgets::of_files(root))?;
                 self.step("table of unsafe code", || unsafe_sites::check(root))?;
@@ -117,7 +139,7 @@ impl Ci<'_> {
                 })
             }
             "test" => self.test(),
-            "check" => {
+            CHECK => {
                 // With the whole workspace's features, so that nothing is compiled again.
                 let targets = ["check", "gemm"].map(|name| format!("--test {name}")).join(" ");
                 let args = format!("test --workspace {targets}");
@@ -139,13 +161,8 @@ impl Ci<'_> {
                     succeed(cargo_of(root, args).env("EXERCISE", "guard_the_tail"))
                 })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")?;
-                // The rest of CI calls the driver through `cust`: here the library does by itself. Package `tests` and the
-                // baselines are named for the features of packages of crates.io: with them `cargo test --workspace` has compiled the
-                // kernels.
-                self.cargo(
-                    "test --package gpu-gemm --package tests --no-default-features \
-                     --features gpu-gemm/default,host/baselines --lib -- cuda::",
-                )
+                // The rest of CI calls the driver through `cust`: here the library does by itself.
+                self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
             "python" => self.python(),
             SANITIZERS => self.sanitizers(),
@@ -195,26 +212,29 @@ impl Ci<'_> {
                 succeed(&mut wheel::cargo(root, args))
             })?;
         }
+        self.step("features of the kernels in the wheel", || units::check_wheel(root))?;
         self.step("a fresh Python environment", || wheel::fresh(root))?;
         self.step("maturin build, pip install", || wheel::install(root))?;
         self.step("no path of this machine in the wheel", || wheel::check_paths(root))?;
         self.step("pytest host/python", || wheel::test(root))
     }
 
-    /// The tests, and the limits of their build.
+    /// The first command, and what it costs where nothing was compiled before but this program.
+    fn first(&mut self) -> Result<()> {
+        let command = target_folder(self.root).join("debug/host");
+        let (cost, has_compiled) = self.compiling(FIRST_COMMAND, "gpu")?;
+        self.step("budgets of the first command", || {
+            budgets::of_first_command(cost, has_compiled, &command)
+        })
+    }
+
+    /// The tests, and what they cost.
     fn test(&mut self) -> Result<()> {
-        let (root, target) = (self.root, target_folder(self.root));
-        fs::create_dir_all(&target)?;
-        let log = target.join(format!("compilations-{}.tsv", std::process::id()));
-        self.step("cargo test --workspace --no-run", || {
-            succeed(times::recorded(&mut cargo_of(root, "test --workspace --no-run"), &log)?)
-        })?;
-        self.step("budgets of the build", || {
-            let all = times::compilations(&log).unwrap_or_default();
-            let _ = fs::remove_file(&log);
-            budgets::of_build(times::sums(&all).get("gpu").copied(), &target.join("debug/host"))
-        })?;
+        let root = self.root;
+        let (built, has_compiled) = self.compiling("test --workspace --no-run", "tests")?;
         self.cargo("test --workspace")?;
+        let all = built + self.last;
+        self.step("budgets of the tests", || budgets::of_tests(all, has_compiled))?;
         let args = "test --workspace --test fuzz";
         self.step(&format!("FUZZ_COUNT=100000 cargo {args}"), || {
             succeed(cargo_of(root, args).env("FUZZ_COUNT", "100000"))
@@ -231,16 +251,34 @@ impl Ci<'_> {
         })
     }
 
+    /// A step that calls cargo. The cost, and whether it has compiled that library.
+    fn compiling(&mut self, args: &str, library: &str) -> Result<(Cost, bool)> {
+        let (root, target) = (self.root, target_folder(self.root));
+        fs::create_dir_all(&target)?;
+        let log = target.join(format!("compilations-{}.tsv", std::process::id()));
+        self.step(&format!("cargo {args}"), || {
+            succeed(times::recorded(&mut cargo_of(root, args), &log)?)
+        })?;
+        let all = times::compilations(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        let of_library = times::sums(&all).get(library).copied();
+        if let Some(took) = of_library {
+            say(&format!("ci: compiling {library}: {:.1} CPU seconds\n", took.as_secs_f64()))?;
+        }
+        Ok((self.last, of_library.is_some()))
+    }
+
     fn cargo(&mut self, args: &str) -> Result<()> {
         let root = self.root;
         self.step(&format!("cargo {args}"), || succeed(&mut cargo_of(root, args)))
     }
 
     fn step(&mut self, name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
-        println!("ci: {name}");
+        say(&format!("ci: {name}\n"))?;
         let (result, cost) = Cost::of(run);
-        println!("ci: {name}: {:.1} s", cost.wall.as_secs_f64());
+        say(&format!("ci: {name}: {:.1} s\n", cost.wall.as_secs_f64()))?;
         self.rows += &times::row(&[&format!("`{name}`")], cost);
+        self.last = cost;
         result.with_context(|| format!("ci step `{name}` failed"))
     }
 }

@@ -27,7 +27,7 @@ use std::{
 use anyhow::{Result, ensure};
 
 use self::modules::Crate;
-use crate::environment::known_files;
+use crate::environment::{known_files, say};
 
 /// Checks that there are no circles.
 ///
@@ -48,7 +48,7 @@ pub fn check(root: &Path) -> Result<()> {
         "files that use each other in a circle. Move what both need into a file of its own, below both.\n{}",
         found.join("\n")
     );
-    println!("ci: circles of files: none");
+    say("ci: circles of files: none\n")?;
     Ok(())
 }
 

@@ -51,8 +51,8 @@ use crate::environment::say;
 pub struct Options {
     /// Compare instead of writing.
     pub check: bool,
-    /// Take the programs that `cargo test --workspace` has left in the target folder. Built alone they have other features of packages of
-    /// crates.io, and then all kernels are compiled again.
+    /// Take the programs that `cargo test --workspace` has left in the target folder. Built alone the library has
+    /// other features, and is compiled again.
     pub of_tests: bool,
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     download,
-    environment::{output, prepend},
+    environment::{note, output, prepend},
     version::{OLDEST, Version, leading_numbers},
 };
 
@@ -53,7 +53,7 @@ fn unpack(partial: &Path, folder: &Path) -> Result<PathBuf> {
     // can refresh the system's. Package lists are signed, and apt refuses a package with another hash. The lists are
     // not kept: the next download fetches new ones.
     if let Err(reason) = Apt::of_the_system().download(&packages, folder) {
-        eprintln!("{reason:#}: fetching Debian's package lists");
+        note(&format!("{reason:#}: fetching Debian's package lists\n"));
         Apt::with_own_lists(&partial.join("apt"))?.download(&packages, folder)?;
     }
     let mut archives: Vec<_> =
@@ -186,13 +186,13 @@ impl Apt {
         command.args(["-q", "download"]).args(&names).current_dir(packages);
         let offers =
             output(self.command("apt-get").args(["download", "--print-uris"]).args(&names))?;
-        eprintln!(
+        note(&format!(
             "downloading Debian's {} and what they need into {}: {} MB, 1 GB unpacked, once (--offline \
-             forbids it)",
+             forbids it)\n",
             PACKAGES.join(", "),
             place.display(),
             total_bytes(&offers).div_ceil(1_000_000)
-        );
+        ));
         output(&mut command)?;
         Ok(())
     }

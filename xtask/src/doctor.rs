@@ -19,7 +19,7 @@ use crate::{
     build_ptx,
     builder::{compiler_of, ptx_files},
     debian,
-    environment::{cargo, keep_target, output, say, shown, target_folder},
+    environment::{cargo, keep_target, note, output, say, shown, target_folder},
     listing::sass,
     ptx::Module,
     ptxas,
@@ -60,7 +60,7 @@ pub fn run(root: &Path, options: Options) -> Verdict {
     tell(&disk(output(Command::new("df").arg("-Pk").arg(existing(&target)))));
 
     if !target.join("debug/host").exists() {
-        eprintln!("compiling `host`, for its own `doctor`: this may take a minute");
+        note("compiling `host`, for its own `doctor`: this may take a minute\n");
     }
     let mut command = Command::new(cargo());
     keep_target(&mut command, root).args(["run", "--quiet", "--package", "host"]).current_dir(root);

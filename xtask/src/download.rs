@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::environment::output;
+use crate::environment::{note, output};
 
 /// Returns what `there` finds in `done`. If it finds nothing, `get` creates it in an empty folder, and returns what
 /// becomes `done`. That is then renamed in one step.
@@ -63,7 +63,7 @@ pub(crate) fn lock(path: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => return Ok(file),
         Err(TryLockError::WouldBlock) => {
-            eprintln!("waiting for another process to let go of {}", path.display());
+            note(&format!("waiting for another process to let go of {}\n", path.display()));
             file.lock()
         }
         Err(TryLockError::Error(error)) => Err(error),

@@ -136,14 +136,24 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes to standard output. A closed pipe is no error.
-pub(crate) fn say(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+/// Writes to standard output. A closed pipe is no error: somebody has read enough. (`println!` panics then, and where
+/// a disk is full.)
+///
+/// # Errors
+/// Of any other kind.
+pub fn say(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("standard output cannot be written")
         }
         _ => Ok(()),
     }
+}
+
+/// Writes to standard error, as far as it can be written.
+pub fn note(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Runs a command, which must succeed.

@@ -24,10 +24,14 @@
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
+//! | `ptx_commits` | a commit that changes much PTX says why |
 //! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+
+#![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
 
 pub mod browser;
 mod budgets;
@@ -50,6 +54,7 @@ pub mod listing;
 pub mod new;
 mod plain;
 pub mod ptx;
+mod ptx_commits;
 pub mod ptxas;
 mod resources;
 mod rustup;
@@ -59,11 +64,12 @@ pub mod tidy;
 pub mod times;
 mod tool;
 pub mod toolchain;
+mod units;
 mod unsafe_sites;
 mod version;
 mod wheel;
 
 pub use builder::{Ptx, PtxBuilder};
-pub use environment::{run_package, workspace_root};
+pub use environment::{note, run_package, say, workspace_root};
 pub use target::Target;
 pub use toolchain::{Toolchain, ToolchainAbsent};

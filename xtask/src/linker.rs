@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use crate::{
     debian::Tree,
     download,
-    environment::{cargo, clean, output},
+    environment::{cargo, clean, note, output},
     version::Version,
 };
 
@@ -44,7 +44,7 @@ fn place(version: &Version, folder: &Path) -> PathBuf {
 
 /// Builds the linker in a folder. Returns the folder that has only the linker.
 fn build(tree: &Tree, folder: &Path, offline: bool) -> Result<PathBuf> {
-    eprintln!("building {NAME} (once, about 15 s)");
+    note(&format!("building {NAME} (once, about 15 s)\n"));
     copy(&tree.source().join("src/tools").join(NAME), folder)?;
     // Built separately, with the dependency versions that its authors test with.
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;

@@ -1,5 +1,7 @@
 //! `cargo xtask`: the project's chores. This file reads arguments, and calls the library.
 
+#![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
+
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -10,8 +12,8 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, new, run_package, site, tidy,
-    times, workspace_root,
+    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, new, note, run_package, say,
+    site, tidy, times, workspace_root,
 };
 
 /// The `--help` of a task.
@@ -101,7 +103,7 @@ const MANUALS: [Manual; 11] = [
     Manual {
         name: "tidy",
         arguments: "",
-        about: "look for links that lead nowhere, retired words and long paragraphs",
+        about: "look for links that lead nowhere, retired words, long paragraphs and long comments",
         options: &[],
     },
     Manual {
@@ -113,7 +115,7 @@ const MANUALS: [Manual; 11] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, python, mutants; sanitizers and fuzz where they are named",
+        about: "run what CI runs: first, lint, ptx, test, check, packaging, python, mutants; sanitizers and fuzz where they are named",
         options: &[],
     },
 ];
@@ -191,15 +193,15 @@ fn main() -> ExitCode {
         Ok(task) => task,
         Err(error) => {
             let task = manual.map(|manual| format!("{} ", manual.name)).unwrap_or_default();
-            eprintln!("error: {error}\n{}", Manual::usage(manual));
-            eprintln!("`cargo xtask {task}--help` says more");
+            note(&format!("error: {error}\n{}\n", Manual::usage(manual)));
+            note(&format!("`cargo xtask {task}--help` says more\n"));
             return ExitCode::from(2);
         }
     };
     match run(task) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            note(&format!("error: {error:#}\n"));
             // The error may have the context of a step of `ci`.
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
@@ -217,7 +219,7 @@ fn run(task: Task) -> Result<ExitCode> {
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
     let root = || workspace_root(Path::new(&package));
     match task {
-        Task::Help(manual) => print!("{}", Manual::help(manual)),
+        Task::Help(manual) => say(&Manual::help(manual))?,
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::New(options) => new::run(&root()?, &options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,

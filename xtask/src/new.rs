@@ -1,12 +1,16 @@
 //! `cargo xtask new`: a crate with a kernel, its test and its PTX, copied from `xtask/template`.
 
 use std::{
-    fmt, fs,
+    fmt::{self, Write as _},
+    fs,
     io::ErrorKind,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf, absolute},
 };
 
 use anyhow::{Context, Result, ensure};
+
+use crate::environment::say;
 
 /// The crate that is copied, relative to the workspace. It is a member of the workspace, so its tests run with all others.
 pub(crate) const TEMPLATE: &str = "xtask/template";
@@ -28,21 +32,85 @@ const FILES: [&str; 8] = [
 /// Where the template's manifest has the packages of this repository, relative to the template.
 const PACKAGES: [&str; 2] = ["host/lib", "gpu/simt"];
 
-/// Names that Rust, cargo or the crate itself uses.
-const TAKEN: [&str; 13] = [
+/// Names of other crates that the new one is compiled with, and of its own example and test: as they are in the source,
+/// with `_` for `-`. (What its files import may be its name: they write `::` before it.)
+const TAKEN: [&str; 14] = [
     "alloc",
     "core",
-    "device",
-    "gpu-gemm",
-    "gpu-simt",
+    "cuda_dyn",
     "gpu_gemm",
-    "kernels",
+    "gpu_gemm_kernels",
+    "gpu_occupancy",
+    "gpu_simt",
+    "gpu_simt_macros",
     "proc_macro",
-    "ptx",
+    "ptx_specialise",
     "simt",
     "std",
     "test",
     "transpose",
+];
+
+/// Words that `syn` takes for names.
+const WORDS: [&str; 1] = ["gen"];
+
+/// Names that every file has without importing them. A crate of such a name hides the type.
+const PRELUDE: [&str; 55] = [
+    "AsMut",
+    "AsRef",
+    "Box",
+    "Clone",
+    "Copy",
+    "Default",
+    "DoubleEndedIterator",
+    "Drop",
+    "Eq",
+    "ExactSizeIterator",
+    "Extend",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "From",
+    "FromIterator",
+    "Future",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
+    "Option",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Result",
+    "Send",
+    "Sized",
+    "String",
+    "Sync",
+    "ToOwned",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+    "Vec",
+    "bool",
+    "char",
+    "f16",
+    "f32",
+    "f64",
+    "f128",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "i128",
+    "isize",
+    "str",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "u128",
+    "usize",
 ];
 
 /// The options.
@@ -107,18 +175,50 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             .and_then(|()| fs::write(path, text))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    println!("{}: {} files written. Next, in that folder:", folder.display(), files.len());
-    if options.published {
-        println!("  (once the packages are on crates.io: its manifest asks for them there)");
+    say(&told(&folder, files.len(), options.published))
+}
+
+/// What is said when the files are there.
+fn told(folder: &Path, files: usize, published: bool) -> String {
+    let shown = quoted(folder);
+    let mut text = format!("{shown}: {files} files written. Next, in that folder:\n");
+    if published {
+        text += "  (once the packages are on crates.io: its manifest asks for them there)\n";
     }
-    println!("  cargo test                                     the kernel under the checker");
-    println!(
-        "  cargo run --example transpose --features gpu   the kernel on the GPU, or on the CPU without one"
-    );
-    println!("and after a change of a kernel, here:");
-    let shown = folder.display();
-    println!("  cargo xtask build-ptx --crate {shown} --into {shown}/ptx");
-    Ok(())
+    text += "  cargo test                                     the kernel under the checker\n";
+    text += "  cargo run --example transpose --features gpu   the kernel on the GPU, or on the CPU without one\n";
+    text += "and after a change of a kernel, here:\n";
+    let into = quoted(&folder.join("ptx"));
+    text + &format!("  cargo xtask build-ptx --crate {shown} --into {into}\n")
+}
+
+/// A path as a word of a shell's command.
+fn quoted(path: &Path) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(byte);
+    let bytes = path.as_os_str().as_bytes();
+    match path.to_str() {
+        Some(text) if bytes.iter().all(is_plain) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+        // A terminal would do what a control character says, and other bytes are no text.
+        _ => {
+            let mut word = "$'".to_owned();
+            for byte in bytes {
+                match is_plain(byte) {
+                    true => word.push(char::from(*byte)),
+                    false => _ = write!(word, "\\x{byte:02x}"),
+                }
+            }
+            word + "'"
+        }
+    }
+}
+
+/// A string as TOML has it. (`{:?}` writes `\u{308}`.)
+fn toml(text: &str) -> String {
+    // As JSON has it, but for one character.
+    serde_json::Value::from(text).to_string().replace('\x7f', "\\u007f")
 }
 
 /// The manifest with its own name and dependencies.
@@ -129,7 +229,7 @@ fn manifest(root: &Path, template: &str, name: &str, published: bool) -> Result<
         ensure!(text.contains(&there), "{TEMPLATE}/Cargo.toml does not say `{there}`");
         let path = root.join(package);
         let path = path.to_str().with_context(|| format!("{}: no UTF-8", path.display()))?;
-        let here = if published { String::new() } else { format!(", path = {path:?}") };
+        let here = if published { String::new() } else { format!(", path = {}", toml(path)) };
         text = text.replace(&there, &here);
     }
     text += "\n# A workspace of its own. In a workspace of yours, remove this line.\n[workspace]\n";
@@ -166,12 +266,15 @@ fn check_name(name: &str) -> Result<(), Refused> {
     if name.len() > 64 {
         return refused("must have at most 64 letters");
     }
-    // In the source the name is an identifier.
-    if syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err() {
+    let in_source = name.replace('-', "_");
+    let is_word = WORDS.contains(&&*in_source) || syn::parse_str::<syn::Ident>(&in_source).is_err();
+    if is_word {
         return refused("must not be a word of Rust");
     }
-    let in_source = |name: &str| name.replace('-', "_");
-    if TAKEN.iter().any(|taken| in_source(taken) == in_source(name)) {
+    if PRELUDE.contains(&&*in_source) {
+        return refused("must not be a type or a trait that every file of Rust knows");
+    }
+    if TAKEN.contains(&&*in_source) {
         return refused("must not be a name that the crate uses already");
     }
     Ok(())
@@ -179,12 +282,16 @@ fn check_name(name: &str) -> Result<(), Refused> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
     use crate::environment::workspace_root;
 
     #[test]
     fn names_of_crates_are_told_from_others() {
-        for name in ["mykernels", "a", "my-kernels", "Blur_2", "gpu"] {
+        for name in
+            ["mykernels", "a", "my-kernels", "Blur_2", "gpu", "check", "In", "Order", "kernels"]
+        {
             assert!(check_name(name).is_ok(), "{name}");
         }
         for (name, what) in [
@@ -195,7 +302,13 @@ mod tests {
             ("küche", "ASCII letters"),
             ("../x", "must begin"),
             ("match", "a word of Rust"),
+            ("gen", "a word of Rust"),
+            ("Self", "a word of Rust"),
+            ("Vec", "every file of Rust knows"),
+            ("u32", "every file of Rust knows"),
             ("simt", "uses already"),
+            ("gpu-gemm", "uses already"),
+            ("gpu_simt_macros", "uses already"),
             ("std", "uses already"),
             ("proc-macro", "uses already"),
         ] {
@@ -203,6 +316,40 @@ mod tests {
             assert!(error.contains(what) && error.contains(name), "{error}");
         }
         assert!(check_name(&"x".repeat(65)).unwrap_err().to_string().contains("at most 64"));
+    }
+
+    #[test]
+    fn a_path_is_toml_whatever_its_letters() {
+        let template = "a = { path = \"x\", path = \"../../host/lib\" }\nb = { v = 1, path = \"../../gpu/simt\" }";
+        // A `u` and two dots by themselves, quotes, a backslash, and characters that TOML escapes.
+        for (folder, expected) in [
+            ("/tmp/ku\u{308}che", "\"/tmp/ku\u{308}che/gpu/simt\""),
+            ("/tmp/a'b \"c\" \\d", r#""/tmp/a'b \"c\" \\d/gpu/simt""#),
+            ("/tmp/\u{200d}\u{feff}", "\"/tmp/\u{200d}\u{feff}/gpu/simt\""),
+            ("/tmp/\t\u{7f}\u{1b}", r#""/tmp/\t\u007f\u001b/gpu/simt""#),
+        ] {
+            let text = manifest(Path::new(folder), template, "blur", false).unwrap();
+            assert!(text.contains(&format!("path = {expected} }}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_printed_command_is_one_that_a_shell_takes() {
+        for path in
+            ["/tmp/a b", "/tmp/it's", "/tmp/$(id)`id`", "/tmp/ku\u{308}che;#", "/tmp/a\nb\t'\\"]
+        {
+            let told = told(Path::new(path), 8, false);
+            let command = told.lines().last().unwrap().trim();
+            assert!(command.starts_with("cargo xtask build-ptx --crate "), "{told}");
+            let script = command.replacen("cargo xtask build-ptx", "printf '%s\\0'", 1);
+            let said = Command::new("bash").args(["-c", &script]).output().unwrap();
+            let said = String::from_utf8(said.stdout).unwrap();
+            let words = said.split('\0').collect::<Vec<_>>();
+            assert_eq!(words, ["--crate", path, "--into", &format!("{path}/ptx"), ""], "{script}");
+        }
+        assert_eq!(quoted(Path::new("/tmp/my-kernels_2")), "/tmp/my-kernels_2");
+        let bytes = Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff"));
+        assert_eq!(quoted(bytes), r"$'/tmp/\xff'");
     }
 
     /// A folder of a test, removed on drop.
@@ -235,7 +382,7 @@ mod tests {
         let lib = read("src/lib.rs");
         assert!(lib.contains("include_str!(\"../ptx/blur-2.sm_80.ptx\")"), "{lib}");
         assert!(read("ptx/blur-2.sm_90a.ptx").contains(".entry transpose("));
-        assert!(read("tests/transpose.rs").contains("use blur_2::checked"));
+        assert!(read("tests/transpose.rs").contains("use ::blur_2::checked"));
         let manifest = read("Cargo.toml");
         let simt = format!("path = {:?}", root.join("gpu/simt"));
         assert!(manifest.contains("name = \"blur-2\"") && manifest.contains(&simt), "{manifest}");

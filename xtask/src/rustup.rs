@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    environment::{clean, output},
+    environment::{clean, note, output},
     version::Version,
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn find(offline: bool) -> Result<Nightly> {
             let forbidden = if offline { "--offline" } else { "RUSTUP_AUTO_INSTALL=0" };
             bail!("{name} lacks {} ({forbidden}): `{command}`", nightly.missing().join(", "));
         }
-        eprintln!("{command}");
+        note(&format!("{command}\n"));
         output(rustup().args(&addition))?;
         let missing = nightly.missing();
         ensure!(missing.is_empty(), "{name} still lacks {}", missing.join(", "));

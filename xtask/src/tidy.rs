@@ -6,17 +6,19 @@
 //! | `links` | links and paths that lead nowhere |
 //! | `words` | retired words, in documents and in sources |
 //! | `prose` | paragraphs and sentences that are too long |
+//! | `comments` | comments that are wider than rustfmt's `max_width` |
 //! | `page` | nothing: a document split into prose, code, tables and generated text |
 //!
 //! Each refusal is a line: the file, the line, and what to write instead.
 
+mod comments;
 mod links;
 mod page;
 mod prose;
 mod refusal;
 mod words;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use anyhow::{Result, bail};
 
@@ -41,6 +43,8 @@ pub fn run(root: &Path) -> Result<()> {
     refusals.extend(links::check(root, &pages, &sources));
     refusals.extend(words::check(&pages, &sources));
     refusals.extend(prose::check(&pages));
+    let settings = fs::read_to_string(root.join("rustfmt.toml")).unwrap_or_default();
+    refusals.extend(comments::check(comments::max_width(&settings), &sources));
     refusals.sort();
     if refusals.is_empty() {
         return say(&format!("tidy: {} pages, {} sources\n", pages.len(), sources.len()));

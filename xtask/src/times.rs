@@ -8,6 +8,7 @@ use std::{
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::Write as _,
+    ops::Add,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     thread,
@@ -17,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::environment::{cargo, output, target_folder};
+use crate::environment::{cargo, note, output, target_folder};
 
 /// The file that records calls of the compiler.
 const LOG: &str = "XTASK_TIMES";
@@ -32,6 +33,14 @@ pub struct Cost {
     pub wall: Duration,
     /// Time of all processors, user and system.
     pub cpu: Duration,
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
+    }
 }
 
 impl Cost {
@@ -165,7 +174,7 @@ pub fn run(root: &Path) -> Result<()> {
         }
         let package = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
         text += &row(&[&package, &name], cost);
-        eprintln!("{name}: {:.1} s", cost.wall.as_secs_f64());
+        note(&format!("{name}: {:.1} s\n", cost.wall.as_secs_f64()));
     }
     text += "\n## Steps of CI, the last time it ran here\n\n| step | wall | CPU |\n|---|--:|--:|\n";
     let steps = fs::read_to_string(target_folder(root).join(STEPS)).unwrap_or_default();

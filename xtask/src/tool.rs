@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     download,
-    environment::{output, shown, target_folder},
+    environment::{note, output, shown, target_folder},
     version::leading_numbers,
 };
 
@@ -57,7 +57,7 @@ impl Tool {
     pub(crate) fn find(&self, root: &Path) -> Option<Program> {
         let (found, refused) = self.look(root);
         for reason in refused {
-            eprintln!("not used: {reason}");
+            note(&format!("not used: {reason}\n"));
         }
         found
     }
@@ -123,10 +123,10 @@ impl Tool {
                     fs::create_dir(folder)
                         .with_context(|| format!("cannot create {}", folder.display()))?;
                 }
-                eprintln!(
-                    "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into {}",
+                note(&format!(
+                    "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into {}\n",
                     shown(folder, root)
-                );
+                ));
                 download(address, &came)?;
                 let files = fs::read_dir(&came)?.collect::<Result<Vec<_>, _>>()?;
                 let [wheel] = &files[..] else {

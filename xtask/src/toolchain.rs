@@ -19,7 +19,7 @@ use anyhow::{Error, Result, anyhow};
 use crate::{
     debian::{self, Tree},
     download,
-    environment::{cargo, clean, prepend, shown, target_folder},
+    environment::{cargo, clean, note, prepend, shown, target_folder},
     linker, rustup,
     version::Version,
 };
@@ -97,7 +97,7 @@ pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
     for (way, find) in ways {
         match find() {
             Ok(toolchain) => {
-                eprintln!("device compiler: {} ({way})", toolchain.compiler());
+                note(&format!("device compiler: {} ({way})\n", toolchain.compiler()));
                 return Ok(toolchain);
             }
             Err(reason) => reasons.push((way.to_owned(), reason)),

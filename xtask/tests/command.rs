@@ -266,7 +266,7 @@ fn usage_errors() {
         (&["doctor", "--fetch"], "--fetch"),
         (
             &["ci", "all"],
-            "ci all: must be one of lint, ptx, test, check, packaging, python, mutants, sanitizers, fuzz",
+            "ci all: must be one of first, lint, ptx, test, check, packaging, python, mutants, sanitizers, fuzz",
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
@@ -438,12 +438,15 @@ fn what_is_to_be_tidied_is_listed() {
     assert!(git.unwrap().success());
     fs::create_dir_all(workspace.0.join("docs")).unwrap();
     fs::write(workspace.0.join("README.md"), "# A\n[a](docs/a)\n[b](#b)\n").unwrap();
-    fs::write(workspace.0.join("k.rs"), concat!("// A step ", "of k.\n")).unwrap();
+    let wide = "wide ".repeat(20);
+    let source = format!(concat!("// A step ", "of k.\n// {}comment.\n"), wide);
+    fs::write(workspace.0.join("k.rs"), source).unwrap();
     let (code, stdout, stderr) = finish(&mut workspace.xtask(&["tidy"]));
     assert_eq!((code, &*stdout), (1, ""));
     for line in [
         "  README.md:2: the link `docs/a` leads to `docs/a`, which does not exist\n",
         "  README.md:3: `README.md` has no heading `#b`: it has a\n",
+        "  k.rs:2: a comment of 111 letters, and 100 are allowed: break it\n",
         concat!("  k.rs:1: `step ", "of k` is retired: write `k-step` (docs/glossary.md)\n"),
     ] {
         assert!(stderr.contains(line), "{line}: {stderr}");

@@ -229,28 +229,30 @@ halves! {
 /// The conversions for processors without instructions for them.
 #[cfg(not(target_arch = "nvptx64"))]
 mod software {
+    use crate::halves;
+
     pub(super) enum Bf16 {}
     pub(super) enum F16 {}
     pub(super) enum Half {}
 
     macro_rules! formats {
-        ($($ty:ident: $format:ty;)*) => {$(
+        ($($ty:ident: $from_f32:path, $to_f32:path;)*) => {$(
             impl $ty {
                 pub(super) fn from_f32(value: f32) -> u16 {
-                    <$format>::from_f32(value).to_bits()
+                    $from_f32(value)
                 }
 
                 #[inline(always)]
                 pub(super) fn to_f32(bits: u16) -> f32 {
-                    <$format>::from_bits(bits).to_f32()
+                    $to_f32(bits)
                 }
             }
         )*};
     }
 
     formats! {
-        Bf16: half::bf16;
-        F16: half::f16;
+        Bf16: halves::bf16_from_f32, halves::bf16_to_f32;
+        F16: halves::f16_from_f32, halves::f16_to_f32;
     }
 
     impl Half {

@@ -74,6 +74,8 @@ pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod declaration;
 #[cfg(not(target_arch = "nvptx64"))]
+mod halves;
+#[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
 // Only Hopper has operands in shared memory.
 #[cfg_attr(all(target_arch = "nvptx64", not(target_feature = "sm_90a")), allow(dead_code))]

@@ -18,10 +18,13 @@
 //! | `trial` | one mutant, in a process of its own |
 //! | `report` | what found which mutants, the rates, and the table in `docs/testing/mutants.md` |
 
+#![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `said` does not
+
 mod equivalent;
 mod mutant;
 mod operators;
 mod report;
+pub mod said;
 mod source;
 mod trial;
 mod workspace;
@@ -43,6 +46,7 @@ use self::{
     equivalent::Equivalents,
     mutant::{Mutant, changed_functions, content},
     report::{End, Outcome, Record},
+    said::{note, say},
     source::SourceFile,
     trial::Findings,
 };
@@ -116,17 +120,17 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             let SourceFile { path, text, .. } = &project.files[*file];
             let line = text[..range.start].matches('\n').count() + 1;
             match options.json {
-                true => {
-                    println!("{}", json!({ "mutant": name, "file": path, "line": line, "to": to }))
-                }
-                false => println!("{path}:{line}  {name}"),
+                true => say(&format!(
+                    "{}\n",
+                    json!({ "mutant": name, "file": path, "line": line, "to": to })
+                ))?,
+                false => say(&format!("{path}:{line}  {name}\n"))?,
             }
         }
         return Ok(());
     }
     if chosen.is_empty() {
-        println!("no mutants to run");
-        return Ok(());
+        return say("no mutants to run\n");
     }
     let outcomes = project.outcomes(&chosen, options)?;
     if options.build {
@@ -134,8 +138,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     let summary = report::summary(&outcomes);
     match options.json {
-        true => eprint!("{summary}"),
-        false => print!("{summary}"),
+        true => note(&summary),
+        false => say(&summary)?,
     }
     let wrong = report::wrongly_listed(&outcomes);
     ensure!(wrong.is_empty(), "caught, but listed as making no difference: {wrong:#?}");
@@ -149,7 +153,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let (changed, unchanged) =
         unknown.partition::<Vec<_>, _>(|one| !project.is_current(one.mutant.file));
     for outcome in &unchanged {
-        eprintln!("note: missed in a file that has not changed: {}", outcome.mutant.name);
+        note(&format!("note: missed in a file that has not changed: {}\n", outcome.mutant.name));
     }
     let names = changed.iter().map(|outcome| &outcome.mutant.name).collect::<Vec<_>>();
     ensure!(
@@ -271,7 +275,7 @@ impl Project {
             files: &self.files,
             kernels: &kernels,
         };
-        eprintln!("{} mutants, {} kernels", chosen.len(), kernels.len());
+        note(&format!("{} mutants, {} kernels\n", chosen.len(), kernels.len()));
         let program = match options.built {
             true => parts.built(chosen)?,
             false => parts.build(chosen)?,
@@ -292,8 +296,8 @@ impl Project {
             };
             let outcome = Outcome { end, ..outcome.clone() };
             match json {
-                true => println!("{}", outcome.json()),
-                false => print!("{}", outcome.text()),
+                true => say(&format!("{}\n", outcome.json()))?,
+                false => say(&outcome.text())?,
             }
             Ok(outcome)
         })
@@ -315,8 +319,13 @@ impl Project {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let printed = text.lines().map(serde_json::from_str::<Printed>);
-        let printed = printed.collect::<Result<Vec<_>, _>>()?.into_iter();
-        let mut printed = printed.map(|one| (one.mutant.clone(), one)).collect::<BTreeMap<_, _>>();
+        let all = printed.collect::<Result<Vec<_>, _>>()?;
+        let mut printed = BTreeMap::new();
+        for one in all {
+            if let Some(other) = printed.insert(one.mutant.clone(), one) {
+                bail!("{}: {} is there twice: not one run", path.display(), other.mutant);
+            }
+        }
         chosen
             .iter()
             .map(|mutant| {

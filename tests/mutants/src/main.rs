@@ -1,5 +1,7 @@
 //! `cargo xtask mutants`, which runs this.
 
+#![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `said` does not
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -7,7 +9,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use lexopt::{Arg::Long, Parser, ValueExt};
-use mutants::Options;
+use mutants::{
+    Options,
+    said::{note, say},
+};
 
 const USAGE: &str = "\
 Makes mistakes in the kernels, one at a time, and counts how many are found, and by whom
@@ -63,12 +68,9 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
 fn main() -> ExitCode {
     let options = match options() {
         Ok(Some(options)) => options,
-        Ok(None) => {
-            print!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
+        Ok(None) => return ended(say(USAGE)),
         Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
+            note(&format!("error: {error}\n\n{USAGE}\n"));
             return ExitCode::from(2);
         }
     };
@@ -77,10 +79,14 @@ fn main() -> ExitCode {
     let root = if compiled.exists() { compiled } else { PathBuf::from(".") };
     let done = root.canonicalize().context("the project's folder");
     let done = done.and_then(|root| mutants::run(&root, &options));
+    ended(done)
+}
+
+fn ended(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            note(&format!("error: {error:#}\n"));
             ExitCode::FAILURE
         }
     }

@@ -104,7 +104,7 @@ pub fn sites(file: &SourceFile, function: &Function) -> Vec<Site> {
     sites
 }
 
-/// Arguments of functions that are indices. For asynchronous copies and TMA loads they are places in shared memory.
+/// Arguments of functions that are indices: of copies and TMA loads places in shared memory.
 const INDICES: [(&str, &[usize]); 19] = [
     ("add", &[0]),
     ("load128", &[0]),
@@ -172,7 +172,7 @@ impl<'a> Sites<'a> {
         self.add(place.clone(), Operator::RemoveBarrier, "()");
         if name == "sync_threads" {
             let first = format!("{} == 0", text.replacen("sync_threads", "thread_idx_x", 1));
-            // A condition may be at a place where its variables do not exist yet. Then it does not compile.
+            // Where its variables do not exist yet, a condition does not compile.
             for condition in [first].into_iter().chain(self.conditions.clone()) {
                 let branch = format!("if {condition} {{ {text} }}");
                 self.add(place.clone(), Operator::BranchBarrier, branch);
@@ -312,7 +312,7 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `to = if inside { load } else { 0.0 }` becomes `if inside { to = load }`: the old content stays.
+    /// `to = if inside { load } else { 0.0 }` becomes `if inside { to = load }`.
     fn zero_fill(&mut self, statement: &Stmt) {
         let Stmt::Expr(store, _) = statement else { return };
         let value = match store {
@@ -332,7 +332,7 @@ impl<'a> Sites<'a> {
         self.add(store_at, Operator::DropZeroFill, text);
     }
 
-    /// Records two variables that alternate: `let (mut now, mut free) = ..`. A thread's own arrays do not count.
+    /// Records two variables that alternate: `let (mut now, mut free) = ..`. (No own arrays.)
     fn note_stages(&mut self, pattern: &Pat, value: &Expr) {
         let (Pat::Tuple(pattern), Expr::Tuple(value)) = (pattern, value) else { return };
         let name = |pattern: &Pat| match pattern {
@@ -379,7 +379,7 @@ impl<'a> Sites<'a> {
 }
 
 impl<'ast> Visit<'ast> for Sites<'_> {
-    // An inner function is a function of its own. Constants, types and patterns are fixed at compile time.
+    // An inner function is one of its own. Constants, types and patterns are fixed before.
     fn visit_item(&mut self, _: &'ast Item) {}
     fn visit_expr_const(&mut self, _: &'ast ExprConst) {}
     fn visit_generic_argument(&mut self, _: &'ast GenericArgument) {}

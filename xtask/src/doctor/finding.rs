@@ -5,7 +5,7 @@ use std::{fmt, process::ExitCode};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::environment::say;
+use crate::environment::{note, say};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Verdict {
             false => format!("{line}\n"),
         });
         if let Err(error) = said {
-            eprintln!("error: {error:#}");
+            note(&format!("error: {error:#}\n"));
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Transposes a matrix on the GPU, or on the CPU device where there is no GPU.
 
+use ::mykernels::kernels;
 use gpu_gemm::{BufferView, BufferViewMut, Device, Error, Result, Stream, simt::LaunchConfig};
-use mykernels::kernels;
 
 /// Loads the kernels on a GPU. On the CPU device they are part of the program.
 fn load(device: &Device) -> Result<()> {
     let Some(gpu) = device.cuda_properties() else { return Ok(()) };
     // SAFETY: it is the PTX of this crate's kernels. (A kernel whose declaration is not that of the source is refused at the
     // launch. One whose body is older is not: build the PTX anew after each change.)
-    unsafe { device.load_ptx("mykernels", mykernels::ptx(gpu.capability)) }
+    unsafe { device.load_ptx("mykernels", ::mykernels::ptx(gpu.capability)) }
 }
 
 /// y (n x n) = x transposed. On a GPU this only queues work.

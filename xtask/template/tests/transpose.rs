@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use mykernels::checked::kernels::transpose;
+use ::mykernels::checked::kernels::transpose;
 use simt::{
     LaunchConfig,
     check::{self, Order},
@@ -18,7 +18,8 @@ fn check(n: usize, order: Order) -> check::Report {
     let mut options = check::Options::default();
     options.order = order;
     options.complete = true; // every element of x is read, and every one of y written
-    options.profile = NonZeroU32::new(8); // what each line does to memory, counted in about one block in eight
+    // What each line does to memory, counted in about one block in eight.
+    options.profile = NonZeroU32::new(8);
     // SAFETY: the vectors outlive the launch, and nobody else uses them.
     let report = unsafe {
         let x = In::new(x.as_ptr(), x.len());

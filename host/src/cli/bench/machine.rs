@@ -81,13 +81,14 @@ impl Machine {
     }
 }
 
-/// The command line, as a person would type it.
+/// The command line, as a person would type it for a shell.
 fn command(args: impl Iterator<Item = String>) -> String {
     let plain = |word: &str| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=.,:/*".contains(letter);
         !word.is_empty() && word.chars().all(plain)
     };
-    let words = args.map(|word| if plain(&word) { word } else { format!("{word:?}") });
+    let quoted = |word: String| format!("'{}'", word.replace('\'', r"'\''"));
+    let words = args.map(|word| if plain(&word) { word } else { quoted(word) });
     let profile = if cfg!(debug_assertions) { "" } else { "--release " };
     format!("cargo run {profile}-p host -- {}", words.collect::<Vec<_>>().join(" "))
 }
@@ -152,8 +153,12 @@ mod tests {
 
     #[test]
     fn a_command_that_can_be_typed_again() {
-        let words = ["bench", "--sizes", "4*8,square", "--out", "a b"].map(str::to_owned);
+        let words =
+            ["bench", "--sizes", "4*8,square", "--out", "a b", "it's $HOME"].map(str::to_owned);
         let typed = command(words.into_iter());
-        assert!(typed.ends_with("-p host -- bench --sizes 4*8,square --out \"a b\""), "{typed}");
+        assert!(
+            typed.ends_with("-p host -- bench --sizes 4*8,square --out 'a b' 'it'\\''s $HOME'"),
+            "{typed}"
+        );
     }
 }

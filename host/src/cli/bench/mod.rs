@@ -17,6 +17,7 @@
 //! | `row` | the results of a kernel at a size |
 //! | `table` | rows printed for people |
 //! | `record` | rows written to files, and read back |
+//! | `whole` | whether recorded rows are one run |
 //! | `machine` | the machine of a measurement |
 //! | `plot` | pictures of rows |
 //! | `compare` | changes since an older run |
@@ -40,6 +41,7 @@ mod sizes;
 mod summary;
 mod table;
 mod verdict;
+mod whole;
 
 use std::io::Write;
 
@@ -67,10 +69,8 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
             Types::F16F32 => measure::<F16, f32>(args, steps, out),
         }?,
         paths => {
-            let rows = record::read_all("--from", paths)?;
+            let (rows, machine) = record::read_all("--from", paths)?;
             table::all(args.json, out, &rows)?;
-            // Several runs have no common machine.
-            let machine = if let [path] = paths { record::machine(path) } else { None };
             Measured { rows, machine, cut: None }
         }
     };

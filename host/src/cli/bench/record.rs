@@ -9,7 +9,12 @@ use std::{
 use host::{Error, NewSet};
 use serde_json::Value;
 
-use super::{machine::Machine, plot, row::Row};
+use super::{
+    machine::Machine,
+    plot,
+    row::Row,
+    whole::{self, Run},
+};
 use crate::cli::{Failure, args::Bench, list::json, note, spare_inputs};
 
 /// The file of a folder with the rows.
@@ -137,12 +142,19 @@ fn rows_of(path: &Path) -> Cow<'_, Path> {
 
 /// The rows that `--out` wrote to a folder, or `--json` printed to a file.
 pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
+    let mut run = Run::default();
+    read_into(&mut run, argument, path)?;
+    Ok(run.rows())
+}
+
+/// Reads rows of a run. Those that are none of the run, which would count twice or for another machine, are refused.
+fn read_into(run: &mut Run, argument: &str, path: &Path) -> Result<(), Failure> {
     let file = rows_of(path);
     let refuse = |limit: String| Error::argument(argument, file.display(), limit);
     let text = io::read_to_string(host::open_input(argument, &file)?)
         .map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
     let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let mut rows = Vec::new();
+    let before = run.len();
     for (number, line) in numbered {
         let row: Row = serde_json::from_str(line).map_err(|error| {
             refuse(format!("line {number} is not what `bench --json` prints: {error}"))
@@ -150,40 +162,44 @@ pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
         if let Some(what) = cannot_be_shown(&row) {
             return Err(refuse(format!("line {number}: {what}")).into());
         }
-        rows.push(row);
-        if rows.len() > MOST_ROWS {
+        run.add(row).map_err(|what| refuse(format!("line {number}: {what}: not one run")))?;
+        if run.len() - before > MOST_ROWS {
             return Err(refuse(format!("must have at most {MOST_ROWS} lines")).into());
         }
     }
-    match rows.is_empty() {
+    match run.len() == before {
         true => Err(refuse("must have a line for each kernel and size".to_owned()).into()),
-        false => Ok(rows),
+        false => Ok(()),
     }
 }
 
-/// The rows of several runs. A random shape that appears twice is refused, because it would count twice.
-pub(super) fn read_all(argument: &str, paths: &[PathBuf]) -> Result<Vec<Row>, Failure> {
-    let mut all = Vec::<Row>::new();
+/// The rows of one run, whose parts are in several records, and its machine. Of several parts no record is that of
+/// all, so there is none.
+pub(super) fn read_all(
+    argument: &str,
+    paths: &[PathBuf],
+) -> Result<(Vec<Row>, Option<Machine>), Failure> {
+    let (mut run, mut machines) = (Run::default(), Vec::<Machine>::new());
     for path in paths {
-        let rows = read(argument, path)?;
-        let is_there =
-            |row: &&Row| row.drawn.is_some() && all.iter().any(|one| one.is_drawn_as(row));
-        if let Some(row) = rows.iter().find(is_there) {
-            let limit = format!(
-                "{}, shape {} of seed {}, is in another file too",
-                row.size(),
-                row.drawn.unwrap_or_default(),
-                row.seed
-            );
-            return Err(Error::argument(argument, path.display(), limit).into());
+        read_into(&mut run, argument, path)?;
+        let Some(machine) = machine(path) else { continue };
+        let difference = machines.first().and_then(|first| whole::difference(&machine, first));
+        if let Some(what) = difference {
+            return Err(Error::argument(argument, path.display(), what + ": not one run").into());
         }
-        all.extend(rows);
+        machines.push(machine);
     }
-    Ok(all)
+    let rows = run.rows();
+    for machine in &machines {
+        if let Some(what) = whole::is_of_others(machine, &rows) {
+            return Err(Error::argument(argument, paths[0].display(), what).into());
+        }
+    }
+    Ok((rows, machines.pop().filter(|_| paths.len() == 1)))
 }
 
 /// The machine of such a folder, if it is recorded. `path` may also be the folder's file of rows.
-pub(super) fn machine(path: &Path) -> Option<Machine> {
+fn machine(path: &Path) -> Option<Machine> {
     let rows = rows_of(path);
     let file = rows.with_file_name(MACHINE);
     let file = host::open_input("--from", &file).ok().filter(|_| rows.ends_with(ROWS))?;

@@ -183,12 +183,6 @@ impl Row {
         self.limited_by = Some(seen.throttled.join("+"));
     }
 
-    /// Whether it is the same random shape of the same types.
-    pub(super) fn is_drawn_as(&self, other: &Row) -> bool {
-        let of = |row: &Row| (row.drawn, row.drawn_of, row.seed);
-        of(self) == of(other) && self.is_of_types(other)
-    }
-
     /// Whether types and arithmetic are the same.
     pub(super) fn is_of_types(&self, other: &Row) -> bool {
         self.dtype == other.dtype

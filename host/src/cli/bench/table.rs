@@ -33,14 +33,18 @@ pub(super) fn head(
     )
 }
 
-/// Prints the rows of recorded runs.
+/// Prints the rows of a recorded run, those of each type below their heading.
 pub(super) fn all(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
-    let Some(row) = all.first().filter(|_| !as_json) else {
+    if as_json {
         return all.iter().try_for_each(|row| json(out, row));
-    };
-    head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
-    let mut sizes = all.chunk_by(|one, other| one.size() == other.size());
-    Ok(sizes.try_for_each(|of_one| rows(out, of_one))?)
+    }
+    for of_types in all.chunk_by(Row::is_of_types) {
+        let row = &of_types[0];
+        head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
+        let mut sizes = of_types.chunk_by(|one, other| one.size() == other.size());
+        sizes.try_for_each(|of_one| rows(out, of_one))?;
+    }
+    Ok(())
 }
 
 /// Prints the rows of one size when they are done.

@@ -122,6 +122,29 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
     })
 }
 
+/// Why recorded lines are not one run: a table has one heading, and a bar for each rung.
+fn is_not_one_run(lines: &[Line]) -> Option<String> {
+    let head = |line: &Line| {
+        let Line { device, description, m, n, k, dtype, seed, .. } = line;
+        format!("{m}x{n}x{k} {dtype} of seed {seed} on {device}: {description}")
+    };
+    let first = lines.first()?;
+    lines.iter().enumerate().find_map(|(place, line)| {
+        let name = &line.kernel;
+        if head(line) != head(first) {
+            let (own, other) = (head(line), head(first));
+            return Some(format!("kernel {name}: {own}, and others {other}: not one run"));
+        }
+        let is_same =
+            |other: &Line| other.kernel == *name || line.rung.is_some() && other.rung == line.rung;
+        let other = lines[..place].iter().find(|other| is_same(other))?;
+        Some(match other.kernel == *name {
+            true => format!("kernel {name} is there twice: not one run"),
+            false => format!("kernels {} and {name} are one rung: not one run", other.kernel),
+        })
+    })
+}
+
 /// Reads the output of `ladder --json`.
 fn read(path: &Path) -> Result<Vec<Line>, Failure> {
     let text = io::read_to_string(host::open_input("--from", path)?).map_err(|error| {
@@ -145,7 +168,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Line>, Failure> {
             refuse(format!("has {} lines: must have at most {MOST_LINES}", lines.len())).into()
         );
     }
-    if let Some(what) = lines.iter().find_map(cannot_be_drawn) {
+    if let Some(what) = lines.iter().find_map(cannot_be_drawn).or_else(|| is_not_one_run(&lines)) {
         return Err(refuse(what).into());
     }
     match lines.is_empty() {
@@ -169,5 +192,31 @@ mod tests {
         let rungs = registry::ladder().map(|(entry, _)| entry.name()).collect::<Vec<_>>();
         assert_eq!(names.collect::<Vec<_>>(), rungs, "another one is to be recorded");
         assert!(lines.iter().all(|line| line.device.starts_with("cuda") && line.gflops.is_some()));
+    }
+
+    #[test]
+    fn lines_of_two_runs_are_refused() {
+        let lines = recorded(false).unwrap();
+        assert_eq!(is_not_one_run(&lines), None);
+        let with = |change: &dyn Fn(&mut Line)| {
+            let mut other = lines[1].clone();
+            change(&mut other);
+            is_not_one_run(&[&lines[..], &[other]].concat()).unwrap_or_default()
+        };
+        let named = |line: &mut Line| line.kernel = "another".to_owned();
+        for (change, words) in [
+            (&(|_: &mut Line| ()) as &dyn Fn(&mut Line), "is there twice"),
+            (&|line| named(line), "are one rung"),
+            (
+                &|line| line.description = "another GPU".to_owned(),
+                "on cuda:0: another GPU, and others",
+            ),
+            (&|line| line.k += 1, "4096x4096x4097"),
+            (&|line| line.seed += 1, "not one run"),
+            (&|line| line.dtype = "bf16".to_owned(), "4096x4096x4096 bf16 of seed"),
+        ] {
+            let said = with(change);
+            assert!(said.contains(words), "{words}: {said}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that operands consist of.
 
-use crate::Tf32;
+use crate::{Tf32, halves};
 
 /// An operand's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,8 +41,8 @@ impl Format {
     /// is read as an infinity.
     pub fn decode(self, bits: u32) -> f32 {
         match self {
-            Format::F16 => half::f16::from_bits(bits as u16).to_f32(),
-            Format::Bf16 => half::bf16::from_bits(bits as u16).to_f32(),
+            Format::F16 => halves::f16_to_f32(bits as u16),
+            Format::Bf16 => halves::bf16_to_f32(bits as u16),
             Format::Tf32 => Tf32::from_bits(bits).to_f32(),
         }
     }
@@ -51,8 +51,8 @@ impl Format {
     /// even one, for tf32 that away from zero.
     pub fn encode(self, value: f32) -> u32 {
         match self {
-            Format::F16 => half::f16::from_f32(value).to_bits().into(),
-            Format::Bf16 => half::bf16::from_f32(value).to_bits().into(),
+            Format::F16 => halves::f16_from_f32(value).into(),
+            Format::Bf16 => halves::bf16_from_f32(value).into(),
             Format::Tf32 => Tf32::from_f32(value).to_bits(),
         }
     }
