@@ -10,6 +10,7 @@ mod device;
 mod dlpack;
 mod failure;
 mod import;
+mod interrupt;
 mod laboratory;
 mod prepared;
 mod product;

@@ -44,7 +44,7 @@ def test_messages(arguments, options, kind, message):
     assert str(caught.value).startswith(message)
 
 
-NUMBER = "must be a number"
+NUMBER = "must be a real number"
 ACTIVATION = "must be None, 'relu' or 'gelu'"
 COMPUTE = "must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"
 DEVICE = "must be None, 'cpu', 'cuda' or 'cuda:' and an index"
