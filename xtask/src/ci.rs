@@ -191,7 +191,10 @@ impl Ci<'_> {
         }
         self.step("a fresh Python environment", || wheel::fresh(root))?;
         self.step("maturin build, pip install", || wheel::install(root))?;
-        self.step("no path of this machine in the wheel", || wheel::check_paths(root))?;
+        self.step("no path of this machine and all licences in the wheel", || {
+            wheel::check_files(root)
+        })?;
+        self.step("mypy.stubtest gpu_gemm", || wheel::check_stubs(root))?;
         self.step("pytest host/python", || wheel::test(root))
     }
 

@@ -27,7 +27,7 @@
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 pub mod browser;
 mod budgets;
@@ -45,6 +45,7 @@ mod download;
 mod environment;
 mod files;
 pub mod inspect;
+pub mod licences;
 mod linker;
 pub mod listing;
 pub mod new;

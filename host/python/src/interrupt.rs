@@ -41,8 +41,11 @@ pub(crate) fn interruptible<T: Send>(
             let mut raised = None;
             while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(LOOK) {
                 if raised.is_none() {
-                    raised = Python::attach(|py| py.check_signals()).err();
-                    cancel.store(raised.is_some(), Ordering::Relaxed);
+                    // Nobody waits for the work of a daemon thread after the interpreter's end.
+                    let handled = Python::try_attach(|py| py.check_signals());
+                    let goes_on = matches!(handled, Some(Ok(())));
+                    raised = handled.and_then(PyResult::err);
+                    cancel.store(!goes_on, Ordering::Relaxed);
                 }
             }
             let done = match work.join() {

@@ -49,6 +49,11 @@ mod _native {
         streams::handle,
     };
 
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        Prepared::set_up(module.py())
+    }
+
     /// The matrix product activation(alpha a b + beta out + bias), by shapes as numpy.matmul.
     ///
     /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy, JAX, or any with __dlpack__ or

@@ -9,6 +9,7 @@ use std::{
 use pyo3::{
     exceptions::PyRuntimeError,
     gc::{PyTraverseError, PyVisit},
+    intern,
     prelude::*,
 };
 
@@ -147,6 +148,16 @@ impl Prepared {
         Ok(Prepared { state: Mutex::new(Some(Arc::new(state))) })
     }
 
+    /// Gives the type its `__call__`. One that is written as such has no signature that Python can show, or compare with the stubs.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub(crate) fn set_up(py: Python) -> PyResult<()> {
+        let (of, name) = (py.get_type::<Prepared>(), intern!(py, "_call"));
+        of.setattr(intern!(py, "__call__"), of.getattr(name)?)?;
+        of.delattr(name)
+    }
+
     /// What it keeps. A call has it to its end, whatever happens to the object meanwhile.
     ///
     /// # Errors
@@ -219,9 +230,9 @@ impl State {
 
 #[pymethods]
 impl Prepared {
-    /// Runs the product, and returns `out`.
+    /// Runs the product, and returns `out`. [`Prepared::set_up`] makes it the type's `__call__`.
     #[pyo3(signature = (*, stream=None))]
-    fn __call__(&self, py: Python, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+    fn _call(&self, py: Python, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         let state = self.state()?;
         let explicit = stream.map(handle).transpose()?;
         if explicit.is_some() && !matches!(state.on, On::Gpu(_)) {
