@@ -9,7 +9,7 @@ use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Storage, UsedRange, Written},
     device::Device,
     error::{Error, Result},
-    matrix::{MatrixView, MatrixViewMut},
+    matrix::{MatrixView, MatrixViewMut, view::has_gaps},
     stream::{Mode, Stream},
 };
 
@@ -47,7 +47,7 @@ use crate::{
 /// # Operands
 /// A graph has the addresses of its operands, and no borrow. Each launch takes the operands again, as any launch does. So between two
 /// launches a program may read and write them, and the graph sees the new elements. A launch without one of them, or with another matrix
-/// in its place, is refused. Of a matrix with gaps between its rows or columns a view of its buffer's elements is passed: another view may
+/// in its place, is refused, and so are elements of another type. Of a matrix with gaps between its rows or columns a view of its buffer's elements is passed: another view may
 /// have the elements between.
 ///
 /// # What it holds
@@ -79,7 +79,7 @@ pub struct GraphOperand<'a> {
 
 impl<'a> GraphOperand<'a> {
     fn new<T: Pod>(buffer: &'a Buffer<T>, address: u64, len: usize, is_written: bool) -> Self {
-        let range = UsedRange::new(address, len * size_of::<T>(), is_written);
+        let range = UsedRange::new::<T>(address, len, is_written);
         let (memory, device) = (buffer.storage(), buffer.device());
         GraphOperand { memory, device, range, has_gaps: false }
     }
@@ -87,12 +87,6 @@ impl<'a> GraphOperand<'a> {
     fn written<T: Pod>(elements: Written<'a, T>) -> Self {
         let address = elements.as_view().address() as u64;
         GraphOperand::new(elements.buffer(), address, elements.len(), true)
-    }
-
-    /// Notes the gaps of a matrix of that many elements.
-    fn of_matrix<T>(self, len: usize) -> Self {
-        let has_gaps = self.range.bytes() != (len * size_of::<T>()) as u64;
-        GraphOperand { has_gaps, ..self }
     }
 }
 
@@ -110,15 +104,15 @@ impl<'a, T: Pod> From<BufferViewMut<'a, T>> for GraphOperand<'a> {
 
 impl<'a, T: Pod> From<MatrixView<'a, T>> for GraphOperand<'a> {
     fn from(view: MatrixView<'a, T>) -> Self {
-        let len = view.rows() * view.cols();
-        GraphOperand::from(view.elements()).of_matrix::<T>(len)
+        let has_gaps = has_gaps(view.rows(), view.cols(), view.strides());
+        GraphOperand { has_gaps, ..GraphOperand::from(view.elements()) }
     }
 }
 
 impl<'a, T: Pod> From<MatrixViewMut<'a, T>> for GraphOperand<'a> {
     fn from(view: MatrixViewMut<'a, T>) -> Self {
-        let len = view.rows() * view.cols();
-        GraphOperand::written(view.into_elements()).of_matrix::<T>(len)
+        let has_gaps = has_gaps(view.rows(), view.cols(), view.strides());
+        GraphOperand { has_gaps, ..GraphOperand::written(view.into_elements()) }
     }
 }
 
@@ -255,7 +249,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::Argument`] for a stream or an operand of another device, and if a captured launch uses elements that no operand without
-    /// gaps has, or writes elements of one that is only read: nothing is launched. Those of the driver.
+    /// gaps has, or that are of another type there, or writes elements of one that is only read: nothing is launched. Those of the driver.
     pub fn launch<'a>(
         &self,
         stream: &Stream,
@@ -276,13 +270,19 @@ impl Graph {
             }
         }
         for used in &self.ranges {
-            let mut covering =
-                operands.iter().filter(|operand| operand.range.covers(used)).peekable();
-            let is_covered = covering.peek().is_some();
-            if covering.any(|operand| !operand.has_gaps) {
+            let covering = || operands.iter().filter(|operand| operand.range.covers(used));
+            let mut of_type =
+                covering().filter(|operand| operand.range.element == used.element).peekable();
+            let is_of_type = of_type.peek().is_some();
+            if of_type.any(|operand| !operand.has_gaps) {
                 continue;
             }
-            if is_covered {
+            if let (Some(other), false) = (covering().next(), is_of_type) {
+                let value = format!("{} at {:#x}", other.range.element.name, used.start);
+                let limit = format!("must be of {}, as captured", used.element.name);
+                return Err(Error::argument("operands", value, limit));
+            }
+            if is_of_type {
                 let value = format!("a matrix with gaps between its rows, at {:#x}", used.start);
                 let limit = "must have no gaps: pass a view of all elements of its buffer";
                 return Err(Error::argument("operands", value, limit));

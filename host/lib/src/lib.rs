@@ -139,6 +139,9 @@ pub use graph::{Graph, GraphOperand};
 #[cfg(feature = "npy")]
 pub use input::open_input;
 pub use launch::{Argument, Arguments};
+// For the Python package.
+#[doc(hidden)]
+pub use matrix::check_written;
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
 #[cfg(feature = "npy")]
 pub use new_file::{NewFile, NewSet, without_unfinished};

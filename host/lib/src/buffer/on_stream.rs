@@ -8,7 +8,7 @@ impl<T: Pod> Buffer<T> {
     /// on. That waits for other streams that write the buffer or, before a write, use it.
     fn used_on(&self, stream: &Stream, start: usize, len: usize, is_written: bool) -> Result<u64> {
         let address = self.address().wrapping_add((start * size_of::<T>()) as u64);
-        let range = UsedRange::new(address, len * size_of::<T>(), is_written);
+        let range = UsedRange::new::<T>(address, len, is_written);
         if stream.notes_use(range) {
             // On the CPU device all work has ended.
             #[cfg(feature = "cuda")]

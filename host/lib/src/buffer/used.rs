@@ -1,5 +1,6 @@
 //! The use of a memory by work on streams.
 
+use std::any::{TypeId, type_name};
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
@@ -9,19 +10,43 @@ use crate::error::Result;
 use crate::{cuda, device::Device, error::Error};
 
 /// A range of addresses that a kernel reads, or reads and writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct UsedRange {
     /// The first address.
     pub(crate) start: u64,
     /// The address after the last.
     pub(crate) end: u64,
     pub(crate) is_written: bool,
+    /// The type of its elements.
+    pub(crate) element: ElementType,
+}
+
+/// A type of elements, and its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ElementType {
+    id: TypeId,
+    pub(crate) name: &'static str,
+}
+
+impl ElementType {
+    fn of<T: 'static>() -> Self {
+        let name = type_name::<T>();
+        ElementType { id: TypeId::of::<T>(), name: name.rsplit("::").next().unwrap_or(name) }
+    }
+}
+
+impl PartialEq for ElementType {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
 }
 
 impl UsedRange {
-    /// `bytes` bytes from `start` on.
-    pub(crate) fn new(start: u64, bytes: usize, is_written: bool) -> Self {
-        UsedRange { start, end: start.saturating_add(bytes as u64), is_written }
+    /// `len` elements from `start` on.
+    pub(crate) fn new<T: 'static>(start: u64, len: usize, is_written: bool) -> Self {
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let (end, element) = (start.saturating_add(bytes), ElementType::of::<T>());
+        UsedRange { start, end, is_written, element }
     }
 
     /// The number of bytes.
@@ -29,7 +54,7 @@ impl UsedRange {
         self.end - self.start
     }
 
-    /// Whether whoever may use this range may use that one.
+    /// Whether whoever may use the memory of this range may use that of the other one. Their elements may differ.
     pub(crate) fn covers(&self, other: &UsedRange) -> bool {
         self.start <= other.start && other.end <= self.end && (self.is_written || !other.is_written)
     }
@@ -52,7 +77,7 @@ impl Storage {
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.len(),
         };
-        UsedRange::new(self.address(), bytes, true)
+        UsedRange::new::<u8>(self.address(), bytes, true)
     }
 
     /// Lets what is queued on `stream` from now on wait for other streams that write this memory or, before a write, use it.

@@ -104,13 +104,17 @@ impl<'a, T: Pod> Batch<'a, T> {
         Batch { elements: matrix.elements(), size, strides, count: 1, step: 0 }
     }
 
-    /// Whether it is that matrix alone, or its transpose.
+    /// Whether each of its matrices is that matrix, or its transpose: the same elements of the same device.
     pub(super) fn is(&self, matrix: &MatrixView<T>) -> bool {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
+        let is_one = self.count <= 1 || self.step == 0;
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
         let as_it_is = self.size == size && self.strides == strides;
         let transposed = (cols, rows) == size && [between_cols, between_rows] == strides;
-        self.elements.address() == matrix.elements().address() && (as_it_is || transposed)
+        let elements = matrix.elements();
+        let is_there = self.elements.address() == elements.address()
+            && self.elements.device() == elements.device();
+        is_one && is_there && (as_it_is || transposed)
     }
 
     /// The transposes. Nothing is copied.

@@ -1,9 +1,9 @@
 //! `Gemm`: the settings of a product.
 
-use gpu::registry::Entry;
+use gpu::registry::{Entry, Scheme};
 
 use super::{
-    Activation, Bias, Compute, Output, PreparedMatrix, Scalar,
+    Activation, Batch, Bias, Compute, Output, PreparedMatrix, Scalar,
     prepared::Prepared,
     scalar::{self, Kernel},
     select::{
@@ -11,7 +11,6 @@ use super::{
     },
 };
 use crate::{
-    buffer::BufferView,
     error::{Error, Result},
     stream::Stream,
 };
@@ -148,14 +147,11 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { prepared: [Some(matrix), first], ..self }
     }
 
-    /// The slices of an operand that were made before.
-    pub(super) fn planes_of(&self, elements: &BufferView<T>) -> Option<&'a Prepared> {
+    /// The slices for that scheme that were made before, of an operand that is the prepared matrix or its transpose.
+    pub(super) fn planes_of(&self, operand: &Batch<T>, scheme: Scheme) -> Option<&'a Prepared> {
         let prepared = self.prepared.into_iter().flatten();
-        let mut of_it = prepared.filter(|prepared| {
-            let matrix = prepared.view().elements();
-            matrix.address() == elements.address() && matrix.device() == elements.device()
-        });
-        of_it.find_map(PreparedMatrix::slices)
+        let of_it = prepared.filter(|prepared| operand.is(&prepared.view()));
+        of_it.filter_map(PreparedMatrix::slices).find(|slices| slices.rows(scheme).is_some())
     }
 
     /// Uses the kernel with this name, not the one that [`choose`](super::choose) selects. A product that the kernel cannot compute is

@@ -5,7 +5,7 @@ pub(crate) mod view;
 
 pub use slice::{SliceView, SliceViewMut};
 pub(crate) use view::extent;
-pub use view::{MatrixView, MatrixViewMut};
+pub use view::{MatrixView, MatrixViewMut, check_written};
 
 use crate::{
     buffer::{Buffer, BufferViewMut, Pod},

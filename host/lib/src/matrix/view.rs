@@ -85,6 +85,11 @@ pub(crate) fn check_extent(
 /// The test is that each stride is longer than the extent of all dimensions with shorter strides. It refuses some arrays that interleave
 /// in another way.
 pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -> bool {
+    are_distinct(&mut dimensions)
+}
+
+/// [`is_distinct`], for any number of dimensions. It sorts them.
+fn are_distinct(dimensions: &mut [(usize, usize)]) -> bool {
     if dimensions.iter().any(|(size, _)| *size == 0) {
         return true;
     }
@@ -96,6 +101,49 @@ pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -
         last = last.zip(taken).and_then(|(last, taken)| last.checked_add(taken));
         is_behind
     })
+}
+
+/// Refuses an array that is to be written if two of its elements might share memory: then a product of it would depend on the order in
+/// which its elements are stored. All of the array is looked at, also the dimensions of a batch. `sizes` and `strides` are those of its
+/// dimensions, in any order; a stride may be negative. Strides are in bytes, and `element` is the bytes of an element; or they are in
+/// elements, and `element` is 1.
+///
+/// As [`BatchMut::new`](crate::BatchMut::new), this refuses some arrays whose elements interleave and share no memory.
+///
+/// # Errors
+/// [`Error::Argument`], of the argument with that name.
+pub fn check_written(name: &str, element: usize, sizes: &[usize], strides: &[isize]) -> Result<()> {
+    if sizes.len() != strides.len() {
+        let limit = format!("must be {}, as its sizes", sizes.len());
+        return Err(Error::argument(format!("{name}.strides.len()"), strides.len(), limit));
+    }
+    let strides_of = sizes.iter().zip(strides).map(|(&size, stride)| (size, stride.unsigned_abs()));
+    let mut dimensions = strides_of.chain([(element, 1)]).collect::<Vec<_>>();
+    match are_distinct(&mut dimensions) {
+        true => Ok(()),
+        false => {
+            let limit = format!("two elements of {sizes:?} that are written might share memory");
+            Err(Error::argument(format!("{name}.strides"), format!("{strides:?}"), limit))
+        }
+    }
+}
+
+/// Whether there are elements between those of a matrix that are not its own.
+pub(crate) fn has_gaps(rows: usize, cols: usize, strides: [usize; 2]) -> bool {
+    if rows == 0 || cols == 0 {
+        return false;
+    }
+    // A side of one element has no stride, and with a stride of 0 a side has one element.
+    let sides = [(rows, strides[0]), (cols, strides[1])];
+    let mut long = sides.into_iter().filter(|&(size, stride)| size > 1 && stride > 0);
+    match (long.next(), long.next()) {
+        (None, _) => false,
+        (Some((_, stride)), None) => stride > 1,
+        (Some(one), Some(other)) => {
+            let (near, far) = if one.1 <= other.1 { (one, other) } else { (other, one) };
+            near.1 > 1 || far.1 > near.0
+        }
+    }
 }
 
 /// Refuses a matrix in which two elements share memory.

@@ -32,7 +32,8 @@ pub(crate) struct Recorded {
 impl Recorded {
     /// Notes a range.
     pub(super) fn uses(&mut self, range: UsedRange) {
-        if range.start < range.end && !self.ranges.iter().any(|known| known.covers(&range)) {
+        let is_noted = |known: &UsedRange| known.covers(&range) && known.element == range.element;
+        if range.start < range.end && !self.ranges.iter().any(is_noted) {
             self.ranges.push(range);
         }
     }

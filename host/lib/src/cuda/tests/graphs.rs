@@ -257,6 +257,10 @@ with_driver! {
         refuses(vec![a.view().into(), b.view().into(), c.view().into()], &["the graph writes these"]);
         let part = b.view().sub(0..7, 0..8).unwrap();
         refuses(vec![a.view().into(), part.into(), c.view_mut().into()], &[&of_b]);
+        // SAFETY: b's memory, which nobody writes meanwhile.
+        let of_words = unsafe { device.foreign::<u32>(b.buffer().address(), 64) }.unwrap();
+        let other_type = format!("operands = u32 at {:#x}: must be of f32, as captured", b.buffer().address());
+        refuses(vec![a.view().into(), of_words.all().into(), c.view_mut().into()], &[&other_type]);
         let of_device = "must be on the graph's device, cuda:0";
         refuses(vec![a.view().into(), b.view().into(), c.view_mut().into(), far[0].view().into()], &[of_device]);
         let error = launch(&graph, &elsewhere.stream().unwrap(), &mut far).unwrap_err();

@@ -157,7 +157,7 @@ fn plan<T: Scalar<O>, O: Output>(
     let Operands { a, b, c, is_swapped, .. } = operands;
     let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *is_swapped);
     let scheme = kernel.product.variant.scheme;
-    task.prepared = [a, b].map(|operand| gemm.planes_of(&operand.elements)?.rows(scheme));
+    task.prepared = [a, b].map(|operand| gemm.planes_of(operand, scheme)?.rows(scheme));
     let on = (&device.limits(), device.sms());
     let split = [choice.split_k, choice.partials];
     let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
@@ -177,7 +177,7 @@ fn run<T: Scalar<O>, O: Output>(
     let no_bias = stream.device().uninit(0)?;
     let matrices = Matrices3 {
         operands: [a.elements, b.elements],
-        prepared: [a.elements, b.elements].map(|of| gemm.planes_of(&of)),
+        prepared: [&a, &b].map(|operand| gemm.planes_of(operand, plan.scheme?)),
         c: c.elements,
         bias: bias.map_or(no_bias.view(..), Ok)?,
     };

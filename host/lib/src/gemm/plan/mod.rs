@@ -236,8 +236,9 @@ impl Plan {
             return Ok(plan);
         }
         if k == 0 {
-            // Nothing is multiplied. An empty matrix has no tensor map.
-            let kernel = match kernel.product.requires_layouts() {
+            // Nothing is multiplied. An empty matrix has no tensor map, and a kernel of partial products may not store C's type.
+            let stores_c = kernel.product.variant.c == O::ELEMENT;
+            let kernel = match kernel.product.requires_layouts() || !stores_c {
                 true => scalar::general::<T, O>()?,
                 false => kernel,
             };

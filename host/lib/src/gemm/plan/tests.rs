@@ -1,5 +1,7 @@
 //! What is launched.
 
+mod nothing_multiplied;
+
 use simt::Bf16;
 
 use super::*;
