@@ -188,39 +188,6 @@ impl Dims {
         // The system maps nothing in the first page, and no memory of a program is above 2^63.
         (first >= 4096 && end <= i128::from(i64::MAX)).then_some((first as u64, end as u64))
     }
-
-    /// Refuses an array that is written and has two elements in one place. The test is the library's: each stride is longer than the extent
-    /// of all dimensions with shorter strides. It refuses some arrays that interleave in another way.
-    ///
-    /// # Errors
-    /// [`Error::Argument`].
-    pub(crate) fn check_distinct(&self, name: &str) -> Result<()> {
-        if self.sizes().contains(&0) {
-            return Ok(());
-        }
-        let dims = self.sizes().iter().zip(self.strides()).filter(|(size, _)| **size > 1);
-        let mut dims =
-            dims.map(|(size, stride)| (stride.unsigned_abs(), *size)).collect::<Vec<_>>();
-        dims.sort_unstable();
-        let mut last = 0usize;
-        let is_distinct = dims.into_iter().all(|(stride, size)| {
-            let is_behind = stride > last;
-            last = last.saturating_add((size - 1).saturating_mul(stride));
-            is_behind
-        });
-        match is_distinct {
-            true => Ok(()),
-            false => {
-                let limit =
-                    format!("two elements of shape {} might share memory", shown(self.sizes()));
-                Err(Error::argument(
-                    format!("{name}.strides"),
-                    format!("{:?}", self.strides()),
-                    limit,
-                ))
-            }
-        }
-    }
 }
 
 /// Refuses a number of dimensions.

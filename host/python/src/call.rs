@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream, check_written};
 use pyo3::prelude::*;
 
 use crate::{
@@ -123,7 +123,8 @@ impl<'py> Ready<'py> {
             if out.is_read_only {
                 return Err(to_python(Error::argument("out", "read-only", "must be writable")));
             }
-            out.dims.check_distinct("out").map_err(to_python)?;
+            let (sizes, strides) = (out.dims.sizes(), out.dims.strides());
+            check_written("out", 1, sizes, strides).map_err(to_python)?;
         }
         for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
             if let Some(operand) = operand {

@@ -7,6 +7,7 @@ import collections.abc
 import ctypes
 import gc
 import threading
+import time
 import types
 import weakref
 
@@ -108,9 +109,9 @@ def test_an_array_is_not_resized_during_a_product():
 
     thread = threading.Thread(target=run)
     thread.start()
-    refusals = 0
+    refusals, end = 0, time.monotonic() + 20
     try:
-        while refusals < 3 and thread.is_alive():
+        while refusals < 3 and thread.is_alive() and time.monotonic() < end:
             for size in (128, 64):
                 try:
                     a.resize((size, size), refcheck=False)
