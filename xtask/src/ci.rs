@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     browser, budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, succeed, target_folder},
-    new, site, tidy,
+    licences, new, site, tidy,
     times::{self, Cost},
     unsafe_sites, wheel,
 };
@@ -185,7 +185,7 @@ impl Ci<'_> {
     fn python(&mut self) -> Result<()> {
         let root = self.root;
         for args in ["fmt --check", "clippy --locked -- -D warnings"] {
-            self.step(&format!("{}: cargo {args}", wheel::FOLDER), || {
+            self.step(&format!("{}: cargo {args}", licences::FOLDER), || {
                 succeed(&mut wheel::cargo(root, args))
             })?;
         }

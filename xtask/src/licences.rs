@@ -14,10 +14,10 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::{
-    environment::{cargo, clean, output},
-    wheel::FOLDER,
-};
+use crate::environment::{cargo, clean, output};
+
+/// The folder of the package, a workspace of its own.
+pub(crate) const FOLDER: &str = "host/python";
 
 /// The project's own licences.
 const OWN: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];

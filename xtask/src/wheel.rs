@@ -10,11 +10,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     environment::{self, succeed, target_folder},
-    licences,
+    licences::{self, FOLDER},
 };
-
-/// The folder of the package, a workspace of its own.
-pub(crate) const FOLDER: &str = "host/python";
 
 /// What builds the wheel, and what its tests need (`host/python/pyproject.toml` names them).
 const TOOLS: [&str; 7] = [

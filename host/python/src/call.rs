@@ -173,7 +173,7 @@ impl<'py> Ready<'py> {
         let read = || read.into_iter().filter_map(|(name, operand)| Some((name, operand?)));
         if read().any(|(_, operand)| operand.kind.runs_code()) {
             for (name, operand) in read() {
-                operand.check_unchanged(name)?;
+                import::check_unchanged(name, operand)?;
             }
         }
         if self.writes_out && c.kind.module == Module::Torch {

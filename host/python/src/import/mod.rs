@@ -10,6 +10,6 @@ mod torch;
 pub(crate) use self::{
     kinds::{Kind, Module},
     operand::Operand,
-    read::{again, array, is_unchanged},
+    read::{again, array, check_unchanged, is_unchanged},
     torch::written,
 };

@@ -3,10 +3,7 @@
 use gpu_gemm::Error;
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
-use super::{
-    kinds::{Kind, Module},
-    read::again,
-};
+use super::kinds::{Kind, Module};
 use crate::{
     array::{Dims, Dtype, Place, shown},
     dlpack::borrowed::{Borrowed, Described},
@@ -70,19 +67,6 @@ impl<'py> Operand<'py> {
         let limit =
             format!("no memory has elements of shape {sizes}, strides in elements {strides} there");
         Err(to_python(Error::argument(format!("{name}.data"), format!("at {address:#x}"), limit)))
-    }
-
-    /// Refuses an array that Python code has given other memory since it was read: that of another array's `__dlpack__`, for example.
-    ///
-    /// # Errors
-    /// `RuntimeError`; those of the array's module.
-    pub(crate) fn check_unchanged(&self, name: &'static str) -> PyResult<()> {
-        let Some(now) = again(name, &self.object)? else { return Ok(()) };
-        if now.as_described() == self.as_described() {
-            return Ok(());
-        }
-        let message = format!("{name} was changed while the arguments were read");
-        Err(PyRuntimeError::new_err(message))
     }
 
     /// Refuses an array that was asked for with a shape and a type, and is not so.

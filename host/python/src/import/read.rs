@@ -1,7 +1,7 @@
 //! Reads an array in the way that its type has.
 
 use gpu_gemm::interchange::dlpack::DLDevice;
-use pyo3::{intern, prelude::*};
+use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
 
 use super::{
     cuda_interface,
@@ -151,4 +151,18 @@ pub(crate) fn again<'py>(
     };
     operand.check_memory(name)?;
     Ok(Some(operand))
+}
+
+/// Refuses an array that Python code has given other memory since it was read: that of another array's `__dlpack__`, for example.
+///
+/// # Errors
+/// `RuntimeError`; those of the array's module.
+pub(crate) fn check_unchanged(name: &'static str, operand: &Operand) -> PyResult<()> {
+    match again(name, &operand.object)? {
+        Some(now) if now.as_described() != operand.as_described() => {
+            let message = format!("{name} was changed while the arguments were read");
+            Err(PyRuntimeError::new_err(message))
+        }
+        _ => Ok(()),
+    }
 }
