@@ -1,10 +1,12 @@
 //! Links GCC's unwinder, which CPython itself unwinds by.
 //!
-//! Python before 3.14 ends a daemon thread by `pthread_exit` when it comes back from a product after the interpreter's end. That unwinds
-//! the thread's frames, this library's among them, by libgcc_s. If the library had an unwinder of its own, libgcc_s would call that one's
-//! functions with its own state, and the program would crash. `maturin build --zig` links LLVM's libunwind in place of libgcc_s. So
-//! libgcc_s is linked under another name, before it. In the finished library it has its own name, `libgcc_s.so.1`, which every Linux with
-//! glibc has, and of which manylinux wheels may ask for.
+//! Python before 3.14 ends a daemon thread by `pthread_exit` when it comes back from a product
+//! after the interpreter's end. That unwinds the thread's frames, this library's among them, by
+//! libgcc_s. If the library had an unwinder of its own, libgcc_s would call that one's functions
+//! with its own state, and the program would crash. `maturin build --zig` links LLVM's libunwind in
+//! place of libgcc_s. So libgcc_s is linked under another name, before it. In the finished library
+//! it has its own name, `libgcc_s.so.1`, which every Linux with glibc has, and of which manylinux
+//! wheels may ask for.
 
 use std::{env, fs, io, os::unix::fs::symlink, path::Path};
 

@@ -1,7 +1,8 @@
 //! The licences of what the Python package's library is linked from, which go into its wheel.
 //!
-//! They are files in the package's folder, as PEP 639 wants them: copies of the project's own licences, and one file with those of the
-//! crates of crates.io and of Rust's standard library. A wheel is built from a checkout without this program, so the files are committed.
+//! They are files in the package's folder, as PEP 639 wants them: copies of the project's own
+//! licences, and one file with those of the crates of crates.io and of Rust's standard library. A
+//! wheel is built from a checkout without this program, so the files are committed.
 
 use std::{
     collections::BTreeMap,
@@ -53,8 +54,8 @@ pub struct Options {
     pub check: bool,
 }
 
-/// Writes the files, or compares them with what they must be. Of the standard library's part only the heading is compared: its text is of the
-/// toolchain that wrote it.
+/// Writes the files, or compares them with what they must be. Of the standard library's part only
+/// the heading is compared: its text is of the toolchain that wrote it.
 ///
 /// # Errors
 /// A file that differs; a crate without a licence's text.
@@ -127,7 +128,8 @@ fn of_crates(folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The file with a crate's licence. Of several, the MIT licence is the shortest, and each crate that has several lets its user choose.
+/// The file with a crate's licence. Of several, the MIT licence is the shortest, and each crate
+/// that has several lets its user choose.
 fn licence_in(folder: &Path) -> Option<PathBuf> {
     let names = [
         "LICENSE-MIT",

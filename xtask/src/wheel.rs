@@ -91,7 +91,8 @@ pub(crate) fn fresh(root: &Path) -> Result<()> {
     succeed(&mut pip)
 }
 
-/// Builds the wheel as the guide does, but in the dev profile, which compiles the kernels fast, and installs it.
+/// Builds the wheel as the guide does, but in the dev profile, which compiles the kernels fast, and
+/// installs it.
 ///
 /// # Errors
 /// Those of the two.
@@ -120,7 +121,8 @@ fn wheel(root: &Path) -> Result<PathBuf> {
     of_folder.flatten().map(|entry| entry.path()).next().context("no wheel")
 }
 
-/// Refuses a wheel with a path of this machine in one of its files, or without the licences of what it is made of.
+/// Refuses a wheel with a path of this machine in one of its files, or without the licences of what
+/// it is made of.
 ///
 /// # Errors
 /// The path; the licence that is missing.

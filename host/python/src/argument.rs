@@ -90,8 +90,9 @@ fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     value.extract().map_err(|cause| refused(name, value, cause, LIMIT))
 }
 
-/// Whether a value is one real number, by what it says of itself. `float()` takes more: NumPy's complex numbers, whose imaginary part it
-/// drops, its texts and durations, and arrays of one element.
+/// Whether a value is one real number, by what it says of itself. `float()` takes more: NumPy's
+/// complex numbers, whose imaginary part it drops, its texts and durations, and arrays of one
+/// element.
 fn is_real(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     if value.is_instance_of::<PyComplex>()

@@ -70,8 +70,8 @@ impl Dims {
     /// The dimensions of an array of that name. Without strides it is C-contiguous.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too many dimensions, for another number of strides than of sizes, and for more elements than can be
-    /// addressed.
+    /// [`Error::Argument`] for too many dimensions, for another number of strides than of sizes,
+    /// and for more elements than can be addressed.
     pub(crate) fn new(name: &str, sizes: &[usize], strides: Option<&[isize]>) -> Result<Self> {
         let len = sizes.len();
         check_ndim(name, len as i64)?;
@@ -98,8 +98,8 @@ impl Dims {
         Ok(dims)
     }
 
-    /// The dimensions that another library says in memory. Its strides count `unit` parts of an element. Also says whether each stride is
-    /// of whole elements.
+    /// The dimensions that another library says in memory. Its strides count `unit` parts of an
+    /// element. Also says whether each stride is of whole elements.
     ///
     /// # Errors
     /// As of [`lent`] and [`Dims::new`].
@@ -170,8 +170,8 @@ impl Dims {
         })
     }
 
-    /// The first and the last byte's end of an array whose first element, that of all indices 0, is at an address. `None`: it has no
-    /// elements, or they are not in one address space.
+    /// The first and the last byte's end of an array whose first element, that of all indices 0, is
+    /// at an address. `None`: it has no elements, or they are not in one address space.
     pub(crate) fn bytes_at(&self, address: u64, element: usize) -> Option<(u64, u64)> {
         if self.sizes().contains(&0) {
             return None;
@@ -207,11 +207,12 @@ fn check_ndim(name: &str, ndim: i64) -> Result<()> {
 /// The sizes, and the strides if there are any, that another library has in memory.
 ///
 /// # Errors
-/// [`Error::Argument`] for a number of dimensions that no array has here, for sizes that are nowhere or at odd addresses, and for a
-/// negative size.
+/// [`Error::Argument`] for a number of dimensions that no array has here, for sizes that are
+/// nowhere or at odd addresses, and for a negative size.
 ///
 /// # Safety
-/// 1. A pointer that is not null points to `ndim` numbers. They stay as they are while the result is used.
+/// 1. A pointer that is not null points to `ndim` numbers. They stay as they are while the result
+///    is used.
 pub(crate) unsafe fn lent<'a>(
     name: &str,
     ndim: i32,

@@ -17,8 +17,9 @@ use crate::failure::to_python;
 /// The time between two looks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a function without the GIL, in a thread of its own. In Python's main thread, signals are handled meanwhile. If a handler raises an
-/// exception, as that of Ctrl-C does, the flag that the function has is set.
+/// Runs a function without the GIL, in a thread of its own. In Python's main thread, signals are
+/// handled meanwhile. If a handler raises an exception, as that of Ctrl-C does, the flag that the
+/// function has is set.
 ///
 /// # Errors
 /// The exception; those of the function.

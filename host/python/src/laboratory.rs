@@ -53,11 +53,12 @@ pub(crate) struct Watched {
     pub(crate) wrong: usize,
 }
 
-/// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`: profile one block in that number.
-/// `cancel` ends it early when it is set.
+/// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`:
+/// profile one block in that number. `cancel` ends it early when it is set.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel of no product; [`Error::Interrupted`] by `cancel`, or that of the launch.
+/// [`Error::Argument`] for a kernel of no product; [`Error::Interrupted`] by `cancel`, or that of
+/// the launch.
 pub(crate) fn watch(
     entry: &'static Entry,
     sizes: [u64; 3],

@@ -32,7 +32,8 @@ use crate::{
 /// RuntimeError: an array has other memory, another shape or other elements than when the product was prepared.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Prepared {
-    /// `None`: Python has found the object in a cycle of garbage. Locked for no longer than a copy of the pointer takes.
+    /// `None`: Python has found the object in a cycle of garbage. Locked for no longer than a copy
+    /// of the pointer takes.
     state: Mutex<Option<Arc<State>>>,
 }
 
@@ -68,8 +69,8 @@ impl Argument {
         Ok(now)
     }
 
-    /// Refuses an array that has changed, if it is NumPy's, a tensor of PyTorch's or has a table of functions. The result keeps NumPy's
-    /// memory.
+    /// Refuses an array that has changed, if it is NumPy's, a tensor of PyTorch's or has a table of
+    /// functions. The result keeps NumPy's memory.
     ///
     /// # Errors
     /// As of `read`.
@@ -148,7 +149,8 @@ impl Prepared {
         Ok(Prepared { state: Mutex::new(Some(Arc::new(state))) })
     }
 
-    /// Gives the type its `__call__`. One that is written as such has no signature that Python can show, or compare with the stubs.
+    /// Gives the type its `__call__`. One that is written as such has no signature that Python can
+    /// show, or compare with the stubs.
     ///
     /// # Errors
     /// Those of Python.
@@ -181,8 +183,8 @@ impl State {
         self.arrays.iter().flatten().filter(|argument| argument.kind.module == Module::Torch)
     }
 
-    /// Refuses arrays that have changed: a program may give an array other memory, or another shape. Tells PyTorch of the write. The result
-    /// keeps NumPy's memory.
+    /// Refuses arrays that have changed: a program may give an array other memory, or another
+    /// shape. Tells PyTorch of the write. The result keeps NumPy's memory.
     fn check_arrays<'py>(&self, py: Python<'py>) -> PyResult<[Option<Operand<'py>>; 4]> {
         let mut kept = [const { None }; 4];
         for (kept, argument) in kept.iter_mut().zip(&self.arrays) {

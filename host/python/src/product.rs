@@ -202,7 +202,8 @@ fn multiply<T: Scalar<O>, O: Output>(
         });
     }
     let ([m, n, k], [of_a, of_b, of_c]) = (geometry.sizes, geometry.strides);
-    // No two elements of all of C share memory, which the library's test of a batch would find in the same way.
+    // No two elements of all of C share memory, which the library's test of a batch would find in
+    // the same way.
     let (inner, outer) = match geometry.levels.split_first() {
         Some((level, outer)) => (*level, outer),
         None => (Level { count: 1, steps: [0; 3] }, &*geometry.levels),

@@ -226,7 +226,8 @@ impl Array {
         Ok(dict)
     }
 
-    /// NumPy's array of the same memory, for `numpy.asarray` and the functions of NumPy that call it.
+    /// NumPy's array of the same memory, for `numpy.asarray` and the functions of NumPy that call
+    /// it.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,

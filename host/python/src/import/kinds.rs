@@ -147,7 +147,8 @@ impl Kind {
         }
     }
 
-    /// Whether Python code runs when an array is read: it could change another array, which was read before.
+    /// Whether Python code runs when an array is read: it could change another array, which was
+    /// read before.
     pub(crate) fn runs_code(&self) -> bool {
         self.module != Module::Numpy
     }
@@ -179,7 +180,8 @@ fn type_error(name: &str, value: &str, limit: String) -> PyErr {
     PyTypeError::new_err(Error::argument(format!("type({name})"), value, limit).to_string())
 }
 
-/// Whether a type is a module's type of that name, if the module was imported. A type may say any name of itself.
+/// Whether a type is a module's type of that name, if the module was imported. A type may say any
+/// name of itself.
 fn is_of(of: &Bound<'_, PyType>, module: &str, name: &str) -> PyResult<bool> {
     let modules = of.py().import(intern!(of.py(), "sys"))?.getattr(intern!(of.py(), "modules"))?;
     match modules.cast::<PyDict>()?.get_item(module)? {

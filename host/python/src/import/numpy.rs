@@ -43,7 +43,8 @@ pub(super) fn array<'py>(
     kind: Kind,
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
-    // While it exists, NumPy gives the array no other memory: `resize` is an error, with `refcheck=False` too.
+    // While it exists, NumPy gives the array no other memory: `resize` is an error, with
+    // `refcheck=False` too.
     // SAFETY: the object exists; no callback.
     let pin = unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyWeakref_NewRef(object.as_ptr(), null_mut()))
@@ -55,7 +56,8 @@ pub(super) fn array<'py>(
         return Err(PyErr::fetch(py));
     }
     let interface = interface.cast_const().cast::<Interface>();
-    // SAFETY: a capsule without a name has NumPy's structure, and keeps it with its sizes and strides.
+    // SAFETY: a capsule without a name has NumPy's structure, and keeps it with its sizes and
+    // strides.
     let Some(interface) =
         interface.is_aligned().then(|| unsafe { &*interface }).filter(|it| it.two == 2)
     else {

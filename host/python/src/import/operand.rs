@@ -14,7 +14,8 @@ use crate::{
 pub(crate) struct Operand<'py> {
     /// Keeps the array's memory. (The first: it is given back while the object still exists.)
     pub(crate) borrowed: Option<Borrowed>,
-    /// What else the memory is by: a structure or a dictionary of the object, a weak reference that forbids `resize`.
+    /// What else the memory is by: a structure or a dictionary of the object, a weak reference that
+    /// forbids `resize`.
     pub(super) held: [Option<Bound<'py, PyAny>>; 2],
     pub(crate) object: Bound<'py, PyAny>,
     pub(crate) kind: Kind,

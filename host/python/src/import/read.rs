@@ -24,8 +24,8 @@ pub(crate) type ReadyOn<'a> = &'a dyn Fn(usize) -> PyResult<Option<u64>>;
 /// The array of that argument.
 ///
 /// # Errors
-/// `TypeError` for an object that is no array, and for elements that no product has; `ValueError` for a place that is not supported, and for
-/// a description that fits no memory.
+/// `TypeError` for an object that is no array, and for elements that no product has; `ValueError`
+/// for a place that is not supported, and for a description that fits no memory.
 pub(crate) fn array<'py>(
     name: &'static str,
     object: &Bound<'py, PyAny>,
@@ -131,8 +131,9 @@ pub(crate) unsafe fn is_unchanged(
     Some(unsafe { says(&tensor, was) })
 }
 
-/// The array again, without a request for its memory: as NumPy's, as a tensor, or by its type's table of functions. `None`: it is in another
-/// way, and keeps its memory as long as it was asked to.
+/// The array again, without a request for its memory: as NumPy's, as a tensor, or by its type's
+/// table of functions. `None`: it is in another way, and keeps its memory as long as it was asked
+/// to.
 ///
 /// # Errors
 /// As of [`array`].
@@ -153,7 +154,8 @@ pub(crate) fn again<'py>(
     Ok(Some(operand))
 }
 
-/// Refuses an array that Python code has given other memory since it was read: that of another array's `__dlpack__`, for example.
+/// Refuses an array that Python code has given other memory since it was read: that of another
+/// array's `__dlpack__`, for example.
 ///
 /// # Errors
 /// `RuntimeError`; those of the array's module.

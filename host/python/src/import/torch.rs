@@ -84,7 +84,8 @@ pub(crate) fn written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// What a method of the type says. An object may have an attribute of that name, which is not asked.
+/// What a method of the type says. An object may have an attribute of that name, which is not
+/// asked.
 fn own<'py>(
     object: &Bound<'py, PyAny>,
     method: &Bound<'py, PyString>,
