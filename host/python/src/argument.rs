@@ -52,7 +52,12 @@ arguments! {
         match name {
             "cpu" => Some(Place::Host),
             "cuda" => Some(Place::Cuda(0)),
-            _ => name.strip_prefix("cuda:")?.parse().ok().map(Place::Cuda),
+            _ => {
+                let index = name.strip_prefix("cuda:")?;
+                // A number takes a sign, too.
+                let is_plain = index.bytes().all(|byte| byte.is_ascii_digit());
+                index.parse().ok().filter(|_| is_plain).map(Place::Cuda)
+            }
         }
     });
     m: u64 = whole(0..=MOST_SIZE);

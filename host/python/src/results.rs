@@ -60,8 +60,8 @@ pub(crate) fn empty<'py>(
             made?
         }
         Module::Jax | Module::Other => {
-            let (array, address) = Array::new(&*stream()?, dtype, like.place, sizes)?;
             let dims = Dims::new("out", sizes, None).map_err(to_python)?;
+            let (array, address) = Array::new(&*stream()?, dtype, like.place, sizes)?;
             let described = Described { address, dtype, dims, place: like.place };
             let mut operand =
                 Operand::described(&Bound::new(py, array)?.into_any(), like.kind, described);

@@ -90,6 +90,7 @@ class Interrupted(Odd):
         ("compute", b"tf32", "b'tf32'", TypeError, COMPUTE),
         ("device", 0, "0", TypeError, DEVICE),
         ("device", "cuda:-1", "'cuda:-1'", ValueError, DEVICE),
+        ("device", "cuda:+1", "'cuda:+1'", ValueError, DEVICE),
         ("stream", -1, "-1", ValueError, STREAM),
         ("stream", 1 << 64, str(1 << 64), ValueError, STREAM),
         ("stream", 1.5, "1.5", TypeError, STREAM),

@@ -199,6 +199,14 @@ def test_a_shape_at_an_odd_address():
     assert a.deleted == 1
 
 
+def test_an_empty_result_of_more_than_can_be_addressed():
+    """Of an unknown module: its arrays are made here."""
+    a, b = np.ones((1, 1, 0, 4)), np.ones((1, 1, 4, 4))
+    a, b = np.broadcast_to(a, (2**40, 1, 0, 4)), np.broadcast_to(b, (1, 2**40, 4, 4))
+    message = "out.shape = (1099511627776, 1099511627776, 0, 4): more than can be addressed"
+    refused(ValueError, message, lambda: on_cpu(Producer(a), Producer(b)))
+
+
 def test_an_empty_tensor_may_be_nowhere():
     empty = Lying(np.ones((0, 3)), 1, data=None)
     assert on_cpu(empty, B).shape == (0, 2)

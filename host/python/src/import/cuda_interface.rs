@@ -125,8 +125,10 @@ fn wrong_type(name: &str, typestr: &str) -> PyErr {
 
 /// The index of the array's GPU, which the interface does not have.
 fn device_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    if let Some(device) = object.getattr_opt(intern!(object.py(), "device"))?
-        && let Ok(index) = device.getattr("id").and_then(|id| id.extract())
+    let py = object.py();
+    if let Some(device) = object.getattr_opt(intern!(py, "device"))?
+        && let Some(id) = device.getattr_opt(intern!(py, "id"))?
+        && let Ok(index) = id.extract()
     {
         return Ok(index);
     }
