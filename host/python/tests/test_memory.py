@@ -6,6 +6,7 @@ Each of these objects says what is not so, or changes while it is used. Where it
 import collections.abc
 import ctypes
 import gc
+import sys
 import threading
 import time
 import types
@@ -137,6 +138,25 @@ def test_a_class_that_only_says_that_it_is_numpys():
         own = type("Own", (Own,), {"__module__": module, "__qualname__": name})
         refused(TypeError, "type(a) = ", lambda: on_cpu(own(), own()))
         refused(TypeError, "type(b) = ", lambda: prepared(A, own()))
+
+
+class Table(ctypes.Structure):
+    """DLPack's table of functions of a type."""
+
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("functions", ctypes.c_void_p * 6)]
+
+
+def test_a_type_with_the_functions_of_another(monkeypatch):
+    """PyTorch's would take an object for a tensor that is none."""
+    asked = []
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(lambda *_: asked.append(1) or -1)
+    table = Table((1, 3), (None, None, None, None, ctypes.cast(function, ctypes.c_void_p).value, None))
+    capsule = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+    tensor = type("Tensor", (), {"__dlpack_c_exchange_api__": capsule})
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=tensor))
+    own = type("Own", (Producer,), {"__dlpack_c_exchange_api__": capsule})
+    a = own(A)
+    assert np.array_equal(np.from_dlpack(on_cpu(a, B)), C) and (a.exported, asked) == (1, [])
 
 
 class Lying(Producer):

@@ -110,7 +110,15 @@ impl Kind {
             Module::Torch => exchange_of(&of_object)?.map_or(How::Attributes, How::Exchange),
             Module::Cupy => How::CudaInterface,
             _ if has(intern!(py, "__dlpack__"))? => {
-                exchange_of(&of_object)?.map_or(How::Dlpack, How::Exchange)
+                let table = exchange_of(&of_object)?;
+                // PyTorch's functions are for its own tensors, whatever type has the table.
+                let tensor = loaded(py, "torch", "Tensor")?;
+                let torchs = match tensor.as_ref().and_then(|tensor| tensor.cast::<PyType>().ok()) {
+                    Some(tensor) => exchange_of(tensor)?,
+                    None => None,
+                };
+                let is_torchs = |of: &&Exchange| torchs.is_some_and(|it| std::ptr::eq(it, *of));
+                table.filter(|table| !is_torchs(table)).map_or(How::Dlpack, How::Exchange)
             }
             // An array in host memory may have no such attribute; only a GPU's has.
             _ if has(intern!(py, "__cuda_array_interface__"))? => How::CudaInterface,
@@ -183,10 +191,15 @@ fn type_error(name: &str, value: &str, limit: String) -> PyErr {
 /// Whether a type is a module's type of that name, if the module was imported. A type may say any
 /// name of itself.
 fn is_of(of: &Bound<'_, PyType>, module: &str, name: &str) -> PyResult<bool> {
-    let modules = of.py().import(intern!(of.py(), "sys"))?.getattr(intern!(of.py(), "modules"))?;
+    Ok(loaded(of.py(), module, name)?.is_some_and(|found| found.is(of)))
+}
+
+/// What a module has by that name, if the module was imported.
+fn loaded<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
     match modules.cast::<PyDict>()?.get_item(module)? {
-        Some(module) => Ok(module.getattr_opt(name)?.is_some_and(|found| found.is(of))),
-        None => Ok(false),
+        Some(module) => module.getattr_opt(name),
+        None => Ok(None),
     }
 }
 
