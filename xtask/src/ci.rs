@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     browser, budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, say, succeed, target_folder},
-    new, site, tidy,
+    licences, new, site, tidy,
     times::{self, Cost},
     units, unsafe_sites, wheel,
 };
@@ -208,14 +208,17 @@ impl Ci<'_> {
     fn python(&mut self) -> Result<()> {
         let root = self.root;
         for args in ["fmt --check", "clippy --locked -- -D warnings"] {
-            self.step(&format!("{}: cargo {args}", wheel::FOLDER), || {
+            self.step(&format!("{}: cargo {args}", licences::FOLDER), || {
                 succeed(&mut wheel::cargo(root, args))
             })?;
         }
         self.step("features of the kernels in the wheel", || units::check_wheel(root))?;
         self.step("a fresh Python environment", || wheel::fresh(root))?;
         self.step("maturin build, pip install", || wheel::install(root))?;
-        self.step("no path of this machine in the wheel", || wheel::check_paths(root))?;
+        self.step("no path of this machine and all licences in the wheel", || {
+            wheel::check_files(root)
+        })?;
+        self.step("mypy.stubtest gpu_gemm", || wheel::check_stubs(root))?;
         self.step("pytest host/python", || wheel::test(root))
     }
 

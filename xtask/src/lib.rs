@@ -29,7 +29,7 @@
 //! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 #![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
 
@@ -49,6 +49,7 @@ mod download;
 mod environment;
 mod files;
 pub mod inspect;
+pub mod licences;
 mod linker;
 pub mod listing;
 pub mod new;

@@ -12,7 +12,8 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, new, note, run_package, say,
+    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, licences, new, note,
+    run_package, say,
     site, tidy, times, workspace_root,
 };
 
@@ -25,7 +26,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 11] = [
+const MANUALS: [Manual; 12] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -107,6 +108,12 @@ const MANUALS: [Manual; 11] = [
         options: &[],
     },
     Manual {
+        name: "licences",
+        arguments: "[OPTIONS]",
+        about: "write the licences that go into the Python package's wheel",
+        options: &[["--check", "compare with the files instead of writing them"]],
+    },
+    Manual {
         name: "times",
         arguments: "",
         about: "build and test everything anew, and write docs/testing/times.md",
@@ -180,6 +187,7 @@ enum Task {
     Site(site::Options),
     Browser(browser::Options),
     Tidy,
+    Licences(licences::Options),
     Times,
     Ci(Vec<String>),
 }
@@ -226,6 +234,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
         Task::Tidy => tidy::run(&root()?)?,
+        Task::Licences(options) => licences::run(&root()?, options)?,
         Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
         Task::Site(options) => site::run(&root()?, options)?,
@@ -271,6 +280,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
                 task = Some(Task::Browser(browser::Options::default()));
             }
             (Value(name), None) if name == "tidy" => task = Some(Task::Tidy),
+            (Value(name), None) if name == "licences" => {
+                task = Some(Task::Licences(licences::Options::default()));
+            }
             (Value(name), None) if name == "times" => task = Some(Task::Times),
             (Value(name), None) if name == "ci" => task = Some(Task::Ci(Vec::new())),
             (Value(part), Some(Task::Ci(parts)))
@@ -310,6 +322,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("json"), Some(Task::Doctor(options))) => options.json = true,
             (Long("offline"), Some(Task::Doctor(options))) => options.offline = true,
             (Long("check"), Some(Task::Course(options))) => options.check = true,
+            (Long("check"), Some(Task::Licences(options))) => options.check = true,
             (Long("source"), Some(Task::Site(options))) => options.source = true,
             (Long("all"), Some(Task::Browser(options))) => options.all = true,
             (Long("site"), Some(Task::Browser(options))) => options.site = true,

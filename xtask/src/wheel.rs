@@ -6,15 +6,23 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::environment::{self, succeed, target_folder};
-
-/// The folder of the package, a workspace of its own.
-pub(crate) const FOLDER: &str = "host/python";
+use crate::{
+    environment::{self, succeed, target_folder},
+    licences::{self, FOLDER},
+};
 
 /// What builds the wheel, and what its tests need (`host/python/pyproject.toml` names them).
-const TOOLS: [&str; 5] = ["maturin>=1.9,<2", "hypothesis", "ml_dtypes", "numpy>=2", "pytest"];
+const TOOLS: [&str; 7] = [
+    "maturin>=1.12,<2",
+    "ziglang",
+    "hypothesis",
+    "ml_dtypes",
+    "mypy==1.19.1",
+    "numpy>=2",
+    "pytest",
+];
 
 /// The place of the environment and of the wheel.
 fn folder(root: &Path) -> PathBuf {
@@ -83,7 +91,8 @@ pub(crate) fn fresh(root: &Path) -> Result<()> {
     succeed(&mut pip)
 }
 
-/// Builds the wheel in the dev profile, which compiles the kernels fast, and installs it.
+/// Builds the wheel as the guide does, but in the dev profile, which compiles the kernels fast, and
+/// installs it.
 ///
 /// # Errors
 /// Those of the two.
@@ -92,32 +101,70 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     let mut build = Command::new(python(root));
     // With the toolchain and the flags of the other parts.
     build.args(["-m", "maturin", "build", "--quiet", "--profile", "dev", "--locked"]);
+    build.args(["--zig", "--compatibility", "manylinux2014"]);
     build.arg("--interpreter").arg(python(root)).arg("--out").arg(&wheels);
     build.current_dir(root.join(FOLDER));
+    // Zig is a package of this Python.
+    build.env("PATH", environment::prepend("PATH", &[folder(root).join("venv/bin")])?);
     compiling(&mut build, root);
     succeed(&mut build)?;
-    let of_folder = fs::read_dir(&wheels).with_context(|| format!("no {}", wheels.display()))?;
-    let wheel = of_folder.flatten().map(|entry| entry.path()).next().context("no wheel")?;
     let mut pip = Command::new(python(root));
     // Nothing but the wheel: it has no dependencies.
-    pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(wheel);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(wheel(root)?);
     succeed(&mut pip)
 }
 
-/// Refuses an installed library with a path of this machine in it.
+/// The wheel that was built.
+fn wheel(root: &Path) -> Result<PathBuf> {
+    let wheels = folder(root).join("wheels");
+    let of_folder = fs::read_dir(&wheels).with_context(|| format!("no {}", wheels.display()))?;
+    of_folder.flatten().map(|entry| entry.path()).next().context("no wheel")
+}
+
+/// Refuses a wheel with a path of this machine in one of its files, or without the licences of what
+/// it is made of.
 ///
 /// # Errors
-/// The path.
-pub(crate) fn check_paths(root: &Path) -> Result<()> {
-    let ask = "import gpu_gemm._native as it; print(it.__file__)";
-    let library = environment::output(Command::new(python(root)).args(["-c", ask]))?;
-    let bytes = fs::read(library.trim()).with_context(|| format!("no {}", library.trim()))?;
-    for path in folders(root).into_iter().filter_map(|(_, path)| path) {
-        if let Some(found) = first_with(&bytes, &format!("{}/", path.display())) {
-            bail!("{} has the path {found}: compile with --remap-path-prefix", library.trim());
+/// The path; the licence that is missing.
+pub(crate) fn check_files(root: &Path) -> Result<()> {
+    licences::run(root, licences::Options { check: true })?;
+    let unpacked = folder(root).join("unpacked");
+    let mut unpack = Command::new(python(root));
+    unpack.args(["-m", "zipfile", "-e"]).arg(wheel(root)?).arg(&unpacked);
+    succeed(&mut unpack)?;
+    let (mut files, mut folders_left) = (Vec::new(), vec![unpacked.clone()]);
+    while let Some(next) = folders_left.pop() {
+        for entry in fs::read_dir(&next).with_context(|| format!("no {}", next.display()))? {
+            let path = entry?.path();
+            if path.is_dir() { folders_left.push(path) } else { files.push(path) }
         }
     }
+    let paths = folders(root).into_iter().filter_map(|(_, path)| path).collect::<Vec<_>>();
+    for file in &files {
+        let bytes = fs::read(file).with_context(|| format!("no {}", file.display()))?;
+        for path in &paths {
+            if let Some(found) = first_with(&bytes, &format!("{}/", path.display())) {
+                let file = file.strip_prefix(&unpacked).unwrap_or(file).display();
+                bail!("{file} in the wheel has the path {found}: compile with --remap-path-prefix");
+            }
+        }
+    }
+    for name in licences::names() {
+        let is_it = |file: &PathBuf| file.ends_with(Path::new("licenses").join(name));
+        ensure!(files.iter().any(is_it), "the wheel lacks {name}");
+    }
     Ok(())
+}
+
+/// Compares the stubs with the installed module.
+///
+/// # Errors
+/// What differs.
+pub(crate) fn check_stubs(root: &Path) -> Result<()> {
+    let mut stubtest = Command::new(python(root));
+    // It writes a cache into its folder.
+    stubtest.args(["-m", "mypy.stubtest", "gpu_gemm"]).current_dir(folder(root));
+    succeed(&mut stubtest)
 }
 
 /// The text that begins with `start` in these bytes, as far as it is a path.

@@ -9,8 +9,10 @@ use gpu_gemm::{
 use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError},
+    intern,
     prelude::*,
-    types::PyString,
+    sync::PyOnceLock,
+    types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyString},
 };
 
 use crate::{
@@ -50,7 +52,12 @@ arguments! {
         match name {
             "cpu" => Some(Place::Host),
             "cuda" => Some(Place::Cuda(0)),
-            _ => name.strip_prefix("cuda:")?.parse().ok().map(Place::Cuda),
+            _ => {
+                let index = name.strip_prefix("cuda:")?;
+                // A number takes a sign, too.
+                let is_plain = index.bytes().all(|byte| byte.is_ascii_digit());
+                index.parse().ok().filter(|_| is_plain).map(Place::Cuda)
+            }
         }
     });
     m: u64 = whole(0..=MOST_SIZE);
@@ -80,7 +87,55 @@ pub(crate) fn counted_kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entr
 }
 
 fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    value.extract().map_err(|cause| refused(name, value, cause, "must be a number"))
+    const LIMIT: &str = "must be a real number";
+    let is_plain = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+    if !is_plain && !is_real(value).map_err(|cause| refused(name, value, cause, LIMIT))? {
+        return Err(message(name, value, LIMIT).map_or_else(|error| error, PyTypeError::new_err));
+    }
+    value.extract().map_err(|cause| refused(name, value, cause, LIMIT))
+}
+
+/// Whether a value is one real number, by what it says of itself. `float()` takes more: NumPy's
+/// complex numbers, whose imaginary part it drops, its texts and durations, and arrays of one
+/// element.
+fn is_real(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    if value.is_instance_of::<PyComplex>()
+        || value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+    {
+        return Ok(false);
+    }
+    if let Some(ndim) = value.getattr_opt(intern!(py, "ndim"))?
+        && ndim.extract::<u64>().is_ok_and(|ndim| ndim > 0)
+    {
+        return Ok(false);
+    }
+    if let Some(dtype) = value.getattr_opt(intern!(py, "dtype"))? {
+        // PyTorch's type says it so; those of NumPy, CuPy and JAX by a letter.
+        let is_complex = dtype.getattr_opt(intern!(py, "is_complex"))?;
+        let kind = dtype.getattr_opt(intern!(py, "kind"))?;
+        let kind = kind.and_then(|kind| kind.extract::<String>().ok());
+        // Complex numbers, durations, dates and texts.
+        if is_complex.is_some_and(|it| it.cast::<PyBool>().is_ok_and(|it| it.is_true()))
+            || kind.is_some_and(|kind| matches!(kind.as_str(), "c" | "m" | "M" | "U" | "S"))
+        {
+            return Ok(false);
+        }
+    }
+    static COMPLEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static REAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if value.is_instance(COMPLEX.import(py, "numbers", "Complex")?)?
+        && !value.is_instance(REAL.import(py, "numbers", "Real")?)?
+    {
+        return Ok(false);
+    }
+    // Of an unknown library: by what it is as a complex number.
+    if value.get_type().hasattr(intern!(py, "__complex__"))? {
+        let value = py.get_type::<PyComplex>().call1((value,))?;
+        return Ok(value.cast::<PyComplex>()?.imag() == 0.0);
+    }
+    Ok(true)
 }
 
 fn whole<T>(name: &str, value: &Bound<'_, PyAny>, limits: RangeInclusive<T>) -> PyResult<T>

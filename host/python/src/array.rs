@@ -1,6 +1,6 @@
 //! Arrays as the products see them: an address, a type, sizes and strides.
 
-use std::fmt;
+use std::{fmt, slice};
 
 use gpu_gemm::{Error, Result};
 
@@ -59,7 +59,7 @@ impl fmt::Display for Place {
 }
 
 /// Sizes and strides. Strides count elements; that of a dimension of one element is 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dims {
     len: usize,
     sizes: [usize; MOST_DIMS],
@@ -70,12 +70,14 @@ impl Dims {
     /// The dimensions of an array of that name. Without strides it is C-contiguous.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too many dimensions, and for more elements than can be addressed.
+    /// [`Error::Argument`] for too many dimensions, for another number of strides than of sizes,
+    /// and for more elements than can be addressed.
     pub(crate) fn new(name: &str, sizes: &[usize], strides: Option<&[isize]>) -> Result<Self> {
         let len = sizes.len();
-        if len > MOST_DIMS {
-            let limit = format!("must be at most {MOST_DIMS}");
-            return Err(Error::argument(format!("{name}.ndim"), len, limit));
+        check_ndim(name, len as i64)?;
+        if let Some(strides) = strides.filter(|strides| strides.len() != len) {
+            let limit = format!("must be {len}, one for each size");
+            return Err(Error::argument(format!("len({name}.strides)"), strides.len(), limit));
         }
         let mut dims = Dims { len, sizes: [0; MOST_DIMS], strides: [0; MOST_DIMS] };
         dims.sizes[..len].copy_from_slice(sizes);
@@ -94,6 +96,36 @@ impl Dims {
             dims.strides[index] = if size > 1 { stride } else { 0 };
         }
         Ok(dims)
+    }
+
+    /// The dimensions that another library says in memory. Its strides count `unit` parts of an
+    /// element. Also says whether each stride is of whole elements.
+    ///
+    /// # Errors
+    /// As of [`lent`] and [`Dims::new`].
+    ///
+    /// # Safety
+    /// 1. As of [`lent`].
+    pub(crate) unsafe fn of_lent(
+        name: &str,
+        ndim: i32,
+        pointers: [*const i64; 2],
+        unit: usize,
+    ) -> Result<(Self, bool)> {
+        // SAFETY: the caller's promise.
+        let (from, between) = unsafe { lent(name, ndim, pointers) }?;
+        let (mut sizes, mut strides) = ([0; MOST_DIMS], [0; MOST_DIMS]);
+        for (to, &from) in sizes.iter_mut().zip(from) {
+            *to = from as usize;
+        }
+        let mut is_whole = true;
+        for ((to, &from), size) in strides.iter_mut().zip(between.unwrap_or_default()).zip(sizes) {
+            *to = from as isize / unit as isize;
+            is_whole &= size <= 1 || from % unit as i64 == 0;
+        }
+        let len = from.len();
+        let dims = Dims::new(name, &sizes[..len], between.is_some().then_some(&strides[..len]))?;
+        Ok((dims, is_whole))
     }
 
     pub(crate) fn sizes(&self) -> &[usize] {
@@ -137,6 +169,79 @@ impl Dims {
             (size - 1).checked_mul(usize::try_from(*stride).ok()?)?.checked_add(sum)
         })
     }
+
+    /// The first and the last byte's end of an array whose first element, that of all indices 0, is
+    /// at an address. `None`: it has no elements, or they are not in one address space.
+    pub(crate) fn bytes_at(&self, address: u64, element: usize) -> Option<(u64, u64)> {
+        if self.sizes().contains(&0) {
+            return None;
+        }
+        let (mut first, mut last) = (i128::from(address), i128::from(address));
+        for (&size, &stride) in self.sizes().iter().zip(self.strides()) {
+            // Each is below 2^63, so the product is below 2^126.
+            let length = (size as i128 - 1) * (stride as i128);
+            let bytes = length.checked_mul(element as i128)?;
+            let end = if bytes < 0 { &mut first } else { &mut last };
+            *end = end.checked_add(bytes)?;
+        }
+        let end = last.checked_add(element as i128)?;
+        // The system maps nothing in the first page, and no memory of a program is above 2^63.
+        (first >= 4096 && end <= i128::from(i64::MAX)).then_some((first as u64, end as u64))
+    }
+}
+
+/// Refuses a number of dimensions.
+fn check_ndim(name: &str, ndim: i64) -> Result<()> {
+    match (0..=MOST_DIMS as i64).contains(&ndim) {
+        true => Ok(()),
+        false => {
+            let limit = match ndim < 0 {
+                true => "must not be negative".to_owned(),
+                false => format!("must be at most {MOST_DIMS}"),
+            };
+            Err(Error::argument(format!("{name}.ndim"), ndim, limit))
+        }
+    }
+}
+
+/// The sizes, and the strides if there are any, that another library has in memory.
+///
+/// # Errors
+/// [`Error::Argument`] for a number of dimensions that no array has here, for sizes that are
+/// nowhere or at odd addresses, and for a negative size.
+///
+/// # Safety
+/// 1. A pointer that is not null points to `ndim` numbers. They stay as they are while the result
+///    is used.
+pub(crate) unsafe fn lent<'a>(
+    name: &str,
+    ndim: i32,
+    [sizes, strides]: [*const i64; 2],
+) -> Result<(&'a [i64], Option<&'a [i64]>)> {
+    check_ndim(name, ndim.into())?;
+    let len = ndim as usize;
+    if len == 0 {
+        return Ok((&[], None));
+    }
+    for (what, pointer) in [("shape", sizes), ("strides", strides)] {
+        if !pointer.is_aligned() || what == "shape" && pointer.is_null() {
+            let limit = format!("must point to {len} numbers of 64 bits, as ndim says");
+            return Err(Error::argument(
+                format!("{name}.{what}"),
+                format!("at {pointer:p}"),
+                limit,
+            ));
+        }
+    }
+    // SAFETY: the caller's promise, and `ndim` is a number of dimensions.
+    let sizes = unsafe { slice::from_raw_parts(sizes, len) };
+    if sizes.iter().any(|&size| size < 0) {
+        let limit = "no size may be negative";
+        return Err(Error::argument(format!("{name}.shape"), format!("{sizes:?}"), limit));
+    }
+    // SAFETY: as above.
+    let strides = (!strides.is_null()).then(|| unsafe { slice::from_raw_parts(strides, len) });
+    Ok((sizes, strides))
 }
 
 /// Sizes as Python shows a shape.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream, check_written};
 use pyo3::prelude::*;
 
 use crate::{
@@ -123,6 +123,8 @@ impl<'py> Ready<'py> {
             if out.is_read_only {
                 return Err(to_python(Error::argument("out", "read-only", "must be writable")));
             }
+            let (sizes, strides) = (out.dims.sizes(), out.dims.strides());
+            check_written("out", 1, sizes, strides).map_err(to_python)?;
         }
         for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
             if let Some(operand) = operand {
@@ -166,6 +168,14 @@ impl<'py> Ready<'py> {
     /// Those of the product.
     pub(crate) fn run(self, py: Python<'py>, stream: Option<u64>) -> PyResult<Self> {
         let Ready { a, b, c, bias, product, .. } = &self;
+        let out = self.writes_out.then_some(c);
+        let read = [("a", Some(a)), ("b", Some(b)), ("out", out), ("bias", bias.as_ref())];
+        let read = || read.into_iter().filter_map(|(name, operand)| Some((name, operand?)));
+        if read().any(|(_, operand)| operand.kind.runs_code()) {
+            for (name, operand) in read() {
+                import::check_unchanged(name, operand)?;
+            }
+        }
         if self.writes_out && c.kind.module == Module::Torch {
             // Before the launch: PyTorch may refuse the write.
             written(&c.object)?;
@@ -202,15 +212,19 @@ impl<'py> Ready<'py> {
     }
 }
 
+/// The error for a stream that nothing runs on.
+pub(crate) fn no_stream() -> PyErr {
+    let limit = "must be None for arrays in host memory";
+    to_python(Error::argument("stream", "a stream", limit))
+}
+
 /// The device of a product.
 fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
     let refused = |name: &str, value: String, limit: &str| {
         Err(to_python(Error::argument(name, value, limit)))
     };
     match place {
-        Place::Host if options.stream.is_some() => {
-            refused("stream", "a stream".to_owned(), "must be None for arrays in host memory")
-        }
+        Place::Host if options.stream.is_some() => Err(no_stream()),
         Place::Host => Ok(match or_best(py, options.device)? {
             Place::Host => On::Cpu,
             Place::Cuda(index) => On::Copied(index),

@@ -1,6 +1,9 @@
 //! The built-in kernels under the checker of the CPU device: findings, and counts of accesses.
 
-use std::num::NonZeroU32;
+use std::{
+    num::NonZeroU32,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use gpu_gemm::{
     Bf16, Device, Error, F16, Pod, Result, Shape,
@@ -50,15 +53,18 @@ pub(crate) struct Watched {
     pub(crate) wrong: usize,
 }
 
-/// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`: profile one block in that number.
+/// Multiplies matrices of 1 and -1 by a kernel with every access checked, in one order. `every`:
+/// profile one block in that number. `cancel` ends it early when it is set.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel of no product; those of the launch.
+/// [`Error::Argument`] for a kernel of no product; [`Error::Interrupted`] by `cancel`, or that of
+/// the launch.
 pub(crate) fn watch(
     entry: &'static Entry,
     sizes: [u64; 3],
     order: Order,
     every: Option<NonZeroU32>,
+    cancel: &AtomicBool,
 ) -> Result<Watched> {
     let Some(product) = &entry.product else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
@@ -66,23 +72,24 @@ pub(crate) fn watch(
     let shape = Shape::new(sizes[0], sizes[1], sizes[2])?;
     let options = || {
         let mut options = Options::default();
-        (options.order, options.profile) = (order, every);
+        (options.order, options.profile, options.cancel) = (order, every, Some(cancel));
         options
     };
     match (product.variant.operands, product.variant.c) {
-        (Type::F32, _) => multiply::<f32, f32>(entry, shape, options),
-        (Type::F64, _) => multiply::<f64, f64>(entry, shape, options),
-        (Type::Bf16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options),
-        (Type::Bf16, _) => multiply::<Bf16, Bf16>(entry, shape, options),
-        (Type::F16, Type::F32) => multiply::<F16, f32>(entry, shape, options),
-        (Type::F16, _) => multiply::<F16, F16>(entry, shape, options),
+        (Type::F32, _) => multiply::<f32, f32>(entry, shape, options, cancel),
+        (Type::F64, _) => multiply::<f64, f64>(entry, shape, options, cancel),
+        (Type::Bf16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options, cancel),
+        (Type::Bf16, _) => multiply::<Bf16, Bf16>(entry, shape, options, cancel),
+        (Type::F16, Type::F32) => multiply::<F16, f32>(entry, shape, options, cancel),
+        (Type::F16, _) => multiply::<F16, F16>(entry, shape, options, cancel),
     }
 }
 
-fn multiply<T: Scalar<O> + Number, O: Output + Number>(
+fn multiply<'o, T: Scalar<O> + Number, O: Output + Number>(
     entry: &'static Entry,
     shape: Shape,
-    options: impl Fn() -> Options<'static>,
+    options: impl Fn() -> Options<'o>,
+    cancel: &AtomicBool,
 ) -> Result<Watched> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let sign = |index: usize| if index.wrapping_mul(0x9e37_79b9) & 0x100 == 0 { 1.0 } else { -1.0 };
@@ -112,9 +119,20 @@ fn multiply<T: Scalar<O> + Number, O: Output + Number>(
         });
         (c[row * n + col].value() - terms.sum::<f64>()).abs() <= 0.0
     };
-    let elements = (0..m).flat_map(|row| (0..n).map(move |col| (row, col)));
-    let wrong = m * n - elements.filter(|(row, col)| is_right(*row, *col)).count();
+    let mut wrong = 0;
+    for row in 0..m {
+        check_cancel(cancel)?;
+        wrong += (0..n).filter(|col| !is_right(row, *col)).count();
+    }
     Ok(Watched { reports, wrong })
+}
+
+/// Ends what is cancelled.
+///
+/// # Errors
+/// [`Error::Interrupted`] if it is.
+pub(crate) fn check_cancel(cancel: &AtomicBool) -> Result<()> {
+    if cancel.load(Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// The profile of all launches together.

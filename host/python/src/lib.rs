@@ -10,6 +10,7 @@ mod device;
 mod dlpack;
 mod failure;
 mod import;
+mod interrupt;
 mod laboratory;
 mod prepared;
 mod product;
@@ -47,6 +48,11 @@ mod _native {
         results::finished,
         streams::handle,
     };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        Prepared::set_up(module.py())
+    }
 
     /// The matrix product activation(alpha a b + beta out + bias), by shapes as numpy.matmul.
     ///

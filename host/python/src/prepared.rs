@@ -1,12 +1,21 @@
 //! Products that are checked once and run many times.
 
-use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use std::{
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
-use std::{fmt::Display, time::Instant};
+use pyo3::{
+    exceptions::PyRuntimeError,
+    gc::{PyTraverseError, PyVisit},
+    intern,
+    prelude::*,
+};
 
 use crate::{
     array::shown,
-    call::{On, Ready, launch, run_copied, run_on_cpu},
+    call::{On, Ready, launch, no_stream, run_copied, run_on_cpu},
     device::check_fork,
     dlpack::borrowed::{Borrowed, Described},
     failure::to_python,
@@ -23,13 +32,21 @@ use crate::{
 /// RuntimeError: an array has other memory, another shape or other elements than when the product was prepared.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Prepared {
+    /// `None`: Python has found the object in a cycle of garbage. Locked for no longer than a copy
+    /// of the pointer takes.
+    state: Mutex<Option<Arc<State>>>,
+}
+
+/// What a prepared product keeps.
+struct State {
+    /// Keep memory of `arrays`, and are given back before these.
+    _borrowed: Vec<Borrowed>,
+    /// A, B, C and the bias.
+    arrays: [Option<Argument>; 4],
     product: Product,
     on: On,
     /// Of A.
     kind: Kind,
-    /// A, B, C and the bias: they keep the memory.
-    arrays: [Option<Argument>; 4],
-    _borrowed: Vec<Borrowed>,
 }
 
 /// An array of a prepared product.
@@ -48,29 +65,30 @@ impl Argument {
     fn read<'py>(&self, py: Python<'py>, queue: &Queue) -> PyResult<Operand<'py>> {
         let ready_on = |index| queue.handle(py, index);
         let now = import::array(self.name, self.array.bind(py), &ready_on)?;
-        self.check_same(&now.as_described())?;
-        if now.is_read_only && self.name == "out" {
-            return Err(self.changed("read-only", "must be writable".to_owned()));
+        self.check_same(&now)?;
+        Ok(now)
+    }
+
+    /// Refuses an array that has changed, if it is NumPy's, a tensor of PyTorch's or has a table of
+    /// functions. The result keeps NumPy's memory.
+    ///
+    /// # Errors
+    /// As of `read`.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Operand<'py>>> {
+        let array = self.array.bind(py);
+        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to `__class__` later has the same layout.
+        if unsafe { import::is_unchanged(array, self.kind, &self.was) } == Some(true) {
+            return Ok(None);
+        }
+        let now = import::again(self.name, array)?;
+        if let Some(now) = &now {
+            self.check_same(now)?;
         }
         Ok(now)
     }
 
-    /// Refuses an array that has changed, if it is a tensor of PyTorch's or has a table of functions.
-    ///
-    /// # Errors
-    /// As of `read`.
-    fn check(&self, py: Python) -> PyResult<()> {
-        let array = self.array.bind(py);
-        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to `__class__` later has the same layout.
-        match unsafe { import::is_unchanged(array, self.kind, &self.was) } {
-            Some(true) => Ok(()),
-            None if self.kind.module != Module::Torch => Ok(()),
-            _ => self.check_same(&import::described(self.name, array)?),
-        }
-    }
-
-    fn check_same(&self, now: &Described) -> PyResult<()> {
-        let Argument { name, was, .. } = self;
+    fn check_same(&self, operand: &Operand) -> PyResult<()> {
+        let (Argument { name, was, .. }, now) = (self, &operand.as_described());
         let as_before = |was: String| format!("must be {was}, as when the product was prepared");
         if now.address != was.address {
             let message = format!("{name} has other memory than when the product was prepared");
@@ -93,6 +111,13 @@ impl Argument {
             return Err(
                 self.changed(format!("device = {}", now.place), as_before(was.place.to_string()))
             );
+        }
+        if operand.is_read_only && *name == "out" {
+            return Err(self.changed("read-only", "must be writable".to_owned()));
+        }
+        if !operand.is_regular {
+            let limit = "must be aligned, in the machine's order of bytes".to_owned();
+            return Err(self.changed("elements", limit));
         }
         Ok(())
     }
@@ -120,9 +145,34 @@ impl Prepared {
             borrowed.extend(operand.borrowed);
             *array = Some(Argument { name, array: operand.object.unbind(), kind, was });
         }
-        Ok(Prepared { product, on, kind, arrays, _borrowed: borrowed })
+        let state = State { _borrowed: borrowed, arrays, product, on, kind };
+        Ok(Prepared { state: Mutex::new(Some(Arc::new(state))) })
     }
 
+    /// Gives the type its `__call__`. One that is written as such has no signature that Python can
+    /// show, or compare with the stubs.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub(crate) fn set_up(py: Python) -> PyResult<()> {
+        let (of, name) = (py.get_type::<Prepared>(), intern!(py, "_call"));
+        of.setattr(intern!(py, "__call__"), of.getattr(name)?)?;
+        of.delattr(name)
+    }
+
+    /// What it keeps. A call has it to its end, whatever happens to the object meanwhile.
+    ///
+    /// # Errors
+    /// `RuntimeError` if Python has collected it.
+    fn state(&self) -> PyResult<Arc<State>> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        state.ok_or_else(|| {
+            PyRuntimeError::new_err("the product was collected: nothing but a cycle has kept it")
+        })
+    }
+}
+
+impl State {
     /// The array with the result.
     fn result(&self, py: Python) -> Py<PyAny> {
         self.arrays[2].as_ref().map_or_else(|| py.None(), |out| out.array.clone_ref(py))
@@ -133,13 +183,19 @@ impl Prepared {
         self.arrays.iter().flatten().filter(|argument| argument.kind.module == Module::Torch)
     }
 
-    /// Refuses tensors that have changed: a program may give a tensor other memory, or another shape. Tells PyTorch of the write.
-    fn check_tensors(&self, py: Python) -> PyResult<()> {
-        for argument in self.arrays.iter().flatten() {
-            argument.check(py)?;
+    /// Refuses arrays that have changed: a program may give an array other memory, or another
+    /// shape. Tells PyTorch of the write. The result keeps NumPy's memory.
+    fn check_arrays<'py>(&self, py: Python<'py>) -> PyResult<[Option<Operand<'py>>; 4]> {
+        let mut kept = [const { None }; 4];
+        for (kept, argument) in kept.iter_mut().zip(&self.arrays) {
+            if let Some(argument) = argument {
+                *kept = argument.check(py)?;
+            }
         }
-        let out = self.tensors().find(|tensor| tensor.name == "out");
-        out.map_or(Ok(()), |out| written(out.array.bind(py)))
+        if let Some(out) = self.tensors().find(|tensor| tensor.name == "out") {
+            written(out.array.bind(py))?;
+        }
+        Ok(kept)
     }
 
     /// Queues the product on a GPU.
@@ -176,38 +232,59 @@ impl Prepared {
 
 #[pymethods]
 impl Prepared {
-    /// Runs the product, and returns `out`.
+    /// Runs the product, and returns `out`. [`Prepared::set_up`] makes it the type's `__call__`.
     #[pyo3(signature = (*, stream=None))]
-    fn __call__(&self, py: Python, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+    fn _call(&self, py: Python, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+        let state = self.state()?;
         let explicit = stream.map(handle).transpose()?;
-        self.check_tensors(py)?;
-        match self.on {
-            On::Cpu => run_on_cpu(py, &self.product)?,
-            On::Copied(index) => run_copied(py, &self.product, index)?,
-            On::Gpu(index) => self.launch(py, index, explicit)?,
+        if explicit.is_some() && !matches!(state.on, On::Gpu(_)) {
+            return Err(no_stream());
         }
-        Ok(self.result(py))
+        // Other code of Python runs before this or not at all.
+        let _kept = state.check_arrays(py)?;
+        match state.on {
+            On::Cpu => run_on_cpu(py, &state.product)?,
+            On::Copied(index) => run_copied(py, &state.product, index)?,
+            On::Gpu(index) => state.launch(py, index, explicit)?,
+        }
+        Ok(state.result(py))
     }
 
     /// The array with the result.
     #[getter]
-    fn out(&self, py: Python) -> Py<PyAny> {
-        self.result(py)
+    fn out(&self, py: Python) -> PyResult<Py<PyAny>> {
+        Ok(self.state()?.result(py))
+    }
+
+    /// Shows Python's collector of garbage the arrays, which may lead back here.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The collector runs with the GIL, and nobody gives it away while the lock is taken.
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        let arrays = state.iter().flat_map(|state| state.arrays.iter().flatten());
+        arrays.into_iter().try_for_each(|argument| visit.call(&argument.array))
+    }
+
+    /// Lets go of the arrays.
+    fn __clear__(&self) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(state);
     }
 
     /// Nanoseconds that the library's call takes, without Python: of `calls` calls in a row, each. For benchmarks.
     fn _library_ns(&self, py: Python, calls: usize) -> PyResult<Vec<u64>> {
         check_fork()?;
-        let On::Gpu(index) = self.on else {
+        let state = self.state()?;
+        let On::Gpu(index) = state.on else {
             return Err(PyRuntimeError::new_err("the arrays are in host memory"));
         };
-        let stream = Queue::new(self.kind, None).stream(py, index)?;
+        let _kept = state.check_arrays(py)?;
+        let stream = Queue::new(state.kind, None).stream(py, index)?;
         let run = || {
             (0..calls)
                 .map(|_| {
                     let start = Instant::now();
                     // SAFETY: as in `launch`.
-                    unsafe { self.product.launch(&stream, [None; 4]) }?;
+                    unsafe { state.product.launch(&stream, [None; 4]) }?;
                     Ok(start.elapsed().as_nanos() as u64)
                 })
                 .collect::<gpu_gemm::Result<Vec<_>>>()

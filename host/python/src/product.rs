@@ -202,10 +202,11 @@ fn multiply<T: Scalar<O>, O: Output>(
         });
     }
     let ([m, n, k], [of_a, of_b, of_c]) = (geometry.sizes, geometry.strides);
+    // No two elements of all of C share memory, which the library's test of a batch would find in
+    // the same way.
     let (inner, outer) = match geometry.levels.split_first() {
-        // The library writes batches without two elements that share memory, and tells them by their strides.
-        Some((level, outer)) if is_batch(level, [m, n], of_c) => (*level, outer),
-        _ => (Level { count: 1, steps: [0; 3] }, &*geometry.levels),
+        Some((level, outer)) => (*level, outer),
+        None => (Level { count: 1, steps: [0; 3] }, &*geometry.levels),
     };
     let Level { count, steps } = inner;
     let mut at = vec![0usize; outer.len()];
@@ -243,16 +244,4 @@ fn of_out(error: Error) -> Error {
         }
         other => other,
     }
-}
-
-/// Whether the library takes the products of a level as one batch: each C begins behind the one before, or all lie within a row.
-fn is_batch(level: &Level, [m, n]: [usize; 2], [row, col]: [usize; 2]) -> bool {
-    let mut dims = [(m, row), (n, col), (level.count, level.steps[2])];
-    dims.sort_unstable_by_key(|(_, stride)| *stride);
-    let mut last = 0usize;
-    dims.iter().filter(|(size, _)| *size > 1).all(|(size, stride)| {
-        let is_behind = *stride > last;
-        last = last.saturating_add((size - 1).saturating_mul(*stride));
-        is_behind
-    })
 }

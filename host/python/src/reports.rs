@@ -1,6 +1,6 @@
 //! What the checker says of a kernel, for a notebook.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::atomic::AtomicBool};
 
 use gpu_gemm::{
     gpu::registry::{Entry, source},
@@ -9,8 +9,8 @@ use gpu_gemm::{
 use pyo3::{prelude::*, types::PyDict};
 
 use crate::{
-    failure::to_python,
-    laboratory::{findings_of, profile_of, watch},
+    interrupt::interruptible,
+    laboratory::{check_cancel, findings_of, profile_of, watch},
 };
 
 /// A kernel's findings in some orders of blocks, warps and lanes.
@@ -34,15 +34,16 @@ impl Check {
         sizes: [u64; 3],
         orders: u32,
     ) -> PyResult<Self> {
-        let run = || {
+        let run = |cancel: &AtomicBool| {
             let (mut findings, mut wrong) = (Vec::new(), 0);
             for index in 0..orders {
+                check_cancel(cancel)?;
                 let order = match index {
                     0 => Order::Forward,
                     1 => Order::Reverse,
                     seed => Order::Random(u64::from(seed)),
                 };
-                let watched = watch(kernel, sizes, order, None)?;
+                let watched = watch(kernel, sizes, order, None, cancel)?;
                 for finding in findings_of(&watched.reports) {
                     if !findings.contains(&finding) {
                         findings.push(finding);
@@ -52,7 +53,7 @@ impl Check {
             }
             Ok((findings, wrong))
         };
-        let (findings, wrong) = py.detach(run).map_err(to_python)?;
+        let (findings, wrong) = interruptible(py, run)?;
         Ok(Check { kernel: kernel.name(), sizes, orders, findings, wrong })
     }
 }
@@ -121,8 +122,9 @@ impl Profile {
         sizes: [u64; 3],
         every: u32,
     ) -> PyResult<Self> {
-        let run = || watch(kernel, sizes, Order::Forward, NonZeroU32::new(every));
-        let watched = py.detach(run).map_err(to_python)?;
+        let every = NonZeroU32::new(every);
+        let watched =
+            interruptible(py, |cancel| watch(kernel, sizes, Order::Forward, every, cancel))?;
         let counts = profile_of(watched.reports);
         Ok(Profile { kernel: kernel.name(), sizes, counts })
     }

@@ -1,6 +1,6 @@
 //! Arrays that this package makes: results, and copies of arrays that cannot be used where they are.
 
-use gpu_gemm::Stream;
+use gpu_gemm::{Stream, check_written};
 use pyo3::{
     intern,
     prelude::*,
@@ -10,7 +10,7 @@ use pyo3::{
 
 use crate::{
     array::{Dims, Dtype, Place},
-    dlpack::export::Array,
+    dlpack::{borrowed::Described, export::Array},
     failure::to_python,
     import::{self, Module, Operand},
 };
@@ -47,7 +47,9 @@ pub(crate) fn empty<'py>(
             };
             function!(py, "numpy", "empty")?.call1((shape, dtype))?
         }
-        Module::Torch => like.object.call_method1(intern!(py, "new_empty"), (shape,))?,
+        Module::Torch => {
+            like.object.get_type().call_method1(intern!(py, "new_empty"), (&like.object, shape))?
+        }
         Module::Cupy => {
             let dtype = like.object.getattr(intern!(py, "dtype"))?;
             let device = like.object.getattr(intern!(py, "device"))?;
@@ -58,22 +60,19 @@ pub(crate) fn empty<'py>(
             made?
         }
         Module::Jax | Module::Other => {
+            let dims = Dims::new("out", sizes, None).map_err(to_python)?;
             let (array, address) = Array::new(&*stream()?, dtype, like.place, sizes)?;
-            return Ok(Operand {
-                object: Bound::new(py, array)?.into_any(),
-                kind: like.kind,
-                address,
-                dtype,
-                dims: Dims::new("out", sizes, None).map_err(to_python)?,
-                place: like.place,
-                is_read_only: false,
-                is_regular: true,
-                ready_on: None,
-                borrowed: None,
-            });
+            let described = Described { address, dtype, dims, place: like.place };
+            let mut operand =
+                Operand::described(&Bound::new(py, array)?.into_any(), like.kind, described);
+            operand.is_read_only = false;
+            return Ok(operand);
         }
     };
-    import::array("out", &object, &NO_STREAM)
+    let made = import::array("out", &object, &NO_STREAM)?;
+    made.check_made(dtype, like.place, sizes)?;
+    check_written("out", 1, made.dims.sizes(), made.dims.strides()).map_err(to_python)?;
+    Ok(made)
 }
 
 /// The result as its caller gets it: an array of the module that `a` is from.
@@ -120,10 +119,14 @@ pub(crate) fn contiguous<'py>(
             options.set_item(intern!(py, "order"), "C")?;
             function!(py, "numpy", "array")?.call((&of.object, dtype), Some(&options))?
         }
-        (Module::Torch, Place::Host) => of.object.call_method0(intern!(py, "contiguous"))?,
+        (Module::Torch, Place::Host) => {
+            of.object.get_type().call_method1(intern!(py, "contiguous"), (&of.object,))?
+        }
         _ => return Ok(None),
     };
-    import::array(name, &copy, &NO_STREAM).map(Some)
+    let made = import::array(name, &copy, &NO_STREAM)?;
+    made.check_made(of.dtype, of.place, of.dims.sizes())?;
+    Ok(Some(made))
 }
 
 /// Copies one array into another, of the same module and shape, in host memory.

@@ -3,7 +3,13 @@
 use std::{cell::OnceCell, sync::Arc};
 
 use gpu_gemm::Stream;
-use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyInt};
+use pyo3::{
+    exceptions::PyTypeError,
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyBool, PyInt},
+};
 
 use crate::{
     argument::refused,
@@ -21,7 +27,10 @@ pub(crate) fn handle(stream: &Bound<'_, PyAny>) -> PyResult<u64> {
         let limit = "must be a handle (an int of 64 bits), a stream of PyTorch or CuPy, or have __cuda_stream__";
         refused("stream", stream, cause, limit)
     };
-    let read = |handle: &Bound<'_, PyAny>| handle.extract().map_err(wrong);
+    let read = |handle: &Bound<'_, PyAny>| match handle.is_instance_of::<PyBool>() {
+        true => Err(wrong(PyTypeError::new_err("a bool is no handle"))),
+        false => handle.extract().map_err(wrong),
+    };
     if stream.is_instance_of::<PyInt>() {
         return read(stream);
     }

@@ -546,6 +546,17 @@ def errors():
     refused(ValueError, "a = at 0x", lambda: gpu_gemm.matmul(both, on_gpu(np.ones((4, 4), np.float32)), out=both))
     repeated = on_gpu(np.broadcast_to(np.ones((1, 5), np.float32), (3, 5)))
     refused(ValueError, "out.strides in elements = [0, 1]", lambda: gpu_gemm.matmul(a, b, out=repeated))
+    # Over all of `out`: in batches, and on a GPU by copies, too.
+    stack, memory = np.ones((2, 3, 4), np.float32), np.ones(64, np.float32)
+    for strides in ((0, 20, 4), (4, 20, 4), (20, 20, 4)):
+        overlapping = np.lib.stride_tricks.as_strided(memory, (2, 3, 5), strides)
+        start = f"out.strides in elements = [{strides[0] // 4}, 5, 1]: two elements"
+        for function in (gpu_gemm.matmul, gpu_gemm.prepare):
+            refused(ValueError, start, lambda: function(on_gpu(stack), b, out=on_gpu(overlapping)))
+            refused(ValueError, start, lambda: function(stack, B, out=overlapping))
+    nowhere = on_gpu(A)
+    nowhere.device = (2, -1)
+    refused(ValueError, "a.device = DLPack's device 2, -1", lambda: gpu_gemm.matmul(nowhere, b))
     gaps = on_gpu(np.ones(10, np.float32)[::2])
     refused(ValueError, "bias.strides in elements = [2]: must be contiguous", lambda: gpu_gemm.matmul(a, b, bias=gaps))
     refused(RuntimeError, "cuda:63", lambda: gpu_gemm.matmul(A, B, device="cuda:63"))

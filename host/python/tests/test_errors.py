@@ -1,5 +1,11 @@
 """Errors name the argument, its value and the limit."""
 
+import decimal
+import fractions
+import types
+import warnings
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -44,7 +50,7 @@ def test_messages(arguments, options, kind, message):
     assert str(caught.value).startswith(message)
 
 
-NUMBER = "must be a number"
+NUMBER = "must be a real number"
 ACTIVATION = "must be None, 'relu' or 'gelu'"
 COMPUTE = "must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"
 DEVICE = "must be None, 'cpu', 'cuda' or 'cuda:' and an index"
@@ -84,9 +90,11 @@ class Interrupted(Odd):
         ("compute", b"tf32", "b'tf32'", TypeError, COMPUTE),
         ("device", 0, "0", TypeError, DEVICE),
         ("device", "cuda:-1", "'cuda:-1'", ValueError, DEVICE),
+        ("device", "cuda:+1", "'cuda:+1'", ValueError, DEVICE),
         ("stream", -1, "-1", ValueError, STREAM),
         ("stream", 1 << 64, str(1 << 64), ValueError, STREAM),
         ("stream", 1.5, "1.5", TypeError, STREAM),
+        ("stream", True, "True", TypeError, STREAM),
         ("stream", Odd(), "Odd()", TypeError, STREAM),
     ],
 )
@@ -98,9 +106,79 @@ def test_an_argument_that_is_no_array_is_named(argument, value, shown, kind, lim
             assert str(caught.value) == f"{argument} = {shown}: {limit}"
 
 
+class OnlyComplex:
+    """A number of a library that nobody knows."""
+
+    dtype = "its own"
+
+    def __init__(self, value):
+        self.value = value
+
+    def __complex__(self):
+        return complex(self.value)
+
+    def __float__(self):
+        return complex(self.value).real
+
+
+class Elsewhere:
+    """A scalar of PyTorch's, or of JAX's: what its type says."""
+
+    def __init__(self, ndim=0, **dtype):
+        self.ndim, self.dtype = ndim, types.SimpleNamespace(**dtype)
+
+    def __float__(self):
+        return 2.0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1 + 2j,
+        2 + 0j,
+        np.complex64(1 + 2j),
+        np.complex128(2),
+        np.clongdouble(1 + 2j),
+        np.array(1 + 2j),
+        np.array(1 + 2j, object),
+        np.str_("2"),
+        np.array("2"),
+        np.array(b"2"),
+        np.timedelta64(2, "s"),
+        np.datetime64(2, "s"),
+        np.array([2.0]),
+        np.array([[2.0]]),
+        bytearray(b"2"),
+        OnlyComplex(1 + 2j),
+        Elsewhere(is_complex=True),
+        Elsewhere(kind="c"),
+        Elsewhere(1, kind="f"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_real_number_is_no_factor(value):
+    for argument in ("alpha", "beta"):
+        for function in (gpu_gemm.matmul, gpu_gemm.prepare):
+            with warnings.catch_warnings():
+                # NumPy's, of the conversions that would go wrong.
+                warnings.simplefilter("error")
+                with pytest.raises(TypeError) as caught:
+                    function(F, G, out=np.ones((2, 2), np.float32), device="cpu", **{argument: value})
+            assert str(caught.value).startswith(f"{argument} = ") and str(caught.value).endswith(f": {NUMBER}")
+
+
 def test_what_is_as_good_as_a_number_is_taken():
-    for alpha in (2, True, np.float32(2), np.array(2), np.int64(2)):
+    others = (fractions.Fraction(2), decimal.Decimal(2), ml_dtypes.bfloat16(2), np.bool_(True), np.array(2, object), OnlyComplex(2))
+    plain = (2, True, np.float16(2), np.float32(2), np.longdouble(2), np.array(2), np.array(2.0, "f4"), np.int64(2))
+    for alpha in (*plain, *others, Elsewhere(kind="f"), Elsewhere(is_complex=False)):
         assert gpu_gemm.matmul(F, G, alpha=alpha, device="cpu")[0, 0] == 3 * float(alpha)
+
+
+def test_a_prepared_product_has_no_stream_in_host_memory():
+    product = gpu_gemm.prepare(F, G, device="cpu")
+    with pytest.raises(ValueError) as caught:
+        product(stream=7)
+    assert str(caught.value) == "stream = a stream: must be None for arrays in host memory"
 
 
 def test_an_interrupt_is_no_wrong_argument():

@@ -28,6 +28,20 @@ def test_signatures(name, arguments):
     assert str(inspect.signature(getattr(gpu_gemm, name))) == f"({arguments})"
 
 
+def test_the_signature_of_a_prepared_product():
+    assert str(inspect.signature(gpu_gemm.Prepared.__call__)) == "(self, /, *, stream=None)"
+    assert "stream" in inspect.getdoc(gpu_gemm.Prepared) and not hasattr(gpu_gemm.Prepared, "_call")
+
+
+def test_the_licences_are_in_the_package():
+    files = {file.name: file for file in importlib.metadata.files("gpu-gemm") if "licenses" in file.parts}
+    assert set(files) == {"LICENSE-APACHE", "LICENSE-MIT", "LICENSES-OF-OTHERS.txt"}
+    others = files["LICENSES-OF-OTHERS.txt"].read_text()
+    assert "# pyo3 v" in others and "# hashbrown-" in others and "Permission is hereby granted" in others
+    metadata = importlib.metadata.metadata("gpu-gemm")
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0" and set(metadata.get_all("License-File")) == set(files)
+
+
 @pytest.mark.parametrize("name", ["matmul", "check", "profile"])
 def test_every_argument_is_explained(name):
     function = getattr(gpu_gemm, name)

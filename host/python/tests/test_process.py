@@ -2,7 +2,9 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -84,6 +86,94 @@ def test_threads_share_nothing():
     for thread in threads:
         thread.join()
     assert all(np.array_equal(one, other) for one, other in zip(results, expected))
+
+
+AT_EXIT = """
+import threading, time
+import numpy as np
+import gpu_gemm
+
+a = np.ones((64, 64))
+began = threading.Event()
+
+
+def run():
+    product = gpu_gemm.prepare(a, a, device="cpu")
+    while True:
+        began.set()
+        {call}
+
+
+class Slow:
+    def __del__(self):
+        # The interpreter is ending. The threads come back from their products meanwhile.
+        time.sleep(0.3)
+
+
+slow = Slow()
+for _ in range(2):
+    threading.Thread(target=run, daemon=True).start()
+began.wait()
+"""
+
+
+@pytest.mark.parametrize("call", ['gpu_gemm.matmul(a, a, device="cpu")', "product()", 'gpu_gemm.check("tiled16", 16, 16, 16)'])
+def test_a_daemon_thread_is_in_a_product_at_exit(call):
+    """Python ends such a thread by unwinding its frames."""
+    done = subprocess.run([sys.executable, "-c", AT_EXIT.format(call=call)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_library_unwinds_as_python_does():
+    """By the system's libgcc_s: an unwinder of its own would be called with another's state."""
+    try:
+        listing = subprocess.run(["nm", "-D", _native.__file__], capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("no nm here")
+    unwinder = {tuple(line.split()[-2:]) for line in listing.stdout.splitlines() if "_Unwind_" in line}
+    assert unwinder and all(kind == "U" for kind, _ in unwinder), unwinder
+
+
+@pytest.mark.parametrize(
+    "call",
+    ['gpu_gemm.check("tiled16", 64, 64, 64, orders=10000)', 'gpu_gemm.profile("tiled16", 256, 256, 256)', 'gpu_gemm.check("basic", 256, 256, 256, orders=10000)'],
+)
+def test_an_interrupt_ends_a_check(call):
+    program = f"import gpu_gemm\nprint('begins', flush=True)\ntry:\n    {call}\nexcept KeyboardInterrupt:\n    print('interrupted')"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "begins\n"
+        time.sleep(0.3)
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+        took = time.monotonic() - sent
+    finally:
+        child.kill()
+    assert (said, child.returncode) == ("interrupted\n", 0) and took <= 3
+
+
+def test_a_handler_of_a_signal_may_end_a_check_by_another_exception():
+    class Ended(Exception):
+        pass
+
+    def end(*_):
+        raise Ended
+
+    old = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Ended):
+            gpu_gemm.check("tiled16", 64, 64, 64, orders=10000)
+        # One that raises nothing ends nothing.
+        handled = []
+        signal.signal(signal.SIGALRM, lambda *_: handled.append(True))
+        signal.setitimer(signal.ITIMER_REAL, 0.06, 0.02)
+        assert gpu_gemm.check("tiled16", 32, 32, 32, orders=60).is_clean
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert handled
 
 
 def test_what_the_library_exports():

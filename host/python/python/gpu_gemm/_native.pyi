@@ -2,7 +2,22 @@
 
 from typing import Any, Literal, TypeVar, final, overload
 
-__all__: list[str]
+__all__ = [
+    "Array",
+    "Check",
+    "Prepared",
+    "Profile",
+    "__version__",
+    "_lent",
+    "_synchronize",
+    "check",
+    "default_device",
+    "devices",
+    "kernels",
+    "matmul",
+    "prepare",
+    "profile",
+]
 __version__: str
 
 _A = TypeVar("_A")
@@ -23,6 +38,7 @@ class Array:
         copy: bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __array__(self, dtype: object = None, *, copy: bool | None = None) -> Any: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     @property

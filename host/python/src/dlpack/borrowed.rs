@@ -1,6 +1,6 @@
 //! Arrays of other libraries by `__dlpack__`.
 
-use std::{ffi::CStr, ptr::NonNull, slice};
+use std::{ffi::CStr, ptr::NonNull};
 
 use gpu_gemm::Error;
 use pyo3::{
@@ -12,7 +12,7 @@ use pyo3::{
 
 use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
-    array::{Dims, Dtype, MOST_DIMS, Place},
+    array::{Dims, Dtype, Place, lent},
     failure::to_python,
 };
 use gpu_gemm::interchange::dlpack::{
@@ -53,7 +53,7 @@ impl Drop for Borrowed {
 }
 
 /// What a tensor says about itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Described {
     pub(crate) address: u64,
     pub(crate) dtype: Dtype,
@@ -141,9 +141,13 @@ fn take_pointer<T>(
     }
     // SAFETY: it is a capsule of this name.
     let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
+    let Some(pointer) = NonNull::new(pointer.cast::<T>()).filter(|pointer| pointer.is_aligned())
+    else {
+        return Ok(None);
+    };
     // SAFETY: as above. From now on the capsule's destructor leaves the tensor alone.
     unsafe { ffi::PyCapsule_SetName(capsule, used.as_ptr()) };
-    Ok(NonNull::new(pointer.cast()))
+    Ok(Some(pointer))
 }
 
 /// What a tensor says about itself.
@@ -152,7 +156,7 @@ fn take_pointer<T>(
 /// `TypeError` for elements that no product has; `ValueError` for other devices and too many dimensions.
 ///
 /// # Safety
-/// 1. `shape` points to `ndim` sizes, and `strides` to as many strides or nowhere.
+/// 1. `shape` and `strides` are null, or point to `ndim` numbers each.
 pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Described> {
     let DLDataType { code, bits, lanes } = tensor.dtype;
     let dtype = match dtype_of(tensor) {
@@ -184,31 +188,14 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
             return Err(to_python(Error::argument(format!("{name}.device"), value, limit)));
         }
     };
-    let ndim = tensor.ndim.unsigned_abs() as usize;
-    if ndim > MOST_DIMS {
-        let limit = format!("must be at most {MOST_DIMS}");
-        return Err(to_python(Error::argument(format!("{name}.ndim"), ndim, limit)));
-    }
-    let (mut sizes, mut strides) = ([0; MOST_DIMS], [0; MOST_DIMS]);
-    let mut has_strides = false;
-    if ndim > 0 {
-        // SAFETY: the caller's promise.
-        let from = unsafe { slice::from_raw_parts(tensor.shape, ndim) };
-        for (to, &from) in sizes.iter_mut().zip(from) {
-            *to = from.unsigned_abs() as usize;
-        }
-        has_strides = !tensor.strides.is_null();
-        if has_strides {
-            // SAFETY: the caller's promise.
-            let from = unsafe { slice::from_raw_parts(tensor.strides, ndim) };
-            for (to, &from) in strides.iter_mut().zip(from) {
-                *to = from as isize;
-            }
-        }
-    }
-    let dims = Dims::new(name, &sizes[..ndim], has_strides.then_some(&strides[..ndim]));
-    let address = address_of(tensor);
-    Ok(Described { address, dtype, dims: dims.map_err(to_python)?, place })
+    let pointers = [tensor.shape, tensor.strides].map(<*mut i64>::cast_const);
+    // SAFETY: the caller's promise.
+    let (dims, _) = unsafe { Dims::of_lent(name, tensor.ndim, pointers, 1) }.map_err(to_python)?;
+    let address = address_of(tensor).ok_or_else(|| {
+        let value = format!("{:p} and an offset of {}", tensor.data, tensor.byte_offset);
+        to_python(Error::argument(format!("{name}.data"), value, "is no address"))
+    })?;
+    Ok(Described { address, dtype, dims, place })
 }
 
 /// Whether a tensor says the same about itself as before.
@@ -216,21 +203,14 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
 /// # Safety
 /// 1. As of [`describe`].
 pub(crate) unsafe fn says(tensor: &DLTensor, was: &Described) -> bool {
-    let ndim = tensor.ndim.unsigned_abs() as usize;
-    let is_same = address_of(tensor) == was.address
+    let is_same = address_of(tensor) == Some(was.address)
         && dtype_of(tensor) == Some(was.dtype)
-        && place_of(tensor) == Some(was.place)
-        && was.dims.sizes().len() == ndim;
-    if !is_same || ndim == 0 {
-        return is_same;
-    }
+        && place_of(tensor) == Some(was.place);
+    let pointers = [tensor.shape, tensor.strides].map(<*mut i64>::cast_const);
     // SAFETY: the caller's promise.
-    let sizes = unsafe { slice::from_raw_parts(tensor.shape, ndim) };
-    let strides = (!tensor.strides.is_null()).then(|| {
-        // SAFETY: the caller's promise.
-        unsafe { slice::from_raw_parts(tensor.strides, ndim) }
-    });
-    was.dims.are(sizes, strides)
+    is_same
+        && unsafe { lent("", tensor.ndim, pointers) }
+            .is_ok_and(|(sizes, strides)| was.dims.are(sizes, strides))
 }
 
 fn dtype_of(tensor: &DLTensor) -> Option<Dtype> {
@@ -248,12 +228,16 @@ fn place_of(tensor: &DLTensor) -> Option<Place> {
     match tensor.device {
         DLDevice { device_type: DLDevice::CPU | DLDevice::CUDA_HOST, .. } => Some(Place::Host),
         DLDevice { device_type: DLDevice::CUDA, device_id: index } => {
-            Some(Place::Cuda(index.unsigned_abs() as usize))
+            usize::try_from(index).ok().map(Place::Cuda)
         }
         _ => None,
     }
 }
 
-fn address_of(tensor: &DLTensor) -> u64 {
-    (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset)
+/// The address of the first element: 0 where no memory is named.
+fn address_of(tensor: &DLTensor) -> Option<u64> {
+    match tensor.data.addr() as u64 {
+        0 => Some(0),
+        address => address.checked_add(tensor.byte_offset),
+    }
 }

@@ -10,8 +10,8 @@ use std::{
 
 use gpu_gemm::{Buffer, Device, Stream};
 use pyo3::{
-    exceptions::{PyAttributeError, PyBufferError, PyTypeError},
-    ffi,
+    exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError},
+    ffi, intern,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -224,6 +224,50 @@ impl Array {
         dict.set_item("data", (*address, false))?;
         dict.set_item("stream", py.None())?;
         Ok(dict)
+    }
+
+    /// NumPy's array of the same memory, for `numpy.asarray` and the functions of NumPy that call
+    /// it.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, Memory { dtype: own, place, .. }) = (slf.py(), &*slf.get().0);
+        if *place != Place::Host {
+            let message = format!(
+                "the array is on {place}: copy it to host memory by a library that takes DLPack"
+            );
+            return Err(PyTypeError::new_err(message));
+        }
+        if *own == Dtype::Bf16 {
+            let message = "NumPy has no bfloat16: take the array by DLPack";
+            return Err(PyTypeError::new_err(message));
+        }
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let array = numpy.call_method1(intern!(py, "from_dlpack"), (slf,))?;
+        let of = |array: Bound<'py, PyAny>, is_copied: bool| -> PyResult<_> {
+            let Some(dtype) = dtype else { return Ok(array) };
+            let options = PyDict::new(py);
+            options.set_item(intern!(py, "copy"), is_copied)?;
+            array.call_method(intern!(py, "astype"), (dtype,), Some(&options))
+        };
+        match copy {
+            Some(true) if dtype.is_none() => array.call_method0(intern!(py, "copy")),
+            Some(true) => of(array, true),
+            None => of(array, false),
+            Some(false) => {
+                let result = of(array.clone(), false)?;
+                match result.is(&array) {
+                    true => Ok(result),
+                    false => {
+                        let message = "copy = False: elements of another type are a copy";
+                        Err(PyValueError::new_err(message))
+                    }
+                }
+            }
+        }
     }
 
     /// The sizes.

@@ -1,16 +1,20 @@
 //! Arrays on a GPU by `__cuda_array_interface__`: CuPy's, Numba's.
 
+use std::iter::repeat;
+
 use gpu_gemm::{Device, Error};
 use pyo3::{
+    conversion::FromPyObjectOwned,
     exceptions::{PyTypeError, PyValueError},
     intern,
     prelude::*,
-    types::PyDict,
+    types::{PyDict, PyList, PyTuple},
 };
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Dtype, Place},
+    argument::refused,
+    array::{Dims, Dtype, MOST_DIMS, Place},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -23,63 +27,108 @@ pub(super) fn array<'py>(
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
     let interface = object.getattr(intern!(py, "__cuda_array_interface__"))?;
-    let interface = interface.cast::<PyDict>()?;
+    let of = |key: &str| match key {
+        "" => format!("{name}.__cuda_array_interface__"),
+        key => format!("{name}.__cuda_array_interface__[{key:?}]"),
+    };
+    let limit = "must be a dictionary";
+    let dict = interface.cast::<PyDict>();
+    let dict = dict.map_err(|cause| refused(&of(""), &interface, cause.into(), limit))?;
     let missing =
         |key: &str| PyTypeError::new_err(format!("{name}.__cuda_array_interface__ has no `{key}`"));
-    let get = |key: &str| interface.get_item(key);
+    let get = |key: &str| -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(dict.get_item(key)?.filter(|value| !value.is_none()))
+    };
     let need = |key: &str| get(key)?.ok_or_else(|| missing(key));
-    if get("mask")?.is_some_and(|mask| !mask.is_none()) {
+    if get("mask")?.is_some() {
         let message = format!("{name} has a mask, which a product does not know");
         return Err(PyValueError::new_err(message));
     }
-    let typestr: String = need("typestr")?.extract()?;
+    let typestr = need("typestr")?;
+    let limit = "must be a text";
+    let typestr: String =
+        typestr.extract().map_err(|cause| refused(&of("typestr"), &typestr, cause, limit))?;
     let dtype = match typestr.as_str() {
         "<f8" => Dtype::F64,
         "<f4" => Dtype::F32,
-        "<f2" | "<V2" | "|V2" => match &*object.getattr("dtype")?.str()?.to_string() {
-            "float16" => Dtype::F16,
-            "bfloat16" => Dtype::Bf16,
-            _ => return Err(refused(name, &typestr)),
+        "<f2" | "<V2" | "|V2" => match object.getattr_opt(intern!(py, "dtype"))? {
+            Some(dtype) => match &*dtype.str()?.to_string_lossy() {
+                "float16" => Dtype::F16,
+                "bfloat16" => Dtype::Bf16,
+                _ => return Err(wrong_type(name, &typestr)),
+            },
+            None if typestr == "<f2" => Dtype::F16,
+            None => return Err(wrong_type(name, &typestr)),
         },
-        _ => return Err(refused(name, &typestr)),
+        _ => return Err(wrong_type(name, &typestr)),
     };
-    let sizes: Vec<usize> = need("shape")?.extract()?;
-    let strides: Option<Vec<isize>> = match get("strides")? {
-        Some(strides) if !strides.is_none() => Some(strides.extract()?),
-        _ => None,
+    let sizes = numbers::<usize>(name, &of("shape"), &need("shape")?)?;
+    let strides = match get("strides")? {
+        Some(strides) => Some(numbers::<isize>(name, &of("strides"), &strides)?),
+        None => None,
     };
     let bytes = dtype.bytes() as isize;
     let mut is_regular = true;
     let strides = strides.map(|strides| {
-        let dims = sizes.iter().zip(strides);
-        let elements = dims.map(|(&size, stride)| {
+        let sizes = sizes.iter().copied().chain(repeat(0));
+        let elements = strides.into_iter().zip(sizes).map(|(stride, size)| {
             is_regular &= size <= 1 || stride % bytes == 0;
             stride / bytes
         });
         elements.collect::<Vec<_>>()
     });
-    let (address, is_read_only): (u64, bool) = need("data")?.extract()?;
+    let data = need("data")?;
+    let limit = "must be an address, and whether it is read-only";
+    let (address, is_read_only) =
+        data.extract::<(u64, bool)>().map_err(|cause| refused(&of("data"), &data, cause, limit))?;
     let dims = Dims::new(name, &sizes, strides.as_deref()).map_err(to_python)?;
     let place = Place::Cuda(device_of(name, object)?);
     let mut operand = Operand::described(object, kind, Described { address, dtype, dims, place });
     operand.is_read_only |= is_read_only;
     operand.is_regular &= is_regular;
     operand.ready_on = match get("stream")? {
-        Some(stream) if !stream.is_none() => Some(stream.extract()?),
-        _ => None,
+        Some(stream) => {
+            let limit = "must be a handle, an int of 64 bits";
+            let handle = stream.extract();
+            Some(handle.map_err(|cause| refused(&of("stream"), &stream, cause, limit))?)
+        }
+        None => None,
     };
+    operand.held = [Some(interface), None];
     Ok(operand)
 }
 
-fn refused(name: &str, typestr: &str) -> PyErr {
+/// The whole numbers of a tuple. An object that only says that it is a sequence may say any length.
+///
+/// # Errors
+/// `TypeError`, `ValueError`.
+fn numbers<T>(name: &str, of: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<T>>
+where
+    T: for<'py> FromPyObjectOwned<'py, Error = PyErr>,
+{
+    let wrong = |cause| refused(of, value, cause, "must be a tuple of whole numbers");
+    let numbers = match value.cast::<PyList>() {
+        Ok(list) => list.to_tuple(),
+        Err(_) => value.cast::<PyTuple>().map_err(|cause| wrong(cause.into()))?.clone(),
+    };
+    if numbers.len() > MOST_DIMS {
+        let limit = format!("must be at most {MOST_DIMS}");
+        return Err(to_python(Error::argument(format!("{name}.ndim"), numbers.len(), limit)));
+    }
+    numbers.iter().map(|number| number.extract().map_err(wrong)).collect()
+}
+
+fn wrong_type(name: &str, typestr: &str) -> PyErr {
     let limit = format!("must be {}", Dtype::NAMES);
     to_python(Error::argument(format!("{name}.dtype"), typestr, limit))
 }
 
 /// The index of the array's GPU, which the interface does not have.
 fn device_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    if let Some(device) = object.getattr_opt(intern!(object.py(), "device"))?
-        && let Ok(index) = device.getattr("id").and_then(|id| id.extract())
+    let py = object.py();
+    if let Some(device) = object.getattr_opt(intern!(py, "device"))?
+        && let Some(id) = device.getattr_opt(intern!(py, "id"))?
+        && let Ok(index) = id.extract()
     {
         return Ok(index);
     }

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use gpu_gemm::Error;
 use gpu_gemm::interchange::dlpack::DLDevice;
 use pyo3::{
-    exceptions::PyTypeError,
+    exceptions::{PyException, PyTypeError},
     ffi, intern,
     prelude::*,
-    types::{PyString, PyType},
+    types::{PyDict, PyString, PyType},
 };
 
 use crate::dlpack::abi::{Exchange, Header};
@@ -76,24 +76,30 @@ impl Kind {
 
     fn found(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (py, of_object) = (object.py(), object.get_type());
-        let exact = full_name(&of_object)?;
         let mut module = Module::Other;
         for base in of_object.mro() {
-            let base = full_name(base.cast::<PyType>()?)?;
-            let (of_base, plain): (_, &[&str]) = match &*base {
-                "numpy.ndarray" => (Module::Numpy, &["numpy.ndarray", "numpy.memmap"]),
-                "torch.Tensor" => {
-                    (Module::Torch, &["torch.Tensor", "torch.nn.parameter.Parameter"])
-                }
-                "cupy.ndarray" => (Module::Cupy, &["cupy.ndarray"]),
-                base if base.starts_with("jax.") || base.starts_with("jaxlib.") => {
-                    (Module::Jax, &[])
-                }
-                _ => continue,
+            let base = base.cast_into::<PyType>()?;
+            let of_base = if is_of(&base, "numpy", "ndarray")? {
+                Module::Numpy
+            } else if is_of(&base, "torch", "Tensor")? {
+                Module::Torch
+            } else if is_of(&base, "cupy", "ndarray")? {
+                Module::Cupy
+            } else if is_of_jax(&base)? {
+                module = Module::Jax;
+                break;
+            } else {
+                continue;
             };
-            if !plain.is_empty() && !plain.contains(&&*exact) {
-                let limit = format!("must be {} and no subclass: its elements may mean more", base);
-                return Err(type_error(name, &exact, limit));
+            let is_plain = base.is(&of_object)
+                || is_of(&of_object, "numpy", "memmap")?
+                || is_of(&of_object, "torch.nn.parameter", "Parameter")?;
+            if !is_plain {
+                let limit = format!(
+                    "must be {} and no subclass: its elements may mean more",
+                    full_name(&base)?
+                );
+                return Err(type_error(name, &full_name(&of_object)?, limit));
             }
             module = of_base;
             break;
@@ -104,14 +110,31 @@ impl Kind {
             Module::Torch => exchange_of(&of_object)?.map_or(How::Attributes, How::Exchange),
             Module::Cupy => How::CudaInterface,
             _ if has(intern!(py, "__dlpack__"))? => {
-                exchange_of(&of_object)?.map_or(How::Dlpack, How::Exchange)
+                let table = exchange_of(&of_object)?;
+                // PyTorch's functions are for its own tensors, whatever type has the table.
+                let tensor = loaded(py, "torch", "Tensor")?;
+                let torchs = match tensor.as_ref().and_then(|tensor| tensor.cast::<PyType>().ok()) {
+                    Some(tensor) => exchange_of(tensor)?,
+                    None => None,
+                };
+                let is_torchs = |of: &&Exchange| torchs.is_some_and(|it| std::ptr::eq(it, *of));
+                table.filter(|table| !is_torchs(table)).map_or(How::Dlpack, How::Exchange)
             }
             // An array in host memory may have no such attribute; only a GPU's has.
             _ if has(intern!(py, "__cuda_array_interface__"))? => How::CudaInterface,
             _ => {
-                let limit = "must be an array of NumPy, PyTorch, CuPy or JAX, or have __dlpack__ or \
-                             __cuda_array_interface__";
-                return Err(type_error(name, &exact, limit.to_owned()));
+                let full = full_name(&of_object)?;
+                let limit = match &*full {
+                    "numpy.ndarray" | "torch.Tensor" | "cupy.ndarray" => {
+                        "must be the module's own type of that name, or have __dlpack__ or \
+                         __cuda_array_interface__"
+                    }
+                    _ => {
+                        "must be an array of NumPy, PyTorch, CuPy or JAX, or have __dlpack__ or \
+                         __cuda_array_interface__"
+                    }
+                };
+                return Err(type_error(name, &full, limit.to_owned()));
             }
         };
         Ok(Kind { module, how })
@@ -130,6 +153,12 @@ impl Kind {
             (How::Exchange(one), How::Exchange(other)) => std::ptr::eq(one, other),
             _ => self.module != Module::Other,
         }
+    }
+
+    /// Whether Python code runs when an array is read: it could change another array, which was
+    /// read before.
+    pub(crate) fn runs_code(&self) -> bool {
+        self.module != Module::Numpy
     }
 
     /// Whether an array says at each use which work it waits for: by `__cuda_array_interface__` or `__dlpack__`.
@@ -159,9 +188,38 @@ fn type_error(name: &str, value: &str, limit: String) -> PyErr {
     PyTypeError::new_err(Error::argument(format!("type({name})"), value, limit).to_string())
 }
 
+/// Whether a type is a module's type of that name, if the module was imported. A type may say any
+/// name of itself.
+fn is_of(of: &Bound<'_, PyType>, module: &str, name: &str) -> PyResult<bool> {
+    Ok(loaded(of.py(), module, name)?.is_some_and(|found| found.is(of)))
+}
+
+/// What a module has by that name, if the module was imported.
+fn loaded<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    match modules.cast::<PyDict>()?.get_item(module)? {
+        Some(module) => module.getattr_opt(name),
+        None => Ok(None),
+    }
+}
+
+/// Whether a type says that it is of JAX. It is not trusted more than others for it.
+fn is_of_jax(of: &Bound<'_, PyType>) -> PyResult<bool> {
+    let name = full_name(of)?;
+    Ok(name.starts_with("jax.") || name.starts_with("jaxlib."))
+}
+
+/// The name of a type, as it says it.
+///
+/// # Errors
+/// What Python raises meanwhile and is no `Exception`.
 fn full_name(of: &Bound<'_, PyType>) -> PyResult<String> {
-    let module = of.module()?.to_string();
-    let name = of.qualname()?.to_string();
+    let said = |name: PyResult<Bound<'_, PyString>>| match name {
+        Ok(name) => Ok(name.to_string_lossy().into_owned()),
+        Err(error) if error.is_instance_of::<PyException>(of.py()) => Ok("?".to_owned()),
+        Err(error) => Err(error),
+    };
+    let (module, name) = (said(of.module())?, said(of.qualname())?);
     Ok(match module.as_str() {
         // Its type is called after the C module that has it.
         "torch._tensor" => format!("torch.{name}"),

@@ -10,6 +10,6 @@ mod torch;
 pub(crate) use self::{
     kinds::{Kind, Module},
     operand::Operand,
-    read::{array, described, is_unchanged},
+    read::{again, array, check_unchanged, is_unchanged},
     torch::written,
 };

@@ -2,16 +2,16 @@
 
 use std::{
     ffi::{c_char, c_int, c_void},
-    ptr::null,
-    slice,
+    ptr::{null, null_mut},
 };
 
 use gpu_gemm::Error;
-use pyo3::{ffi, intern, prelude::*};
+use pyo3::{exceptions::PyTypeError, ffi, intern, prelude::*};
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Dtype, MOST_DIMS, Place},
+    array::{Dims, Dtype, Place},
+    dlpack::borrowed::Described,
     failure::to_python,
 };
 
@@ -43,12 +43,26 @@ pub(super) fn array<'py>(
     kind: Kind,
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
+    // While it exists, NumPy gives the array no other memory: `resize` is an error, with
+    // `refcheck=False` too.
+    // SAFETY: the object exists; no callback.
+    let pin = unsafe {
+        Bound::from_owned_ptr_or_err(py, ffi::PyWeakref_NewRef(object.as_ptr(), null_mut()))
+    }?;
     let capsule = object.getattr(intern!(py, "__array_struct__"))?;
     // SAFETY: any object may be asked for the pointer of a capsule without a name.
     let interface = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), null()) };
-    // SAFETY: null, or NumPy's structure, which the capsule keeps with its sizes and strides.
-    let Some(interface) = (unsafe { interface.cast::<Interface>().as_ref() }) else {
+    if interface.is_null() {
         return Err(PyErr::fetch(py));
+    }
+    let interface = interface.cast_const().cast::<Interface>();
+    // SAFETY: a capsule without a name has NumPy's structure, and keeps it with its sizes and
+    // strides.
+    let Some(interface) =
+        interface.is_aligned().then(|| unsafe { &*interface }).filter(|it| it.two == 2)
+    else {
+        let message = format!("{name}.__array_struct__ is not NumPy's structure");
+        return Err(PyTypeError::new_err(message));
     };
     let Interface { nd, typekind, itemsize, flags, .. } = *interface;
     let refused = || -> PyErr {
@@ -78,37 +92,17 @@ pub(super) fn array<'py>(
         }
         _ => return Err(refused()),
     };
-    let ndim = nd.unsigned_abs() as usize;
-    if ndim > MOST_DIMS {
-        let limit = format!("must be at most {MOST_DIMS}");
-        return Err(to_python(Error::argument(format!("{name}.ndim"), ndim, limit)));
-    }
-    let (mut sizes, mut strides) = ([0; MOST_DIMS], [0; MOST_DIMS]);
-    let bytes = dtype.bytes() as isize;
-    let mut is_regular = flags & ALIGNED != 0 && flags & NOT_SWAPPED != 0;
-    if ndim > 0 {
-        // SAFETY: as many of both.
-        let from = unsafe {
-            let sizes = slice::from_raw_parts(interface.shape, ndim);
-            sizes.iter().zip(slice::from_raw_parts(interface.strides, ndim))
-        };
-        for ((size, stride), (&of, &between)) in sizes.iter_mut().zip(&mut strides).zip(from) {
-            (*size, *stride) = (of.unsigned_abs(), between / bytes);
-            is_regular &= of <= 1 || between % bytes == 0;
-        }
-    }
-    let dims = Dims::new(name, &sizes[..ndim], Some(&strides[..ndim])).map_err(to_python)?;
+    let bytes = dtype.bytes();
+    // A size is a number of 64 bits.
+    let pointers = [interface.shape, interface.strides].map(<*const isize>::cast::<i64>);
+    // SAFETY: as many of both.
+    let (dims, is_whole) =
+        unsafe { Dims::of_lent(name, nd, pointers, bytes) }.map_err(to_python)?;
     let address = interface.data.addr() as u64;
-    Ok(Operand {
-        object: object.clone(),
-        kind,
-        address,
-        dtype,
-        dims,
-        place: Place::Host,
-        is_read_only: flags & WRITEABLE == 0,
-        is_regular: is_regular && address.is_multiple_of(bytes as u64),
-        ready_on: None,
-        borrowed: None,
-    })
+    let mut operand =
+        Operand::described(object, kind, Described { address, dtype, dims, place: Place::Host });
+    operand.is_read_only = flags & WRITEABLE == 0;
+    operand.is_regular &= is_whole && flags & ALIGNED != 0 && flags & NOT_SWAPPED != 0;
+    operand.held = [Some(capsule), Some(pin)];
+    Ok(operand)
 }

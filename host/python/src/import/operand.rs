@@ -1,7 +1,7 @@
 //! An array as an operand.
 
 use gpu_gemm::Error;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
 use super::kinds::{Kind, Module};
 use crate::{
@@ -12,6 +12,11 @@ use crate::{
 
 /// An array of Python's.
 pub(crate) struct Operand<'py> {
+    /// Keeps the array's memory. (The first: it is given back while the object still exists.)
+    pub(crate) borrowed: Option<Borrowed>,
+    /// What else the memory is by: a structure or a dictionary of the object, a weak reference that
+    /// forbids `resize`.
+    pub(super) held: [Option<Bound<'py, PyAny>>; 2],
     pub(crate) object: Bound<'py, PyAny>,
     pub(crate) kind: Kind,
     pub(crate) address: u64,
@@ -23,15 +28,15 @@ pub(crate) struct Operand<'py> {
     pub(crate) is_regular: bool,
     /// The stream whose work so far writes the array, if the array says it.
     pub(crate) ready_on: Option<u64>,
-    /// Keeps the array's memory.
-    pub(crate) borrowed: Option<Borrowed>,
 }
 
 impl<'py> Operand<'py> {
     /// An operand of which its module has said all.
-    pub(super) fn described(object: &Bound<'py, PyAny>, kind: Kind, described: Described) -> Self {
+    pub(crate) fn described(object: &Bound<'py, PyAny>, kind: Kind, described: Described) -> Self {
         let Described { address, dtype, dims, place } = described;
         Operand {
+            borrowed: None,
+            held: [None, None],
             object: object.clone(),
             kind,
             address,
@@ -41,7 +46,6 @@ impl<'py> Operand<'py> {
             is_read_only: kind.module == Module::Jax,
             is_regular: address.is_multiple_of(dtype.bytes() as u64),
             ready_on: None,
-            borrowed: None,
         }
     }
 
@@ -49,6 +53,37 @@ impl<'py> Operand<'py> {
     pub(crate) fn as_described(&self) -> Described {
         let Operand { address, dtype, dims, place, .. } = *self;
         Described { address, dtype, dims, place }
+    }
+
+    /// Refuses elements at an address where no memory is.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub(super) fn check_memory(&self, name: &str) -> PyResult<()> {
+        let Operand { address, dtype, dims, .. } = self;
+        if dims.sizes().contains(&0) || dims.bytes_at(*address, dtype.bytes()).is_some() {
+            return Ok(());
+        }
+        let [sizes, strides] = [shown(dims.sizes()), format!("{:?}", dims.strides())];
+        let limit =
+            format!("no memory has elements of shape {sizes}, strides in elements {strides} there");
+        Err(to_python(Error::argument(format!("{name}.data"), format!("at {address:#x}"), limit)))
+    }
+
+    /// Refuses an array that was asked for with a shape and a type, and is not so.
+    ///
+    /// # Errors
+    /// `RuntimeError`.
+    pub(crate) fn check_made(&self, dtype: Dtype, place: Place, sizes: &[usize]) -> PyResult<()> {
+        let is_so = (self.dtype, self.place, self.dims.sizes()) == (dtype, place, sizes);
+        if is_so && !self.is_read_only && self.is_regular && !self.dims.has_negative_stride() {
+            return Ok(());
+        }
+        let message = format!(
+            "an array of {dtype}, shape {}, on {place} was asked of a module, which made another",
+            shown(sizes)
+        );
+        Err(PyRuntimeError::new_err(message))
     }
 
     /// Refuses an array that would have to be copied.

@@ -1,7 +1,7 @@
 //! Reads an array in the way that its type has.
 
 use gpu_gemm::interchange::dlpack::DLDevice;
-use pyo3::{intern, prelude::*};
+use pyo3::{exceptions::PyRuntimeError, intern, prelude::*};
 
 use super::{
     cuda_interface,
@@ -10,9 +10,12 @@ use super::{
     operand::Operand,
     torch,
 };
-use crate::dlpack::{
-    abi::{self, Exchange},
-    borrowed::{Borrowed, Described, describe, says},
+use crate::{
+    argument::refused,
+    dlpack::{
+        abi::{self, Exchange},
+        borrowed::{Borrowed, Described, describe, says},
+    },
 };
 
 /// The handle of the product's stream on a GPU. An array that is asked for by `__dlpack__` is to be ready on it.
@@ -21,13 +24,25 @@ pub(crate) type ReadyOn<'a> = &'a dyn Fn(usize) -> PyResult<Option<u64>>;
 /// The array of that argument.
 ///
 /// # Errors
-/// `TypeError` for an object that is no array, and for elements that no product has; `ValueError` for a place that is not supported.
+/// `TypeError` for an object that is no array, and for elements that no product has; `ValueError`
+/// for a place that is not supported, and for a description that fits no memory.
 pub(crate) fn array<'py>(
     name: &'static str,
     object: &Bound<'py, PyAny>,
     ready_on: ReadyOn,
 ) -> PyResult<Operand<'py>> {
     let kind = Kind::of(name, object)?;
+    let operand = read(name, object, kind, ready_on)?;
+    operand.check_memory(name)?;
+    Ok(operand)
+}
+
+fn read<'py>(
+    name: &'static str,
+    object: &Bound<'py, PyAny>,
+    kind: Kind,
+    ready_on: ReadyOn,
+) -> PyResult<Operand<'py>> {
     match kind.module {
         Module::Numpy => return numpy::array(name, object, kind),
         Module::Torch => torch::check(name, object)?,
@@ -73,9 +88,17 @@ fn borrowed<'py>(
     ready_on: ReadyOn,
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
-    let device: (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-    let stream = match device {
-        (DLDevice::CUDA, index) => ready_on(index.unsigned_abs() as usize)?,
+    let device = object.call_method0(intern!(py, "__dlpack_device__"))?;
+    let wrong = |cause| {
+        let limit = "must be the kind and the index of a device, as DLPack has them";
+        refused(&format!("{name}.__dlpack_device__()"), &device, cause, limit)
+    };
+    let stream = match device.extract::<(i32, i32)>().map_err(wrong)? {
+        // The tensor itself says an index that is none.
+        (DLDevice::CUDA, index) => match usize::try_from(index) {
+            Ok(index) => ready_on(index)?,
+            Err(_) => None,
+        },
         _ => None,
     };
     let borrowed = Borrowed::take(name, object, stream)?;
@@ -108,15 +131,40 @@ pub(crate) unsafe fn is_unchanged(
     Some(unsafe { says(&tensor, was) })
 }
 
-/// What a tensor, or an array of a type with a table of functions, says about itself now.
+/// The array again, without a request for its memory: as NumPy's, as a tensor, or by its type's
+/// table of functions. `None`: it is in another way, and keeps its memory as long as it was asked
+/// to.
 ///
 /// # Errors
 /// As of [`array`].
-pub(crate) fn described(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Described> {
+pub(crate) fn again<'py>(
+    name: &'static str,
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Operand<'py>>> {
     let kind = Kind::of(name, object)?;
-    let operand = match kind.how {
-        How::Exchange(exchange) => exchanged(name, object, kind, exchange, &|_| Ok(None)),
-        _ => torch::array(name, object, kind),
+    let operand = match (kind.module, kind.how) {
+        (Module::Numpy, _) => numpy::array(name, object, kind)?,
+        (_, How::Exchange(exchange)) if exchange.tensor_of.is_some() => {
+            exchanged(name, object, kind, exchange, &|_| Ok(None))?
+        }
+        (Module::Torch, How::Attributes) => torch::array(name, object, kind)?,
+        _ => return Ok(None),
     };
-    Ok(operand?.as_described())
+    operand.check_memory(name)?;
+    Ok(Some(operand))
+}
+
+/// Refuses an array that Python code has given other memory since it was read: that of another
+/// array's `__dlpack__`, for example.
+///
+/// # Errors
+/// `RuntimeError`; those of the array's module.
+pub(crate) fn check_unchanged(name: &'static str, operand: &Operand) -> PyResult<()> {
+    match again(name, &operand.object)? {
+        Some(now) if now.as_described() != operand.as_described() => {
+            let message = format!("{name} was changed while the arguments were read");
+            Err(PyRuntimeError::new_err(message))
+        }
+        _ => Ok(()),
+    }
 }

@@ -6,7 +6,7 @@ use pyo3::{
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::PyTuple,
+    types::{PyString, PyTuple},
 };
 
 use super::{kinds::Kind, operand::Operand};
@@ -66,7 +66,7 @@ pub(super) fn check(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
         };
         return Err(PyRuntimeError::new_err(message));
     }
-    if object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+    if own(object, intern!(py, "is_neg"))?.is_truthy()? {
         let limit = format!("must be False: pass {name}.resolve_neg()");
         return Err(to_python(Error::argument(format!("{name}.is_neg()"), "True", limit)));
     }
@@ -84,6 +84,15 @@ pub(crate) fn written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
+/// What a method of the type says. An object may have an attribute of that name, which is not
+/// asked.
+fn own<'py>(
+    object: &Bound<'py, PyAny>,
+    method: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    object.get_type().call_method1(method, (object,))
+}
+
 /// A tensor by its methods.
 pub(super) fn array<'py>(
     name: &'static str,
@@ -97,7 +106,7 @@ pub(super) fn array<'py>(
         PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", Dtype::NAMES))
     })?;
     let place = if object.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
-        Place::Cuda(object.call_method0(intern!(py, "get_device"))?.extract()?)
+        Place::Cuda(own(object, intern!(py, "get_device"))?.extract()?)
     } else if object.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
         Place::Host
     } else {
@@ -106,13 +115,13 @@ pub(super) fn array<'py>(
         return Err(to_python(Error::argument(format!("{name}.device"), device, limit)));
     };
     // It refuses a layout without strides.
-    let strides = object.call_method0(intern!(py, "stride"))?;
+    let strides = own(object, intern!(py, "stride"))?;
     let sizes = object.getattr(intern!(py, "shape"))?;
     let (sizes, strides) = (sizes.cast::<PyTuple>()?, strides.cast::<PyTuple>()?);
     let sizes = sizes.iter().map(|size| size.extract()).collect::<PyResult<Vec<usize>>>()?;
     let strides =
         strides.iter().map(|stride| stride.extract()).collect::<PyResult<Vec<isize>>>()?;
     let dims = Dims::new(name, &sizes, Some(&strides)).map_err(to_python)?;
-    let address = object.call_method0(intern!(py, "data_ptr"))?.extract()?;
+    let address = own(object, intern!(py, "data_ptr"))?.extract()?;
     Ok(Operand::described(object, kind, Described { address, dtype, dims, place }))
 }
