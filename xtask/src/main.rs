@@ -13,8 +13,7 @@ use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
     ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, licences, new, note,
-    run_package, say,
-    site, tidy, times, workspace_root,
+    run_package, say, site, tidy, times, workspace_root,
 };
 
 /// The `--help` of a task.

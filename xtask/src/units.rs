@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     environment::{cargo, clean, output},
-    wheel,
+    licences,
 };
 
 /// The libraries that take most of a build.
@@ -102,7 +102,7 @@ pub(crate) fn check_wheel(root: &Path) -> Result<()> {
     let of = |folder: &Path, args| compiled(folder, args, false);
     ensure_one(&[
         ("build -p gpu-gemm", of(root, "build -p gpu-gemm")?),
-        ("build, of host/python", of(&root.join(wheel::FOLDER), "build")?),
+        ("build, of host/python", of(&root.join(licences::FOLDER), "build")?),
     ])
 }
 
