@@ -72,8 +72,13 @@ impl Uses {
             let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             streams.writer.iter().chain(&streams.readers).cloned().collect::<Vec<_>>()
         };
-        let waited = streams.iter().map(|stream| stream.synchronize());
-        waited.fold(Ok(()), |first, outcome| first.and(outcome))
+        let mut waited = Ok(());
+        for stream in &streams {
+            // After an error, too.
+            let outcome = stream.synchronize();
+            waited = waited.and(outcome);
+        }
+        waited
     }
 }
 
