@@ -157,3 +157,15 @@ fn slices_of_any_stride() {
         assert_eq!(c, [5.0, 11.0, 5.0, 5.0, 5.0, 11.0, 25.0]);
     }
 }
+
+/// An inverted axis of one element has a stride that nobody uses, and so has each of an empty array.
+#[test]
+fn an_unused_stride_of_ndarray_may_be_negative() {
+    let all = Array2::from_shape_fn((3, 4), |(row, col)| (10 * row + col) as f32);
+    for (rows, cols, axis) in [(1, 4, 0), (3, 1, 1), (1, 1, 0), (0, 4, 1), (3, 0, 0), (3, 4, 0)] {
+        let mut part = all.slice(s![..rows, ..cols]);
+        part.invert_axis(Axis(axis));
+        let view = SliceView::try_from(part);
+        assert_eq!(view.is_ok(), (rows, cols) != (3, 4), "{rows} {cols} {axis}");
+    }
+}

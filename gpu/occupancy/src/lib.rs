@@ -111,7 +111,7 @@ pub struct Occupancy {
 impl Occupancy {
     /// Resident warps in percent of the SM's most warps.
     pub fn percent(&self) -> f64 {
-        100.0 * f64::from(self.warps) / f64::from(self.most_warps)
+        100.0 * f64::from(self.warps) / f64::from(self.most_warps.max(1))
     }
 }
 
@@ -122,8 +122,9 @@ pub fn occupancy(sm: &Sm, block: &Block) -> Occupancy {
         (block.registers.saturating_mul(WARP)).checked_next_multiple_of(sm.register_unit);
     let by_registers = (block.registers > 0).then(|| {
         let per_warp = warp_registers.unwrap_or(u32::MAX);
-        // A warp's registers are in one partition.
-        (sm.registers / sm.partitions / per_warp) * sm.partitions / warps
+        // A warp's registers are in one partition. An SM without partitions has no registers.
+        let of_partition = sm.registers.checked_div(sm.partitions).unwrap_or(0);
+        (of_partition / per_warp) * sm.partitions / warps
     });
     let taken = (block.shared.saturating_add(sm.shared_reserved))
         .checked_next_multiple_of(sm.shared_unit)
@@ -147,6 +148,36 @@ pub fn occupancy(sm: &Sm, block: &Block) -> Occupancy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An SM that a caller has made up: whichever of its numbers is zero or large.
+    #[test]
+    fn no_number_of_an_sm_is_a_fault() {
+        let most = [0, 1, u32::MAX];
+        for field in 0..8 {
+            for value in most {
+                let mut sm = Sm::SM_90;
+                let fields = [
+                    &mut sm.registers,
+                    &mut sm.register_unit,
+                    &mut sm.partitions,
+                    &mut sm.warps,
+                    &mut sm.blocks,
+                    &mut sm.shared,
+                    &mut sm.shared_unit,
+                    &mut sm.shared_reserved,
+                ];
+                *fields.into_iter().nth(field).unwrap() = value;
+                for (threads, registers) in most.iter().flat_map(|one| most.map(|two| (*one, two)))
+                {
+                    let block = Block { threads, registers, shared: registers };
+                    let occupancy = occupancy(&sm, &block);
+                    let percent = occupancy.percent();
+                    assert!(percent >= 0.0 && occupancy.warps <= sm.warps, "{sm:?} {block:?}");
+                    assert!(value > 0 || field != 2 || registers == 0 || occupancy.blocks == 0);
+                }
+            }
+        }
+    }
 
     fn of(sm: &Sm, threads: u32, registers: u32, shared: u32) -> Occupancy {
         occupancy(sm, &Block { threads, registers, shared })

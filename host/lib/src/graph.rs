@@ -209,8 +209,9 @@ struct Capture<'a> {
 #[cfg(feature = "cuda")]
 impl<'a> Capture<'a> {
     fn begin(stream: &'a Arc<cuda::Stream>) -> Result<Self> {
+        let releases = cuda::Releases::deferred()?;
         stream.begin_capture()?;
-        Ok(Capture { stream: Some(stream), _releases: cuda::Releases::deferred() })
+        Ok(Capture { stream: Some(stream), _releases: releases })
     }
 
     fn end(mut self) -> Result<cuda::Graph> {

@@ -113,8 +113,12 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
 /// [`Error::OutOfMemory`].
 pub fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
-    may_fail(|| values.try_reserve_exact(len))
-        .map_err(|_| Error::out_of_host_memory(len as u64 * size_of::<T>() as u64))?;
+    if testing::refuses_vector() {
+        return Err(Error::out_of_host_memory((len as u64).saturating_mul(size_of::<T>() as u64)));
+    }
+    may_fail(|| values.try_reserve_exact(len)).map_err(|_| {
+        Error::out_of_host_memory((len as u64).saturating_mul(size_of::<T>() as u64))
+    })?;
     Ok(values)
 }
 

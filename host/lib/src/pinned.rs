@@ -237,9 +237,8 @@ impl Stream {
         if let (Some(stream), Some(event)) = (self.cuda(), event.cuda()) {
             return stream.wait_for(event);
         }
-        // On the CPU device it has been reached.
-        let _ = event;
-        Ok(())
+        // An event of the CPU device has been reached. What is launched on a stream of that device has no later time to wait.
+        event.wait()
     }
 
     /// Checks the arguments of a copy, and waits for the last one.

@@ -22,6 +22,8 @@ thread_local! {
     static COUNTS: Cell<Counts> = Cell::default();
     /// The number of the allocation that fails, counted from here. 0: none fails.
     static REFUSE_IN: Cell<u64> = const { Cell::new(0) };
+    /// The same, of vectors in host memory.
+    static REFUSE_VECTOR_IN: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The counts of this thread.
@@ -34,6 +36,12 @@ pub fn counts() -> Counts {
 #[cfg(feature = "testing")]
 pub fn refuse_allocation(nth: u64) {
     REFUSE_IN.set(nth);
+}
+
+/// As [`refuse_allocation`], for vectors in host memory, which [`counts`] does not count.
+#[cfg(feature = "testing")]
+pub fn refuse_vector(nth: u64) {
+    REFUSE_VECTOR_IN.set(nth);
 }
 
 #[cfg(feature = "testing")]
@@ -55,6 +63,18 @@ pub(crate) fn refuses() -> bool {
     {
         let left = REFUSE_IN.get();
         REFUSE_IN.set(left.saturating_sub(1));
+        left == 1
+    }
+    #[cfg(not(feature = "testing"))]
+    false
+}
+
+/// Whether this allocation of a vector is to fail.
+pub(crate) fn refuses_vector() -> bool {
+    #[cfg(feature = "testing")]
+    {
+        let left = REFUSE_VECTOR_IN.get();
+        REFUSE_VECTOR_IN.set(left.saturating_sub(1));
         left == 1
     }
     #[cfg(not(feature = "testing"))]

@@ -1,5 +1,6 @@
 //! What is released at once, or after a capture: in a capture the driver refuses to free memory, and the capture is spoilt.
 
+use crate::error::{Error, Result};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
@@ -29,10 +30,11 @@ pub(crate) fn release(what: impl FnOnce() + 'static) {
 
 /// Whether this thread captures a stream.
 pub(crate) fn is_capturing() -> bool {
-    WAITING.with_borrow(Option::is_some)
+    // A thread that ends has no capture: a destructor of one of its variables may ask.
+    WAITING.try_with(|waiting| waiting.borrow().is_some()).unwrap_or(false)
 }
 
-/// While this value lives, what this thread drops is not released. It is made when a capture has begun, and dropped when it has ended.
+/// While this value lives, what this thread drops is not released. It is made before a capture begins, and dropped when it has ended.
 #[derive(Debug)]
 pub(crate) struct Releases {
     /// It stays on its thread.
@@ -41,9 +43,13 @@ pub(crate) struct Releases {
 
 impl Releases {
     /// From now on. There is one at a time on a thread.
-    pub(crate) fn deferred() -> Self {
-        WAITING.set(Some(Waiting::new()));
-        Releases { thread: PhantomData }
+    ///
+    /// # Errors
+    /// [`Error::Capture`] on a thread that ends: nothing can be kept there.
+    pub(crate) fn deferred() -> Result<Self> {
+        let begun = WAITING.try_with(|waiting| *waiting.borrow_mut() = Some(Waiting::new()));
+        begun.map_err(|_| Error::capture("a capture on a thread that ends"))?;
+        Ok(Releases { thread: PhantomData })
     }
 }
 

@@ -62,14 +62,23 @@ impl Uses {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Streams::default();
     }
 
-    /// Waits on the host for all work that may use the memory.
+    /// Waits on the host for all work that may use the memory. Its streams stay known: what is launched elsewhere meanwhile, or after an
+    /// error, waits for them.
     ///
     /// # Errors
-    /// Those of the kernels.
+    /// The first of those of the kernels. The other streams are waited for, too.
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let streams = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let Streams { writer, readers } = streams;
-        writer.iter().chain(&readers).try_for_each(|stream| stream.synchronize())
+        let streams = {
+            let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.writer.iter().chain(&streams.readers).cloned().collect::<Vec<_>>()
+        };
+        let mut waited = Ok(());
+        for stream in &streams {
+            // After an error, too.
+            let outcome = stream.synchronize();
+            waited = waited.and(outcome);
+        }
+        waited
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     buffer::{Buffer, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
+    memory,
 };
 
 /// The order of a matrix's elements in memory.
@@ -125,8 +126,11 @@ impl<T: Pod> Matrix<T> {
         if self.is_dense_row_major() {
             return Ok(stored);
         }
-        let places = (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col)));
-        Ok(places.map(|(row, col)| stored[self.offset(row, col)]).collect())
+        let mut values = memory::reserved(self.rows * self.cols)?;
+        for row in 0..self.rows {
+            values.extend((0..self.cols).map(|col| stored[self.offset(row, col)]));
+        }
+        Ok(values)
     }
 
     /// The index of element (row, col) in the buffer.

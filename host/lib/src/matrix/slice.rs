@@ -8,6 +8,7 @@ use crate::{
     device::Device,
     error::{Error, Result},
     matrix::{Layout, Matrix},
+    memory,
 };
 
 /// A matrix in host memory, for reading. Element (row, col) is `row * strides[0] + col * strides[1]` elements after the first. Memory
@@ -262,7 +263,7 @@ impl<T: Pod> Matrix<T> {
             matrix.buffer_mut().write(0, elements)?;
             return Ok(matrix);
         }
-        let mut packed = Vec::with_capacity(runs * run);
+        let mut packed = memory::reserved(runs * run)?;
         for i in 0..runs {
             crate::check_interrupt()?;
             // SAFETY: an element of the view.
@@ -384,10 +385,17 @@ mod of_ndarray {
     use super::{SliceView, SliceViewMut};
     use crate::error::{Error, Result};
 
-    /// The strides, if none is negative. An array with an inverted axis has a negative stride.
-    fn forward(strides: &[isize]) -> Result<[usize; 2]> {
+    /// The strides, if none is negative. An array with an inverted axis has a negative stride, which is never used if the axis has one
+    /// element or the array has none.
+    fn forward((rows, cols): (usize, usize), strides: &[isize]) -> Result<[usize; 2]> {
+        let is_empty = rows == 0 || cols == 0;
+        let is_fit = |size: usize, stride: isize| stride >= 0 || size == 1 || is_empty;
         match strides {
-            &[rows, cols] if rows >= 0 && cols >= 0 => Ok([rows as usize, cols as usize]),
+            &[between_rows, between_cols]
+                if is_fit(rows, between_rows) && is_fit(cols, between_cols) =>
+            {
+                Ok([between_rows, between_cols].map(isize::unsigned_abs))
+            }
             _ => {
                 let limit = "must not be negative: copy the array, or invert its axis back";
                 Err(Error::argument("strides", format!("{strides:?}"), limit))
@@ -400,7 +408,7 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(array: &'a ArrayBase<S, Ix2>) -> Result<Self> {
-            let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
+            let ((rows, cols), strides) = (array.dim(), forward(array.dim(), array.strides())?);
             // SAFETY: an array's promise: its elements are valid, and borrowed with it.
             unsafe { SliceView::from_raw(array.as_ptr(), rows, cols, strides) }
         }
@@ -411,7 +419,7 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(view: ArrayView2<'a, T>) -> Result<Self> {
-            let ((rows, cols), strides) = (view.dim(), forward(view.strides())?);
+            let ((rows, cols), strides) = (view.dim(), forward(view.dim(), view.strides())?);
             // SAFETY: a view's promise: its elements are valid during its lifetime.
             unsafe { SliceView::from_raw(view.as_ptr(), rows, cols, strides) }
         }
@@ -422,7 +430,7 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(mut view: ArrayViewMut2<'a, T>) -> Result<Self> {
-            let ((rows, cols), strides) = (view.dim(), forward(view.strides())?);
+            let ((rows, cols), strides) = (view.dim(), forward(view.dim(), view.strides())?);
             // SAFETY: as above, mutably, and nobody else has the view any more.
             unsafe { SliceViewMut::from_raw(view.as_mut_ptr(), rows, cols, strides) }
         }
@@ -435,7 +443,7 @@ mod of_ndarray {
         fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self> {
             // This comes first: it copies an array that shares its elements, and the copy has other strides.
             let start = array.as_mut_ptr();
-            let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
+            let ((rows, cols), strides) = (array.dim(), forward(array.dim(), array.strides())?);
             // SAFETY: as above, mutably.
             unsafe { SliceViewMut::from_raw(start, rows, cols, strides) }
         }
@@ -443,47 +451,4 @@ mod of_ndarray {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A 2 x 3 matrix in a slice with these strides, and NaN elsewhere.
-    fn slice(strides: [usize; 2]) -> Vec<f32> {
-        let mut data = vec![f32::NAN; 20];
-        for row in 0..2 {
-            for col in 0..3 {
-                data[row * strides[0] + col * strides[1]] = (10 * row + col) as f32;
-            }
-        }
-        data
-    }
-
-    #[test]
-    fn every_stride_goes_there_and_comes_back() {
-        let device = Device::cpu();
-        for strides in [[3, 1], [5, 1], [1, 2], [1, 7], [2, 5], [9, 3]] {
-            let data = slice(strides);
-            let view = SliceView::new(&data, 2, 3, strides).unwrap();
-            let matrix = Matrix::upload(&device, view).unwrap();
-            assert_eq!(matrix.to_row_major().unwrap(), [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]);
-            for strides in [[3, 1], [5, 1], [1, 2], [1, 7], [2, 5]] {
-                let mut back = vec![f32::NAN; 20];
-                matrix.download(SliceViewMut::new(&mut back, 2, 3, strides).unwrap()).unwrap();
-                let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&back), bits(&slice(strides)), "{strides:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_named() {
-        let data = [0.0f32; 5];
-        let error = SliceView::row_major(&data, 2, 3).unwrap_err().to_string();
-        assert!(error.starts_with("elements.len() = 5: must be at least 6"), "{error}");
-        let mut data = [0.0f32; 6];
-        let error = SliceViewMut::new(&mut data, 2, 3, [1, 1]).unwrap_err().to_string();
-        assert!(error.starts_with("strides = [1, 1]: two elements"), "{error}");
-        let matrix = Matrix::<f32>::zeros(&Device::cpu(), 2, 2).unwrap();
-        let error = matrix.download(SliceViewMut::row_major(&mut data, 2, 3).unwrap());
-        assert!(error.unwrap_err().to_string().starts_with("cols = 3: must be 2"));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use super::{Dtype, Element, Header, Meaning, dtype::decode, runs::Runs};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
+    memory,
 };
 
 /// Bytes read and converted at a time. They fit in a core's cache. Between two chunks an interrupt is checked.
@@ -100,7 +101,7 @@ impl Reader {
             Layout::ColMajor => cols.len(),
         };
         let apart = values.len() / run;
-        let mut line = vec![T::default(); run];
+        let mut line = memory::filled(T::default(), run)?;
         for index in 0..apart {
             let start = match layout {
                 Layout::RowMajor => (cols.start + index) * all_rows + rows.start,
@@ -130,7 +131,9 @@ impl Reader {
             if as_they_are {
                 self.read_bytes(place, bytemuck::cast_slice_mut(values))?;
             } else {
-                bytes.resize(count, 0);
+                if bytes.len() != count {
+                    *bytes = memory::filled(0, count)?;
+                }
                 self.read_bytes(place, bytes)?;
                 decode(dtype, big_endian, bytes, values);
             }

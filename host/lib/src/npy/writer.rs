@@ -6,6 +6,7 @@ use super::{Dtype, Element, Header, dtype::encode, runs::Runs};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
+    memory,
     new_file::NewFile,
 };
 
@@ -89,7 +90,7 @@ impl Writer {
             Layout::RowMajor => (cols.len(), all_rows),
             Layout::ColMajor => (rows.len(), all_cols),
         };
-        let mut line = Vec::<T>::with_capacity(values.len() / apart);
+        let mut line = memory::reserved::<T>(values.len() / apart)?;
         for index in 0..apart {
             line.clear();
             line.extend(values[index..].iter().step_by(apart));
@@ -117,7 +118,10 @@ impl Writer {
             let bytes = match as_they_are {
                 true => bytemuck::cast_slice(values),
                 false => {
-                    bytes.resize(values.len() * dtype.bytes(), 0);
+                    let count = values.len() * dtype.bytes();
+                    if bytes.len() != count {
+                        *bytes = memory::filled(0, count)?;
+                    }
                     self.overflows += encode(dtype, values, bytes);
                     &bytes[..]
                 }

@@ -109,7 +109,44 @@ const AFTERWARDS: [&str; 7] = [
     "cuGraphExecDestroy",
 ];
 
+thread_local! {
+    /// Dropped when its thread ends.
+    static LAST: std::cell::RefCell<Option<AtEnd>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Prepares and captures a product when it is dropped, and sends what came of it.
+struct AtEnd {
+    stream: crate::Stream,
+    matrices: [Matrix<f32>; 3],
+    outcome: std::sync::mpsc::Sender<[Result<()>; 2]>,
+}
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        let AtEnd { stream, matrices: [a, b, c], outcome } = self;
+        let prepared = simple().prepare(stream, a.view(), b.view(), c.view_mut());
+        let captured =
+            stream.capture(|stream| simple().launch(stream, a.view(), b.view(), c.view_mut()));
+        outcome.send([prepared.map(drop), captured.map(drop)]).unwrap();
+    }
+}
+
 with_driver! {
+    fn a_thread_that_ends_prepares_and_captures_nothing("kernels=1 major=8") {
+        let (send, receive) = std::sync::mpsc::channel();
+        let ends = move || {
+            let device = Device::cuda(0).unwrap();
+            let (stream, matrices) = (device.stream().unwrap(), square_matrices(&device, 8));
+            LAST.set(Some(AtEnd { stream, matrices, outcome: send }));
+            // The thread learns of what is released after a capture later than of `LAST`. So that is gone first.
+            drop(device.zeros::<f32>(1).unwrap());
+        };
+        std::thread::spawn(ends).join().unwrap();
+        let [prepared, captured] = receive.recv().unwrap();
+        prepared.unwrap();
+        assert!(message(captured).contains("on a thread that ends"));
+    }
+
     fn what_a_capture_drops_is_released_afterwards("kernels=1 late=1") {
         let device = Device::cuda(0).unwrap();
         let stream = device.stream().unwrap();

@@ -324,6 +324,69 @@ with_driver! {
     }
 }
 
+with_driver! {
+    fn a_stream_of_another_device_waits_for_nobody_and_is_refused("kernels=1 major=8 devices=2") {
+        let (device, elsewhere, cpu) = (Device::cuda(0).unwrap(), Device::cuda(1).unwrap(), Device::cpu());
+        let streams = [cpu.stream().unwrap(), elsewhere.stream().unwrap()];
+        for stream in &streams {
+            let limit = format!("stream = {}: must be of cuda:0, as the memory", stream.device().name());
+            let matrix = || square_matrices(&device, N)[0].to_row_major().and_then(|all| Matrix::from_row_major(&device, N, N, &all)).unwrap();
+            let refused = [
+                dlpack::export(matrix(), Some(stream)).map(drop),
+                dlpack::export_versioned(matrix(), Some(stream)).map(drop),
+                dlpack::export_shared(Arc::new(matrix()), Some(stream)).map(drop),
+                matrix().buffer().all().address_on(stream).map(drop),
+                matrix().buffer_mut().address_on(stream).map(drop),
+            ];
+            for refused in refused {
+                assert_eq!(refused.unwrap_err().to_string(), limit);
+            }
+        }
+        // The other way round.
+        let here = device.stream().unwrap();
+        let matrix = Matrix::<f32>::zeros(&cpu, N, N).unwrap();
+        assert!(matrix.buffer().all().address_on(&here).is_err());
+        assert!(dlpack::export(matrix, Some(&here)).is_err());
+        // An event is waited for on the host, by a stream that has no later time for it.
+        let event = here.record().unwrap();
+        calls();
+        streams[0].wait_for(&event).unwrap();
+        assert!(calls().contains(&"cuEventSynchronize".to_owned()));
+    }
+
+    fn a_wait_on_the_host_forgets_no_stream("kernels=1 major=8") {
+        let device = Device::cuda(0).unwrap();
+        let [first, second] = [0; 2].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, N);
+        simple().launch(&first, a.view(), b.view(), c.view_mut()).unwrap();
+        // The wait of an export. What is launched elsewhere in the middle of it has to wait, too.
+        c.view().elements().buffer().wait_for_uses().unwrap();
+        calls();
+        simple().launch(&second, a.view(), b.view(), c.view_mut()).unwrap();
+        assert!(calls().contains(&"cuStreamWaitEvent".to_owned()));
+    }
+
+    fn a_wait_that_fails_forgets_no_stream("kernels=1 major=8 cuStreamSynchronize=700") {
+        let device = Device::cuda(0).unwrap();
+        let streams = [0; 3].map(|_| device.stream().unwrap());
+        let [a, b, mut c] = square_matrices(&device, N);
+        let mut others = [0; 2].map(|_| Matrix::zeros(&device, N, N).unwrap());
+        simple().launch(&streams[0], a.view(), b.view(), c.view_mut()).unwrap();
+        for (stream, other) in streams.iter().zip(&mut others) {
+            simple().launch(stream, c.view(), c.view(), other.view_mut()).unwrap();
+        }
+        calls();
+        let error = c.view().elements().buffer().wait_for_uses().unwrap_err();
+        assert!(matches!(error, Error::Driver { .. }), "{error}");
+        // All were waited for, also after the first had failed.
+        let count = |name: &str| calls().iter().filter(|call| *call == name).count();
+        assert_eq!(count("cuStreamSynchronize"), 3);
+        // And all are known.
+        c.view_mut().into_elements().address_on(&streams[2]).unwrap();
+        assert_eq!(count("cuStreamWaitEvent"), 3);
+    }
+}
+
 on_machine! {
     fn memory_and_streams_by_raw_handles_on_a_gpu() {
         if device::device().is_none() {

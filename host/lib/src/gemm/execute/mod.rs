@@ -30,6 +30,7 @@ use crate::{
     error::{Error, Result},
     launch::Named,
     matrix::{MatrixView, MatrixViewMut},
+    memory,
     shape::Shape,
     stream::Stream,
 };
@@ -128,7 +129,7 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
         let limit = format!("must be outputs.len() = {}", outputs.len());
         return Err(Error::argument("inputs.len()", inputs.len(), limit));
     }
-    let mut ready = Vec::with_capacity(inputs.len());
+    let mut ready = memory::reserved(inputs.len())?;
     for (index, (&(a, b), c)) in inputs.iter().zip(outputs).enumerate() {
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c.reborrow()));
         let bias = gemm.bias.map(Bias::elements);
@@ -139,11 +140,12 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
         });
         ready.push(one.map_err(|error| of_product(index, error))?);
     }
-    let run = |(choice, plan, operands)| {
+    let mut choices = memory::reserved(ready.len())?;
+    for (choice, plan, operands) in ready {
         run(gemm, stream, &choice, &plan, operands)?;
-        Ok(choice)
-    };
-    ready.into_iter().map(run).collect()
+        choices.push(choice);
+    }
+    Ok(choices)
 }
 
 /// Selects a kernel, and makes the plan.

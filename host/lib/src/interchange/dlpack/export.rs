@@ -31,7 +31,8 @@ struct Exported<M, S> {
 /// The other library uses the elements on `consumer`, which waits on the device for the work on them. `None`: this call waits.
 ///
 /// # Errors
-/// Those of the driver and of kernels that use the matrix.
+/// [`Error::Argument`](crate::Error::Argument) for a stream of another device than the matrix's;
+/// [`Error::Capture`](crate::Error::Capture) for one that is captured; those of the driver and of kernels that use the matrix.
 pub fn export<T: DlElement>(
     mut matrix: Matrix<T>,
     consumer: Option<&Stream>,

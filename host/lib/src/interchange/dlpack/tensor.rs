@@ -102,21 +102,32 @@ impl<T: DlElement> Tensor<T> {
             Ok(dimensions) if dimensions <= 2 => dimensions,
             _ => return Err(Error::argument("ndim", tensor.ndim, "must be 0, 1 or 2")),
         };
-        let numbers = |of: *mut i64, name: &str| -> Result<Vec<usize>> {
-            if dimensions == 0 {
-                return Ok(Vec::new());
-            }
+        if dimensions > 0 && tensor.shape.is_null() {
+            let limit = format!("must point to {dimensions} sizes");
+            return Err(Error::argument("shape", "null", limit));
+        }
+        let numbers = |of: *mut i64| match dimensions {
+            0 => &[],
             // SAFETY: condition 1: as many numbers as dimensions.
-            let all = unsafe { slice::from_raw_parts(of.cast_const(), dimensions) };
-            let number = |&number| {
-                let refused = |_| Error::argument(name, number, "must not be negative");
-                usize::try_from(number).map_err(refused)
-            };
-            all.iter().map(number).collect()
+            _ => unsafe { slice::from_raw_parts(of.cast_const(), dimensions) },
         };
-        let shape = numbers(tensor.shape, "shape")?;
+        let size = |&size| {
+            usize::try_from(size)
+                .map_err(|_| Error::argument("shape", size, "must not be negative"))
+        };
+        let shape = numbers(tensor.shape).iter().map(size).collect::<Result<Vec<_>>>()?;
+        // A stride that nobody uses may be negative: of one element, or of none.
+        let stride = |(&stride, &size): (&i64, &usize)| match stride < 0
+            && size > 1
+            && !shape.contains(&0)
+        {
+            true => Err(Error::argument("strides", stride, "must not be negative")),
+            false => Ok(stride.unsigned_abs() as usize),
+        };
         let strides = match tensor.strides.is_null() {
-            false => numbers(tensor.strides, "strides")?,
+            false => {
+                numbers(tensor.strides).iter().zip(&shape).map(stride).collect::<Result<_>>()?
+            }
             true => match shape[..] {
                 [_, cols] => vec![cols, 1],
                 _ => vec![1; dimensions],

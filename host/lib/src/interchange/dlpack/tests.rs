@@ -269,3 +269,30 @@ fn from_another_thread() {
     let sum = std::thread::spawn(move || elements(&tensor).into_iter().sum::<f32>());
     assert_eq!((sum.join().unwrap(), deleted.load(SeqCst)), (6.0, 1));
 }
+
+#[test]
+fn an_unused_stride_may_be_negative() {
+    for (shape, strides, is_used) in [
+        ([1, 3], [-3, 1], false),
+        ([4, 1], [2, -1], false),
+        ([0, 3], [-3, -1], false),
+        ([2, 3], [3, -1], true),
+        ([2, 1], [-1, 1], true),
+    ] {
+        let (tensor, _) = Producer::new(&shape, Some(&strides)).import::<f32>();
+        assert_eq!(tensor.is_err(), is_used, "{shape:?} {strides:?}");
+        let Ok(tensor) = tensor else { continue };
+        let matrix = tensor.matrix().unwrap();
+        assert_eq!([matrix.rows(), matrix.cols()], shape.map(|size| size as usize));
+    }
+}
+
+#[test]
+fn a_shape_that_is_null_is_refused() {
+    let mut producer = Producer::new(&[2, 3], None);
+    let tensor = DLTensor { shape: null_mut(), ..producer.tensor() };
+    let mut managed = DLManagedTensor { dl_tensor: tensor, manager_ctx: null_mut(), deleter: None };
+    // SAFETY: it is refused.
+    let refused = unsafe { Tensor::<f32>::import(&Device::cpu(), NonNull::from(&mut managed)) };
+    assert_eq!(refused.unwrap_err().to_string(), "shape = null: must point to 2 sizes");
+}
