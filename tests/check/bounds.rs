@@ -50,7 +50,7 @@ mod kernels {
     }
 
     /// Two rows of four elements, of a map that skips the first column.
-    #[kernel(block = (32), dynamic_shared = 256, barriers = 1, shared = 8, arch = 90)]
+    #[kernel(block = (32), dynamic_shared = 256, barriers = 1, shared = 16, arch = 90)]
     pub fn loads_a_box(map: TensorMap<f32>, mut y: Out<f32>) {
         let mut tile = dynamic_shared![f32];
         let ring = pipeline![1];

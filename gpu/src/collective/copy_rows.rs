@@ -116,11 +116,32 @@ pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
         return;
     }
     let stretch = Stretch::<N, EACH> { at, to: to_row, cols, first };
-    let pieces = match gaps && stretch.has_ends(from) {
-        true => stretch.read::<_, true>(from),
-        false => stretch.read::<_, false>(from),
-    };
+    if gaps && stretch.has_ends(from) {
+        copy_with_ends::<_, N>((from, at), (to, to_row), cols, first..first + EACH * 32);
+        return;
+    }
+    let pieces = stretch.read::<_, false>(from);
     stretch.write(from, to, pieces);
+}
+
+/// Copies some pieces of a row, up to its end, and reads nothing outside of the row. A lane has one
+/// piece at a time: elements of more would take more registers than all else.
+#[inline(always)]
+#[track_caller]
+fn copy_with_ends<T: Element, const N: usize>(
+    (from, at): (&In<T>, usize),
+    (to, to_row): (&mut Out<T>, usize),
+    cols: usize,
+    pieces: Range<usize>,
+) {
+    let Range { mut start, end } = pieces;
+    while start < end && start * N < cols {
+        let stretch = Stretch::<N, 1> { at, to: to_row, cols, first: start };
+        let pieces = stretch.read::<_, true>(from);
+        stretch.write(from, to, pieces);
+        // The compiler would unroll the loop, and load all pieces at once.
+        start = thread::opaque(start + 32);
+    }
 }
 
 /// Copies some rows of a matrix to rows that are `to_pitch` elements apart. The pitch of the source
@@ -153,13 +174,7 @@ pub fn copy_rows<T: Element, const N: usize>(
     if gaps {
         while start < end {
             let (at, to_row) = (start as usize * pitch, start as usize * to_pitch);
-            let mut first = 0;
-            while first * N < cols {
-                let stretch = Stretch::<N, EACH> { at, to: to_row, cols, first };
-                let pieces = stretch.read::<_, true>(from);
-                stretch.write(from, to, pieces);
-                first += EACH * 32;
-            }
+            copy_with_ends::<_, N>((from, at), (to, to_row), cols, 0..cols);
             start += 1;
         }
         return;

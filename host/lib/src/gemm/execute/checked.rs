@@ -372,7 +372,7 @@ fn checked(
     name: &str,
     kernel: Option<&'static dyn AnyCheckedKernel>,
 ) -> Result<&'static dyn AnyCheckedKernel> {
-    kernel.ok_or_else(|| Error::argument("kernel", name, "must have a checked version"))
+    kernel.ok_or_else(|| Error::argument("launch", name, "must have a checked version"))
 }
 
 #[cfg(test)]
