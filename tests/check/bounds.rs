@@ -1,10 +1,10 @@
 //! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes, arrays of other
-//! blocks, swizzled boxes.
+//! blocks, swizzled boxes. And gaps between the elements of a view are outside.
 
 use simt::{
     Kernel, LaunchConfig,
-    check::{self, CheckableParams, Kind, Options, Report},
-    checked::{Bf16, Out, TensorMapMut},
+    check::{self, CheckableParams, Kind, Memory, Options, Report},
+    checked::{Bf16, In, Out, TensorMap, TensorMapMut},
     device::BoxShape,
 };
 
@@ -37,6 +37,39 @@ mod kernels {
         cluster::sync();
     }
 
+    /// Each block copies the elements from `first` on, `wide`: eight neighbours at once.
+    #[kernel(block = (32), arch = 90)]
+    pub fn copies_elements(first: u32, wide: u32, x: In<Bf16>, mut y: Out<Bf16>) {
+        let at = first as usize + thread::thread_idx_x() as usize;
+        if thread::block_idx_x() < 3 && wide > 0 {
+            let eight: [Bf16; 8] = x.load128(first as usize);
+            y[at] = eight[0];
+        } else if at < 16 {
+            y[at] = x[at];
+        }
+    }
+
+    /// Two rows of four elements, of a map that skips the first column.
+    #[kernel(block = (32), dynamic_shared = 256, barriers = 1, shared = 16, arch = 90)]
+    pub fn loads_a_box(map: TensorMap<f32>, mut y: Out<f32>) {
+        let mut tile = dynamic_shared![f32];
+        let ring = pipeline![1];
+        if thread::thread_idx_x() == 0 {
+            ring.init(1);
+        }
+        thread::sync_threads();
+        let t = thread::thread_idx_x() as usize;
+        let full = ring.producer().full();
+        if t == 0 {
+            ring.producer().announce(32);
+            tile.load_box(0, &map.boxes::<2, 4, 0>(), (0, 0, 0), full);
+        }
+        ring.consumer().wait();
+        if t < 8 {
+            y[t] = tile[t];
+        }
+    }
+
     /// A tile of 8 x 16 elements, numbered from 0. Group t % 4 of row t / 4 is at its swizzled place.
     #[kernel(block = (32), dynamic_shared = 512, arch = 90)]
     pub fn stores_a_box(map: TensorMapMut<f32>) {
@@ -63,6 +96,72 @@ fn run<P: CheckableParams>(kernel: &Kernel<P>, config: LaunchConfig, params: P) 
 fn panics(report: &Report) -> String {
     let found = report.findings.iter().find(|finding| finding.kind == Kind::Panic);
     found.unwrap_or_else(|| panic!("no panic: {report}")).to_string()
+}
+
+/// The findings of `copies_elements` with gaps at these elements of `x` or `y`.
+fn with_gaps(first: u32, wide: bool, gaps: [&[usize]; 2]) -> Report {
+    #[repr(align(16))]
+    struct Aligned([Bf16; 16]);
+    let (x, mut y) = (Aligned([Bf16::from_bits(0); 16]), Aligned([Bf16::from_bits(0); 16]));
+    let of = |elements: &[Bf16; 16], gaps: &[usize]| {
+        gaps.iter().map(|&at| Memory::new(&elements[at], 1, true)).collect::<Vec<_>>()
+    };
+    let mut options = Options::default();
+    options.gaps = [of(&x.0, gaps[0]), of(&y.0, gaps[1])].concat();
+    options.complete = true;
+    options.workers = Some(1);
+    let config = LaunchConfig::new([1; 3], [32, 1, 1]);
+    // SAFETY: as in `run`.
+    unsafe {
+        let params =
+            (first, u32::from(wide), In::new(x.0.as_ptr(), 16), Out::new(y.0.as_mut_ptr(), 16));
+        check::launch(&kernels::copies_elements, &config, params, &options).expect("a report")
+    }
+}
+
+#[test]
+fn an_access_to_a_gap_is_out_of_bounds() {
+    assert!(with_gaps(0, false, [&[]; 2]).is_clean());
+    // Elements before the first one that is copied are in gaps, so nobody has to read or write them.
+    let before: &[usize] = &[0, 1, 2];
+    let clean = with_gaps(3, false, [before; 2]);
+    assert!(clean.is_clean(), "{clean}");
+    for (gaps, memory) in [([&[5][..], &[]], "buffer x"), ([&[], &[5]], "buffer y")] {
+        let report = with_gaps(0, false, gaps);
+        let [finding] = &report.findings[..] else { panic!("{report}") };
+        assert_eq!((finding.kind, finding.memory.as_deref()), (Kind::OutOfBounds, Some(memory)));
+        assert_eq!(finding.detail, "between the elements of the view");
+        assert_eq!(finding.examples[0].element, Some(5), "{report}");
+    }
+    // A wide access that has one of eight in a gap.
+    let report = with_gaps(8, true, [&[15], &[]]);
+    let is_of_x = |memory: &str| memory == "buffer x";
+    let found = report.findings.iter().find(|finding| {
+        finding.kind == Kind::OutOfBounds && finding.memory.as_deref().is_some_and(is_of_x)
+    });
+    assert_eq!(found.expect("a finding").examples[0].element, Some(15), "{report}");
+}
+
+#[test]
+fn what_a_map_skips_is_not_read() {
+    #[repr(align(16))]
+    struct Aligned([f32; 8]);
+    let (matrix, mut y) = (Aligned(std::array::from_fn(|i| i as f32)), [0f32; 8]);
+    let shape = BoxShape { rows: 2, cols: 4, swizzle: 0 };
+    let mut options = Options::default();
+    options.gaps = [0, 4].map(|at| Memory::new(&matrix.0[at], 1, true)).to_vec();
+    for (skipped, clean) in [(1, true), (0, false)] {
+        let config = LaunchConfig { dynamic_shared: 256, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+        // SAFETY: as in `run`.
+        let report = unsafe {
+            let map = TensorMap::new(matrix.0.as_ptr(), [1, 2, 4], [8, 4], shape);
+            let params = (map.unwrap().skipping(skipped), Out::new(y.as_mut_ptr(), y.len()));
+            check::launch(&kernels::loads_a_box, &config, params, &options).expect("a report")
+        };
+        assert_eq!(report.is_clean(), clean, "{report}");
+        assert_eq!(y[1..4], [1.0, 2.0, 3.0]);
+        assert!(if clean { y[4].is_nan() } else { y[4] == 4.0 }, "{y:?}");
+    }
 }
 
 #[test]

@@ -120,14 +120,15 @@ fn copies_are_clean_and_right() {
 }
 
 /// A warp's 2048 bytes are read by five accesses and written by four, for every misalignment. (The ends of the
-/// operand are copied element by element.)
+/// operand are copied element by element. So are those of each row, if there are gaps between rows, and it does not
+/// start and end at a multiple of sixteen bytes.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
     use gpu::checked::kernels::pack::pack_rows_u16;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
     let (rows, cols) = (64, 1024);
-    for (pitch, start) in [(1024, 0), (1025, 3)] {
+    for (pitch, start) in [(1024, 0), (1024, 3), (1032, 0)] {
         let case = (rows, cols, pitch, 1, 4);
         let profile = copy(&pack_rows_u16, case, start, false, &options).expect("it was asked for");
         let requests = |operation| {

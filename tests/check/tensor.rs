@@ -72,19 +72,20 @@ impl Operand {
         Operand { values: values.collect(), inner, outer, pitch, step, count }
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
-    /// class's first row.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row.
     fn maps(&self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let map = |first: usize| -> Map {
             let (start, rows) = match self.outer.saturating_sub(first) {
                 0 => (0, 1),
                 rows => (first * self.pitch, rows.div_ceil(classes)),
             };
-            let extents = [self.count, rows, self.inner + start % classes];
-            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / classes * classes);
+            let skipped = start % (16 / size_of::<f32>());
+            let extents = [self.count, rows, self.inner + skipped];
+            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start - skipped);
             let strides = [self.step, classes * self.pitch];
             // SAFETY: this many elements exist, and nobody writes them.
-            unsafe { TensorMap::new(base, extents, strides, shape) }.unwrap().erased()
+            let map = unsafe { TensorMap::new(base, extents, strides, shape) };
+            map.unwrap().skipping(skipped).erased()
         };
         Bound::Maps((0..classes).map(map).collect())
     }

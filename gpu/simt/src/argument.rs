@@ -66,6 +66,7 @@ pub struct Map {
     pub(crate) extents: [usize; 3],
     pub(crate) strides: [usize; 2],
     pub(crate) shape: BoxShape,
+    pub(crate) skipped: usize,
     pub(crate) encoded: [u64; 16],
     /// Whether a kernel may write the matrices.
     pub(crate) writable: bool,

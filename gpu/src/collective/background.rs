@@ -86,6 +86,8 @@ pub struct PackTail<'a, T: Element, const PIECE: usize> {
     /// Rows and columns of the tail, and its pitch. The pitch is B's. B's rows do not overlap, and
     /// the pitch is more than a piece.
     pub matrix: &'a MatrixBatch,
+    /// Whether there is something between the rows of B that is not B's.
+    pub gaps: bool,
     /// Where the packed rows go.
     pub to: &'a mut Out<T>,
     /// Elements from one packed row to the next.
@@ -132,7 +134,8 @@ impl<T: Element, const PIECE: usize> Background for PackTail<'_, T, PIECE> {
             // The counter's answer takes as long as a load. It is awaited after the copy.
             claimed = self.claim();
             let rows = next * ROWS..self.matrix.rows.min((next + 1) * ROWS);
-            copy_rows::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), rows);
+            let from = (self.from, self.matrix, self.gaps);
+            copy_rows::<_, PIECE>(from, (self.to, self.to_pitch), rows);
             warp::sync_warp(warp::ALL);
             if warp::elect() {
                 self.words.release_add(COPIED, 1);

@@ -7,6 +7,8 @@
 //!   ([`warp::shuffle`]). So every access has sixteen bytes, and every piece is loaded once.
 //! * **At the ends of the source** whole pieces may exceed it. There a row is copied element by
 //!   element.
+//! * **Nothing is read between rows.** If there are gaps, the pieces at the ends of a row are read
+//!   element by element, and only those that belong to the row.
 
 use core::ops::Range;
 
@@ -40,14 +42,38 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
         (from.misalignment::<16>() + self.at) % N
     }
 
+    /// The last piece of the row.
+    #[inline(always)]
+    fn last(&self, shift: usize) -> usize {
+        (shift + self.cols - 1) / N
+    }
+
+    /// Whether one of its pieces is an end of the row, and exceeds it.
+    #[inline(always)]
+    fn has_ends<T: Element>(&self, from: &In<T>) -> bool {
+        let shift = self.shift(from);
+        let exceeds = !(shift + self.cols).is_multiple_of(N);
+        self.first == 0 && shift > 0 || exceeds && self.last(shift) <= self.first + 32 * EACH
+    }
+
+    /// Loads the pieces. `ENDS`: what is outside of the row is not read.
     #[inline(always)]
     #[track_caller]
-    fn read<T: Element>(&self, from: &In<T>) -> Pieces<EACH> {
+    fn read<T: Element, const ENDS: bool>(&self, from: &In<T>) -> Pieces<EACH> {
         let shift = self.shift(from);
-        let (lane, last) = (thread::lane_id() as usize, (shift + self.cols - 1) / N);
+        let (lane, last) = (thread::lane_id() as usize, self.last(shift));
         // Past the end of the row the last piece is loaded again. So no load depends on a condition.
-        let read =
-            |number: usize| to_words::<T, N>(from.load128(self.at - shift + number.min(last) * N));
+        let read = |number: usize| {
+            let number = number.min(last);
+            let at = self.at - shift + number * N;
+            if ENDS && (at < self.at || at + N > self.at + self.cols) {
+                let (first, end) = (self.at, self.at + self.cols - 1);
+                return to_words::<T, N>(core::array::from_fn(|i| {
+                    from[(at + i).max(first).min(end)]
+                }));
+            }
+            to_words::<T, N>(from.load128(at))
+        };
         let own = core::array::from_fn(|i| read(self.first + 32 * i + lane));
         (own, read(self.first + 32 * EACH))
     }
@@ -72,37 +98,61 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     }
 }
 
-/// Copies `EACH` pieces a lane of a row of `cols` elements, from piece `first` on. The view has
-/// `len` elements.
+/// Copies `EACH` pieces a lane of a row of `cols` elements, from piece `first` on. `matrix` are the
+/// first element of its matrix, and the end of the last. `gaps`: what is between rows is not read.
 #[inline(always)]
 #[track_caller]
 pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
     (from, at): (&In<T>, usize),
     (to, to_row): (&mut Out<T>, usize),
-    cols: usize,
-    len: usize,
+    (cols, gaps): (usize, bool),
+    matrix: (usize, usize),
     first: usize,
 ) {
-    if at < N || at + cols + N > len {
+    if at < matrix.0 + N || at + cols + N > matrix.1 {
         let lane = thread::lane_id() as usize;
         let end = cols.min((first + EACH * 32) * N);
         copy_elements((from, at), (to, to_row), first * N + lane, end);
         return;
     }
     let stretch = Stretch::<N, EACH> { at, to: to_row, cols, first };
-    let pieces = stretch.read(from);
+    if gaps && stretch.has_ends(from) {
+        copy_with_ends::<_, N>((from, at), (to, to_row), cols, first..first + EACH * 32);
+        return;
+    }
+    let pieces = stretch.read::<_, false>(from);
     stretch.write(from, to, pieces);
 }
 
+/// Copies some pieces of a row, up to its end, and reads nothing outside of the row. A lane has one
+/// piece at a time: elements of more would take more registers than all else.
+#[inline(always)]
+#[track_caller]
+fn copy_with_ends<T: Element, const N: usize>(
+    (from, at): (&In<T>, usize),
+    (to, to_row): (&mut Out<T>, usize),
+    cols: usize,
+    pieces: Range<usize>,
+) {
+    let Range { mut start, end } = pieces;
+    while start < end && start * N < cols {
+        let stretch = Stretch::<N, 1> { at, to: to_row, cols, first: start };
+        let pieces = stretch.read::<_, true>(from);
+        stretch.write(from, to, pieces);
+        // The compiler would unroll the loop, and load all pieces at once.
+        start = thread::opaque(start + 32);
+    }
+}
+
 /// Copies some rows of a matrix to rows that are `to_pitch` elements apart. The pitch of the source
-/// is at least a piece.
+/// is at least a piece. `gaps`: what is between rows is not read.
 ///
 /// This is for a warp on an SM with few other warps, which do not hide its latency. So the warp
 /// loads the next stretch before it stores the current one.
 #[inline(always)]
 #[track_caller]
 pub fn copy_rows<T: Element, const N: usize>(
-    (from, matrix): (&In<T>, &MatrixBatch),
+    (from, matrix, gaps): (&In<T>, &MatrixBatch, bool),
     (to, to_pitch): (&mut Out<T>, usize),
     rows: Range<u32>,
 ) {
@@ -121,6 +171,14 @@ pub fn copy_rows<T: Element, const N: usize>(
         end -= 1;
         by_elements(end);
     }
+    if gaps {
+        while start < end {
+            let (at, to_row) = (start as usize * pitch, start as usize * to_pitch);
+            copy_with_ends::<_, N>((from, at), (to, to_row), cols, 0..cols);
+            start += 1;
+        }
+        return;
+    }
     let mut first = 0;
     let mut next = || {
         let (at, to) = (start as usize * pitch, start as usize * to_pitch);
@@ -133,15 +191,15 @@ pub fn copy_rows<T: Element, const N: usize>(
         stretch
     };
     let Some(mut one) = next() else { return };
-    let mut pieces = one.read(from);
+    let mut pieces = one.read::<_, false>(from);
     // Two stretches alternate. Each has registers of its own: a register with a pending load cannot
     // be moved.
     loop {
         let Some(two) = next() else { return one.write(from, to, pieces) };
-        let others = two.read(from);
+        let others = two.read::<_, false>(from);
         one.write(from, to, pieces);
         let Some(three) = next() else { return two.write(from, to, others) };
-        (one, pieces) = (three, three.read(from));
+        (one, pieces) = (three, three.read::<_, false>(from));
         two.write(from, to, others);
     }
 }

@@ -17,7 +17,8 @@
 //! * **Past the end of k** a stage holds zeros. Rows of A (columns of B) past the end may hold
 //!   anything: their sums are not stored.
 //! * **Nothing is read outside** the operand. Pieces that may exceed its first or last element are
-//!   loaded element by element at the end.
+//!   loaded element by element at the end. If there are gaps between rows, so are those that may
+//!   exceed a row.
 
 use super::{
     device::{warpgroup::*, *},
@@ -63,6 +64,11 @@ pub struct LdgRows<T: Factor> {
     left: (u32, u32),
     /// Rows and elements that each stage has fewer than the one before.
     fewer: (u32, u32),
+    /// The first element of the matrix.
+    start: usize,
+    /// In the first stage, the elements of a row before the lane's first one. Without gaps, more than
+    /// a piece has.
+    before: u32,
     /// The last rows of the operand, whose pieces may exceed its last element.
     last: u32,
 }
@@ -89,6 +95,9 @@ impl<T: Factor> LdgRows<T> {
             false => first as usize,
         };
         let first = place.start + skipped + row as usize * pitch + col as usize;
+        let (of_row, skipped_cols) =
+            if place.k_major { (steps, 0) } else { (outer, skipped as u32) };
+        let gaps = pitch > of_row as usize;
         LdgRows {
             from,
             first,
@@ -97,9 +106,12 @@ impl<T: Factor> LdgRows<T> {
             row,
             left: (count, len.saturating_sub(col)),
             fewer,
+            start: place.start,
+            before: if gaps { skipped_cols + col } else { N as u32 },
             // Two pieces exceed a row by less than their length. (With a pitch of 0, all rows are
-            // the last.)
+            // the last. With gaps no row may be exceeded.)
             last: match pitch {
+                _ if gaps => u32::MAX,
                 0 => u32::MAX,
                 1..16 => 2 * N as u32,
                 _ => 1,
@@ -121,14 +133,17 @@ impl<T: Factor> LdgRows<T> {
     fn left(&self, stage: u32) -> (u32, u32, u32) {
         let rows = self.left.0.saturating_sub(stage * self.fewer.0);
         let cols = self.left.1.saturating_sub(stage * self.fewer.1);
-        let within = if cols >= 2 * N as u32 { rows } else { rows.saturating_sub(self.last) };
+        // In a gap before a row no piece may begin.
+        let before = self.before + stage * self.fewer.1;
+        let is_inside = cols >= 2 * N as u32 && before as usize >= self.shift;
+        let within = if is_inside { rows } else { rows.saturating_sub(self.last) };
         if cols > 0 { (rows, within, cols) } else { (0, 0, 0) }
     }
 
-    /// Whether the first piece of the first row starts before the buffer.
+    /// Whether the first piece of the first row starts before the matrix.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn begins_before(&self, stage: u32) -> bool {
-        self.at(stage) < self.shift
+        self.at(stage) - self.start < self.shift
     }
 
     /// Issues the loads of a stage.
@@ -185,14 +200,22 @@ impl<T: Factor> LdgRows<T> {
         if !self.begins_before(stage) {
             row += within.saturating_sub(row).next_multiple_of(8);
         }
-        while row < rows.min(WGMMA_M as u32) {
-            let below = (row - self.row) as usize;
-            let at = self.at(stage) + below * self.pitch;
-            let elements: [T; N] =
-                core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)]);
-            let words = masked(to_words(elements), masks);
-            tiles.store128(to + below * BLOCK_K, from_words::<T, N>(words));
-            row += 8;
+        let end = rows.min(WGMMA_M as u32);
+        while row < end {
+            // Four rows are loaded before one is awaited. Those past the last are the last one.
+            let read: [[T; N]; 4] = core::array::from_fn(|i| {
+                let below = ((row + 8 * i as u32).min(end - 1) - self.row) as usize;
+                let at = self.at(stage) + below * self.pitch;
+                core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)])
+            });
+            for i in 0..4 {
+                if row < end {
+                    let below = (row - self.row) as usize;
+                    let words = masked(to_words(read[i]), masks);
+                    tiles.store128(to + below * BLOCK_K, from_words::<T, N>(words));
+                }
+                row += 8;
+            }
         }
     }
 }

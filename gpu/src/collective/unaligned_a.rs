@@ -12,8 +12,13 @@
 //! ```
 //!
 //! All rows of a tile are of one class. The stages of A and of B start `shift` k-steps early. In B,
-//! TMA fills in zeros before step 0. In A, `*` is the end of the row before. It may be infinite, and
-//! infinity times B's zero is NaN. So `*` is cleared in shared memory, in the first stage of a tile.
+//! TMA fills in zeros before step 0. In A, `*` may be anything: the end of the row before, or no
+//! element of A. It may be infinite, and infinity times B's zero is NaN. So `*` is cleared in shared
+//! memory, in the first stage of a tile.
+//!
+//! TMA reads whole sixteen bytes. Of these it reads none that has no element of the row: the tensor
+//! map starts at the last multiple of sixteen bytes, and a stage that starts earlier starts outside
+//! of the map.
 //!
 //! TMA is faster with 32-byte aligned rows, which are whole sectors: with tf32, 4096 x 4096 x 4100
 //! takes a third longer than with k = 4104. Eight classes of 32-bit elements are 32-byte aligned.
@@ -83,6 +88,11 @@ impl<
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(problem: &GemmParams, class: u32) -> u32 {
         class.wrapping_mul(problem.a[0] as u32) % CLASSES as u32
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn whole_pieces(shift: u32) -> u32 {
+        if CLASSES > PIECE { shift / PIECE as u32 * PIECE as u32 } else { 0 }
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

@@ -53,21 +53,21 @@ fn pack<T: Element, const N: usize>(
     let (from_pitch, to_pitch) = (from_pitch as usize, to_pitch as usize);
     let matrix = thread::block_idx_z() as usize;
     let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
-    let last = (thread::grid_dim_z() as usize - 1) * from_step as usize + (rows - 1) * from_pitch;
-    let len = last + cols;
+    let matrix = (from_start, from_start + (rows - 1) * from_pitch + cols);
+    let gaps = from_pitch > cols;
     let first = thread::block_idx_x() as usize * (EACH * 32);
     let mut row = thread::block_idx_y() as usize * PACK_ROWS + thread::thread_idx_y() as usize;
     while row < rows {
         let (at, to_row) = (from_start + row * from_pitch, to_start + row * to_pitch);
-        copy_stretch::<_, N, EACH>((from, at), (to, to_row), cols, len, first);
+        copy_stretch::<_, N, EACH>((from, at), (to, to_row), (cols, gaps), matrix, first);
         row += thread::grid_dim_y() as usize * PACK_ROWS;
     }
 }
 
 /// Packs `rows x cols` matrices; blocks along z take one each. Rows of the source are `from_pitch`
 /// elements apart, matrices `from_step`; those of the copy `to_pitch` and `to_step`. `from` may be
-/// unaligned, and has exactly the elements that these sizes need. `to`, its rows and its matrices
-/// are 16-byte aligned. What follows a row of the copy, up to the next multiple of sixteen bytes,
+/// unaligned, and has exactly the elements that these sizes need. What is between rows and between
+/// matrices is not read. `to`, its rows and its matrices are 16-byte aligned. What follows a row of the copy, up to the next multiple of sixteen bytes,
 /// is overwritten.
 #[kernel(block = (32, WARPS), arch = 90, dependent)]
 pub fn pack_rows(

@@ -81,7 +81,7 @@ macro_rules! program {
     ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
             kernel: &crate::$($path)::+,
-            checked: None,
+            checked: Some(&crate::checked::$($path)::+),
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,
             on_gpu: None,

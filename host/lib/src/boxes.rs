@@ -46,6 +46,8 @@ pub struct Boxes<'a, T> {
     /// Elements from one matrix to the next, and from one row to the next.
     strides: [usize; 2],
     shape: BoxShape,
+    /// Columns at the start of each row that are no elements ([`simt::device::TensorMap::skipping`]).
+    skipped: usize,
 }
 
 // Not derived: `T` need not be `Copy`.
@@ -69,7 +71,7 @@ impl<'a, T: Pod> Boxes<'a, T> {
         shape: BoxShape,
     ) -> Result<Self> {
         check_len(elements.len(), extents, strides)?;
-        Ok(Boxes { elements, extents, strides, shape })
+        Ok(Boxes { elements, extents, strides, shape, skipped: 0 })
     }
 
     /// One matrix.
@@ -79,6 +81,11 @@ impl<'a, T: Pod> Boxes<'a, T> {
     pub fn of(matrix: MatrixView<'a, T>, shape: BoxShape) -> Result<Self> {
         let (extents, strides) = of_matrix(matrix)?;
         Boxes::new(matrix.elements(), extents, strides, shape)
+    }
+
+    /// The same, of rows whose first `cols` columns are no elements.
+    pub(crate) fn skipping(self, cols: usize) -> Self {
+        Boxes { skipped: cols, ..self }
     }
 
     /// The device whose memory they are in.
@@ -248,13 +255,14 @@ impl<T: BoxElement> Boxes<'_, T> {
         name: &str,
         rounds: bool,
     ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
-        let &Boxes { elements, extents, strides, shape } = self;
+        let &Boxes { elements, extents, strides, shape, skipped } = self;
         check_device(stream.device(), elements.device(), name)?;
         // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed. On the CPU the kernel runs during the borrow.
         // On a GPU the memory is freed after work that was launched before.
         let map =
             unsafe { simt::device::TensorMap::new(elements.address(), extents, strides, shape) };
         let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+        let map = map.skipping(skipped);
         #[cfg(feature = "cuda")]
         let map = match stream.cuda() {
             None => map,
@@ -298,7 +306,9 @@ impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
 }
 
 macro_rules! tensor_maps {
-    ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
+    ($(
+        $boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr $(, $skipped:ident)?;
+    )*) => {$(
         impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
             #[allow(unused_mut, reason = "only elements that are written need a mutable borrow for their address")]
             unsafe fn bind(
@@ -306,12 +316,14 @@ macro_rules! tensor_maps {
                 stream: &Stream,
                 name: &str,
             ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
-                let $boxes { elements: mut $elements, extents, strides, shape } = self;
+                let $boxes { elements: mut $elements, extents, strides, shape $(, $skipped)? } =
+                    self;
                 check_device(stream.device(), $elements.device(), name)?;
                 let address = $address;
                 // SAFETY: as in `described`.
                 let map = unsafe { simt::$half::$map::new(address, extents, strides, shape) };
                 let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+                $(let map = map.skipping($skipped);)?
                 #[cfg(feature = "cuda")]
                 let map = match stream.cuda() {
                     None => map,
@@ -330,7 +342,7 @@ macro_rules! tensor_maps {
 }
 
 tensor_maps! {
-    Boxes => checked::TensorMap, |elements| elements.address();
+    Boxes => checked::TensorMap, |elements| elements.address(), skipped;
     BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
     BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
 }

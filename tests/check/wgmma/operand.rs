@@ -53,12 +53,13 @@ impl<T: Stored<Real = f32>> Operand<T> {
                 0 => (0, 1),
                 rows => (class * self.pitch, rows.div_ceil(classes)),
             };
-            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / classes * classes);
-            let extents = [1, rows, len + start % classes];
+            let skipped = start % (16 / size_of::<T>());
+            let first = self.values.as_ptr().cast::<T>().wrapping_add(start - skipped);
+            let extents = [1, rows, len + skipped];
             // SAFETY: this many elements exist, and nobody writes them.
             let map =
                 unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
-            map.unwrap().erased()
+            map.unwrap().skipping(skipped).erased()
         };
         Bound::Maps((0..classes).map(map).collect())
     }

@@ -1,10 +1,14 @@
 //! Boxes of a tensor as TMA copies them: with strides, zeros for elements outside the tensor, and the shared-memory swizzle.
 
+use std::ops::Range;
+
 use super::tensor_core::swizzle::Swizzle;
 use crate::Tf32;
 
-/// A box of `rows x cols` elements in global memory. Its first `cols_inside` columns are inside the matrix, and of its rows a range in the
-/// middle.
+/// What a load delivers for a byte that is skipped: NaN, in every type of floats.
+const SKIPPED: u8 = 0xff;
+
+/// A box of `rows x cols` elements in global memory. Of its rows and columns a range in the middle is inside the matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBox {
     /// The address of the first element, and the bytes of an element.
@@ -15,6 +19,10 @@ pub struct GlobalBox {
     /// Rows before the matrix's first row, and the rows after them that are inside.
     pub(super) rows_before: usize,
     pub(super) rows_inside: usize,
+    /// Columns before the matrix's first column; those after them that the tensor map [skips](super::device::TensorMap::skipping); and
+    /// those after these that are elements of the matrix.
+    pub(super) cols_before: usize,
+    pub(super) cols_skipped: usize,
     pub(super) cols_inside: usize,
     /// Bytes from one row to the next in global memory.
     pub(super) row_stride: usize,
@@ -30,10 +38,11 @@ impl GlobalBox {
     }
 
     /// Bytes that a load brings to an SM, as Nsight Compute counts them: of each row the sectors of 32 bytes that the matrix has part in,
-    /// and as many as the zeros after them fill. `base` is the address of the matrix's buffer, which is taken to start a sector.
+    /// and as many as the zeros beside them fill. `base` is the address of the matrix's buffer, which is taken to start a sector. What is
+    /// skipped counts: TMA loads it.
     pub(super) fn loaded(&self, base: usize) -> usize {
         let row = self.cols * self.element;
-        let outside = row - self.cols_inside * self.element;
+        let outside = row - (self.cols_skipped + self.cols_inside) * self.element;
         let rows = self.parts().count();
         self.stored(base)
             + 32 * (rows * outside.div_ceil(32) + (self.rows - rows) * row.div_ceil(32))
@@ -41,8 +50,10 @@ impl GlobalBox {
 
     /// Bytes that a store brings from an SM: of each row the sectors that the matrix has part in.
     pub(super) fn stored(&self, base: usize) -> usize {
-        let inside = self.cols_inside * self.element;
-        let sectors = |part: *const u8| ((part.addr() - base) % 32 + inside).div_ceil(32);
+        let [skipped, inside] = [self.cols_skipped, self.cols_inside].map(|of| of * self.element);
+        let sectors = |part: *const u8| {
+            ((part.addr() - base).wrapping_sub(skipped) % 32 + skipped + inside).div_ceil(32)
+        };
         32 * self.parts().map(sectors).sum::<usize>()
     }
 
@@ -70,8 +81,9 @@ impl GlobalBox {
 
     /// The parts of its rows that are inside the matrix: the address of each, with `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
-        let GlobalBox { first, rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
+        let GlobalBox { rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
         let rows = if cols_inside > 0 { rows_inside } else { 0 };
+        let first = self.first.wrapping_add((self.cols_before + self.cols_skipped) * self.element);
         (rows_before..rows_before + rows).map(move |row| first.wrapping_add(row * row_stride))
     }
 
@@ -81,11 +93,13 @@ impl GlobalBox {
     /// 1. The elements inside the matrix are valid.
     /// 2. `to` is valid for [`extent`](Self::extent).
     pub(super) unsafe fn load(&self, to: *mut u8) {
-        for Group { global, inside, place, width } in self.groups(to.addr()) {
+        for Group { global, skipped, inside, place, width } in self.groups(to.addr()) {
             let mut bytes = [0; 16];
+            bytes[skipped].fill(SKIPPED);
+            let into = bytes[inside.clone()].as_mut_ptr();
             // SAFETY: inside the matrix; and inside the box, whose groups the swizzle permutes.
             unsafe {
-                global.copy_to_nonoverlapping(bytes.as_mut_ptr(), inside);
+                global.wrapping_add(inside.start).copy_to_nonoverlapping(into, inside.len());
                 if self.rounds {
                     round_to_tf32(&mut bytes);
                 }
@@ -101,9 +115,10 @@ impl GlobalBox {
     /// 1. The elements inside the matrix are valid, and may be written.
     pub(super) unsafe fn store(&self, read: &[u8], address: usize) {
         for Group { global, inside, place, .. } in self.groups(address) {
-            let from = &read[place..place + inside];
+            let from = &read[place + inside.start..place + inside.end];
+            let to = global.wrapping_add(inside.start).cast_mut();
             // SAFETY: inside the matrix, as the caller promises.
-            unsafe { global.cast_mut().copy_from_nonoverlapping(from.as_ptr(), inside) };
+            unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
         }
     }
 
@@ -114,14 +129,19 @@ impl GlobalBox {
             .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
         // The swizzle depends on the address and repeats after at most 1024 bytes. A block's shared memory begins at a multiple of that.
         let start = (address % 1024) as u32;
+        // Bytes of a row up to where the skipped columns begin, to where they end, and to where the matrix ends.
+        let before = self.cols_before * self.element;
+        let skipped = before + self.cols_skipped * self.element;
+        let end = skipped + self.cols_inside * self.element;
         groups.map(move |(row, group)| {
             let is_inside =
                 row.checked_sub(self.rows_before).is_some_and(|row| row < self.rows_inside);
-            let inside = if is_inside { self.cols_inside * self.element } else { 0 };
+            let of_group = |at: usize| if is_inside { at.saturating_sub(group).min(16) } else { 0 };
             let address = start + (row * row_bytes + group) as u32; // at most 512 KiB
             Group {
                 global: self.first.wrapping_add(row * self.row_stride + group),
-                inside: inside.saturating_sub(group).min(16),
+                skipped: of_group(before)..of_group(skipped),
+                inside: of_group(skipped)..of_group(end),
                 place: (self.swizzle.apply(address) - start) as usize,
                 width: (row_bytes - group).min(16),
             }
@@ -149,9 +169,10 @@ fn round_to_tf32(bytes: &mut [u8; 16]) {
 
 /// A group of at most 16 bytes of a row.
 struct Group {
-    /// Its address in global memory, and the bytes of it that are inside the matrix.
+    /// Its address in global memory; and the bytes of it that the tensor map skips, and that are inside the matrix.
     global: *const u8,
-    inside: usize,
+    skipped: Range<usize>,
+    inside: Range<usize>,
     /// Its offset in the box, and its bytes.
     place: usize,
     width: usize,
@@ -211,6 +232,8 @@ mod tests {
             cols,
             rows_before: 0,
             rows_inside: rows,
+            cols_before: 0,
+            cols_skipped: 0,
             cols_inside: cols,
             row_stride: 64,
             swizzle: Swizzle::Bytes128,
@@ -235,6 +258,8 @@ mod tests {
             cols: 4,
             rows_before: 0,
             rows_inside: 2,
+            cols_before: 0,
+            cols_skipped: 0,
             cols_inside: 3,
             row_stride: 20,
             swizzle: Swizzle::None,
@@ -252,5 +277,32 @@ mod tests {
         unsafe { target.store(tile.map(u32::to_ne_bytes).as_flattened(), 0) };
         let expected = [100, 100, 100, 100, 100, 100, 6, 7, 8, 100, 100, 11, 12, 13, 100];
         assert_eq!(written, expected);
+    }
+
+    /// A box that begins four columns before the matrix, whose first column is skipped.
+    #[test]
+    fn columns_before_the_matrix_are_zeros_and_skipped_ones_are_not_read() {
+        let matrix = (0..15u32).collect::<Vec<_>>();
+        let source = GlobalBox {
+            first: matrix.as_ptr().wrapping_sub(4).cast(),
+            element: 4,
+            rows: 2,
+            cols: 8,
+            rows_before: 0,
+            rows_inside: 2,
+            cols_before: 4,
+            cols_skipped: 1,
+            cols_inside: 2,
+            row_stride: 20,
+            swizzle: Swizzle::None,
+            rounds: false,
+        };
+        let mut tile = [7; 16];
+        // SAFETY: the second and the third column of two rows of five.
+        unsafe { source.load(tile.as_mut_ptr().cast()) };
+        assert_eq!(tile, [0, 0, 0, 0, u32::MAX, 1, 2, 0, 0, 0, 0, 0, u32::MAX, 6, 7, 0]);
+        assert_eq!(source.parts().next(), Some(matrix[1..].as_ptr().cast()));
+        // Of each row one sector that the matrix has part in, and one for the zeros.
+        assert_eq!(source.loaded(matrix.as_ptr().addr()), 2 * 64);
     }
 }

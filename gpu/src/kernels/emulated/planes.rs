@@ -17,16 +17,41 @@ pub const fn plane_pitch(cols: usize) -> usize {
     cols.next_multiple_of(if cols >= 4 * LINE { LINE } else { EIGHT })
 }
 
-/// Four elements from index `at` on, whose address is a multiple of sixteen bytes. If they exceed
-/// the view of `len` elements, they are read one by one; those outside may be anything.
+/// Elements that follow one another, all of them the matrix's: the first, and their number. Nothing
+/// else is read, for it may be somebody else's.
+#[derive(Clone, Copy)]
+pub struct Run {
+    /// The index of the first.
+    pub first: usize,
+    /// Their number, at least one.
+    pub len: usize,
+}
+
+impl Run {
+    /// The elements around those of a row: all of the matrix, if no gap is between its rows, and else
+    /// the row. `first` is the first element of the matrix, `row` that of the row.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn around(source: &MatrixBatch, first: usize, row: usize) -> Run {
+        let (rows, cols, pitch) =
+            (source.rows as usize, source.cols as usize, source.pitch as usize);
+        match pitch > cols {
+            true => Run { first: row, len: cols },
+            false => Run { first, len: (rows - 1) * pitch + cols },
+        }
+    }
+}
+
+/// Four elements from index `at` on, whose address is a multiple of sixteen bytes. If some are not
+/// of the run, the others are read one by one, and those may be anything.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn piece(from: &In<f32>, at: usize, len: usize) -> [f32; FOUR] {
+fn piece(from: &In<f32>, at: usize, run: Run) -> [f32; FOUR] {
     // An index before the first element wraps to a huge number.
-    if at <= len.wrapping_sub(FOUR) && len >= FOUR {
+    let before = at.wrapping_sub(run.first);
+    if before <= run.len.wrapping_sub(FOUR) && run.len >= FOUR {
         return from.load128(at);
     }
-    core::array::from_fn(|i| from[at.wrapping_add(i).min(len - 1)])
+    core::array::from_fn(|i| from[run.first + before.wrapping_add(i).min(run.len - 1)])
 }
 
 /// Four elements of two consecutive pieces, from element `by` on, below four. Registers cannot be
@@ -38,40 +63,43 @@ fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
     if by & 1 != 0 { [b, c, d, e] } else { [a, b, c, d] }
 }
 
-/// Eight elements from index `at` on, of a view of `len` elements. Those outside may be anything.
+/// Eight elements from index `at` on. Those that are not of the run may be anything.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
+fn eight(from: &In<f32>, at: usize, run: Run) -> [f32; EIGHT] {
     let shift = (from.misalignment::<16>() + at) % FOUR;
     let at = at.wrapping_sub(shift);
-    let first = piece(from, at, len);
-    let second = piece(from, at.wrapping_add(FOUR), len);
+    let first = piece(from, at, run);
+    let second = piece(from, at.wrapping_add(FOUR), run);
     // An aligned row is in two pieces only.
     let third = match shift {
         0 => second,
-        _ => piece(from, at.wrapping_add(2 * FOUR), len),
+        _ => piece(from, at.wrapping_add(2 * FOUR), run),
     };
     let [a, b, c, d] = shifted(first, second, shift);
     let [e, f, g, h] = shifted(second, third, shift);
     [a, b, c, d, e, f, g, h]
 }
 
-/// Eight elements of each of `N` rows, of a view of `len` elements. `at` is the start of a row.
-/// `is_even` if all rows of the block are inside and 16-byte aligned: then there is no branch
+/// Eight elements of each of `N` rows, from column `col` on. `row` is the start of a row, `first`
+/// that of the matrix. `is_even` if all rows of the block are inside and 16-byte aligned: then there is no branch
 /// between the loads, and all are in flight at once.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn rows_of_eight<const N: usize>(
-    from: &In<f32>,
-    at: impl Fn(usize) -> usize,
-    len: usize,
+    (from, source): (&In<f32>, &MatrixBatch),
+    first: usize,
+    row: impl Fn(usize) -> usize,
+    col: usize,
     is_even: bool,
 ) -> [[f32; EIGHT]; N] {
     if !is_even {
-        return core::array::from_fn(|i| eight(from, at(i), len));
+        return core::array::from_fn(|i| {
+            eight(from, row(i) + col, Run::around(source, first, row(i)))
+        });
     }
     core::array::from_fn(|i| {
-        let [[a, b, c, d], [e, f, g, h]] = [0, FOUR].map(|more| from.load128(at(i) + more));
+        let [[a, b, c, d], [e, f, g, h]] = [0, FOUR].map(|more| from.load128(row(i) + col + more));
         [a, b, c, d, e, f, g, h]
     })
 }

@@ -58,7 +58,8 @@ fn split(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
 }
 
 /// Splits A and B. Each has `patches` patches; blocks take those of A first. `a` and `b` may be
-/// unaligned, and have exactly the elements that their sizes need. Planes are 16-byte aligned. All
+/// unaligned, and have exactly the elements that their sizes need. What is between rows and between
+/// matrices is not read. Planes are 16-byte aligned. All
 /// of a row's last sixteen bytes are written.
 #[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 1, arch = 90, dependent)]
 pub fn split_bf16x3(
@@ -99,7 +100,6 @@ pub fn split_bf16x3(
     let (down, across) = (patch / across.max(1), patch % across.max(1));
     let (rows, cols) = (source.rows as usize, source.cols as usize);
     let (pitch, step) = (source.pitch as usize, source.step as usize);
-    let len = (source.count as usize - 1) * step + (rows - 1) * pitch + cols;
     let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let col = across as usize * PATCH_COLS + lane * EIGHT;
     let first_row = down as usize * PATCH_ROWS + warp;
@@ -111,8 +111,8 @@ pub fn split_bf16x3(
     for first in (0..PATCH_ROWS).step_by(2 * WARPS) {
         // Both rows are loaded before one is awaited. Below the last row they are the last one.
         let rows_of_warp = [first_row + first, first_row + first + WARPS];
-        let at = |i: usize| matrix * step + rows_of_warp[i].min(rows - 1) * pitch + col;
-        let [one, other] = rows_of_eight(from, at, len, is_even);
+        let row = |i: usize| matrix * step + rows_of_warp[i].min(rows - 1) * pitch;
+        let [one, other] = rows_of_eight((from, &source), matrix * step, row, col, is_even);
         let mut put = |row: usize, numbers: [f32; EIGHT]| {
             if row >= rows || col >= cols {
                 return;

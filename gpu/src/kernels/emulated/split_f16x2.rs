@@ -79,7 +79,6 @@ pub fn split_f16x2(
     let (down, across) = (patch / across.max(1), patch % across.max(1));
     let (rows, cols) = (source.rows as usize, source.cols as usize);
     let (pitch, step) = (source.pitch as usize, source.step as usize);
-    let len = (source.count as usize - 1) * step + (rows - 1) * pitch + cols;
     let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let (half, of_half) = (2 * warp + lane / HALF, lane % HALF);
     let col = across as usize * PATCH_COLS + of_half * EIGHT;
@@ -87,9 +86,10 @@ pub fn split_f16x2(
     let plane = rows * plane_pitch(cols);
 
     // All rows are loaded before one is awaited. Below the last row they are the last one.
-    let at = |i: usize| matrix * step + (first_row + i * HALVES).min(rows - 1) * pitch + col;
+    let row = |i: usize| matrix * step + (first_row + i * HALVES).min(rows - 1) * pitch;
     let is_even = is_even(from, &source, across as usize * PATCH_COLS, PATCH_COLS);
-    let numbers: [[f32; EIGHT]; ROWS_OF_HALF] = rows_of_eight(from, at, len, is_even);
+    let numbers: [[f32; EIGHT]; ROWS_OF_HALF] =
+        rows_of_eight((from, &source), matrix * step, row, col, is_even);
     let mut largest = 0;
     for i in 0..ROWS_OF_HALF {
         for j in 0..EIGHT {

@@ -28,7 +28,9 @@
 //! A kernel for aligned rows has the first way and the last.
 //!
 //! All bytes of a copy belong to the row, or none: then the hardware writes zeros. The rest of a
-//! row, less than a copy, is copied element by element through registers. (`cp.async` can read less
+//! row, less than a copy, is copied element by element through registers. So is the first element of
+//! a misaligned row, if nothing of the operand is before it: the first row, or all if there are gaps
+//! between rows. (`cp.async` can read less
 //! than it writes. But compute-sanitizer counts all its bytes as read, and reported the last
 //! element of a matrix with an odd number of them.)
 
@@ -95,6 +97,13 @@ pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIG
     at: usize,
     /// Misalignment of the thread's rows: 0 or 1 elements.
     misalignment: usize,
+    /// Whether the thread's first copy of a panel at the start of the next tile's rows begins before
+    /// the rows.
+    begins_before: bool,
+    /// Whether there are gaps between rows.
+    gaps: bool,
+    /// The index before the first element of the matrix.
+    before_first: usize,
     /// The start of the thread's first copy of the next tile, and the steps from there to the next
     /// panel on the outer side and along k.
     from: usize,
@@ -133,7 +142,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
         };
         let (of_outer, of_k) = (of_outer as usize, of_k as usize);
-        let from = thread::block_idx_z() as usize * batch as usize + first * of_outer;
+        let start = thread::block_idx_z() as usize * batch as usize;
+        let from = start + first * of_outer;
         let (pitch, between) = if k_major { (of_outer, of_k) } else { (of_k, of_outer) };
         // Every row and every tile starts at a multiple of what divides both.
         let first_place = matrix.misalignment::<16>() + from;
@@ -155,6 +165,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             Copies::FourMisaligned => (first_place + row * pitch) % 2,
             _ => 0,
         };
+        let len = if k_major { problem.k } else { size };
         Operand {
             matrix,
             copies,
@@ -164,6 +175,9 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             row,
             at,
             misalignment,
+            begins_before: misalignment == 1 && at == 0 && (k_major || first == 0),
+            gaps: pitch > len as usize,
+            before_first: start.wrapping_sub(1),
             from: (from + row * pitch + at * between).wrapping_sub(misalignment),
             to_outer: PANEL * of_outer,
             to_k: PANEL * of_k,
@@ -219,6 +233,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             }
             self.copy_elements(tiles, tile);
         }
+        self.begins_before &= !self.k_major;
         self.from = self.from.wrapping_add(Self::DEPTHS * self.to_k);
         self.steps = self.steps.saturating_sub(BLOCK_K as u32);
     }
@@ -283,13 +298,14 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                     let is_inside = (row as i32) < rows && len > 0;
                     if T::MAY_BE_MISALIGNED
                         && BYTES == 4
-                        && row == 0
-                        && from == usize::MAX
+                        && self.begins_before
+                        && number == 0
+                        && (self.gaps || row == 0 && from == self.before_first)
                         && is_inside
                     {
-                        // Nothing may be read before the first element of a matrix.
+                        // Nothing may be read before the first element of a row, or of the matrix.
                         tiles[to] = T::ZERO;
-                        tiles[to + 1] = self.matrix[0];
+                        tiles[to + 1] = self.matrix[from.wrapping_add(1)];
                     } else {
                         T::copy::<BYTES>(tiles, to, self.matrix, from, is_inside);
                     }

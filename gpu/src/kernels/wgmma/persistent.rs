@@ -120,7 +120,9 @@ pub fn multiply<
                             if position > of_first { position } else { of_first - position };
                         let p = stage * BLOCK_K as u32;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
-                        a.load::<1>(&mut tiles, at, (product, row, p), class, producer.full());
+                        let p_of_a = p.wrapping_sub(A::whole_pieces(shift));
+                        let place = (product, row, p_of_a);
+                        a.load::<1>(&mut tiles, at, place, class, producer.full());
                         let place = (product, col, p.wrapping_sub(shift));
                         b.load_part::<BLOCKS>(&mut tiles, at + len_a, place, rank, producer.full());
                     }

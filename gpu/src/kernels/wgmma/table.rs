@@ -134,8 +134,9 @@ macro_rules! unaligned_entry {
             let (operands, out) = ((&UnalignedA::<_, KMajor<BLOCK_K>, ROWS, BLOCK_K, $classes, 8>::new(&a), &WholeBoxes::<_, MnMajor<BLOCK_K>, COPIED>::new(&b)), (&mut c, &bias));
             let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, staged_epilogue::PITCH]);
             let to_pitch = problem.b[0] as usize;
+            let gaps = last.pitch > u64::from(problem.n);
             let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
-                from: &from, matrix: &last, to: &mut to, to_pitch, words: &mut words
+                from: &from, matrix: &last, gaps, to: &mut to, to_pitch, words: &mut words
             };
             multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut background);
         }

@@ -103,7 +103,9 @@ pub fn multiply<
                 if warp::elect() {
                     let p = stage * BLOCK_K as u32;
                     producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
-                    let (of_part, place) = (at + part as usize * BLOCK_K, (product, row + part, p));
+                    let p_of_a = p.wrapping_sub(A::whole_pieces(shift));
+                    let place = (product, row + part, p_of_a);
+                    let of_part = at + part as usize * BLOCK_K;
                     a.load::<BLOCKS>(&mut tiles, of_part, place, class, producer.full());
                     let place = (product, col + block_col, p.wrapping_sub(shift));
                     b.load::<1>(&mut tiles, at + len_a, place, 0, producer.full());

@@ -6,6 +6,7 @@ use simt::{AnyKernel, Bf16, LaunchConfig};
 
 use super::{
     Target,
+    execute::Executor,
     split::{Slice, config, elements, patches},
 };
 use crate::{
@@ -33,7 +34,7 @@ impl<S: Slice> Planes<S> {
     /// prepared or captured; those of the launch.
     pub(super) fn split<T: Pod>(
         stream: &Stream,
-        kernel: &dyn AnyKernel,
+        kernel: &'static dyn AnyKernel,
         matrix: MatrixView<T>,
     ) -> Result<Option<Self>> {
         stream.refuse_in_capture("the slices of a matrix")?;
@@ -76,7 +77,7 @@ impl<S: Slice> Planes<S> {
             no_ranges.view_mut(..)?.into(),
         ];
         // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread of its own.
-        unsafe { launch(stream, kernel, &config, [source, nothing], [elements_of; 2], to)? };
+        unsafe { launch(&stream, kernel, &config, [source, nothing], [elements_of; 2], to)? };
         Ok(Some(Planes { planes, ranges, rows }))
     }
 }
@@ -86,8 +87,8 @@ impl<S: Slice> Planes<S> {
 /// # Safety
 /// As for [`Stream::launch`].
 pub(super) unsafe fn launch<T: Pod, S: Pod>(
-    stream: &Stream,
-    kernel: &dyn AnyKernel,
+    executor: &impl Executor,
+    kernel: &'static dyn AnyKernel,
     config: &LaunchConfig,
     [mut of_a, mut of_b]: [MatrixBatch; 2],
     [mut a, mut b]: [BufferView<T>; 2],
@@ -104,5 +105,5 @@ pub(super) unsafe fn launch<T: Pod, S: Pod>(
         ("patches_b", &mut ranges_b),
     ];
     // SAFETY: the caller's.
-    unsafe { stream.launch_named(kernel, config, arguments) }
+    unsafe { executor.launch(kernel, config, arguments) }
 }

@@ -146,6 +146,7 @@ pub fn trials<T: Number, O: Number>(
             let memory = [(a.pointer(), a.len), (b.pointer(), b.len)];
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
+        options.gaps = [a.gaps(), b.gaps()].concat();
         let operands = vec![("a", a.view()), ("b", b.view())];
         case.launch::<O>(kernel, &config, options, operands, product)
     })

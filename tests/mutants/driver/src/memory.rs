@@ -7,6 +7,7 @@ use std::{
 
 use simt::{
     Bf16, Bound, Element, Elements, F16,
+    check::Memory,
     device::{BoxShape, TensorMap, TensorMapMut},
 };
 
@@ -130,6 +131,18 @@ impl<T: Number> Matrix<T> {
         self.len == self.size.iter().product::<usize>()
     }
 
+    /// What is between its elements.
+    pub fn gaps(&self) -> Vec<Memory> {
+        let ([count, rows, cols], [between_rows, between_cols]) = (self.size, self.place.strides);
+        let mut is_gap = vec![true; self.len];
+        for n in 0..count * rows * cols {
+            let [i, row, col] = [n / (rows * cols), n / cols % rows, n % cols];
+            is_gap[i * self.place.step + row * between_rows + col * between_cols] = false;
+        }
+        let gaps = (0..self.len).filter(|&at| is_gap[at]);
+        gaps.map(|at| Memory::new(&self.memory[self.start + at], 1, true)).collect()
+    }
+
     /// The argument for reading.
     pub fn view(&mut self) -> Bound<'static> {
         // SAFETY: a trial keeps its matrices until its launch has ended, and has this many elements.
@@ -145,8 +158,7 @@ impl<T: Number> Matrix<T> {
         Bound::Elements(if holds_values { elements } else { elements.uninit() })
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
-    /// class's first row. A class without rows has the first row's map.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row. A class without rows has the first row's map.
     pub fn maps(&mut self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);
@@ -155,12 +167,13 @@ impl<T: Number> Matrix<T> {
                 0 => (0, 1),
                 rows => (class * pitch, rows.div_ceil(classes)),
             };
-            let base = self.pointer().wrapping_add(start / classes * classes);
-            let extents = [count, rows, cols + start % classes];
+            let skipped = start % (16 / size_of::<T>());
+            let base = self.pointer().wrapping_add(start - skipped);
+            let extents = [count, rows, cols + skipped];
             let strides = [step, classes * pitch];
             // SAFETY: as in `view`.
             let map = unsafe { TensorMap::new(base.cast_const(), extents, strides, shape) };
-            map.expect("cases are as TMA takes them").erased()
+            map.expect("cases are as TMA takes them").skipping(skipped).erased()
         };
         Bound::Maps((0..classes).map(map).collect())
     }

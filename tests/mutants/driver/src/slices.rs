@@ -131,6 +131,8 @@ pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
             Split::<f32, S>::new(source.filled(number))
         });
         let (config, arguments) = to_split(&mut a, &mut b);
+        let mut options = options;
+        options.gaps = [a.source.gaps(), b.source.gaps()].concat();
         // SAFETY: the operands outlive the launch, and nobody else uses them.
         let outcome = unsafe { launch(kernel, &config, arguments, &options) };
         outcome.and(&a.planes).and(&a.ranges).and(&b.planes).and(&b.ranges)
@@ -180,6 +182,8 @@ pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) 
             ("from", from.view()),
             ("to", to.out(0, false)),
         ];
+        let mut options = options;
+        options.gaps = from.gaps();
         // SAFETY: the matrices outlive the launch, and nobody else uses them.
         unsafe { launch(kernel, &config, arguments, &options) }.and(&to)
     })

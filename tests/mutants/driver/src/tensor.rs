@@ -240,6 +240,8 @@ fn of_operands<T: Number, O: Number>(
             _ => [a.maps(of_a, access.classes()), b.maps(of_b, 1)],
         };
         let [of_a, of_b] = operands;
+        let mut options = options;
+        options.gaps = [a.gaps(), b.gaps()].concat();
         case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], product)
     })
 }
@@ -257,11 +259,13 @@ fn with_tail<T: Number, O: Number>(
     let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
     let (mut a, b) = (case.operand::<T>(0), case.operand::<T>(1));
     let mut b = b.filled(|at| if at[2] < first { number(at) } else { f64::NAN });
-    let place = Place { offset: 1, ..Place::strided([n + 3, 1]) };
+    // With gaps between B's rows or without.
+    let row = n + case.sizes[0] % 2 * 3;
+    let place = Place { offset: 1, ..Place::strided([row, 1]) };
     let mut from = Matrix::<T>::new([1, k, n - first], place)
         .filled(|[i, p, col]| number([i, p, first + col]));
     let mut words = Matrix::<u32>::vector(COUNTERS).filled(|_| 0.0);
-    let (rows, cols, pitch) = (k as u32, (n - first) as u32, n as u64 + 3);
+    let (rows, cols, pitch) = (k as u32, (n - first) as u32, row as u64);
     let last = MatrixBatch { rows, cols, count: 1, pitch, ..MatrixBatch::default() };
     let [of_a, of_b] = product.boxes;
     let operands = vec![

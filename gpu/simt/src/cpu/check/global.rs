@@ -58,6 +58,8 @@ const SATURATED: u8 = 2;
 const READ: u8 = 4;
 /// A thread has written.
 const WRITTEN: u8 = 8;
+/// It is in a gap between the elements of a view.
+const GAP: u8 = 16;
 /// A worker is changing its shadow.
 const LOCKED: u8 = 128;
 
@@ -65,6 +67,7 @@ const LOCKED: u8 = 128;
 pub(super) enum Wrong {
     Race(Hazard, Record),
     NeverWritten,
+    InGap,
 }
 
 impl Buffer {
@@ -111,6 +114,20 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Makes these bytes a gap, as far as the buffer has them: an access there is wrong.
+    pub(super) fn set_gap(&self, address: usize, bytes: usize) {
+        let first = address.max(self.address);
+        let end = (address + bytes).min(self.address + self.bytes);
+        if first < end {
+            let granules = (first - self.address) >> self.shift..;
+            let count = (end - first).div_ceil(1 << self.shift);
+            let last = granules.start + count - 1;
+            for state in self.states(granules.start, last) {
+                state.fetch_or(GAP, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// The flags of the granules from `first` to `last`.
     #[inline(always)]
     fn states(&self, first: usize, last: usize) -> &[AtomicU8] {
@@ -129,7 +146,7 @@ impl Buffer {
         let last = (address + bytes - 1 - self.address) >> self.shift;
         self.states(first, last)
             .iter()
-            .all(|state| state.load(Ordering::Relaxed) & (KNOWN | LOCKED) == KNOWN)
+            .all(|state| state.load(Ordering::Relaxed) & (KNOWN | LOCKED | GAP) == KNOWN)
     }
 
     /// Records an access and reports what is wrong with it, with the offset in bytes.
@@ -165,7 +182,9 @@ impl Buffer {
                 Access::Atomic => flags = (flags | READ | WRITTEN) & !SATURATED,
             }
             state.store(flags, Ordering::Release);
-            if let Some((hazard, other)) = hazard {
+            if flags & GAP != 0 {
+                report(number << self.shift, Wrong::InGap);
+            } else if let Some((hazard, other)) = hazard {
                 report(number << self.shift, Wrong::Race(hazard, other));
             } else if unwritten {
                 report(number << self.shift, Wrong::NeverWritten);
@@ -173,7 +192,7 @@ impl Buffer {
         }
     }
 
-    /// The elements of a region that the launch has not read, or not written: their number and the first of them.
+    /// The elements of a region that the launch has not read, or not written: their number and the first of them. Gaps have none.
     pub(super) fn untouched(&self, region: &Region, access: Access) -> Option<(usize, usize)> {
         let flag = if access == Access::Read { READ } else { WRITTEN };
         let touched = |element: usize| {
@@ -181,7 +200,7 @@ impl Buffer {
             let granules = start >> self.shift..(start + region.element).div_ceil(1 << self.shift);
             self.states(granules.start, granules.end - 1)
                 .iter()
-                .all(|state| state.load(Ordering::Relaxed) & flag != 0)
+                .all(|state| state.load(Ordering::Relaxed) & (flag | GAP) != 0)
         };
         let mut elements =
             (0..region.bytes / region.element.max(1)).filter(|element| !touched(*element));

@@ -48,6 +48,9 @@ pub struct Options<'a> {
     /// The memory that the checker does not know from views: buffers of raw pointers among the parameters, the kernel's variables in
     /// global memory, and the buffers that these point to.
     pub memory: Vec<Memory>,
+    /// Memory between the elements of the views: a view reaches from its first element to its last, and a matrix may have gaps between its
+    /// rows. An access there is [out of bounds](Kind::OutOfBounds).
+    pub gaps: Vec<Memory>,
     /// Profile one block in that number ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
     /// Trace every access of the block of that index ([`Report::trace`]).
@@ -351,6 +354,9 @@ pub unsafe fn launch<P: CheckableParams>(
         return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
     }
     let buffers = Buffer::join(regions)?;
+    for gap in &options.gaps {
+        buffers.iter().for_each(|buffer| buffer.set_gap(gap.address, gap.bytes));
+    }
     params.attach(&buffers);
 
     // SAFETY: this function's contract.

@@ -57,6 +57,8 @@ pub(crate) mod maps {
         /// Elements from one matrix to the next, and from one row to the next.
         strides: [usize; 2],
         shape: BoxShape,
+        /// See [`skipping`](TensorMap::skipping).
+        skipped: usize,
         /// The driver's encoding.
         encoded: [u64; 16],
         pub(crate) tag: M::Global,
@@ -108,7 +110,8 @@ pub(crate) mod maps {
                     ));
                 }
             }
-            Ok(TensorMap { base, extents, strides, shape, encoded: [0; 16], tag: M::WRITTEN })
+            let (skipped, encoded, tag) = (0, [0; 16], M::WRITTEN);
+            Ok(TensorMap { base, extents, strides, shape, skipped, encoded, tag })
         }
 
         /// The description for the driver's encoder.
@@ -143,33 +146,42 @@ pub(crate) mod maps {
             TensorMap { encoded, ..self }
         }
 
+        /// The map of rows whose first `cols` columns are no elements of the matrices: what stands before a row that starts within
+        /// sixteen bytes. TMA reads whole sixteen bytes, and copies what is there. On the CPU nobody reads it, and the copy is NaN. So
+        /// what a kernel computes must not depend on it, and somebody else may write there.
+        #[must_use]
+        pub fn skipping(self, cols: usize) -> Self {
+            TensorMap { skipped: cols, ..self }
+        }
+
         /// The same map with another element type of the same size.
         ///
         /// # Panics
         /// If the sizes differ (at compile time).
         pub fn cast<U: Element>(self) -> TensorMap<U, M> {
             const { assert!(size_of::<T>() == size_of::<U>(), "as many bytes") };
-            let TensorMap { base, extents, strides, shape, encoded, tag } = self;
-            TensorMap { base: base.cast(), extents, strides, shape, encoded, tag }
+            let TensorMap { base, extents, strides, shape, skipped, encoded, tag } = self;
+            TensorMap { base: base.cast(), extents, strides, shape, skipped, encoded, tag }
         }
 
         /// The map without its element type.
         pub fn erased(self) -> Map {
-            let TensorMap { base, extents, strides, shape, encoded, tag: _ } = self;
-            let of = TypeId::of::<T>();
+            let TensorMap { base, extents, strides, shape, skipped, encoded, tag: _ } = self;
+            let (base, of) = (base.cast(), TypeId::of::<T>());
             let (writable, written) = (false, true);
-            Map { base: base.cast(), of, extents, strides, shape, encoded, writable, written }
+            Map { base, of, extents, strides, shape, skipped, encoded, writable, written }
         }
 
         /// The map with elements `T`, if `map` is of these or of elements that `T` [takes](Element::takes).
         pub(crate) fn of(map: Map) -> Option<Self> {
-            let Map { base, of, extents, strides, shape, encoded, .. } = map;
+            let Map { base, of, extents, strides, shape, skipped, encoded, .. } = map;
             let base = base.cast();
             T::takes(of).then_some(TensorMap {
                 base,
                 extents,
                 strides,
                 shape,
+                skipped,
                 encoded,
                 tag: M::WRITTEN,
             })
@@ -264,21 +276,28 @@ pub(crate) mod maps {
         }
 
         pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
-            let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
-            let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
-            // A row is a signed number: a box may begin before the first row.
-            let before = (row as i32).min(0).unsigned_abs() as usize;
-            let rows_before = before.min(ROWS);
-            let rows_inside = inside(row.cast_signed().max(0) as u32, rows).min(ROWS - rows_before);
-            let first = base.wrapping_add(matrix as usize * strides[0] + col as usize);
+            let TensorMap { base, extents: [matrices, rows, cols], strides, skipped, .. } =
+                self.map;
+            // Rows and columns are signed numbers: a box may begin before the first ones.
+            let [row, col] = [row, col].map(|of| of.cast_signed() as isize);
+            let before = |of: isize, extent: usize| of.min(0).unsigned_abs().min(extent);
+            let inside = |of: isize, extent: usize| extent.saturating_sub(of.max(0) as usize);
+            let rows_before = before(row, ROWS);
+            let cols_before = before(col, COLS);
+            let cols_within = inside(col, cols).min(COLS - cols_before);
+            let cols_skipped = inside(col, skipped).min(cols_within);
+            let first = base.wrapping_add(matrix as usize * strides[0]).wrapping_offset(col);
+            let rows_inside = inside(row, rows).min(ROWS - rows_before);
             GlobalBox {
-                first: first.wrapping_offset(row as i32 as isize * strides[1] as isize).cast(),
+                first: first.wrapping_offset(row * strides[1] as isize).cast(),
                 element: size_of::<T>(),
                 rows: ROWS,
                 cols: COLS,
                 rows_before,
-                rows_inside: inside(matrix, matrices).min(1) * rows_inside,
-                cols_inside: inside(col, cols).min(COLS),
+                rows_inside: matrices.saturating_sub(matrix as usize).min(1) * rows_inside,
+                cols_before,
+                cols_skipped,
+                cols_inside: cols_within - cols_skipped,
                 row_stride: strides[1] * size_of::<T>(),
                 swizzle: const { Swizzle::of_span(SWIZZLE as u32) },
                 rounds: T::IS_TF32,

@@ -14,21 +14,21 @@
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ops::Range};
 
-use gpu::registry::{Entry, PointerParams, Scheme};
+use gpu::registry::{Entry, KERNELS, PointerParams, Scheme};
 use simt::{
-    Bound, LaunchConfig,
+    AnyCheckedKernel, AnyKernel, Bound, LaunchConfig,
     check::{Finding, Kind, Memory, Options, Report},
 };
 
-use super::{Executor, execute, matrices::Matrices3};
+use super::{Executor, check, execute, matrices::Matrices3};
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
     gemm::{
-        Choice, Compute, Output, Request, Scalar, Target,
+        Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Target,
         plan::{Map, Multiply, Operand, Plan, Task},
         scalar::Kernel,
         select::choice_of,
@@ -120,20 +120,21 @@ struct Checked<T, O, F> {
     reports: RefCell<Vec<Report>>,
 }
 
-impl<T, O, F> Checked<T, O, F> {
-    /// What a kernel's pointers point to: a view knows its elements, a pointer does not.
-    fn memory(&self, step: &Multiply) -> Vec<Memory> {
-        let operands = step.operands.iter().zip(self.operands);
-        let read = operands.filter_map(|(operand, first)| match operand {
-            &Operand::View { start, len, .. } => {
-                Some(Memory::new(first.wrapping_add(start), len?, true))
-            }
-            _ => None,
-        });
-        let (start, len) = step.c;
-        let written = len.map(|len| Memory::new(self.c.wrapping_add(start), len, false));
-        read.chain(written).collect()
+/// What a kernel's pointers point to: a view knows its elements, a pointer does not.
+fn memory<T, O>(step: &Multiply, operands: [*const T; 2], c: *const O) -> Vec<Memory> {
+    if step.entry.kernel.of_params::<PointerParams>().is_none() {
+        return Vec::new();
     }
+    let operands = step.operands.iter().zip(operands);
+    let read = operands.filter_map(|(operand, first)| match operand {
+        &Operand::View { start, len, .. } => {
+            Some(Memory::new(first.wrapping_add(start), len?, true))
+        }
+        _ => None,
+    });
+    let (start, len) = step.c;
+    let written = len.map(|len| Memory::new(c.wrapping_add(start), len, false));
+    read.chain(written).collect()
 }
 
 impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F> {
@@ -165,9 +166,7 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
             }
         }
         let mut options = (self.options)(&config);
-        if entry.kernel.of_params::<PointerParams>().is_some() {
-            options.memory = self.memory(step);
-        }
+        options.memory = memory(step, self.operands, self.c);
         // SAFETY: the caller's.
         let report = unsafe { kernel.check(&config, &bound, &options) };
         let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
@@ -207,6 +206,173 @@ fn is_padding(map: &Map, finding: &Finding) -> bool {
         && finding.kind == Kind::NeverRead
         && finding.detail.starts_with(&format!("{padding} of "))
         && finding.detail.ends_with(&format!("; element {len} is the first"))
+}
+
+/// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is checked, also those that prepare operands
+/// and those that add partial products; and an access to what is between the elements of A, B and C is a finding. `options` are those of
+/// each launch. C holds values before.
+///
+/// # Errors
+/// As [`Gemm::launch_batch`], and [`Error::Argument`] for a launch that cannot be checked.
+pub fn product<'o, T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<O>,
+    options: impl Fn(&LaunchConfig) -> Options<'o>,
+) -> Result<Vec<Report>> {
+    let stream = Device::cpu().stream()?;
+    super::check_apart(&a, &b, &c, gemm.bias.map(super::Bias::elements))?;
+    let operands = check(gemm, &stream, a, b, c)?;
+    let (choice, plan) = super::plan(gemm, &stream, &operands)?;
+    let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
+    let super::Operands { a, b, c, bias, .. } = operands;
+    let views = [
+        runs((a.elements.address(), a.size, a.strides, (a.count, a.step))),
+        runs((b.elements.address(), b.size, b.strides, (b.count, b.step))),
+        runs((c.elements.as_view().address(), c.size, c.strides, (c.count, c.step))),
+    ];
+    let no_bias = stream.device().uninit(0)?;
+    let executor = Every {
+        operands: [&a, &b].map(|operand| operand.elements.address()),
+        c: c.elements.as_view().address(),
+        gaps: gaps(&views),
+        stream,
+        options,
+        reports: RefCell::default(),
+    };
+    let matrices = Matrices3 {
+        operands: [a.elements, b.elements],
+        prepared: [None; 2],
+        c: c.elements,
+        bias: bias.map_or(no_bias.view(..), Ok)?,
+    };
+    // SAFETY: as in `multiply`; `check_apart` has seen to foreign memory.
+    unsafe { execute(&executor, &plan, matrices)? };
+    Ok(executor.reports.into_inner())
+}
+
+/// The runs of elements of matrices, as addresses: each starts where no element ends. They are sorted.
+fn runs<E>(
+    (first, (rows, cols), [between_rows, between_cols], (count, step)): (
+        *const E,
+        (usize, usize),
+        [usize; 2],
+        (usize, usize),
+    ),
+) -> Vec<Range<usize>> {
+    let mut starts = Vec::with_capacity(count * rows * cols);
+    for (matrix, row) in (0..count).flat_map(|matrix| (0..rows).map(move |row| (matrix, row))) {
+        let start = matrix * step + row * between_rows;
+        starts.extend((0..cols).map(|col| first.wrapping_add(start + col * between_cols).addr()));
+    }
+    starts.sort_unstable();
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for start in starts {
+        let end = start + size_of::<E>();
+        match runs.last_mut() {
+            Some(last) if start <= last.end => last.end = end,
+            _ => runs.push(start..end),
+        }
+    }
+    runs
+}
+
+/// What is between the runs of each view, and in no other view.
+fn gaps(views: &[Vec<Range<usize>>]) -> Vec<Memory> {
+    let mut gaps = Vec::new();
+    for (number, view) in views.iter().enumerate() {
+        let others = views.iter().enumerate().filter(|(other, _)| *other != number);
+        let mut taken: Vec<_> = others.flat_map(|(_, runs)| runs.clone()).collect();
+        taken.sort_unstable_by_key(|run| run.start);
+        for two in view.windows(2) {
+            let mut start = two[0].end;
+            let within =
+                taken.iter().filter(|run| run.end > two[0].end && run.start < two[1].start);
+            for run in within.cloned().chain([two[1].clone()]) {
+                if start < run.start {
+                    let address = std::ptr::without_provenance::<u8>(start);
+                    gaps.push(Memory::new(address, run.start - start, true));
+                }
+                start = start.max(run.end);
+            }
+        }
+    }
+    gaps
+}
+
+/// Checks every launch of a plan.
+struct Every<T, O, F> {
+    stream: Stream,
+    /// As in [`Checked`].
+    operands: [*const T; 2],
+    c: *const O,
+    gaps: Vec<Memory>,
+    options: F,
+    reports: RefCell<Vec<Report>>,
+}
+
+impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Every<T, O, F> {
+    /// Checks a launch.
+    ///
+    /// # Safety
+    /// As for [`Stream::launch`].
+    unsafe fn check(
+        &self,
+        kernel: &'static dyn AnyCheckedKernel,
+        config: &LaunchConfig,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+        memory: Vec<Memory>,
+    ) -> Result<()> {
+        crate::check_interrupt()?;
+        let (config, bound) = self.stream.bound(kernel, config, arguments)?;
+        let mut options = (self.options)(&config);
+        options.memory = memory;
+        options.gaps.clone_from(&self.gaps);
+        // SAFETY: the caller's.
+        let report = unsafe { kernel.check(&config, &bound, &options) };
+        let name = kernel.declaration().name;
+        self.reports.borrow_mut().push(report.map_err(|stop| Error::from_stop(name, stop))?);
+        Ok(())
+    }
+}
+
+impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Every<T, O, F> {
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    unsafe fn multiply(
+        &self,
+        step: &Multiply,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        let memory = memory(step, self.operands, self.c);
+        let kernel = checked(step.entry.name(), step.entry.checked)?;
+        // SAFETY: the caller's.
+        unsafe { self.check(kernel, &step.config, arguments, memory) }
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: &'static dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        let name = kernel.declaration().name;
+        let entry = KERNELS.iter().find(|entry| entry.kernel.declaration().name == name);
+        let kernel = checked(name, entry.and_then(|entry| entry.checked))?;
+        // SAFETY: the caller's.
+        unsafe { self.check(kernel, config, arguments, Vec::new()) }
+    }
+}
+
+/// The kernel's checked version, if it has one.
+fn checked(
+    name: &str,
+    kernel: Option<&'static dyn AnyCheckedKernel>,
+) -> Result<&'static dyn AnyCheckedKernel> {
+    kernel.ok_or_else(|| Error::argument("launch", name, "must have a checked version"))
 }
 
 #[cfg(test)]

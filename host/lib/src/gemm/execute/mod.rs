@@ -8,7 +8,7 @@ mod prepare;
 use std::ops::Range;
 
 use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
-use simt::{Bf16, F16, LaunchConfig, Limits};
+use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits};
 
 use self::{
     matrices::{Matrices3, part, rest},
@@ -61,6 +61,23 @@ pub(super) trait Executor {
         step: &Multiply,
         arguments: &mut [(&'static str, &mut dyn Named)],
     ) -> Result<()>;
+
+    /// Launches a kernel before or after it.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    ///
+    /// # Safety
+    /// As for [`Stream::launch`].
+    unsafe fn launch(
+        &self,
+        kernel: &'static dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe { self.stream().launch_named(kernel, config, arguments) }
+    }
 }
 
 impl Executor for &Stream {
@@ -295,14 +312,14 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     let mut run = |workspace: &mut Buffer<W>, partials: &mut Buffer<f32>| {
         for step in &plan.steps {
             match step {
-                Step::Pack(step) => pack(stream, step, &matrices, workspace)?,
-                Step::Split(step) => split(stream, step, &matrices, workspace)?,
+                Step::Pack(step) => pack(executor, step, &matrices, workspace)?,
+                Step::Split(step) => split(executor, step, &matrices, workspace)?,
                 // SAFETY: the caller's.
                 Step::Multiply(step) => unsafe {
                     multiply(executor, step, &mut matrices, slices, workspace, partials)?;
                 },
                 // SAFETY: the caller's.
-                Step::Reduce(step) => unsafe { reduce(stream, step, &mut matrices, partials)? },
+                Step::Reduce(step) => unsafe { reduce(executor, step, &mut matrices, partials)? },
                 // SAFETY: the plan's own step. Only lessons have one, and their workspace has the operands' type, which is C's.
                 Step::Unpack(step) => unsafe {
                     unpack(stream, step, &mut matrices, workspace)?;
@@ -480,5 +497,6 @@ fn operand<'a, T: BoxElement + Pod, W: BoxElement + Pod>(
 }
 
 fn boxes<'a, T: BoxElement + Pod>(of: BufferView<'a, T>, map: &Map) -> Result<Boxes<'a, T>> {
-    Boxes::new(part(of, map.start, None)?, map.extents, map.strides, map.shape)
+    let boxes = Boxes::new(part(of, map.start, None)?, map.extents, map.strides, map.shape)?;
+    Ok(boxes.skipping(map.skipped))
 }

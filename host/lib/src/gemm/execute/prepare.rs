@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::matrices::{Matrices3, part};
+use super::{
+    Executor,
+    matrices::{Matrices3, part},
+};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
@@ -19,7 +22,7 @@ use crate::{
 
 /// Copies an operand into the workspace.
 pub(super) fn pack<T: Scalar<O>, O: Output, W: Pod>(
-    stream: &Stream,
+    executor: &impl Executor,
     step: &Pack,
     matrices: &Matrices3<T, O>,
     workspace: &mut Buffer<W>,
@@ -40,12 +43,12 @@ pub(super) fn pack<T: Scalar<O>, O: Output, W: Pod>(
         ("to", &mut to),
     ];
     // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its own.
-    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+    unsafe { executor.launch(step.kernel, &step.config, arguments) }
 }
 
 /// Splits A and B into slices in the workspace.
 pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
-    stream: &Stream,
+    executor: &impl Executor,
     step: &Split,
     matrices: &Matrices3<T, O>,
     workspace: &mut Buffer<W>,
@@ -63,7 +66,7 @@ pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
     let [a, b] = matrices.operands;
     let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
     // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
-    unsafe { planes::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
+    unsafe { planes::launch(executor, step.kernel, &step.config, step.operands, operands, to) }
 }
 
 fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
@@ -109,7 +112,7 @@ pub(super) unsafe fn unpack<T: Scalar<O>, O: Output, W: Pod>(
 /// # Safety
 /// As for [`Stream::launch`].
 pub(super) unsafe fn reduce<T: Scalar<O>, O: Output>(
-    stream: &Stream,
+    executor: &impl Executor,
     step: &Reduce,
     matrices: &mut Matrices3<T, O>,
     partials: &Buffer<f32>,
@@ -125,5 +128,5 @@ pub(super) unsafe fn reduce<T: Scalar<O>, O: Output>(
         ("bias", &mut bias),
     ];
     // SAFETY: the caller's. The number of partial products is the plan's.
-    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+    unsafe { executor.launch(step.kernel, &step.config, arguments) }
 }

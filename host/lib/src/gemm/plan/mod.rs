@@ -204,6 +204,9 @@ pub(super) struct Map {
     pub(super) extents: [usize; 3],
     pub(super) strides: [usize; 2],
     pub(super) shape: BoxShape,
+    /// Columns before the operand's own: each row starts that many elements after a multiple of sixteen bytes. Nobody's value depends on
+    /// what is there.
+    pub(super) skipped: usize,
     /// Rows of the operand, elements of a row, and from one row to the next. Nobody reads the padding.
     pub(super) rows: [usize; 3],
 }

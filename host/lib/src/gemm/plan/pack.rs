@@ -158,8 +158,8 @@ impl Rows {
         self.part(layout, self.start, [matrices, count, len], self.pitch)
     }
 
-    /// A tensor map for each alignment class: every `classes`-th row, from a start that is 16-byte aligned. So all of its rows begin the
-    /// same number of elements after a multiple of sixteen bytes. A class without rows gets the first row, which nobody reads.
+    /// A tensor map for each alignment class: every `classes`-th row, from the last multiple of sixteen bytes on. All of its rows begin the
+    /// same number of elements after one. A class without rows gets the first row, which nobody reads.
     fn classes(&self, layout: &OperandLayout, matrices: usize, classes: usize) -> Vec<Map> {
         let (len, count) = (layout.contiguous.1, layout.strided.0);
         let class = |class: usize| {
@@ -167,10 +167,12 @@ impl Rows {
                 None | Some(0) => (0, 1),
                 Some(rows) => (class * self.pitch, rows.div_ceil(classes)),
             };
-            let before = start % classes;
-            let extents = [matrices, rows, len + before];
+            // The kernel's first copy of a row begins `start % classes` elements before the row. Where these are more than sixteen bytes,
+            // it begins before the map: TMA reads no sixteen bytes without an element of the row.
+            let skipped = start % layout.unit();
+            let extents = [matrices, rows, len + skipped];
             let pitch = self.pitch.saturating_mul(classes);
-            self.part(layout, self.start + start - before, extents, pitch)
+            Map { skipped, ..self.part(layout, self.start + start - skipped, extents, pitch) }
         };
         (0..classes).map(class).collect()
     }
@@ -182,6 +184,7 @@ impl Rows {
             extents,
             strides: [self.step, pitch],
             shape: layout.shape,
+            skipped: 0,
             rows: [layout.strided.0, layout.contiguous.1, self.pitch],
         }
     }

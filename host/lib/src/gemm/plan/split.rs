@@ -71,6 +71,7 @@ impl Plan {
                 extents: [S::SLICES * products, rows[i].0, rows[i].1],
                 strides: [rows[i].0 * pitch, pitch],
                 shape: layouts[i].shape,
+                skipped: 0,
                 rows: [rows[i].0, rows[i].1, pitch],
             };
             Operand::Slices { start: starts[i], planes, ranges: ranges[i].clone() }

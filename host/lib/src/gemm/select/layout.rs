@@ -266,6 +266,11 @@ impl OperandLayout {
         Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
     }
 
+    /// Elements in sixteen bytes.
+    pub(in crate::gemm) fn unit(&self) -> usize {
+        self.unit
+    }
+
     /// Elements from one row of a copy to the next.
     pub(in crate::gemm) fn padded_pitch(&self) -> usize {
         padded(self.contiguous.1, self.unit)

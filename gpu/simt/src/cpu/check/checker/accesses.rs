@@ -265,6 +265,7 @@ impl<'a> Checker<'a> {
             let (kind, other) = match wrong {
                 global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
                 global::Wrong::NeverWritten => (Kind::Uninitialised, None),
+                global::Wrong::InGap => (Kind::OutOfBounds, None),
             };
             // A wide access may be wrong in several granules: each kind and other place is reported once.
             let what = Some((kind, other.and_then(|other| other.place())));
@@ -272,7 +273,10 @@ impl<'a> Checker<'a> {
                 last = what;
                 let at = buffer.address + at;
                 let (memory, element) = self.element(buffer, at.max(address));
-                let detail = || self.not_waited_for(other, None);
+                let detail = || match kind {
+                    Kind::OutOfBounds => "between the elements of the view".to_owned(),
+                    _ => self.not_waited_for(other, None),
+                };
                 self.add(kind, memory, place, thread, element, other, detail);
             }
         });
