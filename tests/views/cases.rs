@@ -1,6 +1,6 @@
 //! The views with which each kernel is run.
 
-use gpu::registry::{Access, Entry, Product, Scheme};
+use gpu::registry::{Entry, Product, Scheme};
 use host::{
     Activation, Bias, BufferView, Error, Gemm, Result,
     gemm::{Compute, Scalar},
@@ -81,24 +81,26 @@ pub fn ways(product: &Product, before: usize) -> Vec<Way> {
         (ODD, Rows::Padded(16 - 45 % 16), 3, 1),
         (ODD, Rows::Strided, 1, 1),
     ];
-    let kinds = kinds.into_iter().enumerate().filter(|(_, (_, rows, ..))| {
-        !matches!(rows, Rows::Strided) || !product.requires_layouts() && !product.is_lesson()
-    });
+    let kinds = kinds
+        .into_iter()
+        .enumerate()
+        .filter(|(_, (_, rows, ..))| !matches!(rows, Rows::Strided) || !product.requires_layouts());
     let ways = kinds.map(|(number, (sizes, rows, at, count))| {
-        let orders = orders(product, before + number);
-        let way =
-            Way { sizes, rows: [rows; 3], orders, at, count, full: (before + number) % 2 == 1 };
-        match product.is_lesson() {
-            // A lesson computes one product of row-major matrices, `C = A B`.
-            true => Way { orders: [Order::Rows; 3], at: 0, count: 1, full: false, ..way },
-            false => way,
-        }
+        let full = (before + number) % 2 == 1;
+        Way { sizes, rows: [rows; 3], orders: orders(product, before + number), at, count, full }
     });
-    let dense = |way| Way { rows: [Rows::Padded(0); 3], ..way };
-    match product.variant.access {
-        // And those on CUDA cores have no gaps between rows.
-        Access::Dense => ways.map(dense).take(2).collect(),
-        _ => ways.collect(),
+    let dense = |way| Way {
+        rows: [Rows::Padded(0); 3],
+        orders: [Order::Rows; 3],
+        at: 0,
+        count: 1,
+        full: false,
+        ..way
+    };
+    match product.is_lesson() {
+        // One product of dense row-major matrices, `C = A B`.
+        true => ways.map(dense).take(2).collect(),
+        false => ways.collect(),
     }
 }
 

@@ -5,7 +5,8 @@
 //! * **A block** of eight warps copies a part of eight rows, and goes on with the rows a grid
 //!   further down.
 //! * **A warp** copies 2 KiB of a row ([`copy_rows`](super::collective::copy_rows)).
-//! * **A thread** copies four pieces of sixteen bytes.
+//! * **A thread** copies four pieces of sixteen bytes. An SM has six blocks: without that limit the
+//!   ends of rows, which are read element by element, would take half as many registers again.
 //!
 //! Transposing:
 //! * **A block** of eight warps transposes 32 x 32 elements in shared memory, and goes on with
@@ -69,7 +70,7 @@ fn pack<T: Element, const N: usize>(
 /// unaligned, and has exactly the elements that these sizes need. What is between rows and between
 /// matrices is not read. `to`, its rows and its matrices are 16-byte aligned. What follows a row of the copy, up to the next multiple of sixteen bytes,
 /// is overwritten.
-#[kernel(block = (32, WARPS), arch = 90, dependent)]
+#[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows(
     rows: u32,
     cols: u32,
@@ -84,7 +85,7 @@ pub fn pack_rows(
 }
 
 /// [`pack_rows`] for elements of 16 bits.
-#[kernel(block = (32, WARPS), arch = 90, dependent)]
+#[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows_u16(
     rows: u32,
     cols: u32,
