@@ -2,14 +2,16 @@
 //! [checks](checked) it.
 
 pub mod checked;
+mod executor;
 mod matrices;
 mod prepare;
 
 use std::ops::Range;
 
 use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
-use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits};
+use simt::{Bf16, F16, LaunchConfig, Limits};
 
+pub(super) use self::executor::Executor;
 use self::{
     matrices::{Matrices3, part, rest},
     prepare::{pack, reduce, split, unpack},
@@ -34,66 +36,6 @@ use crate::{
     shape::Shape,
     stream::Stream,
 };
-
-/// Launches the kernel that multiplies.
-pub(super) trait Executor {
-    /// Where the plan's other launches go, and its workspace is.
-    fn stream(&self) -> &Stream;
-
-    /// Prepares a workspace.
-    ///
-    /// # Errors
-    /// Those of writing it.
-    fn prepare<T: Pod>(&self, workspace: &mut Buffer<T>) -> Result<()> {
-        let _ = workspace;
-        Ok(())
-    }
-
-    /// Launches it.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`].
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()>;
-
-    /// Launches a kernel before or after it.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`].
-    unsafe fn launch(
-        &self,
-        kernel: &'static dyn AnyKernel,
-        config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
-        // SAFETY: the caller's.
-        unsafe { self.stream().launch_named(kernel, config, arguments) }
-    }
-}
-
-impl Executor for &Stream {
-    fn stream(&self) -> &Stream {
-        self
-    }
-
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
-        // SAFETY: the caller's.
-        unsafe { self.launch_named(step.entry.kernel, &step.config, arguments) }
-    }
-}
 
 /// [`Gemm::launch_batch`].
 pub(super) fn batch<T: Scalar<O>, O: Output>(
