@@ -8,12 +8,14 @@ use super::{
     boxes::GlobalBox,
     check::Array,
     cluster::{CopyOrigin, Place},
-    mode::Mode,
+    mode::{self, Mode},
 };
 
 /// Bounds are checked, and an access out of bounds ends the launch. Asynchronous operations complete where they begin.
 #[derive(Clone, Copy, Debug)]
 pub enum Fast {}
+
+impl mode::sealed::Sealed for Fast {}
 
 impl Mode for Fast {
     type Global = ();

@@ -117,8 +117,6 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     fn fma();
 }
 
-mod sealed {
+pub(in crate::cpu) mod sealed {
     pub trait Sealed {}
-    impl Sealed for crate::cpu::fast::Fast {}
-    impl Sealed for crate::cpu::check::Watched {}
 }

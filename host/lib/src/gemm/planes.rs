@@ -2,11 +2,10 @@
 //! ([`Planes`]). [`split`](super::split) has the sizes and the grid.
 
 use gpu::params::MatrixBatch;
-use simt::{AnyKernel, Bf16, LaunchConfig};
+use simt::{AnyKernel, Bf16};
 
 use super::{
     Target,
-    execute::Executor,
     split::{Slice, config, elements, patches},
 };
 use crate::{
@@ -76,25 +75,24 @@ impl<S: Slice> Planes<S> {
             ranges.view_mut(..)?.into(),
             no_ranges.view_mut(..)?.into(),
         ];
-        // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread of its own.
-        unsafe { launch(&stream, kernel, &config, [source, nothing], [elements_of; 2], to)? };
+        with_arguments([source, nothing], [elements_of; 2], to, |arguments| {
+            // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread
+            // of its own.
+            unsafe { stream.launch_named(kernel, &config, arguments) }
+        })?;
         Ok(Some(Planes { planes, ranges, rows }))
     }
 }
 
-/// Launches a kernel that splits A and B. `to`: the planes of A and of B, then the ranges.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-pub(super) unsafe fn launch<T: Pod, S: Pod>(
-    executor: &impl Executor,
-    kernel: &'static dyn AnyKernel,
-    config: &LaunchConfig,
+/// Calls `launch` with the arguments of a kernel that splits A and B. `to`: the planes of A and of B,
+/// then the ranges.
+pub(super) fn with_arguments<T: Pod, S: Pod>(
     [mut of_a, mut of_b]: [MatrixBatch; 2],
     [mut a, mut b]: [BufferView<T>; 2],
     [mut planes_a, mut planes_b, mut ranges_a, mut ranges_b]: [Written<S>; 4],
+    launch: impl FnOnce(&mut [(&'static str, &mut dyn Named)]) -> Result<()>,
 ) -> Result<()> {
-    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+    launch(&mut [
         ("of_a", &mut of_a),
         ("of_b", &mut of_b),
         ("a", &mut a),
@@ -103,7 +101,5 @@ pub(super) unsafe fn launch<T: Pod, S: Pod>(
         ("planes_b", &mut planes_b),
         ("patches_a", &mut ranges_a),
         ("patches_b", &mut ranges_b),
-    ];
-    // SAFETY: the caller's.
-    unsafe { executor.launch(kernel, config, arguments) }
+    ])
 }

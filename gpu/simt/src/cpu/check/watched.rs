@@ -16,7 +16,7 @@ use crate::cpu::{
     boxes::GlobalBox,
     cluster::{BoxCopy, Place},
     fast::{copy_origin, in_block, ranks},
-    mode::Mode,
+    mode::{self, Mode},
 };
 
 /// Every access is checked. Errors are reported, and the launch goes on.
@@ -45,6 +45,8 @@ fn checker() -> &'static Checker<'static> {
          fast launch compile it against simt::device",
     )
 }
+
+impl mode::sealed::Sealed for Watched {}
 
 impl Mode for Watched {
     type Global = GlobalTag;

@@ -65,8 +65,11 @@ pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
     ];
     let [a, b] = matrices.operands;
     let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
-    // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
-    unsafe { planes::launch(executor, step.kernel, &step.config, step.operands, operands, to) }
+    planes::with_arguments(step.operands, operands, to, |arguments| {
+        // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a
+        // thread of its own.
+        unsafe { executor.launch(step.kernel, &step.config, arguments) }
+    })
 }
 
 fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
