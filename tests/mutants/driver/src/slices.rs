@@ -130,9 +130,9 @@ pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
             let number = |at| numbers[which].at(which, at, [rows, cols]).into();
             Split::<f32, S>::new(source.filled(number))
         });
-        let (config, arguments) = to_split(&mut a, &mut b);
         let mut options = options;
         options.gaps = [a.source.gaps(), b.source.gaps()].concat();
+        let (config, arguments) = to_split(&mut a, &mut b);
         // SAFETY: the operands outlive the launch, and nobody else uses them.
         let outcome = unsafe { launch(kernel, &config, arguments, &options) };
         outcome.and(&a.planes).and(&a.ranges).and(&b.planes).and(&b.ranges)
