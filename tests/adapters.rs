@@ -1,5 +1,5 @@
-//! Matrices of nalgebra and ndarray, and slices, as operands with any strides. Memory between their elements is not
-//! touched.
+//! Matrices of nalgebra and ndarray, and slices, as operands with any strides. Memory between their
+//! elements is not touched.
 
 use host::{Device, Gemm, SliceView, SliceViewMut};
 use nalgebra::{DMatrix, Dyn, U1};
@@ -97,7 +97,8 @@ fn views_by_value() {
     assert_eq!(c, left * right);
 }
 
-/// An array that shares its elements is copied when it is written. The copy has its own place and strides.
+/// An array that shares its elements is copied when it is written. The copy has its own place and
+/// strides.
 #[test]
 fn arrays_that_share_their_elements() {
     let stream = Device::cpu().stream().unwrap();
@@ -158,7 +159,8 @@ fn slices_of_any_stride() {
     }
 }
 
-/// An inverted axis of one element has a stride that nobody uses, and so has each of an empty array.
+/// An inverted axis of one element has a stride that nobody uses, and so has each of an empty
+/// array.
 #[test]
 fn an_unused_stride_of_ndarray_may_be_negative() {
     let all = Array2::from_shape_fn((3, 4), |(row, col)| (10 * row + col) as f32);

@@ -1,8 +1,9 @@
-//! Elements more than 2^32 places from the start of their matrix: no index wraps, neither as `u32` nor as `i32`, and
-//! no byte offset does.
+//! Elements more than 2^32 places from the start of their matrix: no index wraps, neither as `u32`
+//! nor as `i32`, and no byte offset does.
 //!
-//! The matrices are zero except for their last rows or columns. On the CPU device zeroed memory takes no memory until
-//! it is written, and only the last blocks run. A GPU has the memory, and runs all blocks.
+//! The matrices are zero except for their last rows or columns. On the CPU device zeroed memory
+//! takes no memory until it is written, and only the last blocks run. A GPU has the memory, and
+//! runs all blocks.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -30,8 +31,8 @@ enum Large {
 const ROWS: usize = 16;
 
 impl Large {
-    /// m, n and k such that a matrix has more than 2^`bits` elements, and a launch no more blocks of `tile` rows than
-    /// allowed.
+    /// m, n and k such that a matrix has more than 2^`bits` elements, and a launch no more blocks
+    /// of `tile` rows than allowed.
     fn sizes(self, bits: u32, tile: usize) -> [usize; 3] {
         let rows = 65535 * tile;
         match self {
@@ -68,8 +69,8 @@ impl Case {
         Case { m, n, k, first, a, b, c }
     }
 
-    /// The parts of A, B and C that are not zero, row by row: the start of a row in its matrix, and in the dense
-    /// part.
+    /// The parts of A, B and C that are not zero, row by row: the start of a row in its matrix, and
+    /// in the dense part.
     fn rows(&self) -> [Vec<[usize; 2]>; 3] {
         let [row, col] = self.first;
         let cols = self.n - col;
@@ -125,8 +126,8 @@ impl Drop for Zeros {
     }
 }
 
-/// Runs the blocks of a product that compute nonzero elements. `None` if the system does not even reserve that much
-/// memory.
+/// Runs the blocks of a product that compute nonzero elements. `None` if the system does not even
+/// reserve that much memory.
 fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
     let &Case { m, n, k, .. } = case;
     let (mut a, mut b, mut c) = (Zeros::new(m * k)?, Zeros::new(k * n)?, Zeros::new(m * n)?);
@@ -210,7 +211,8 @@ fn a_large_b_and_c_on_the_cpu() {
     every_kernel_on_the_cpu(Large::B);
 }
 
-/// The whole product with all its blocks, also if it is taller than a launch: then the offsets are the host's.
+/// The whole product with all its blocks, also if it is taller than a launch: then the offsets are
+/// the host's.
 fn every_kernel_on(gpu: &Device, sizes: [usize; 3]) -> host::Result<()> {
     let case = Case::new(sizes);
     let Case { m, n, k, .. } = case;

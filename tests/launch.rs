@@ -43,8 +43,8 @@ impl Operands {
 
 const RIGHT: LaunchConfig = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 
-/// Checks on every device that `launch` is refused with `message`, that C is not changed, and that then a right
-/// launch works.
+/// Checks on every device that `launch` is refused with `message`, that C is not changed, and that
+/// then a right launch works.
 fn refused(message: &str, launch: impl Fn(&mut Operands) -> Result<()>) {
     for device in devices() {
         let mut operands = Operands::new(&device);
@@ -330,7 +330,8 @@ fn launch_boxes(
     c.to_vec()
 }
 
-/// Boxes of matrices with gaps between rows and between matrices, of a part of a matrix, and beyond its edges.
+/// Boxes of matrices with gaps between rows and between matrices, of a part of a matrix, and beyond
+/// its edges.
 #[test]
 fn boxes_of_matrices() {
     let device = Device::cpu();
@@ -414,8 +415,8 @@ fn boxes_that_cannot_be_copied() {
     assert!(error.starts_with("kernel copy_boxes: map: address 0x"), "{error}");
 }
 
-/// Writes `value` to a box of 8 x 16 elements for each block. The boxes are next to each other from (row, 0) on. It
-/// is in no PTX file.
+/// Writes `value` to a box of 8 x 16 elements for each block. The boxes are next to each other from
+/// (row, 0) on. It is in no PTX file.
 #[kernel(block = (32), dynamic_shared = 512)]
 fn fill_boxes(row: u32, value: f32, map: TensorMapMut<f32>) {
     let mut tile = dynamic_shared![f32];
@@ -463,7 +464,8 @@ fn boxes_that_are_written() {
     assert!(error.starts_with("elements.len() = 100: must be at least 160"), "{error}");
 }
 
-/// An empty product is no error, and nothing is launched: a grid without blocks never reaches a device.
+/// An empty product is no error, and nothing is launched: a grid without blocks never reaches a
+/// device.
 #[test]
 fn an_empty_product_launches_nothing() {
     for device in devices() {

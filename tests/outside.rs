@@ -1,6 +1,7 @@
-//! A crate outside the workspace depends on the library as it would be published: it builds from the packed crates,
-//! offline, on the oldest Rust that is supported, with neither toolkit nor device compiler, and multiplies. So does the crate that
-//! `cargo xtask new` writes: its tests pass, and find a barrier that is taken out, and its example transposes.
+//! A crate outside the workspace depends on the library as it would be published: it builds from
+//! the packed crates, offline, on the oldest Rust that is supported, with neither toolkit nor
+//! device compiler, and multiplies. So does the crate that `cargo xtask new` writes: its tests
+//! pass, and find a barrier that is taken out, and its example transposes.
 
 use std::{
     fs,
@@ -83,8 +84,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside")
 }
 
-/// The oldest Rust that is supported, by rustup, or the stable one. `None`, counted, where there is neither: then the
-/// cargo at hand is used.
+/// The oldest Rust that is supported, by rustup, or the stable one. `None`, counted, where there is
+/// neither: then the cargo at hand is used.
 fn toolchain() -> Option<String> {
     let oldest = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
     for name in [oldest, "stable"] {
@@ -161,7 +162,8 @@ fn pack(scratch: &Scratch, vendor: &Path) {
     }
 }
 
-/// Removes what was built from other packed crates: cargo takes a crate from such a source for one that never changes.
+/// Removes what was built from other packed crates: cargo takes a crate from such a source for one
+/// that never changes.
 fn forget_builds_of_others(vendor: &Path) {
     let mut hash = DefaultHasher::new();
     let mut left = PACKAGES.map(|name| vendor.join(format!("{name}-{VERSION}"))).to_vec();
@@ -182,11 +184,13 @@ fn forget_builds_of_others(vendor: &Path) {
     }
 }
 
-/// A source of crates with the packed ones and all that they depend on, in the versions of the workspace.
+/// A source of crates with the packed ones and all that they depend on, in the versions of the
+/// workspace.
 fn source() -> PathBuf {
     let vendor = folder().join("vendor");
     let _ = fs::remove_dir_all(&vendor);
-    // A string of JSON is one of TOML. One of `{:?}` is not, where a path has letters with marks of their own.
+    // A string of JSON is one of TOML. One of `{:?}` is not, where a path has letters with marks of
+    // their own.
     let library = format!("path = {}", serde_json::json!(workspace().join("host/lib")));
     let files = [("Cargo.toml", &*manifest(&library)), ("src/main.rs", "fn main() {}")];
     let scratch = Scratch::new(folder().join("by-path"), &files);

@@ -1,5 +1,5 @@
-//! A process whose stacks are all in use. A checked launch waits for some, and does not report a polling block as
-//! endless. The test is alone in its process, because it takes all stacks.
+//! A process whose stacks are all in use. A checked launch waits for some, and does not report a
+//! polling block as endless. The test is alone in its process, because it takes all stacks.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
@@ -17,8 +17,8 @@ use tests::beside::watched;
 /// Blocks of 1024 threads for which a process has stacks.
 const BLOCKS: u32 = 28;
 
-/// Whether the polling block has started, how many others hold their stacks, how often it has asked since, and
-/// whether the others may end.
+/// Whether the polling block has started, how many others hold their stacks, how often it has asked
+/// since, and whether the others may end.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicU32 = AtomicU32::new(0);
 static ASKED: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +40,8 @@ mod holder {
     }
 }
 
-/// The first block asks by votes whether the second has signalled. There are no stacks for the second.
+/// The first block asks by votes whether the second has signalled. There are no stacks for the
+/// second.
 mod poller {
     use super::{checked::*, *};
 

@@ -23,7 +23,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust_cuda")
 }
 
-/// A crate with that kernel file and the real `cuda_std`. `None`, counted, if crates.io cannot be reached.
+/// A crate with that kernel file and the real `cuda_std`. `None`, counted, if crates.io cannot be
+/// reached.
 fn kernel_crate(name: &str, kernel_file: &Path) -> Option<Scratch> {
     let library = format!("#[path = {kernel_file:?}]\npub mod rust_cuda;\n");
     let files = [("Cargo.toml", MANIFEST), ("src/lib.rs", &*library)];
@@ -44,7 +45,8 @@ fn the_kernel_compiles_against_cuda_std() {
     let checked = scratch.cargo(None, &target, &["check", "--offline"]);
     assert!(checked.status.success(), "{}", text(&checked));
 
-    // The file with a word that `cuda_std` does not have is refused. So the file is what was compiled.
+    // The file with a word that `cuda_std` does not have is refused. So the file is what was
+    // compiled.
     let changed = folder().join("changed.rs");
     let kernel = std::fs::read_to_string(&source).unwrap();
     std::fs::write(&changed, kernel.replace("sync_threads", "sync_thread")).unwrap();

@@ -1,5 +1,5 @@
-//! Odd leading dimensions, unaligned starts and sizes below a tile must have at least half the speed of regular
-//! neighbours. With them cuBLAS's half-precision product loses a factor of five.
+//! Odd leading dimensions, unaligned starts and sizes below a tile must have at least half the
+//! speed of regular neighbours. With them cuBLAS's half-precision product loses a factor of five.
 //!
 //! Only a GPU can show it. The measurements are printed (`--nocapture`).
 

@@ -1,7 +1,7 @@
-//! Random work from many threads at once, for `STRESS_SECONDS` (2 by default): products of whole matrices, of parts
-//! and in batches, by tasks of a thread pool and by plain threads, on their own and on shared streams, on devices
-//! with 1, 2 and 16 workers, with checked launches and written symbols. Nothing may hang, and no element may be
-//! wrong. From a minute on no memory may leak.
+//! Random work from many threads at once, for `STRESS_SECONDS` (2 by default): products of whole
+//! matrices, of parts and in batches, by tasks of a thread pool and by plain threads, on their own
+//! and on shared streams, on devices with 1, 2 and 16 workers, with checked launches and written
+//! symbols. Nothing may hang, and no element may be wrong. From a minute on no memory may leak.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -170,7 +170,8 @@ fn random_work_from_many_threads() {
             done.fetch_add(1, Ordering::Relaxed);
         }
     };
-    // If nothing was done for two minutes, it is a hang. The memory after a tenth of the time is the level to keep.
+    // If nothing was done for two minutes, it is a hang. The memory after a tenth of the time is
+    // the level to keep.
     let (mut last, mut since) = (0, Instant::now());
     let look = || {
         let now = done.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Launches from threads of the program: tasks of a thread pool, plain threads, holders of locks, a forked process.
-//! On the CPU device, whose launches run on threads of the library.
+//! Launches from threads of the program: tasks of a thread pool, plain threads, holders of locks, a
+//! forked process. On the CPU device, whose launches run on threads of the library.
 
 use std::{
     sync::Mutex,
@@ -65,7 +65,8 @@ fn each_pool(what: &str, work: impl Fn(&rayon::ThreadPool, &Device) + Sync) {
     }
 }
 
-/// A thread that waits for a launch runs no other task meanwhile. Otherwise its stack would hold all of them.
+/// A thread that waits for a launch runs no other task meanwhile. Otherwise its stack would hold
+/// all of them.
 #[test]
 fn two_thousand_products_in_tasks() {
     in_time("tasks", || {
@@ -83,7 +84,8 @@ fn two_thousand_products_in_tasks() {
     });
 }
 
-/// Tasks that share a stream. A product has the stream's memory and counters for itself while it is launched.
+/// Tasks that share a stream. A product has the stream's memory and counters for itself while it is
+/// launched.
 #[test]
 fn tasks_that_share_a_stream() {
     each_pool("a shared stream", |pool, device| {
@@ -136,8 +138,8 @@ fn plain_threads() {
     }
 }
 
-/// Clusters of 3072 threads with as many workers as possible, of which few have stacks at a time; and small blocks at
-/// the same time.
+/// Clusters of 3072 threads with as many workers as possible, of which few have stacks at a time;
+/// and small blocks at the same time.
 #[test]
 fn more_threads_than_there_are_stacks() {
     in_time("clusters", || {
@@ -168,7 +170,8 @@ fn more_threads_than_there_are_stacks() {
     });
 }
 
-/// A variable that is written while others launch without a pause: the write is not delayed for ever.
+/// A variable that is written while others launch without a pause: the write is not delayed for
+/// ever.
 #[test]
 fn a_symbol_written_in_a_task() {
     each_pool("a symbol", |pool, device| {
@@ -191,8 +194,9 @@ fn a_symbol_written_in_a_task() {
 fn a_forked_process() {
     let device = Device::cpu();
     multiply(&device.stream().unwrap(), 70);
-    // SAFETY: the child calls nothing for which another thread of the parent could hold a lock, except the allocator,
-    // which glibc's `fork` handles. It ends by `_exit`. `alarm` ends it if it hangs.
+    // SAFETY: the child calls nothing for which another thread of the parent could hold a lock,
+    // except the allocator, which glibc's `fork` handles. It ends by `_exit`. `alarm` ends it if it
+    // hangs.
     let status = unsafe {
         let child = libc::fork();
         assert!(child >= 0, "a process");

@@ -147,7 +147,8 @@ fn twice_the_bound_is_refused_and_half_of_it_is_not() {
     }
 }
 
-/// The reason for the exact criterion: at k = 4096 the bound alone lets a sum pass that lacks a product.
+/// The reason for the exact criterion: at k = 4096 the bound alone lets a sum pass that lacks a
+/// product.
 #[test]
 fn a_dropped_product_passes_the_bound_and_not_the_exact_criterion() {
     let shape = shape(3, 4, 4096);

@@ -2,8 +2,8 @@
 //!
 //! * [`lessons`]: the kernels of the course, one idea a file.
 //! * [`collective`]: what families of fast kernels share. All families have its epilogue. Only
-//!   `wgmma`, `wgmma_tf32` and `emulated` have its tile scheduler and TMA operands: in `gemm`, `mma`
-//!   and `tma` the block index says which tile of C a CTA computes.
+//!   `wgmma`, `wgmma_tf32` and `emulated` have its tile scheduler and TMA operands: in `gemm`,
+//!   `mma` and `tma` the block index says which tile of C a CTA computes.
 //! * [`kernels`]: the fast kernels, a folder a family: its main loop and its table of kernels.
 //! * [`registry`]: the list of all kernels. Commands, tests and benchmarks find kernels there.
 //! * [`params`]: the parameters of a GEMM kernel besides its matrices.

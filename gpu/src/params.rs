@@ -21,10 +21,10 @@ pub struct GemmParams {
     /// Products of the batch, for persistent CTAs. In other kernels, blocks along z take the
     /// products.
     pub products: u32,
-    /// For kernels with two tile widths, the columns of C in wide tiles. They are the first columns:
-    /// a multiple of the width, or more than n. For kernels whose threads split k, the k-steps of
-    /// all partial products, of which the last may have fewer than k; 0 for a batch. (A u64, so
-    /// that the struct has no padding.)
+    /// For kernels with two tile widths, the columns of C in wide tiles. They are the first
+    /// columns: a multiple of the width, or more than n. For kernels whose threads split k, the
+    /// k-steps of all partial products, of which the last may have fewer than k; 0 for a batch. (A
+    /// u64, so that the struct has no padding.)
     pub extent: u64,
     /// Factor of A B, rounded to the type of the sums.
     pub alpha: f64,

@@ -117,7 +117,8 @@ pub static DESIGNS: &[Design] = &[
             idea: "copies that go on by themselves, two phases ahead, past the registers",
             flop_per_byte: tile_ratio(128, 256),
         }),
-        // On Hopper it is used by name only: a C whose rows are not 16-byte aligned takes it 30 us a tile.
+        // On Hopper it is used by name only: a C whose rows are not 16-byte aligned takes it 30 us
+        // a tile.
         on_gpu: speed!(322.0, 1.0, 6.0, 1.0, 1.5, OtherGpus),
         ..lesson!(async_copy::async_copy, 128 x 256, "128 x 256 tiles by asynchronous copies, three stages")
     },
@@ -264,8 +265,8 @@ pub static DESIGNS: &[Design] = &[
     // were measured on nothing else.
     product! { wgmma::wgmma_half_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
     product! { wgmma::wgmma_half_f32_64x64x64_s12; 5000.0, 1.0, 2.0, 0.6, 1.45; of ShorterSide(17); split_k 8 },
-    // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16 columns an MMA waits for
-    // the end of the one before.
+    // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16
+    // columns an MMA waits for the end of the one before.
     product! { wgmma::wgmma_half_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(64); split_k 8 },
     product! { wgmma::wgmma_half_f32_64x16x64; 840.0, 1.0, 1.5, 1.05, 1.45; of Columns(64); split_k 8 },
     // Fitted to random shapes on an H100: 1440 and 970 at 1958³, 1630 and 990 with few tiles.

@@ -11,7 +11,8 @@ use host::{
     profile::{self, divergence::of_tiled},
 };
 
-/// Half a tile more than a multiple of the tile: an edge on every side. Each size is about twice the one before.
+/// Half a tile more than a multiple of the tile: an edge on every side. Each size is about twice
+/// the one before.
 const SIZES: [u64; 5] = [24, 56, 120, 248, 504];
 
 fn main() -> Result<()> {

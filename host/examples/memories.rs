@@ -1,5 +1,5 @@
-//! `cargo run -p host --example memories`: registers, shared memory and global memory, told apart by which threads
-//! share a counter.
+//! `cargo run -p host --example memories`: registers, shared memory and global memory, told apart
+//! by which threads share a counter.
 
 use host::{
     Device, Result,
@@ -23,7 +23,8 @@ fn main() -> Result<()> {
         let mut threads = device.zeros::<u32>(n as usize)?;
         let mut blocks = device.zeros::<u32>(BLOCKS as usize)?;
         let mut numbers = device.zeros::<u32>(n as usize)?;
-        // SAFETY: every buffer has the length that its kernel needs, and each element is written by one thread.
+        // SAFETY: every buffer has the length that its kernel needs, and each element is written by
+        // one thread.
         unsafe {
             stream.launch(&register_counter, &config, (n, 1, &mut threads))?;
             stream.launch(&shared_counter, &config, (BLOCKS, &mut blocks))?;

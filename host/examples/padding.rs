@@ -1,4 +1,5 @@
-//! Boundary checks in the kernel, or padded matrices and a kernel without checks: the time and the bytes of each.
+//! Boundary checks in the kernel, or padded matrices and a kernel without checks: the time and the
+//! bytes of each.
 //!
 //! ```console
 //! $ cargo run --release -p host --example padding                    # 1000 700 513

@@ -1,4 +1,5 @@
-//! `cargo run -p host --example pitched`: rows with the device's own pitch, in two and three dimensions.
+//! `cargo run -p host --example pitched`: rows with the device's own pitch, in two and three
+//! dimensions.
 
 use host::{
     Device, Region, Result,
@@ -18,7 +19,8 @@ fn main() -> Result<()> {
         let mut sums = device.zeros::<f32>(height as usize)?;
         let config = LaunchConfig::new([height.div_ceil(ROWS as u32), 1, 1], [ROWS as u32, 1, 1]);
         let arguments = (width, height, array.pitch() as u64, &array, &mut sums);
-        // SAFETY: the kernel keeps inside rows of this pitch, and each thread writes the sum of its own row.
+        // SAFETY: the kernel keeps inside rows of this pitch, and each thread writes the sum of its
+        // own row.
         unsafe { stream.launch(&row_sums, &config, arguments)? };
         println!("{width} x {height} floats on {}: pitch {} bytes", device.name(), array.pitch());
         println!("  row 5 sums up to {}, 5 x {width} = {}", sums.to_vec()?[5], 5 * width);
@@ -32,7 +34,8 @@ fn main() -> Result<()> {
     let config = LaunchConfig::new([width.div_ceil(x), height.div_ceil(y), depth], [x, y, 1]);
     let (pitch, slice_pitch) = (array.pitch() as u64, array.slice_pitch() as u64);
     let arguments = (width, height, depth, pitch, slice_pitch, 10.0, &mut array);
-    // SAFETY: the kernel keeps inside slices and rows of these pitches, with a thread for each element.
+    // SAFETY: the kernel keeps inside slices and rows of these pitches, with a thread for each
+    // element.
     unsafe { stream.launch(&scale_box, &config, arguments)? };
     let middle = Region { origin: [1, 1, 1], extent: [3, 2, 1] };
     let mut values = [0.0; 6];

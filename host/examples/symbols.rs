@@ -1,4 +1,5 @@
-//! `cargo run -p host --example symbols`: constant memory, a global variable and a global pointer, from the host.
+//! `cargo run -p host --example symbols`: constant memory, a global variable and a global pointer,
+//! from the host.
 
 use host::{
     Device, Result,

@@ -1,4 +1,5 @@
-//! B read down its columns, or transposed by the CPU first, or read along its rows: the time of each.
+//! B read down its columns, or transposed by the CPU first, or read along its rows: the time of
+//! each.
 //!
 //! ```console
 //! $ cargo run --release -p host --example transposed_b                    # 1000 700 513

@@ -23,7 +23,8 @@ pub fn add(device: &Device, a: &[f32], b: &[f32]) -> Result<Vec<f32>> {
     let n = u32::try_from(a.len()).map_err(|_| {
         host::Error::argument("n", a.len(), format!("must be at most {}", u32::MAX))
     })?;
-    // The fewest blocks with n threads. The last one may not be full. A grid without blocks cannot be launched.
+    // The fewest blocks with n threads. The last one may not be full. A grid without blocks cannot
+    // be launched.
     if n > 0 {
         let config = LaunchConfig::new([n.div_ceil(BLOCK as u32), 1, 1], [BLOCK as u32, 1, 1]);
         // SAFETY:

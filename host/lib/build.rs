@@ -1,4 +1,5 @@
-//! Packs the kernels' PTX, `ptx/<target>/<kernel>.ptx` (in the repository a link to `gpu/ptx`), and writes down what is where: `src/ptx` unpacks one file at a time.
+//! Packs the kernels' PTX, `ptx/<target>/<kernel>.ptx` (in the repository a link to `gpu/ptx`), and
+//! writes down what is where: `src/ptx` unpacks one file at a time.
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 

@@ -1,8 +1,9 @@
-//! The command's allocator: the system's. When memory runs out, the command ends with an error message.
+//! The command's allocator: the system's. When memory runs out, the command ends with an error
+//! message.
 //!
-//! Allocations that grow with a problem return an error if they fail ([`host::memory`]). This allocator serves the
-//! rest: small allocations, and those of other crates. If one of these fails, the standard library aborts the
-//! process.
+//! Allocations that grow with a problem return an error if they fail ([`host::memory`]). This
+//! allocator serves the rest: small allocations, and those of other crates. If one of these fails,
+//! the standard library aborts the process.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -12,7 +13,8 @@ use std::{
 
 pub(crate) struct Allocator;
 
-// SAFETY: every function passes the caller's arguments to the system's allocator, or does not return.
+// SAFETY: every function passes the caller's arguments to the system's allocator, or does not
+// return.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -42,8 +44,8 @@ fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// The C library reserves 64 MiB of address space for each thread's small allocations. If address space is limited,
-/// threads share them.
+/// The C library reserves 64 MiB of address space for each thread's small allocations. If address
+/// space is limited, threads share them.
 #[cfg(target_env = "gnu")]
 pub(crate) fn share_what_is_limited() {
     if simt::cpu::address_space_is_limited() {
@@ -52,8 +54,8 @@ pub(crate) fn share_what_is_limited() {
     }
 }
 
-/// The C library and the standard library abort if they have no memory for themselves. From now on such a process
-/// ends as with [`end`].
+/// The C library and the standard library abort if they have no memory for themselves. From now on
+/// such a process ends as with [`end`].
 pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
     let or_go_on = || {
         // SAFETY: an anonymous mapping at an address that the system selects. Nobody uses it.
@@ -63,7 +65,8 @@ pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
         };
         match some == libc::MAP_FAILED {
             true => end(format_args!("fewer than {LITTLE} bytes are left")),
-            // The process aborted for another reason, and dies. SAFETY: mapped above, and used by nobody.
+            // The process aborted for another reason, and dies. SAFETY: mapped above, and used by
+            // nobody.
             false => drop(unsafe { libc::munmap(some, LITTLE) }),
         }
     };
@@ -71,11 +74,13 @@ pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
     unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, or_go_on) }.map(drop)
 }
 
-/// If this many bytes cannot be mapped, the process is out of memory. The C library takes more for a thread.
+/// If this many bytes cannot be mapped, the process is out of memory. The C library takes more for
+/// a thread.
 const LITTLE: usize = 256 * 1024;
 
-/// Reports the missing bytes, and ends the process with the exit code of [`host::Error::OutOfMemory`]. It allocates
-/// nothing and runs no destructors, because these might need memory.
+/// Reports the missing bytes, and ends the process with the exit code of
+/// [`host::Error::OutOfMemory`]. It allocates nothing and runs no destructors, because these might
+/// need memory.
 #[cold]
 fn end(what: fmt::Arguments) -> ! {
     let mut line = Line { text: [0; 96], len: 0 };

@@ -1,7 +1,8 @@
 //! Image blur on any device, and its reference.
 //!
-//! Every pixel becomes the mean of the pixels in the (2 radius + 1) x (2 radius + 1) box around it. Pixels outside
-//! the image do not count. Each channel is computed separately, and rounded to the nearest integer, half up.
+//! Every pixel becomes the mean of the pixels in the (2 radius + 1) x (2 radius + 1) box around it.
+//! Pixels outside the image do not count. Each channel is computed separately, and rounded to the
+//! nearest integer, half up.
 //!
 //! ```
 //! use host::{Device, blur};
@@ -144,7 +145,8 @@ impl fmt::Display for Size {
 /// Checks that a kernel can blur an image of that size by that radius.
 ///
 /// # Errors
-/// [`Error::Argument`] for a radius of 0, one above the longer side of the image, and one above the kernel's limit.
+/// [`Error::Argument`] for a radius of 0, one above the longer side of the image, and one above the
+/// kernel's limit.
 pub fn check_radius(blur: &Blur, size: Size, radius: u32) -> Result<()> {
     let side = size.width.max(size.height);
     if !(1..=side).contains(&radius) {
@@ -162,7 +164,8 @@ pub fn check_radius(blur: &Blur, size: Size, radius: u32) -> Result<()> {
 /// Blurs an image on the stream's device.
 ///
 /// # Errors
-/// As [`check_radius`]; as [`Stream::launch`], which also compares the buffers' lengths with the size.
+/// As [`check_radius`]; as [`Stream::launch`], which also compares the buffers' lengths with the
+/// size.
 pub fn blur(
     stream: &Stream,
     blur: &Blur,
@@ -175,15 +178,16 @@ pub fn blur(
     let Size { width, height, channels } = size;
     let arguments = (width, height, channels, radius, input, output);
     // SAFETY:
-    // 1. The kernels keep inside the image: the launch compares its bytes with the buffers' lengths. They keep inside
-    //    their halo up to the largest radius and the most channels, and both have been checked.
+    // 1. The kernels keep inside the image: the launch compares its bytes with the buffers'
+    //    lengths. They keep inside their halo up to the largest radius and the most channels, and
+    //    both have been checked.
     // 2. Each byte of the output is written by the one thread that computes it.
     // 3. The buffers are borrowed, the output mutably.
     unsafe { stream.launch(blur.kernel, &size.config(), arguments) }
 }
 
-/// The reference of a blur. Each row updates the column sums of the row before, and the box moves along the row by
-/// one pixel at a time. So the time does not depend on the radius.
+/// The reference of a blur. Each row updates the column sums of the row before, and the box moves
+/// along the row by one pixel at a time. So the time does not depend on the radius.
 ///
 /// # Errors
 /// [`Error::Argument`] if the number of bytes is not that of the size; [`Error::Interrupted`].

@@ -1,8 +1,8 @@
 //! Products on the CPU with every access of every thread checked.
 //!
-//! A kernel with a race or a missing barrier can give the right result many times. Here such a kernel is found by its
-//! accesses, not by its result: [`simt::check`] reports the findings. The result is compared, too: a kernel without
-//! races can be wrong.
+//! A kernel with a race or a missing barrier can give the right result many times. Here such a
+//! kernel is found by its accesses, not by its result: [`simt::check`] reports the findings. The
+//! result is compared, too: a kernel without races can be wrong.
 //!
 //! ```
 //! use host::{Shape, check, product};
@@ -41,7 +41,8 @@ use gpu_gemm::{
 /// The values in A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// Real numbers from [-1, 1), rounded to the operands' type. C must be within the error bound of an f32 sum.
+    /// Real numbers from [-1, 1), rounded to the operands' type. C must be within the error bound
+    /// of an f32 sum.
     Uniform,
     /// Integers so small that C must be exact.
     Integers,
@@ -70,14 +71,16 @@ pub struct Checked {
     pub comparison: Comparison,
 }
 
-/// `count` orders to check a kernel in: forward, reverse, and random ones with the seeds `seed`, `seed + 1` and so on.
+/// `count` orders to check a kernel in: forward, reverse, and random ones with the seeds `seed`,
+/// `seed + 1` and so on.
 pub fn orders(count: u32, seed: u64) -> Vec<Order> {
     let random = (0..).map(|number| Order::Random(seed.wrapping_add(number)));
     [Order::Forward, Order::Reverse].into_iter().chain(random).take(count as usize).collect()
 }
 
-/// The products that [`kernel`] checks. Integers in each order show a dropped or wrong term of a sum. Uniform numbers
-/// in the first order show a loss of precision. If k is too large for integers, all are of uniform numbers.
+/// The products that [`kernel`] checks. Integers in each order show a dropped or wrong term of a
+/// sum. Uniform numbers in the first order show a loss of precision. If k is too large for
+/// integers, all are of uniform numbers.
 pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
     match operands::exact_magnitude(shape.k()) {
         None => orders.iter().map(|&order| (Data::Uniform, order)).collect(),
@@ -102,12 +105,13 @@ pub fn kernel(
     products(shape, orders).into_iter().map(one).collect()
 }
 
-/// Checks a kernel in one order, with operands of its types and in its layout, and compares C. `seed` is that of the
-/// operands. Those of f64 hold values of f32: a kernel that rounds them to f32 is not told from others.
+/// Checks a kernel in one order, with operands of its types and in its layout, and compares C.
+/// `seed` is that of the operands. Those of f64 hold values of f32: a kernel that rounds them to
+/// f32 is not told from others.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large for an exact sum;
-/// [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
+/// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large
+/// for an exact sum; [`Error::OutOfMemory`] before the operands are made; [`Error::Interrupted`].
 pub fn product(
     entry: &'static Entry,
     shape: Shape,
@@ -156,7 +160,8 @@ where
     product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
 }
 
-/// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed as its transpose.
+/// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed
+/// as its transpose.
 fn product_of<T, O>(
     (shape, data, order, seed): Given,
     (claimed, stored): (impl Fn(&mut Claim), Format),
@@ -223,8 +228,8 @@ pub(crate) fn draw(
     }
 }
 
-/// Bytes that [`multiply`] needs for f32: the matrices, and shadow memory that records the accesses to each element.
-/// bf16 and f16 need fewer.
+/// Bytes that [`multiply`] needs for f32: the matrices, and shadow memory that records the accesses
+/// to each element. bf16 and f16 need fewer.
 pub fn bytes(shape: Shape) -> u64 {
     shape.bytes().saturating_add(shadow(shape))
 }
@@ -241,8 +246,8 @@ pub struct Options {
     pub order: Order,
     /// Count the memory accesses of every n-th block.
     pub profile: Option<NonZeroU32>,
-    /// Record everything that the block at that column and row does. If the product takes several launches, it is a
-    /// block of the first.
+    /// Record everything that the block at that column and row does. If the product takes several
+    /// launches, it is a block of the first.
     pub trace: Option<[u32; 2]>,
 }
 
@@ -287,19 +292,19 @@ impl Watched {
     }
 }
 
-/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and reports the kernel's errors. What C
-/// held before counts as uninitialised.
+/// As [`product::multiply`](gpu_gemm::product::multiply) on the CPU device, and reports the
+/// kernel's errors. What C held before counts as uninitialised.
 ///
-/// A product must read every element of A and B, and write every element of C. An element that is not read or not
-/// written is a finding, too.
+/// A product must read every element of A and B, and write every element of C. An element that is
+/// not read or not written is a finding, too.
 ///
-/// A product with more rows than a grid allows takes several launches. Each launch counts blocks and elements from its
-/// own first row.
+/// A product with more rows than a grid allows takes several launches. Each launch counts blocks
+/// and elements from its own first row.
 ///
 /// # Errors
-/// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or are on a GPU;
-/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. An error of the kernel, even a panic, is reported as a finding,
-/// not as an `Err`.
+/// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or are
+/// on a GPU; [`Error::OutOfMemory`]; [`Error::Interrupted`]. An error of the kernel, even a panic,
+/// is reported as a finding, not as an `Err`.
 pub fn multiply(
     entry: &'static Entry,
     a: &Matrix<f32>,
@@ -350,8 +355,8 @@ fn drawn_of<T: Scalar + Stored<Real = f32>>(
     watch(entry, shape, [false; 2], [&a, &b], &mut c, options)
 }
 
-/// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: whether A, and B, is
-/// column-major.
+/// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: whether A,
+/// and B, is column-major.
 fn watch<T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
@@ -383,7 +388,8 @@ pub struct Seen {
     pub orders: Vec<Order>,
 }
 
-/// Merges the findings of several products of one kernel that have the same kind, memory and source lines.
+/// Merges the findings of several products of one kernel that have the same kind, memory and source
+/// lines.
 pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Vec<Seen> {
     let mut all = Vec::<Seen>::new();
     for (order, finding) in findings {
@@ -398,7 +404,8 @@ pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Ve
             None => all.push(Seen { finding: finding.clone(), orders: vec![order] }),
         }
     }
-    // A launch reports buffers in the order of their addresses, which differ from run to run. This order does not.
+    // A launch reports buffers in the order of their addresses, which differ from run to run. This
+    // order does not.
     all.sort_by_cached_key(
         |Seen { finding: Finding { kind, memory, place, other_place, .. }, .. }| {
             (*kind, memory.clone(), place.clone(), other_place.clone())

@@ -7,7 +7,8 @@ use rand_distr::StandardNormal;
 use crate::verify::Format;
 use gpu_gemm::{Result, Shape, memory};
 
-/// All integers up to this one are exact in f32. So sums of products up to it are exact, in any order.
+/// All integers up to this one are exact in f32. So sums of products up to it are exact, in any
+/// order.
 const EXACT: u64 = 1 << f32::MANTISSA_DIGITS;
 
 /// Values that are drawn between two checks for an interrupt: 1 MiB.
@@ -21,7 +22,8 @@ pub fn seed_of_b(seed: u64) -> u64 {
 /// `len` values, uniform in [-1, 1).
 ///
 /// # Errors
-/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted),
+/// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn uniform(seed: u64, len: usize) -> Result<Vec<f32>> {
     draw(seed, len, |rng| rng.random_range(-1.0..1.0))
 }
@@ -29,7 +31,8 @@ pub fn uniform(seed: u64, len: usize) -> Result<Vec<f32>> {
 /// `len` values, normally distributed, mean 0, deviation 1.
 ///
 /// # Errors
-/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted),
+/// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn normal(seed: u64, len: usize) -> Result<Vec<f32>> {
     draw(seed, len, |rng| rng.sample(StandardNormal))
 }
@@ -45,8 +48,8 @@ fn draw(seed: u64, len: usize, mut value: impl FnMut(&mut ChaCha8Rng) -> f32) ->
     Ok(values)
 }
 
-/// Puts NaN into one of a hundred rows of A and columns of B, at least one each. Their rows and columns of C become
-/// NaN, and no others.
+/// Puts NaN into one of a hundred rows of A and columns of B, at least one each. Their rows and
+/// columns of C become NaN, and no others.
 pub fn sprinkle_nan(seed: u64, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -61,8 +64,8 @@ pub fn sprinkle_nan(seed: u64, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     }
 }
 
-/// The largest `s` up to 8 such that a sum of `k` products of integers up to `s` in magnitude is exact in f32: `k s²
-/// < 2^24`. `None` from `k = 2^24` on, where even `s = 1` is too large.
+/// The largest `s` up to 8 such that a sum of `k` products of integers up to `s` in magnitude is
+/// exact in f32: `k s² < 2^24`. `None` from `k = 2^24` on, where even `s = 1` is too large.
 pub fn exact_magnitude(k: usize) -> Option<u32> {
     (1..=8)
         .rev()
@@ -70,8 +73,9 @@ pub fn exact_magnitude(k: usize) -> Option<u32> {
         .map(|s| s as u32)
 }
 
-/// As [`exact_magnitude`], for a C that is rounded to a narrower format. If possible, that format holds the sums, so
-/// that rounding cannot hide a dropped product. Otherwise 1, which gives the smallest sums.
+/// As [`exact_magnitude`], for a C that is rounded to a narrower format. If possible, that format
+/// holds the sums, so that rounding cannot hide a dropped product. Otherwise 1, which gives the
+/// smallest sums.
 pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
     let largest = 1.0 / stored.roundoff();
     let held = |s: &u32| k as f64 * f64::from(s * s) <= largest;
@@ -79,10 +83,12 @@ pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
     Some((1..=exact).rev().find(held).unwrap_or(1))
 }
 
-/// `len` integers from -magnitude to magnitude. None is 0: a kernel that drops a product gives another sum.
+/// `len` integers from -magnitude to magnitude. None is 0: a kernel that drops a product gives
+/// another sum.
 ///
 /// # Errors
-/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted), [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
+/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted),
+/// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn integers(seed: u64, len: usize, magnitude: u32) -> Result<Vec<f32>> {
     draw(seed, len, |rng| {
         let value = rng.random_range(1..=magnitude) as f32;

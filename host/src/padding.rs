@@ -1,8 +1,9 @@
 //! Padding in place of boundary checks, and its cost.
 //!
-//! A tiled kernel needs no boundary checks if every tile is whole. For that, A and B are copied into larger matrices,
-//! with zeros at their right and lower edges, and C is cut out of a larger one. This module computes a product both
-//! ways. So the kernel's gain can be compared with the bytes and the time that padding takes.
+//! A tiled kernel needs no boundary checks if every tile is whole. For that, A and B are copied
+//! into larger matrices, with zeros at their right and lower edges, and C is cut out of a larger
+//! one. This module computes a product both ways. So the kernel's gain can be compared with the
+//! bytes and the time that padding takes.
 //!
 //! ```
 //! use host::{Device, Shape, padding};
@@ -54,7 +55,8 @@ impl Measured {
 /// The shape rounded up to whole tiles: multiples of 16.
 ///
 /// # Errors
-/// [`Error::Argument`] for a size without such a multiple below 2^32, or a matrix that cannot be addressed.
+/// [`Error::Argument`] for a size without such a multiple below 2^32, or a matrix that cannot be
+/// addressed.
 pub fn padded_shape(shape: Shape) -> Result<Shape> {
     let whole = |size: usize| size.next_multiple_of(TILE) as u64;
     Shape::new(whole(shape.m()), whole(shape.n()), whole(shape.k()))
@@ -126,8 +128,8 @@ fn check_sizes(
 /// `C = A B` in whole tiles, by the kernel without boundary checks.
 ///
 /// # Errors
-/// [`Error::Argument`] for a size that is no multiple of 16; as [`Stream::launch`], which also compares the buffers'
-/// lengths.
+/// [`Error::Argument`] for a size that is no multiple of 16; as [`Stream::launch`], which also
+/// compares the buffers' lengths.
 pub fn multiply(
     stream: &Stream,
     shape: Shape,
@@ -149,18 +151,19 @@ pub fn multiply(
     let tile = TILE as u32;
     let config = LaunchConfig::new([n / tile, m / tile, 1], [tile, tile, 1]);
     // SAFETY:
-    // 1. The sizes are multiples of the tile. So all tiles are inside A, B and C, whose lengths the launch compares
-    //    with the declared ones.
+    // 1. The sizes are multiples of the tile. So all tiles are inside A, B and C, whose lengths the
+    //    launch compares with the declared ones.
     // 2. Each element of C is written by the one thread that computes it.
     // 3. The buffers are borrowed, C mutably.
     unsafe { stream.launch(&padded16, &config, (m, n, k, a, b, c)) }
 }
 
-/// `C = A B` by `tiled16`, whose boundary checks allow any size. It is launched `launches` times, at least once. On a
-/// GPU the first launch is not timed.
+/// `C = A B` by `tiled16`, whose boundary checks allow any size. It is launched `launches` times,
+/// at least once. On a GPU the first launch is not timed.
 ///
 /// # Errors
-/// [`Error::Argument`] for values that do not fit the shape; [`Error::OutOfMemory`]; as [`Stream::launch`].
+/// [`Error::Argument`] for values that do not fit the shape; [`Error::OutOfMemory`]; as
+/// [`Stream::launch`].
 pub fn with_checks(
     stream: &Stream,
     shape: Shape,
@@ -221,7 +224,8 @@ fn measure(
     multiply: impl Fn(&Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>,
 ) -> Result<Measured> {
     let device = stream.device();
-    // The first access to memory takes time that is no part of a copy. So all memory is written before.
+    // The first access to memory takes time that is no part of a copy. So all memory is written
+    // before.
     let (mut a_buffer, mut b_buffer) = (device.upload(a)?, device.upload(b)?);
     let mut c_buffer = device.zeros(shape.c_len())?;
     stream.synchronize()?;

@@ -1,7 +1,8 @@
 //! What each thread of one block does, phase by phase. The kernel is run and traced.
 //!
-//! A phase starts when a thread of the block writes shared memory for the first time, or for the first time after a
-//! barrier. It ends where the next phase starts. A kernel without shared memory has one phase.
+//! A phase starts when a thread of the block writes shared memory for the first time, or for the
+//! first time after a barrier. It ends where the next phase starts. A kernel without shared memory
+//! has one phase.
 //!
 //! ```
 //! use host::{Shape, gpu::registry::TOY, phases};
@@ -34,8 +35,9 @@ pub struct Phases {
     pub findings: Vec<Finding>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
-    /// Whether asynchronous copies fill shared memory. Then a phase here is an interval between barriers, and may fill
-    /// several stages of a pipeline; a phase of a [`picture`](crate::picture) is one stage.
+    /// Whether asynchronous copies fill shared memory. Then a phase here is an interval between
+    /// barriers, and may fill several stages of a pipeline; a phase of a
+    /// [`picture`](crate::picture) is one stage.
     pub asynchronous: bool,
     /// Barriers that the block passed.
     pub barriers: u32,
@@ -57,7 +59,8 @@ pub struct Phase {
 pub struct Thread {
     /// Its row and column in the block: `threadIdx.y` and `threadIdx.x`.
     pub thread: [u32; 2],
-    /// Its reads of global memory that it kept, its writes of shared memory, and its TMA copies to shared memory.
+    /// Its reads of global memory that it kept, its writes of shared memory, and its TMA copies to
+    /// shared memory.
     pub loads: Vec<Load>,
     /// The products that it added after reading both factors.
     pub adds: Vec<Product>,
@@ -161,8 +164,8 @@ impl fmt::Display for Product {
     }
 }
 
-/// Runs a product on the CPU with every access checked, and reports what the block at that column and row of the grid
-/// does. `seed` is that of the operands.
+/// Runs a product on the CPU with every access checked, and reports what the block at that column
+/// and row of the grid does. `seed` is that of the operands.
 ///
 /// # Errors
 /// [`Error::Argument`] for a block that the grid does not have; as [`check::multiply`].

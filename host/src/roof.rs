@@ -2,7 +2,8 @@
 
 use gpu_gemm::Device;
 
-/// The two limits of a roofline (S. Williams, A. Waterman, D. Patterson, *Roofline*, CACM 52(4), 2009).
+/// The two limits of a roofline (S. Williams, A. Waterman, D. Patterson, *Roofline*, CACM 52(4),
+/// 2009).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Roof {
@@ -15,8 +16,8 @@ pub struct Roof {
 }
 
 impl Roof {
-    /// The roof of a GPU whose driver reports its clock. The CPU device has none: the speed of fibers says nothing
-    /// about the cores.
+    /// The roof of a GPU whose driver reports its clock. The CPU device has none: the speed of
+    /// fibers says nothing about the cores.
     pub fn of(device: &Device) -> Option<Roof> {
         #[cfg(feature = "cuda")]
         if let Some(properties) = device.cuda_properties() {
@@ -56,8 +57,8 @@ impl Roof {
     }
 }
 
-/// Multiply-adds of f32 that an SM starts in each clock (NVIDIA, *CUDA C++ Programming Guide*, table "Throughput of
-/// Native Arithmetic Instructions").
+/// Multiply-adds of f32 that an SM starts in each clock (NVIDIA, *CUDA C++ Programming Guide*,
+/// table "Throughput of Native Arithmetic Instructions").
 #[cfg(any(feature = "cuda", test))]
 fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     match capability {
@@ -67,8 +68,9 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
-/// Multiply-adds of bf16 or f16 of an SM's tensor cores in each clock, from the peaks in NVIDIA, *A100 Tensor Core
-/// GPU Architecture* and *H100 Tensor Core GPU Architecture*, divided by SMs and clocks.
+/// Multiply-adds of bf16 or f16 of an SM's tensor cores in each clock, from the peaks in NVIDIA,
+/// *A100 Tensor Core GPU Architecture* and *H100 Tensor Core GPU Architecture*, divided by SMs and
+/// clocks.
 #[cfg(any(feature = "cuda", test))]
 fn half_products(capability: (u32, u32)) -> Option<u32> {
     match capability {

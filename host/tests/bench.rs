@@ -1,5 +1,5 @@
-//! The built command's `bench`. No test can know speeds. These test that every figure is there and fits the others,
-//! that wrong kernels are not timed, and that libraries are called as documented.
+//! The built command's `bench`. No test can know speeds. These test that every figure is there and
+//! fits the others, that wrong kernels are not timed, and that libraries are called as documented.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
@@ -121,8 +121,8 @@ fn every_column_is_there_beside_libraries_of_the_cpu() {
     }
 }
 
-/// cuBLAS's and cublasLt's functions are called as documented: the stand-in, which follows the documentation,
-/// computes C.
+/// cuBLAS's and cublasLt's functions are called as documented: the stand-in, which follows the
+/// documentation, computes C.
 #[test]
 fn nvidias_libraries_are_told_the_product() {
     let sizes = "20,7x5x9,3*4x6x5,2*8";

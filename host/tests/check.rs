@@ -1,7 +1,7 @@
 //! The built command's `check`: its output for a clean kernel, and its exit codes.
 //!
-//! The registry has no wrong kernel. The output of findings is tested in `findings.rs`, and the findings themselves
-//! in the crate `tests`.
+//! The registry has no wrong kernel. The output of findings is tested in `findings.rs`, and the
+//! findings themselves in the crate `tests`.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! The built command's `doctor`: its findings without a driver and with a broken one, and the exit code.
+//! The built command's `doctor`: its findings without a driver and with a broken one, and the exit
+//! code.
 
 #[allow(
     dead_code,

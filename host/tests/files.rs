@@ -1,5 +1,5 @@
-//! The files that the command reads and writes. However it ends, no incomplete file is left, and no file is replaced
-//! without a request.
+//! The files that the command reads and writes. However it ends, no incomplete file is left, and no
+//! file is replaced without a request.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]

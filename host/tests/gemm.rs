@@ -1,4 +1,5 @@
-//! The built command's `gemm`: files in, a file out, in one piece and in blocks. A refused run leaves no files.
+//! The built command's `gemm`: files in, a file out, in one piece and in blocks. A refused run
+//! leaves no files.
 
 mod common;
 #[path = "common/folder.rs"]

@@ -1,5 +1,5 @@
-//! The built command's `ladder` and `explain`. No test can know speeds. These test that each rung is there, verified,
-//! counted and drawn.
+//! The built command's `ladder` and `explain`. No test can know speeds. These test that each rung
+//! is there, verified, counted and drawn.
 
 mod common;
 
@@ -67,8 +67,9 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
         assert!(fit["occupancy_percent"].as_f64().is_some_and(|percent| percent > 0.0), "{name}");
     }
     let line = |kernel: &str| lines.iter().find(|line| line["kernel"] == kernel).unwrap();
-    // A thread has k multiply-adds, each of two floats: a quarter FLOP per byte. A warp reads two elements of A, in
-    // two sectors that are k apart, and two rows of sixteen elements of B, in four sectors.
+    // A thread has k multiply-adds, each of two floats: a quarter FLOP per byte. A warp reads two
+    // elements of A, in two sectors that are k apart, and two rows of sixteen elements of B, in
+    // four sectors.
     let basic = line("basic");
     let counted = &basic["counted"];
     assert!(near(&basic["flop_per_byte_derived"], 0.25), "{basic}");

@@ -1,5 +1,5 @@
-//! The built command's pictures: `explain --trace --json`, `explain --html` and `profile --html`. How they look is tested
-//! in a browser, by `cargo xtask browser`.
+//! The built command's pictures: `explain --trace --json`, `explain --html` and `profile --html`.
+//! How they look is tested in a browser, by `cargo xtask browser`.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
@@ -99,7 +99,8 @@ fn a_page_has_the_trace_in_it_and_needs_nothing_else() {
         (&"tiled_conflicts".into(), &0.into())
     );
     let sums = sums(data["requests"].as_array().unwrap().iter());
-    // 8 wavefronts for each of the 16 stores to B's tile in two phases, one for each of those to A's.
+    // 8 wavefronts for each of the 16 stores to B's tile in two phases, one for each of those to
+    // A's.
     assert_eq!(sums["shared-store"], [32, 16 * 9, 32]);
     let text = data["lines"][1]["text"].as_str().unwrap();
     assert!(text.starts_with("tile_b[(tx, ty)] = element_or_zero(&b"), "{text}");

@@ -1,4 +1,5 @@
-//! The built command's `profile`: its output and its exit codes. The figures are tested in the library.
+//! The built command's `profile`: its output and its exit codes. The figures are tested in the
+//! library.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! `bench --random`: random shapes, with the stand-ins for the driver and for cuBLAS. These shapes are small. Unit
-//! tests check the shapes for a GPU.
+//! `bench --random`: random shapes, with the stand-ins for the driver and for cuBLAS. These shapes
+//! are small. Unit tests check the shapes for a GPU.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;

@@ -19,7 +19,8 @@ fn picture(name: &str, [m, n, k]: [u64; 3], at: [u32; 2]) -> Picture {
     picture::of_block(rung(name), Shape::new(m, n, k).unwrap(), at, 1).unwrap()
 }
 
-/// The lanes of the requests of warp 0 of an operation to a memory, in their order, each with its byte address.
+/// The lanes of the requests of warp 0 of an operation to a memory, in their order, each with its
+/// byte address.
 fn requests(picture: &Picture, operation: &str, memory: Option<usize>) -> Vec<BTreeMap<i64, i64>> {
     let all = picture.requests.iter().filter(|request| {
         request.warp == 0
@@ -35,7 +36,8 @@ fn requests(picture: &Picture, operation: &str, memory: Option<usize>) -> Vec<BT
     all.map(|request| lanes(&request.lanes)).collect()
 }
 
-/// Page 20: which lanes share a sector, how often a sector is loaded, and how many of its bytes are used.
+/// Page 20: which lanes share a sector, how often a sector is loaded, and how many of its bytes are
+/// used.
 #[test]
 fn a_k_step_of_fragments_uses_all_of_its_sectors() {
     let picture = picture("tensor_mma", [32, 32, 16], [0, 0]);

@@ -1,5 +1,5 @@
-//! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes, arrays of other
-//! blocks, swizzled boxes. And gaps between the elements of a view are outside.
+//! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes,
+//! arrays of other blocks, swizzled boxes. And gaps between the elements of a view are outside.
 
 use simt::{
     Kernel, LaunchConfig,
@@ -70,7 +70,8 @@ mod kernels {
         }
     }
 
-    /// A tile of 8 x 16 elements, numbered from 0. Group t % 4 of row t / 4 is at its swizzled place.
+    /// A tile of 8 x 16 elements, numbered from 0. Group t % 4 of row t / 4 is at its swizzled
+    /// place.
     #[kernel(block = (32), dynamic_shared = 512, arch = 90)]
     pub fn stores_a_box(map: TensorMapMut<f32>) {
         let mut tile = dynamic_shared![f32];
@@ -122,7 +123,8 @@ fn with_gaps(first: u32, wide: bool, gaps: [&[usize]; 2]) -> Report {
 #[test]
 fn an_access_to_a_gap_is_out_of_bounds() {
     assert!(with_gaps(0, false, [&[]; 2]).is_clean());
-    // Elements before the first one that is copied are in gaps, so nobody has to read or write them.
+    // Elements before the first one that is copied are in gaps, so nobody has to read or write
+    // them.
     let before: &[usize] = &[0, 1, 2];
     let clean = with_gaps(3, false, [before; 2]);
     assert!(clean.is_clean(), "{clean}");

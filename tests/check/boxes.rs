@@ -1,6 +1,6 @@
-//! The bytes of shared memory that a copy, a product or another block accesses, and no others: boxes that do not fill
-//! their last line, operands that do not fill their boxes, arrays that start at different places in the blocks of a
-//! cluster.
+//! The bytes of shared memory that a copy, a product or another block accesses, and no others:
+//! boxes that do not fill their last line, operands that do not fill their boxes, arrays that start
+//! at different places in the blocks of a cluster.
 
 use simt::{
     Bf16, Kernel, LaunchConfig,
@@ -20,8 +20,8 @@ fn numbers() -> Aligned {
     Aligned(std::array::from_fn(|i| i as f32))
 }
 
-/// Runs a cluster in each order. `params`: of 64 elements, which are zeros at first. `look` checks them and the
-/// report.
+/// Runs a cluster in each order. `params`: of 64 elements, which are zeros at first. `look` checks
+/// them and the report.
 fn each<P: CheckableParams>(
     kernel: &Kernel<P>,
     params: impl Fn(*mut f32) -> P,
@@ -54,7 +54,8 @@ fn has_a_race(report: &Report) {
 /// A row of sixteen f32, swizzled over 128 bytes.
 const ROW: BoxShape = BoxShape { rows: 1, cols: 16, swizzle: 128 };
 
-/// In the fifth line the swizzle moves the row to the second half. The first half is not written by the copy.
+/// In the fifth line the swizzle moves the row to the second half. The first half is not written by
+/// the copy.
 #[kernel(block = (32), dynamic_shared = 1024)]
 fn half_a_line(waits: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<1, 16, 128>());
@@ -131,8 +132,8 @@ fn a_copy_to_global_memory_reads_its_own_half_of_a_line() {
     }
 }
 
-/// B has 64 columns in a box, of which sixteen are multiplied. Meanwhile the kernel writes other columns, or the same
-/// ones.
+/// B has 64 columns in a box, of which sixteen are multiplied. Meanwhile the kernel writes other
+/// columns, or the same ones.
 #[kernel(block = (128), dynamic_shared = 16_384)]
 fn sixteen_of_64_columns(chunk: u32, mut y: Out<f32>) {
     let mut tile = dynamic_shared![Bf16];
@@ -211,8 +212,8 @@ fn what_another_block_has_there_may_begin_elsewhere() {
     }
 }
 
-/// A block is sent a box before it declares the memory for it. Then it declares an array of its own after that
-/// memory.
+/// A block is sent a box before it declares the memory for it. Then it declares an array of its own
+/// after that memory.
 #[kernel(block = (32), cluster = (2), dynamic_shared = 512)]
 fn sent_to_both(x: TensorMap<f32>, mut y: Out<f32>) {
     let (full, boxes) = (mbarriers![1], x.boxes::<1, 16, 0>());

@@ -1,7 +1,7 @@
 //! The cost of the checks: tiled16 at 1000x700x513, compared with the fast run.
 //!
-//! Not part of a plain `cargo test`, because it measures time: `cargo test --release -p tests --test check --
-//! --ignored --nocapture`
+//! Not part of a plain `cargo test`, because it measures time: `cargo test --release -p tests
+//! --test check -- --ignored --nocapture`
 
 use std::{num::NonZeroU32, time::Instant};
 

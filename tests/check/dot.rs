@@ -1,4 +1,5 @@
-//! Products of few rows, whose threads split k: right and clean in every order, alone, as a batch, and as partial products.
+//! Products of few rows, whose threads split k: right and clean in every order, alone, as a batch,
+//! and as partial products.
 
 use gpu::{
     collective::stored::Stored,
@@ -19,7 +20,8 @@ use tests::{
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/gemm", "tests/check"];
 
-/// Rows, columns, k: one element; a tile and less; several tiles; more k-steps than a block takes at a time.
+/// Rows, columns, k: one element; a tile and less; several tiles; more k-steps than a block takes
+/// at a time.
 const SIZES: [[usize; 3]; 6] =
     [[1, 1, 1], [4, 4, 300], [3, 17, 70], [9, 130, 21], [8, 16, 515], [5, 3, 1100]];
 

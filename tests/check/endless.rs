@@ -1,5 +1,6 @@
-//! Kernels that never end, kernels that access memory out of bounds and then do not end, and correct kernels that wait and poll. The
-//! verdict is the same in every order and with every number of workers, and no launch hangs.
+//! Kernels that never end, kernels that access memory out of bounds and then do not end, and
+//! correct kernels that wait and poll. The verdict is the same in every order and with every number
+//! of workers, and no launch hangs.
 
 mod launches;
 mod never_end;

@@ -1,5 +1,5 @@
-//! Flags in global memory, by which blocks wait for each other: correct kernels, and kernels that are wrong in one
-//! way each.
+//! Flags in global memory, by which blocks wait for each other: correct kernels, and kernels that
+//! are wrong in one way each.
 
 use simt::{
     LaunchConfig,
@@ -19,7 +19,8 @@ macro_rules! kernels {
         mod $module {
             use simt::$device::*;
 
-            /// Doubles parts of x as they are claimed, and adds to each of its block's parts the one after it.
+            /// Doubles parts of x as they are claimed, and adds to each of its block's parts the
+            /// one after it.
             #[kernel(block = (32))]
             pub fn given_out(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
                 let lane = thread::lane_id() as usize;
@@ -44,7 +45,8 @@ macro_rules! kernels {
                 }
             }
 
-            /// All blocks meet three times. After each meeting a block reads what the next block wrote before it.
+            /// All blocks meet three times. After each meeting a block reads what the next block
+            /// wrote before it.
             #[kernel(block = (32))]
             pub fn meet(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
                 let lane = thread::lane_id() as usize;
@@ -62,7 +64,8 @@ macro_rules! kernels {
                 }
             }
 
-            /// How a block signals that a part has been doubled, and how the last block waits for all.
+            /// How a block signals that a part has been doubled, and how the last block waits for
+            /// all.
             #[derive(Clone, Copy, PartialEq, Eq)]
             enum Way {
                 Right,
@@ -73,7 +76,8 @@ macro_rules! kernels {
                 TooFew,
             }
 
-            /// Each block doubles some parts, and the last one adds the doubled parts. It must start last.
+            /// Each block doubles some parts, and the last one adds the doubled parts. It must
+            /// start last.
             #[inline(always)]
             #[track_caller]
             fn in_order(
@@ -212,7 +216,8 @@ fn what_blocks_have_told_is_seen() {
     }
 }
 
-/// Each block waits for the previous one, with more threads than there are stacks. The first block takes its time.
+/// Each block waits for the previous one, with more threads than there are stacks. The first block
+/// takes its time.
 #[simt::device::kernel(block = (256))]
 fn one_behind_another(mut words: device::Out<u32>) {
     use simt::device::*;
@@ -247,7 +252,8 @@ fn a_chain_of_blocks_is_as_long_as_it_likes() {
     }
 }
 
-/// The number of resident blocks depends on the launch and on the GPU that it models, not on the machine's cores.
+/// The number of resident blocks depends on the launch and on the GPU that it models, not on the
+/// machine's cores.
 #[test]
 fn blocks_that_wait_for_each_other_need_no_more_workers() {
     for workers in [Some(1), Some(2), Some(16)] {

@@ -1,5 +1,5 @@
-//! Products of bf16 and f16 on tensor cores, with operands that threads load (`ldg`): unaligned rows, of any number
-//! and length, with NaN before, between and after them.
+//! Products of bf16 and f16 on tensor cores, with operands that threads load (`ldg`): unaligned
+//! rows, of any number and length, with NaN before, between and after them.
 
 use gpu::{
     collective::stored::Stored,
@@ -20,7 +20,8 @@ use tests::{
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
-/// The kernels for A and B of the first type, with C of the second one, in an order that is the same for all types.
+/// The kernels for A and B of the first type, with C of the second one, in an order that is the
+/// same for all types.
 fn kernels_of(of: [Type; 2]) -> Vec<Kernel> {
     kernels(|product| {
         let variant = product.variant;
@@ -56,8 +57,8 @@ struct Operand<T> {
 }
 
 impl<T: Stored<Real = f32>> Operand<T> {
-    /// `count` matrices with `outer` rows of A (columns of B) and `steps` k-steps. Rows, in either layout, and
-    /// matrices have this padding between them.
+    /// `count` matrices with `outer` rows of A (columns of B) and `steps` k-steps. Rows, in either
+    /// layout, and matrices have this padding between them.
     fn new(
         [count, outer, steps]: [usize; 3],
         along_k: bool,
@@ -172,8 +173,9 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
 const PLAIN: Launch =
     Launch { sizes: [0; 3], count: 1, blocks: 1, offsets: [(0, 0); 2], full: false, order: None };
 
-/// Every misalignment of rows and of first elements; whole and partial tiles and stages; rows shorter than sixteen
-/// bytes; several products. By default each case has one of two types, and `this` is one of them.
+/// Every misalignment of rows and of first elements; whole and partial tiles and stages; rows
+/// shorter than sixteen bytes; several products. By default each case has one of two types, and
+/// `this` is one of them.
 fn integers_are_exact<T: Stored<Real = f32> + Output>(this: usize) {
     let mut types = Turns::of(2);
     let sizes = [[64, 128, 64], [67, 131, 129], [70, 150, 65], [37, 9, 8], [3, 5, 2], [1, 1, 1]];

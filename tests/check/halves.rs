@@ -26,8 +26,8 @@ impl Slice for F16 {
     }
 }
 
-/// A patch: its largest number, and limits of the recorded sum of what is lost of its small numbers, as multiples of
-/// the scale.
+/// A patch: its largest number, and limits of the recorded sum of what is lost of its small
+/// numbers, as multiples of the scale.
 struct Patch {
     largest: f32,
     lost: f64,
@@ -173,8 +173,8 @@ fn slices_are_the_number() {
     let specials = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE];
     specials.iter().enumerate().for_each(|(i, x)| special[37 * i] = *x);
     let zeros = vec![0.0];
-    // Some rows and columns are zeros. And multiples of 8, of 1/4 (which the scale makes larger), and numbers with
-    // more bits than an integer of the scale.
+    // Some rows and columns are zeros. And multiples of 8, of 1/4 (which the scale makes larger),
+    // and numbers with more bits than an integer of the scale.
     let sparse = (0..3600).map(|i| if i % 61 < 48 || i > 2000 { 0.0 } else { near[i % 600] });
     let sparse = sparse.collect::<Vec<_>>();
     let eights = (0..997).map(|i| (i * 8 % 3000) as f32).collect::<Vec<_>>();

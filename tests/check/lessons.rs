@@ -11,8 +11,9 @@ use host::{
 use simt::check::Operation;
 use tests::Turns;
 
-/// A single element; sizes that no tile divides, with rows of A, B and C that are 16-byte aligned or not; one tile; several tiles down,
-/// across and along k. Of half of them C has aligned rows, which TMA can store.
+/// A single element; sizes that no tile divides, with rows of A, B and C that are 16-byte aligned
+/// or not; one tile; several tiles down, across and along k. Of half of them C has aligned rows,
+/// which TMA can store.
 const SIZES: [[u64; 3]; 12] = [
     [1, 1, 1],
     [17, 33, 5],
@@ -34,7 +35,8 @@ fn rungs() -> Vec<&'static Entry> {
     rungs
 }
 
-/// Integers show what is dropped or added twice, to the last bit. By default each size has one order, and each order some size.
+/// Integers show what is dropped or added twice, to the last bit. By default each size has one
+/// order, and each order some size.
 #[test]
 fn every_rung_is_clean_and_right_in_every_order() {
     let orders = check::orders(10, 1);
@@ -65,7 +67,8 @@ fn every_rung_rounds_once() {
     }
 }
 
-/// At whole tiles each rung asks global memory for what stands on paper, and multiplies each product once.
+/// At whole tiles each rung asks global memory for what stands on paper, and multiplies each
+/// product once.
 #[test]
 fn every_rung_does_what_stands_on_paper() {
     let shape = Shape::new(256, 256, 64).unwrap();
@@ -87,8 +90,8 @@ fn every_rung_does_what_stands_on_paper() {
     }
 }
 
-/// What `ncu` counted on an H100 where boxes lie partly or wholly outside, and rows start within a sector (docs/testing/agreement.md).
-/// A multicast of such rows is counted higher there, by 3.5 %.
+/// What `ncu` counted on an H100 where boxes lie partly or wholly outside, and rows start within a
+/// sector (docs/testing/agreement.md). A multicast of such rows is counted higher there, by 3.5 %.
 #[test]
 fn tma_moves_the_bytes_that_ncu_counts() {
     let shape = Shape::new(200, 264, 40).unwrap();
@@ -110,7 +113,8 @@ fn tma_moves_the_bytes_that_ncu_counts() {
     }
 }
 
-/// The swizzle: no access to shared memory takes more wavefronts than its bytes need. And C leaves by TMA once.
+/// The swizzle: no access to shared memory takes more wavefronts than its bytes need. And C leaves
+/// by TMA once.
 #[test]
 fn no_rung_has_bank_conflicts() {
     let shape = Shape::new(256, 256, 128).unwrap();

@@ -1,5 +1,5 @@
-//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for
-//! K-major and MN-major unaligned operands. Nothing outside of them is read.
+//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in
+//! every order, for K-major and MN-major unaligned operands. Nothing outside of them is read.
 
 use std::{collections::HashSet, num::NonZeroU32};
 
@@ -277,9 +277,10 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8` steps, and each
-/// of 8 products once more: at most 2^-23 of the largest sum each. The error of C is that of rounded factors, half of
-/// that of truncated factors. K-major operands are read by `ldmatrix`, MN-major ones word by word.
+/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8`
+/// steps, and each of 8 products once more: at most 2^-23 of the largest sum each. The error of C
+/// is that of rounded factors, half of that of truncated factors. K-major operands are read by
+/// `ldmatrix`, MN-major ones word by word.
 #[test]
 fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
     let Some(_note) =
@@ -360,7 +361,8 @@ fn profile_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand
     report.profile.expect("it was asked for")
 }
 
-/// In every layout of f32, and however it is copied, no accesses of a warp to shared memory are in the same bank.
+/// In every layout of f32, and however it is copied, no accesses of a warp to shared memory are in
+/// the same bank.
 #[test]
 fn of_tf32_no_bank_conflicts() {
     let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };

@@ -1,5 +1,5 @@
-//! The copies for TMA kernels: right and clean in every order, at any size, from unaligned rows. Transposing has no
-//! bank conflicts.
+//! The copies for TMA kernels: right and clean in every order, at any size, from unaligned rows.
+//! Transposing has no bank conflicts.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,8 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Rows, columns, elements from row to row, matrices, rows of blocks. Some have fewer blocks than tiles.
+/// Rows, columns, elements from row to row, matrices, rows of blocks. Some have fewer blocks than
+/// tiles.
 const CASES: [(usize, usize, usize, usize, u32); 8] = [
     (1, 1, 1, 1, 1),
     (32, 32, 32, 1, 1),
@@ -46,7 +47,8 @@ impl Numbered for u16 {
 #[repr(align(16))]
 struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
 
-/// Copies with that kernel, from the `start`th element after a multiple of sixteen bytes on, and checks the result.
+/// Copies with that kernel, from the `start`th element after a multiple of sixteen bytes on, and
+/// checks the result.
 fn copy<T: Numbered>(
     kernel: &Kernel<Params<T>>,
     (rows, cols, pitch, matrices, grid_rows): (usize, usize, usize, usize, u32),
@@ -61,7 +63,8 @@ fn copy<T: Numbered>(
     let (step, to_step) = (rows * pitch + 3, to.0 * to_pitch);
     let last = (matrices - 1) * step + (rows - 1) * pitch + cols;
     let mut memory = vec![Sixteen([0; 16]); (start + last).div_ceil(unit)];
-    // SAFETY: the 16-byte units have room for this many elements, for which every bit pattern is valid.
+    // SAFETY: the 16-byte units have room for this many elements, for which every bit pattern is
+    // valid.
     let from =
         unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast::<T>().add(start), last) };
     from.iter_mut().enumerate().for_each(|(i, element)| *element = T::of(i));
@@ -119,9 +122,9 @@ fn copies_are_clean_and_right() {
     }
 }
 
-/// A warp's 2048 bytes are read by five accesses and written by four, for every misalignment. (The ends of the
-/// operand are copied element by element. So are those of each row, if there are gaps between rows, and it does not
-/// start and end at a multiple of sixteen bytes.)
+/// A warp's 2048 bytes are read by five accesses and written by four, for every misalignment. (The
+/// ends of the operand are copied element by element. So are those of each row, if there are gaps
+/// between rows, and it does not start and end at a multiple of sixteen bytes.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
     use gpu::checked::kernels::pack::pack_rows_u16;

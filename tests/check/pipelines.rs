@@ -1,4 +1,5 @@
-//! Pipelines, mbarriers and clusters that are wrong in one way each: the error is found in every order, with its source lines.
+//! Pipelines, mbarriers and clusters that are wrong in one way each: the error is found in every
+//! order, with its source lines.
 
 use simt::check::{Finding, Kind, Place};
 use specimens::list::find;
@@ -47,7 +48,8 @@ const READ: &str = "y[number * BOX + t] = tiles[stage * BOX + 63 - t];";
 #[test]
 fn races_are_found_in_every_order_and_name_both_lines() {
     for (name, one, other) in [
-        // The order decides which of the two is first. A stage that is read before it was ever filled has one line.
+        // The order decides which of the two is first. A stage that is read before it was ever
+        // filled has one line.
         ("waits_for_another_stage", LOAD, READ),
         ("released_before_the_read", LOAD, READ),
         ("released_for_the_warp", LOAD, READ),

@@ -1,4 +1,5 @@
-//! The launch that adds partial products: right and clean in every order, for any size, number and epilogue.
+//! The launch that adds partial products: right and clean in every order, for any size, number and
+//! epilogue.
 
 use std::fmt::Debug;
 
@@ -68,7 +69,8 @@ fn reduces<O: Element, S: Copy + PartialEq + Debug>(
                 options.order = order;
                 let config = LaunchConfig { constants, ..config(m, n, rows) };
                 let mut c = (0..m * n).map(|i| stored(before(i))).collect::<Vec<_>>();
-                // SAFETY: the vectors outlive the launch, and nobody else uses them; `S` has the bits of `O`.
+                // SAFETY: the vectors outlive the launch, and nobody else uses them; `S` has the
+                // bits of `O`.
                 let report = unsafe {
                     let partials = In::new(partials.as_ptr(), partials.len());
                     let c = Out::new(c.as_mut_ptr().cast::<O>(), c.len());

@@ -13,8 +13,8 @@ use simt::{
 };
 use tests::{Turns, everything, products, reference, scratch::workspace};
 
-/// A single element, sizes that no tile divides, several tiles along each dimension and along one only, and an empty
-/// product.
+/// A single element, sizes that no tile divides, several tiles along each dimension and along one
+/// only, and an empty product.
 const SIZES: [[u64; 3]; 13] = [
     [1, 1, 1],
     [17, 33, 5],
@@ -31,8 +31,8 @@ const SIZES: [[u64; 3]; 13] = [
     [132, 260, 20],
 ];
 
-/// In every order C is exact, and no thread makes a wrong access or leaves out a necessary one. By default a kernel
-/// runs each order with one size.
+/// In every order C is exact, and no thread makes a wrong access or leaves out a necessary one. By
+/// default a kernel runs each order with one size.
 #[test]
 fn every_kernel_is_clean_and_right_in_every_order() {
     let device = Device::cpu();
@@ -65,8 +65,8 @@ fn every_kernel_is_clean_and_right_in_every_order() {
     assert_eq!(checked, SIZES.len() * products().len() * each);
 }
 
-/// Each combination of constants is a kernel of the registry, or follows from a launch's operands. So running all
-/// kernels, and those of any strides in each layout, runs them all.
+/// Each combination of constants is a kernel of the registry, or follows from a launch's operands.
+/// So running all kernels, and those of any strides in each layout, runs them all.
 #[test]
 fn every_combination_of_constants_is_a_kernel() {
     let mut has_constants = false;
@@ -144,8 +144,8 @@ fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
     }
 }
 
-/// Findings of a product whose C is in A's memory. It has some rows, and as many columns as several blocks: within a
-/// block, barriers order reads and writes.
+/// Findings of a product whose C is in A's memory. It has some rows, and as many columns as several
+/// blocks: within a block, barriers order reads and writes.
 fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
     const M: u32 = 20;
     const N: u32 = 300;

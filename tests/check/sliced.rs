@@ -1,5 +1,5 @@
-//! Emulated fp32, and the pass that splits the operands: right and clean in every order, for whole and partial tiles.
-//! Slices are compared bit by bit.
+//! Emulated fp32, and the pass that splits the operands: right and clean in every order, for whole
+//! and partial tiles. Slices are compared bit by bit.
 
 use gpu::{
     checked::kernels::emulated::split_bf16x3::split_bf16x3,
@@ -56,8 +56,9 @@ fn products_are_clean_and_right() {
     }
 }
 
-/// Uncertain elements are recomputed without a race, and right: a few of a warp's elements, many, all; numbers of all
-/// sizes, infinities and NaN, next to certain zeros; in whole and partial tiles.
+/// Uncertain elements are recomputed without a race, and right: a few of a warp's elements, many,
+/// all; numbers of all sizes, infinities and NaN, next to certain zeros; in whole and partial
+/// tiles.
 #[test]
 fn doubted_elements_are_clean_and_right() {
     let Some(_note) = once("check::sliced::doubted_elements_are_clean_and_right", SOURCES) else {
@@ -233,7 +234,8 @@ impl Given<Bf16> {
     }
 }
 
-/// Three slices are the number, except for what is below bf16's last digit. Each is the nearest to the rest.
+/// Three slices are the number, except for what is below bf16's last digit. Each is the nearest to
+/// the rest.
 fn holds(x: f32, slices: [Bf16; 3]) {
     let [first, second, third] = slices.map(Bf16::to_f32);
     if !x.is_finite() {

@@ -1,5 +1,5 @@
-//! Products by TMA: right and clean in every order, for each layout of the operands, for whole and partial tiles,
-//! with k split over clusters and not.
+//! Products by TMA: right and clean in every order, for each layout of the operands, for whole and
+//! partial tiles, with k split over clusters and not.
 
 use gpu::{
     params::{COL_BIAS, GemmParams, RELU},
@@ -38,8 +38,8 @@ fn products() -> Vec<Kernel> {
 #[repr(align(16))]
 struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
 
-/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four elements. Unaligned rows
-/// are padded by three elements.
+/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four
+/// elements. Unaligned rows are padded by three elements.
 struct Operand {
     values: Vec<Four>,
     inner: usize,
@@ -72,7 +72,8 @@ impl Operand {
         Operand { values: values.collect(), inner, outer, pitch, step, count }
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
+    /// class's first row.
     fn maps(&self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let map = |first: usize| -> Map {
             let (start, rows) = match self.outer.saturating_sub(first) {

@@ -1,5 +1,5 @@
-//! A race with a copy that is not waited for says which copy it is, and what waits for it. (Those with products of warpgroups are in the
-//! exercises' tests.)
+//! A race with a copy that is not waited for says which copy it is, and what waits for it. (Those
+//! with products of warpgroups are in the exercises' tests.)
 
 use simt::check::{Example, Finding, Kind};
 use specimens::list::{SPECIMENS, find};
@@ -90,7 +90,8 @@ fn the_end_of_a_block_names_what_waits_for_the_copy() {
     }
 }
 
-/// A thread is in a race with itself only where a copy or tensor cores made one of the accesses for it, and its finding says so.
+/// A thread is in a race with itself only where a copy or tensor cores made one of the accesses for
+/// it, and its finding says so.
 #[test]
 fn no_thread_is_against_itself() {
     let (mut copies, mut accesses) = (0, 0);

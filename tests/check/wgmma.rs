@@ -1,5 +1,5 @@
-//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands in either layout, whole and
-//! partial tiles, several of them for each block.
+//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands in either
+//! layout, whole and partial tiles, several of them for each block.
 
 mod operand;
 
@@ -39,7 +39,8 @@ trait Number: Stored<Real = f32> + Output {}
 
 impl<T: Stored<Real = f32> + Output> Number for T {}
 
-/// The kernels for A and B of the first type, with C of the second one, in an order that is the same for all types.
+/// The kernels for A and B of the first type, with C of the second one, in an order that is the
+/// same for all types.
 fn kernels_of(of: [Type; 2]) -> Vec<Kernel> {
     kernels(|product| {
         let variant = product.variant;
@@ -80,8 +81,8 @@ struct Given<T, O> {
 }
 
 impl<T: Number, O: Number> Given<T, O> {
-    /// A product of elements that `value` gives by row, column, and 1 for A, 2 for B, 3 for C. Rows of A repeat after
-    /// `period` rows, and columns of B after `period` columns.
+    /// A product of elements that `value` gives by row, column, and 1 for A, 2 for B, 3 for C. Rows
+    /// of A repeat after `period` rows, and columns of B after `period` columns.
     fn new(
         case: Kernel,
         [m, n, k]: [usize; 3],
@@ -108,7 +109,8 @@ impl<T: Number, O: Number> Given<T, O> {
         // Without a bias it has no elements, because unread elements would be a finding.
         let cols = if full { 0..n } else { 0..0 };
         let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
-        // Rounded before, not in the innermost loop: without optimisation that would take longer than the launch.
+        // Rounded before, not in the innermost loop: without optimisation that would take longer
+        // than the launch.
         let wide = |row, col, salt| f64::from(value(row, col, salt).widened());
         let (rows, cols) = (m.min(period), n.min(period));
         let a_rows = (0..rows * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
@@ -150,7 +152,8 @@ impl<T: Number, O: Number> Given<T, O> {
         LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, product.block) }
     }
 
-    /// Launches, fast or checked. If the kernel packs in the background, the tail of B is packed by it.
+    /// Launches, fast or checked. If the kernel packs in the background, the tail of B is packed by
+    /// it.
     fn launch<R>(
         &self,
         (entry, product): Kernel,
@@ -257,9 +260,9 @@ fn is_clean<T: Number, O: Number>(text: usize, order: Order, shape: [usize; 3], 
     given.is_exact(case, &given.run_watched(case, work, order));
 }
 
-/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. If the
-/// kernel can split k, also two tiles, one of which is whole along m or n. By default such a kernel runs one of the
-/// two in turn.
+/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the
+/// ring has. If the kernel can split k, also two tiles, one of which is whole along m or n. By
+/// default such a kernel runs one of the two in turn.
 fn both_are_clean<T: Number, O: Number>(text: usize, order: Order, turns: &mut Turns) {
     let case = cases::<T, O>()[text];
     let [rows, cols] = case.1.tile().map(|size| size as usize);
@@ -305,7 +308,8 @@ fn checked_launches_are_clean_in_every_order() {
     is_clean_in_every_order::<F16>();
 }
 
-/// Each kernel in one of ten orders, or all: five with C of f32, and five with C of the operands' type.
+/// Each kernel in one of ten orders, or all: five with C of f32, and five with C of the operands'
+/// type.
 fn is_clean_in_ten_random_orders<T: Number>(texts: impl Iterator<Item = usize>) {
     let (mut turns, mut both) = (Turns::of(10), Turns::of(2));
     for text in texts {
@@ -341,8 +345,8 @@ fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
     is_clean_in_ten_random_orders::<F16>((0..texts()).rev());
 }
 
-/// The sum is truncated at each of `k / 16` steps, and each of 16 products once more: at most 2^-23 of the largest
-/// sum each.
+/// The sum is truncated at each of `k / 16` steps, and each of 16 products once more: at most 2^-23
+/// of the largest sum each.
 fn real_numbers_are_within_the_bound<T: Number>() {
     let case = cases::<T, f32>()[0];
     let [m, n, k] = [70, 40, 1000];
@@ -371,8 +375,8 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
     real_numbers_are_within_the_bound::<F16>();
 }
 
-/// A product of f16 may have bits down to 2^-48, and subnormal numbers are kept. C of f16 is infinite if the nearest
-/// number would be 2^16.
+/// A product of f16 may have bits down to 2^-48, and subnormal numbers are kept. C of f16 is
+/// infinite if the nearest number would be 2^16.
 #[test]
 fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
     let Some(_note) = once("check::wgmma::f16_is_subnormal_and_overflows_as_ieee_has_it", SOURCES)

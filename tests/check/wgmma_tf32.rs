@@ -1,5 +1,5 @@
-//! Products of f32 as tf32 on tensor cores, as the kernels are launched: whole and partial tiles, several of them for
-//! each block. Factors are rounded to the nearest as they are copied.
+//! Products of f32 as tf32 on tensor cores, as the kernels are launched: whole and partial tiles,
+//! several of them for each block. Factors are rounded to the nearest as they are copied.
 
 use std::num::NonZeroU32;
 
@@ -43,8 +43,8 @@ fn is_of_classes((_, product): &Kernel) -> bool {
 #[repr(align(16))]
 struct Four([f32; 4]);
 
-/// A row-major matrix. Its rows are 16-byte aligned, with a padding of NaN that must not be read; or they are
-/// contiguous.
+/// A row-major matrix. Its rows are 16-byte aligned, with a padding of NaN that must not be read;
+/// or they are contiguous.
 struct Operand {
     values: Vec<Four>,
     rows: usize,
@@ -75,8 +75,8 @@ impl Operand {
         self.values[place / 4].0[place % 4]
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of that number of elements before the
-    /// class's first row.
+    /// A map for each alignment class of rows. It starts at the multiple of that number of elements
+    /// before the class's first row.
     fn maps(&self, classes: usize) -> Bound<'static> {
         let map = |class: usize| -> Map {
             // A class without a row has a map of other rows, which must not be read.
@@ -208,7 +208,8 @@ impl Given {
         (c.to_vec(), report)
     }
 
-    /// The reference of element `i` of C for these factors, and the sum of the absolute values of its terms.
+    /// The reference of element `i` of C for these factors, and the sum of the absolute values of
+    /// its terms.
     fn expected(&self, i: usize, factor: fn(f32) -> f32) -> (f64, f64) {
         let GemmParams { n, k, alpha, beta, activation, .. } = self.problem;
         let (row, col) = (i / n as usize, i % n as usize);
@@ -265,7 +266,8 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([261, 133, 40], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
             ([3, 70, 300], 1, (2.0, 1.0), true),
-            // Fewer rows than there are classes; and rows of an odd number of elements, of 4k + 2, and of 8k + 4.
+            // Fewer rows than there are classes; and rows of an odd number of elements, of 4k + 2,
+            // and of 8k + 4.
             ([5, 139, 3], 1, (1.0, 0.0), true),
             ([1, 3, 1], 1, (1.0, 0.0), true),
             ([11, 70, 166], 1, (1.0, 0.0), true),
@@ -308,7 +310,8 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
     }
 }
 
-/// As many blocks as there are rows or not, one of them without a k-step; more stages than the ring has.
+/// As many blocks as there are rows or not, one of them without a k-step; more stages than the ring
+/// has.
 #[test]
 fn blocks_of_a_cluster_split_k() {
     let Some(_note) = once("check::wgmma_tf32::blocks_of_a_cluster_split_k", SOURCES) else {
@@ -358,7 +361,8 @@ fn checked_launches_are_clean_in_ten_random_orders() {
     }
 }
 
-/// There is no bank conflict. A row of 64 columns with any start is written in at most nine sectors.
+/// There is no bank conflict. A row of 64 columns with any start is written in at most nine
+/// sectors.
 #[test]
 fn accesses_are_as_few_as_can_be() {
     let Some(_note) = once("check::wgmma_tf32::accesses_are_as_few_as_can_be", SOURCES) else {
@@ -386,7 +390,8 @@ fn accesses_are_as_few_as_can_be() {
     }
 }
 
-/// Sums of real numbers, which depend on the order in which parts are added: the same in every order of the threads.
+/// Sums of real numbers, which depend on the order in which parts are added: the same in every
+/// order of the threads.
 #[test]
 fn parts_are_added_in_the_order_of_ranks() {
     let Some(_note) = once("check::wgmma_tf32::parts_are_added_in_the_order_of_ranks", SOURCES)
@@ -405,9 +410,9 @@ fn parts_are_added_in_the_order_of_ranks() {
     }
 }
 
-/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8` steps, and each
-/// of 8 products once more: at most 2^-23 of the largest sum each. The error of C is that of rounded factors, half of
-/// that of truncated factors.
+/// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8`
+/// steps, and each of 8 products once more: at most 2^-23 of the largest sum each. The error of C
+/// is that of rounded factors, half of that of truncated factors.
 #[test]
 fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
     let Some(_note) =

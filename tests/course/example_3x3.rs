@@ -1,5 +1,5 @@
-//! The 3 x 3 example with tiles of 2 x 2. Some threads compute no element of C and still must load. Others compute
-//! one and must not load everything.
+//! The 3 x 3 example with tiles of 2 x 2. Some threads compute no element of C and still must load.
+//! Others compute one and must not load everything.
 //!
 //! A thread is written (row, column) here, as on the slides. CUDA's index has x, the column, first.
 
@@ -61,7 +61,8 @@ fn run(slip: u32, order: Order) -> (Vec<Finding>, [f32; 9]) {
     options.order = order;
     options.workers = Some(1);
     let config = LaunchConfig::new([2, 2, 1], [2, 2, 1]);
-    // SAFETY: the arrays outlive the launch, nobody else uses them, and accesses outside are not carried out.
+    // SAFETY: the arrays outlive the launch, nobody else uses them, and accesses outside are not
+    // carried out.
     let report = unsafe {
         let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
         let c = Out::uninit(c.as_mut_ptr(), c.len());
@@ -81,8 +82,8 @@ fn zeros_outside_leave_the_product_as_it_is() {
     }
 }
 
-/// Thread (1, 0) of block (0, 0) computes C(1, 0), which exists. It would load B(3, 0), which does not exist, in
-/// phase 1. (The slides say phase 0.) In phase 0 it loads B(1, 0).
+/// Thread (1, 0) of block (0, 0) computes C(1, 0), which exists. It would load B(3, 0), which does
+/// not exist, in phase 1. (The slides say phase 0.) In phase 0 it loads B(1, 0).
 #[test]
 fn a_thread_inside_c_may_load_from_outside_b() {
     let (findings, _) = run(B_UNCHECKED, Order::Forward);
@@ -95,8 +96,8 @@ fn a_thread_inside_c_may_load_from_outside_b() {
     assert_eq!(first.element, Some(3 * 3));
 }
 
-/// Thread (1, 0) of block (1, 1) would compute C(3, 2), which does not exist. It must load B(1, 2) in phase 0:
-/// otherwise thread (0, 0) reads an element of the tile that was not written.
+/// Thread (1, 0) of block (1, 1) would compute C(3, 2), which does not exist. It must load B(1, 2)
+/// in phase 0: otherwise thread (0, 0) reads an element of the tile that was not written.
 #[test]
 fn a_thread_outside_c_must_load() {
     let (findings, c) = run(OUTSIDE_IDLE, Order::Forward);

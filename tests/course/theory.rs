@@ -21,7 +21,8 @@ use host::{
 
 const SIZE: u64 = 256;
 
-/// A kernel's profile of a SIZE x SIZE x SIZE product with every block counted. Each is made once for all tests.
+/// A kernel's profile of a SIZE x SIZE x SIZE product with every block counted. Each is made once
+/// for all tests.
 fn counted(entry: &'static Entry) -> Profile {
     static KNOWN: Mutex<BTreeMap<&str, Profile>> = Mutex::new(BTreeMap::new());
     // A kernel that cannot be counted fails only its own tests.
@@ -51,7 +52,8 @@ fn bytes_loaded(profile: &Profile) -> f64 {
     profile.total(Operation::GlobalLoad, |line| line.lanes * u64::from(line.width))
 }
 
-/// For each line with an operation, in the order of the source: the sectors or wavefronts of a warp's access.
+/// For each line with an operation, in the order of the source: the sectors or wavefronts of a
+/// warp's access.
 fn units(profile: &Profile, operation: Operation) -> Vec<u64> {
     let lines = profile.lines.iter().filter(|line| line.operation == operation);
     let each = |line: &Line| {
@@ -85,8 +87,8 @@ fn tiling_divides_loads_by_the_width_of_the_tile() {
 #[test]
 fn a_warp_of_the_basic_kernel_touches_two_rows() {
     let profile = counted_by_name("basic");
-    // Sixteen threads read one element of A, and the other sixteen one of the next row. Both halves read the same
-    // sixteen elements of B: 64 bytes.
+    // Sixteen threads read one element of A, and the other sixteen one of the next row. Both halves
+    // read the same sixteen elements of B: 64 bytes.
     assert_eq!(units(&profile, Operation::GlobalLoad), [2, 2]);
     assert_eq!(units(&profile, Operation::GlobalStore), [4]);
 }
@@ -133,8 +135,9 @@ fn with_rung(exercise: &dyn Subject, rung: &str) -> Vec<(String, Profile)> {
     [exercise].into_iter().chain(rung).collect()
 }
 
-/// Down a column of B a warp of a 16 x 16 block reads sixteen rows, two neighbours in each: sixteen sectors instead
-/// of four. It stores a column of the tile: sixteen words in two banks, eight in each.
+/// Down a column of B a warp of a 16 x 16 block reads sixteen rows, two neighbours in each: sixteen
+/// sectors instead of four. It stores a column of the tile: sixteen words in two banks, eight in
+/// each.
 #[test]
 fn a_tile_read_down_its_columns_takes_four_times_the_sectors() {
     for (name, profile) in with_rung(&solutions::block_of_b::block_of_b, "tiled_uncoalesced") {
@@ -144,7 +147,8 @@ fn a_tile_read_down_its_columns_takes_four_times_the_sectors() {
     }
 }
 
-/// A column of a TILE x TILE tile is in 32 / TILE banks. TILE words in that many banks take TILE² / 32 wavefronts.
+/// A column of a TILE x TILE tile is in 32 / TILE banks. TILE words in that many banks take TILE² /
+/// 32 wavefronts.
 #[test]
 fn a_transposed_tile_has_bank_conflicts_and_padding_removes_them() {
     let turned = &exercises::kernels::bank_conflict::bank_conflict;
@@ -160,8 +164,9 @@ fn a_transposed_tile_has_bank_conflicts_and_padding_removes_them() {
     assert_eq!(units(&padded.profile, Operation::SharedLoad), [1, 1]);
 }
 
-/// Two reads for the inner product, as document 003 finds in the machine code. One for the outer product, whose other
-/// operand is in a register. Fewer for a thread that computes several rows and columns.
+/// Two reads for the inner product, as document 003 finds in the machine code. One for the outer
+/// product, whose other operand is in a register. Fewer for a thread that computes several rows and
+/// columns.
 #[test]
 fn operands_read_from_shared_memory_for_each_multiply_add() {
     for (kernel, expected) in [

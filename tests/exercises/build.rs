@@ -1,5 +1,5 @@
-//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed. If `EXERCISE` is set, writes the modules of that
-//! exercise alone ([`modules`]).
+//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed. If
+//! `EXERCISE` is set, writes the modules of that exercise alone ([`modules`]).
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 

@@ -1,11 +1,14 @@
-//! The modules of kernels and solutions where one exercise alone is compiled: `EXERCISE=NAME cargo run -p exercises`.
+//! The modules of kernels and solutions where one exercise alone is compiled:
+//! `EXERCISE=NAME cargo run -p exercises`.
 //!
-//! A kernel that does not compile stops the compiler, and all kernels are one crate. So that such a kernel leaves the other exercises
-//! usable, the build script replaces both lists of modules, if `EXERCISE` is set, by a list in which that exercise's files are the only
-//! ones. All others are `NOT_COMPILED`.
+//! A kernel that does not compile stops the compiler, and all kernels are one crate. So that such a
+//! kernel leaves the other exercises usable, the build script replaces both lists of modules, if
+//! `EXERCISE` is set, by a list in which that exercise's files are the only ones. All others are
+//! `NOT_COMPILED`.
 //!
-//! A target of its own for each kernel would be 74 programs to link, in every `cargo test --workspace`. One takes a quarter of a CPU second
-//! (2026-11-28, two cores). This takes nothing where `EXERCISE` is not set.
+//! A target of its own for each kernel would be 74 programs to link, in every
+//! `cargo test --workspace`. One takes a quarter of a CPU second (2026-11-28, two cores). This
+//! takes nothing where `EXERCISE` is not set.
 
 use std::{fs, io, path::Path};
 

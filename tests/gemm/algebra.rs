@@ -1,4 +1,5 @@
-//! Laws of products for any numbers. They hold bit by bit, because an element's sum is the same at every place.
+//! Laws of products for any numbers. They hold bit by bit, because an element's sum is the same at
+//! every place.
 
 use tests::gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Suite, bytes};
 use tests::passed::once;

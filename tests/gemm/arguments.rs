@@ -356,8 +356,8 @@ fn somebody_elses_memory() {
     );
 }
 
-/// A, B, C or the bias on another device than the stream's. (All handles of the CPU are one device, so this needs a
-/// GPU.)
+/// A, B, C or the bias on another device than the stream's. (All handles of the CPU are one device,
+/// so this needs a GPU.)
 #[test]
 fn another_device() {
     let mut count = 0;

@@ -75,7 +75,8 @@ fn repeated() {
     counted("batches::repeated", count / devices().len());
 }
 
-/// The heads of an array of (tokens, heads, width) are an interleaved batch. No two of its elements are the same.
+/// The heads of an array of (tokens, heads, width) are an interleaved batch. No two of its elements
+/// are the same.
 #[test]
 fn interleaved() {
     let Some(_note) = once("gemm::batches::interleaved", crate::SOURCES) else { return };
@@ -166,8 +167,8 @@ fn arrays() {
     counted("batches::arrays", count / devices().len() / f32::general().len());
 }
 
-/// Two products into the halves of one matrix, in one call: the bits of the product in one piece. Then one half from
-/// the other's elements.
+/// Two products into the halves of one matrix, in one call: the bits of the product in one piece.
+/// Then one half from the other's elements.
 #[test]
 fn halves() {
     let Some(_note) = once("gemm::batches::halves", crate::SOURCES) else { return };
@@ -211,7 +212,8 @@ fn halves() {
                 Gemm::new().launch_array(&stream, &inputs, &mut [left, right]).unwrap();
                 is_whole(&by_cols);
 
-                // The left half times 0, plus the right half times 2: the right half is read in place.
+                // The left half times 0, plus the right half times 2: the right half is read in
+                // place.
                 let (left, right) = by_cols.view_mut().split_cols_at(col).unwrap();
                 let zeros = Matrix::zeros(&device, col, n - col).unwrap();
                 let doubles = Gemm::new().beta(2.0);

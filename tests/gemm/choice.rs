@@ -17,8 +17,8 @@ fn request(shape: [usize; 3], layout: Layout) -> Request {
     Request::new(shape, strides)
 }
 
-/// The fastest kernel, and each that is asked for by name. For column-major matrices A and B are swapped, so that
-/// lessons' kernels can run, and tiles count along the other sides.
+/// The fastest kernel, and each that is asked for by name. For column-major matrices A and B are
+/// swapped, so that lessons' kernels can run, and tiles count along the other sides.
 #[test]
 fn what_is_chosen_is_what_runs() {
     let mut count = 0;

@@ -1,4 +1,5 @@
-//! Every small size with every pair of scalars and every transposition, as Reference-LAPACK tests `DGEMM`.
+//! Every small size with every pair of scalars and every transposition, as Reference-LAPACK tests
+//! `DGEMM`.
 
 use tests::gemm::{Case, Data, Number, Operand, Order, Place, Random, Suite};
 use tests::passed::once;

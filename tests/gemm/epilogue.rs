@@ -9,7 +9,8 @@ use tests::passed::once;
 const ACTIVATIONS: [Activation; 3] = [Activation::Identity, Activation::Relu, Activation::Gelu];
 const SIDES: [Option<Side>; 3] = [None, Some(Side::Row), Some(Side::Col)];
 
-/// Sizes that no tile divides; a single row and a single column, for which the layout does not matter.
+/// Sizes that no tile divides; a single row and a single column, for which the layout does not
+/// matter.
 const SHAPES: [[usize; 3]; 4] = [[37, 70, 19], [1, 37, 5], [37, 1, 5], [65, 132, 0]];
 
 fn combinations<T: Number>(mut suite: Suite<T>) {
@@ -136,8 +137,9 @@ fn ulp<T: Number>(value: f64) -> f64 {
     2.0 * T::U * power
 }
 
-/// GELU against the error function of another library, over all powers of two. The error is at most two units in the
-/// last place of the result, however small. In f64 it is four, of which two are the reference's.
+/// GELU against the error function of another library, over all powers of two. The error is at most
+/// two units in the last place of the result, however small. In f64 it is four, of which two are
+/// the reference's.
 #[test]
 fn gelu_is_off_by_two_units() {
     let Some(_note) = once("gemm::epilogue::gelu_is_off_by_two_units", crate::SOURCES) else {

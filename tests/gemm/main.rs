@@ -1,5 +1,5 @@
-//! Products of `Gemm` on every device, with every general kernel. docs/testing/gemm.md lists the tests, and the
-//! number of cases of each.
+//! Products of `Gemm` on every device, with every general kernel. docs/testing/gemm.md lists the
+//! tests, and the number of cases of each.
 //!
 //! | module | what is tested |
 //! |---|---|
@@ -56,8 +56,8 @@ mod threads;
 mod verification;
 mod wide;
 
-/// The sources of products, besides those on which every test depends. Tests with random cases do not use it: each of
-/// their runs is different.
+/// The sources of products, besides those on which every test depends. Tests with random cases do
+/// not use it: each of their runs is different.
 const SOURCES: &[&str] = &[
     "gpu/src/kernels/tma",
     "gpu/src/kernels/mma",

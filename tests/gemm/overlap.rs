@@ -1,12 +1,13 @@
-//! C in the memory of an operand. Rust's borrows forbid it (`tests/src/does_not_compile.rs`). Foreign memory may be
-//! borrowed twice, so it is checked.
+//! C in the memory of an operand. Rust's borrows forbid it (`tests/src/does_not_compile.rs`).
+//! Foreign memory may be borrowed twice, so it is checked.
 
 use host::{
     Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, testing,
 };
 use tests::{devices, gemm::counted};
 
-/// Size, strides and first element of A, B, C or a bias. A bias has the strides of a matrix with one row.
+/// Size, strides and first element of A, B, C or a bias. A bias has the strides of a matrix with
+/// one row.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     size: (usize, usize),
@@ -39,8 +40,8 @@ impl Part {
 /// An address on a GPU that is a multiple of 4. Nothing is launched that would access it.
 const NOWHERE: u64 = 1 << 40;
 
-/// The address of a device's memory for refused calls. On the CPU it exists, in case it is used in spite of the
-/// refusal.
+/// The address of a device's memory for refused calls. On the CPU it exists, in case it is used in
+/// spite of the refusal.
 fn place(device: &Device, memory: &mut [f32]) -> u64 {
     if device.is_cuda() { NOWHERE } else { memory.as_mut_ptr() as u64 }
 }
@@ -79,12 +80,14 @@ fn shared_elements_are_refused() {
         ("B = at ", [Part::rows(4, 4, 0), b, c(FAR + 20), bias]),
         ("B = at ", [Part::rows(4, 4, 0), b, c(FAR + 35), bias]),
         ("bias = at ", [Part::rows(4, 4, 0), Part::rows(4, 4, 20), c(FAR + 37), bias]),
-        // Column blocks of one matrix that share a column. C's block reaches into the next row of A's.
+        // Column blocks of one matrix that share a column. C's block reaches into the next row of
+        // A's.
         ("A = at ", [block(0, 4), b, block(3, 4), bias]),
         ("A = at ", [block(0, 4), b, block(6, 4), bias]),
         // The other way round: C's block comes first.
         ("A = at ", [block(3, 4), b, block(0, 4), bias]),
-        // Rows of one are between the rows of the other. They share no element, but this is not computed.
+        // Rows of one are between the rows of the other. They share no element, but this is not
+        // computed.
         ("A = at ", [Part::strided((4, 4), [8, 1], 0), b, Part::strided((4, 4), [16, 1], 4), bias]),
     ];
     let (mut count, mut memory) = (0, [1.0; LEN]);

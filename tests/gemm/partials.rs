@@ -10,8 +10,8 @@ use tests::{
     passed::once,
 };
 
-/// Sizes, and the numbers of partial products. The last range of k is whole, or shorter, or one k-step. One element
-/// of C; more columns than a block adds.
+/// Sizes, and the numbers of partial products. The last range of k is whole, or shorter, or one
+/// k-step. One element of C; more columns than a block adds.
 const CASES: [([usize; 3], &[u32]); 5] = [
     ([7, 5, 512], &[2, 4, 8]),
     ([1, 1, 1000], &[2, 3, 16]),
@@ -131,8 +131,8 @@ fn the_number_is_the_same_on_every_gpu() {
     }
 }
 
-/// A request for partial products that no kernel can compute, or add, is refused before anything is launched. The
-/// error names it.
+/// A request for partial products that no kernel can compute, or add, is refused before anything is
+/// launched. The error names it.
 #[test]
 fn what_cannot_be_added_is_refused() {
     let request = Request::dense(Shape::new(64, 64, 200_000).unwrap());

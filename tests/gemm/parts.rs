@@ -7,8 +7,8 @@ use tests::{
     passed::once,
 };
 
-/// The sums of a tile are added from as many parts as blocks split k, 1 to 8. Some blocks have a larger share of the
-/// tile. One kernel of each design that splits k.
+/// The sums of a tile are added from as many parts as blocks split k, 1 to 8. Some blocks have a
+/// larger share of the tile. One kernel of each design that splits k.
 fn by_every_number_of_parts<T: Number>() -> usize {
     let mut designs = <T as Scalar>::kernels()
         .filter(|kernel| kernel.product.most_splits > 1)
@@ -18,8 +18,9 @@ fn by_every_number_of_parts<T: Number>() -> usize {
         let mut bench = Bench::<T>::new(&device);
         for kernel in &designs {
             let [rows, cols, steps] = kernel.product.variant.tile.map(|size| size as usize);
-            // A whole tile, and a stage for each block but the last two. There are more products than SMs, because
-            // otherwise the blocks would have more shared memory than they declare.
+            // A whole tile, and a stage for each block but the last two. There are more products
+            // than SMs, because otherwise the blocks would have more shared memory than they
+            // declare.
             let [m, n, k] = [rows, cols, 6 * steps + 8];
             let products = device.sms() as usize + 1;
             let data = Data::exact(k);

@@ -34,8 +34,8 @@ fn leading<T: Number>() {
     suite.done("places::leading_dimensions");
 }
 
-/// Each of A, B and C in either order, with four leading dimensions each. Padding is not changed, and its NaN does
-/// not reach the result.
+/// Each of A, B and C in either order, with four leading dimensions each. Padding is not changed,
+/// and its NaN does not reach the result.
 #[test]
 fn leading_dimensions() {
     let Some(_note) = once("gemm::places::leading_dimensions", crate::SOURCES) else { return };
@@ -156,7 +156,8 @@ fn distances<T: Number>() {
     suite.done("places::distances_from_a_boundary");
 }
 
-/// Aligned 16 bytes may be moved at once. If A, B or C starts 1, 2 or 3 elements later, C has the same bits.
+/// Aligned 16 bytes may be moved at once. If A, B or C starts 1, 2 or 3 elements later, C has the
+/// same bits.
 #[test]
 fn distances_from_a_boundary() {
     let Some(_note) = once("gemm::places::distances_from_a_boundary", crate::SOURCES) else {

@@ -1,5 +1,5 @@
-//! Random cases: sizes, places, scalars, biases, activations and batches. A failing case is shrunk, and its seed is
-//! kept in `proptest-regressions/`, to be run first from then on.
+//! Random cases: sizes, places, scalars, biases, activations and batches. A failing case is shrunk,
+//! and its seed is kept in `proptest-regressions/`, to be run first from then on.
 
 use std::cell::{Cell, RefCell};
 
@@ -157,8 +157,8 @@ fn anything_of_f16_within_the_bound() {
     anything::<F16>("random::anything_of_f16_within_the_bound", regressions, false);
 }
 
-/// With C of f32, a product of 16-bit numbers has the bits of the same product in f32. With C of their type, those
-/// bits rounded once. The kernels are those of either C.
+/// With C of f32, a product of 16-bit numbers has the bits of the same product in f32. With C of
+/// their type, those bits rounded once. The kernels are those of either C.
 fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> usize {
     let mut checked = 0;
     for device in devices() {

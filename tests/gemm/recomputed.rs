@@ -1,4 +1,5 @@
-//! Elements of C that emulated fp32 recomputes, in slices of f16: which ones, how many, and that they are right.
+//! Elements of C that emulated fp32 recomputes, in slices of f16: which ones, how many, and that
+//! they are right.
 
 use host::{Compute, Gemm, Matrix};
 use tests::{
@@ -15,8 +16,8 @@ use super::{
 /// The kernels' tiles, as their names have them.
 const TILES: [&str; 3] = ["64x128x64", "256x128x64_c2", "256x192x64_c2"];
 
-/// Rows and columns of zeros give +0, next to numbers that are too small for their patch's slices: these sums are
-/// certain. With infinity a zero gives NaN.
+/// Rows and columns of zeros give +0, next to numbers that are too small for their patch's slices:
+/// these sums are certain. With infinity a zero gives NaN.
 #[test]
 fn rows_and_columns_of_zeros() {
     let Some(_note) = once("gemm::recomputed::rows_and_columns_of_zeros", crate::SOURCES) else {
@@ -75,8 +76,8 @@ fn rows_and_columns_of_zeros() {
     counted("recomputed::rows_and_columns_of_zeros", count / devices().len());
 }
 
-/// The number of recomputed elements is reported: none for integers, those of a column that is small compared with
-/// its neighbours, and for numbers of all sizes all of a tile.
+/// The number of recomputed elements is reported: none for integers, those of a column that is
+/// small compared with its neighbours, and for numbers of all sizes all of a tile.
 #[test]
 fn what_is_computed_again_is_counted() {
     let Some(_note) = once("gemm::recomputed::what_is_computed_again_is_counted", crate::SOURCES)
@@ -145,8 +146,8 @@ fn all_within_the_bound(
     }
 }
 
-/// Each block has several tiles. Some are uncertain, or uncertain for two of four warps. A warp's certain part is
-/// stored while the next tile is multiplied, the others before.
+/// Each block has several tiles. Some are uncertain, or uncertain for two of four warps. A warp's
+/// certain part is stored while the next tile is multiplied, the others before.
 #[test]
 fn some_tiles_are_doubted() {
     let Some(_note) = once("gemm::recomputed::some_tiles_are_doubted", crate::SOURCES) else {
@@ -193,8 +194,8 @@ fn some_tiles_are_doubted() {
     counted("recomputed::some_tiles_are_doubted", count / devices().len());
 }
 
-/// Scales at the ends of f32's range. A part is uncertain if the last steps' part of a sum, times its factor, is
-/// infinite, or so small that a test by division would give zero.
+/// Scales at the ends of f32's range. A part is uncertain if the last steps' part of a sum, times
+/// its factor, is infinite, or so small that a test by division would give zero.
 #[test]
 fn scales_at_the_ends() {
     let Some(_note) = once("gemm::recomputed::scales_at_the_ends", crate::SOURCES) else { return };
@@ -216,7 +217,8 @@ fn scales_at_the_ends() {
             large_b[p * N..][..N].fill(two(exponent));
         }
         let large = ("large", k, large_a, large_b);
-        // Small: the first patch of k gives 2^-124 in the first row, and the last one's factor is 2^51.
+        // Small: the first patch of k gives 2^-124 in the first row, and the last one's factor is
+        // 2^51.
         let k = 192;
         let (mut small_a, mut small_b) = (vec![0.0; M * k], vec![0.0; k * N]);
         small_a[0] = two(-94);

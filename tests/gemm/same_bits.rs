@@ -1,5 +1,5 @@
-//! The same bits in every run, for every number of cores, order of fibers, kernel, processor and device. The numbers
-//! are real, so that every change of the order of summation shows.
+//! The same bits in every run, for every number of cores, order of fibers, kernel, processor and
+//! device. The numbers are real, so that every change of the order of summation shows.
 
 use host::{Activation, Bf16, Device, F16, check::orders, gemm::Scalar};
 use tests::{
@@ -105,8 +105,8 @@ fn any_order<T: Number>() -> usize {
     count
 }
 
-/// Forward, reverse, and eight random orders, with every access of every thread checked: no races, and nothing is
-/// read before it is written, also C with beta = 0.
+/// Forward, reverse, and eight random orders, with every access of every thread checked: no races,
+/// and nothing is read before it is written, also C with beta = 0.
 #[test]
 fn from_any_order_of_fibers() {
     counted("same_bits::from_any_order_of_fibers", any_order::<f32>() + any_order::<f64>());
@@ -123,8 +123,8 @@ fn any_processor<T: Number>() -> usize {
     same(&runs, &portable, "portable")
 }
 
-/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction runs the other
-/// version.
+/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction
+/// runs the other version.
 #[test]
 fn from_any_processor() {
     counted("same_bits::from_any_processor", any_processor::<f32>() + any_processor::<f64>());
@@ -142,8 +142,8 @@ fn from_a_gpu_and_from_the_cpu() {
     }
 }
 
-/// A product of dense matrices has the bits of the lessons' `basic`, with any kernel. Also for a column-major C, for
-/// which A and B are swapped.
+/// A product of dense matrices has the bits of the lessons' `basic`, with any kernel. Also for a
+/// column-major C, for which A and B are swapped.
 #[test]
 fn from_every_lesson() {
     let mut count = 0;
@@ -157,7 +157,8 @@ fn from_every_lesson() {
                 let b = Operand::draw((k, n), b, Data::Uniform, 43);
                 let case = Case::plain(a, b, c);
                 let basic = bench.run(&case, Some("basic")).unwrap();
-                // Other kernels do not take all of these, or add the sums in parts. tf32 gives other numbers.
+                // Other kernels do not take all of these, or add the sums in parts. tf32 gives
+                // other numbers.
                 let kernels = f32::kernels().filter(|kernel| {
                     let in_order = kernel.product.is_general() || kernel.product.is_lesson();
                     in_order && !kernel.entry.is_tf32()

@@ -79,7 +79,8 @@ fn alpha_zero_does_not_read_a_and_b() {
     alpha_zero::<f64>();
 }
 
-/// With `alpha = 0` and `beta = 1` nothing is launched, and C is not changed, also the payloads of its NaNs.
+/// With `alpha = 0` and `beta = 1` nothing is launched, and C is not changed, also the payloads of
+/// its NaNs.
 #[test]
 fn alpha_zero_and_beta_one_leave_c() {
     let Some(_note) = once("gemm::scalars::alpha_zero_and_beta_one_leave_c", crate::SOURCES) else {
@@ -136,7 +137,8 @@ fn pairs<T: Number>() {
     suite.done("scalars::every_pair");
 }
 
-/// If a scalar is NaN, so is C. If one is infinite, C is infinite, or NaN if infinities of both signs are added.
+/// If a scalar is NaN, so is C. If one is infinite, C is infinite, or NaN if infinities of both
+/// signs are added.
 #[test]
 fn every_pair() {
     let Some(_note) = once("gemm::scalars::every_pair", crate::SOURCES) else { return };

@@ -1,4 +1,5 @@
-//! Exact results at sizes where kernels are likely to fail: matrices in any layouts, with scalars and without.
+//! Exact results at sizes where kernels are likely to fail: matrices in any layouts, with scalars
+//! and without.
 
 use host::{Bf16, F16};
 use tests::gemm::{Case, Data, Number, Random, Suite};
@@ -68,7 +69,8 @@ fn edges_of_tiles() {
     shapes("shapes::edges_of_tiles", shapes_of.into_iter().flat_map(|(tile, k)| around(tile, k)));
 }
 
-/// A phase takes 8 or 16 k-steps: the last may be nearly empty, nearly full or full. There are two buffers.
+/// A phase takes 8 or 16 k-steps: the last may be nearly empty, nearly full or full. There are two
+/// buffers.
 #[test]
 fn edges_of_phases() {
     let Some(_note) = once("gemm::shapes::edges_of_phases", crate::SOURCES) else { return };
@@ -97,7 +99,8 @@ fn long_sums() {
     shapes("shapes::long_sums", [[9, 16, 23040], [33, 17, 5000]]);
 }
 
-/// Within the bound. It is significant even for this many products, because their sum is far below them.
+/// Within the bound. It is significant even for this many products, because their sum is far below
+/// them.
 #[test]
 fn a_very_long_sum_on_a_gpu() {
     let mut suite = Suite::<f32>::cuda();

@@ -1,5 +1,5 @@
-//! Operands of f32 that are split into slices: every layout, numbers of every size, and that sums are as accurate as
-//! documented.
+//! Operands of f32 that are split into slices: every layout, numbers of every size, and that sums
+//! are as accurate as documented.
 
 mod model;
 
@@ -39,8 +39,8 @@ fn asks_for(name: &str) -> Compute {
     }
 }
 
-/// Multiplies by that kernel, and compares the reported number of recomputed elements: for a product that is waited
-/// for, and for several on a stream.
+/// Multiplies by that kernel, and compares the reported number of recomputed elements: for a
+/// product that is waited for, and for several on a stream.
 pub(super) fn computes_again(
     device: &Device,
     name: &str,
@@ -73,8 +73,8 @@ pub(super) fn computes_again(
     assert_eq!(stream.recomputed().unwrap(), 6 * wanted, "{name}");
 }
 
-/// The number of recomputed elements is reported: a column with infinity, all elements for NaN, and none for numbers
-/// of all sizes.
+/// The number of recomputed elements is reported: a column with infinity, all elements for NaN, and
+/// none for numbers of all sizes.
 #[test]
 fn what_is_computed_again_is_counted() {
     let Some(_note) = once("gemm::sliced::what_is_computed_again_is_counted", crate::SOURCES)
@@ -116,8 +116,8 @@ fn orders([a, b]: [bool; 2]) -> [Order; 2] {
     [along(a), along(!b)]
 }
 
-/// Every layout of A and B, with each of the kernels for it in turn: both biases, a batch; aligned and unaligned rows
-/// and first elements; whole and partial tiles.
+/// Every layout of A and B, with each of the kernels for it in turn: both biases, a batch; aligned
+/// and unaligned rows and first elements; whole and partial tiles.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::sliced::every_way_to_lie", crate::SOURCES) else { return };
@@ -168,9 +168,9 @@ fn every_way_to_lie() {
     counted("sliced::every_way_to_lie", count / devices().len());
 }
 
-/// Numbers that slices cannot hold are found in all patches of which a tile has a part. The second tile of 192
-/// columns has the end of one patch of 256 and the start of the next, and only the numbers of the latter are too
-/// small.
+/// Numbers that slices cannot hold are found in all patches of which a tile has a part. The second
+/// tile of 192 columns has the end of one patch of 256 and the start of the next, and only the
+/// numbers of the latter are too small.
 #[test]
 fn a_tile_has_parts_of_patches() {
     let Some(_note) = once("gemm::sliced::a_tile_has_parts_of_patches", crate::SOURCES) else {
@@ -207,8 +207,8 @@ fn a_tile_has_parts_of_patches() {
     counted("sliced::a_tile_has_parts_of_patches", count / devices().len());
 }
 
-/// Single products, and sums of few, have the bits of fused multiply-adds: zeros of both signs, subnormal numbers,
-/// overflow, infinities; and any NaN.
+/// Single products, and sums of few, have the bits of fused multiply-adds: zeros of both signs,
+/// subnormal numbers, overflow, infinities; and any NaN.
 #[test]
 fn special_values_are_those_of_f32() {
     let Some(_note) = once("gemm::sliced::special_values_are_those_of_f32", crate::SOURCES) else {
@@ -272,9 +272,10 @@ fn special_values_are_those_of_f32() {
     counted("sliced::special_values_are_those_of_f32", count / devices().len());
 }
 
-/// Every element is within the bound that the kernel's documentation derives. Over all elements of long sums, three
-/// errors are not larger than those of fused multiply-adds in the order of k: the median relative error, the
-/// Frobenius norm's, and the largest one relative to the terms' absolute values.
+/// Every element is within the bound that the kernel's documentation derives. Over all elements of
+/// long sums, three errors are not larger than those of fused multiply-adds in the order of k: the
+/// median relative error, the Frobenius norm's, and the largest one relative to the terms' absolute
+/// values.
 #[test]
 fn errors_are_not_larger_than_those_of_f32() {
     let Some(_note) = once("gemm::sliced::errors_are_not_larger_than_those_of_f32", crate::SOURCES)
@@ -320,14 +321,14 @@ fn errors_are_not_larger_than_those_of_f32() {
                         };
                         not_more(0);
                         not_more(3);
-                        // If one product dominates a sum, a fused multiply-add rounds it, and tensor cores truncate
-                        // it.
+                        // If one product dominates a sum, a fused multiply-add rounds it, and
+                        // tensor cores truncate it.
                         if !matches!(kind, Kind::Outlier) {
                             not_more(2);
                         }
                     }
-                    // Without promotion it is 7e-6 at 1024. With slices of bf16 and the large products first it is
-                    // 4e-7.
+                    // Without promotion it is 7e-6 at 1024. With slices of bf16 and the large
+                    // products first it is 4e-7.
                     if matches!(kind, Kind::Normal | Kind::Positive) {
                         assert!(ours[0] < median, "{name} {kind:?} {k}: {:e}", ours[0]);
                     }
@@ -339,8 +340,8 @@ fn errors_are_not_larger_than_those_of_f32() {
     counted("sliced::errors_are_not_larger_than_those_of_f32", count / devices().len());
 }
 
-/// The kernel has the bits of the documented computation. Without promotion, or with large products first, the errors
-/// would be too large for [`errors_are_not_larger_than_those_of_f32`].
+/// The kernel has the bits of the documented computation. Without promotion, or with large products
+/// first, the errors would be too large for [`errors_are_not_larger_than_those_of_f32`].
 #[test]
 fn promotion_and_the_order_of_products_matter() {
     let Some(_note) =
@@ -392,8 +393,8 @@ fn promotion_and_the_order_of_products_matter() {
     counted("sliced::promotion_and_the_order_of_products_matter", count - devices().len());
 }
 
-/// By default nothing is split. On request it is, on Hopper only, and where it is faster. Other types are not
-/// affected.
+/// By default nothing is split. On request it is, on Hopper only, and where it is faster. Other
+/// types are not affected.
 #[test]
 fn only_where_it_is_asked_for() {
     let Some(_note) = once("gemm::sliced::only_where_it_is_asked_for", crate::SOURCES) else {

@@ -1,5 +1,5 @@
-//! Factors of f32 that are split into two scaled slices of f16: numbers of different sizes, sums to the bit, and the
-//! reason for the number of promotions.
+//! Factors of f32 that are split into two scaled slices of f16: numbers of different sizes, sums to
+//! the bit, and the reason for the number of promotions.
 
 use gpu::{kernels::emulated::scales::PATCH_COLS, registry::Scheme};
 use host::{
@@ -29,9 +29,10 @@ pub(super) fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f6
     sums
 }
 
-/// Two scaled slices hold numbers of similar size. Elements for which they are not enough are recomputed. So every
-/// element is within the bound: also for numbers of 2^-20 to 2^20, one by one and row by row, with one far larger
-/// than all others, with some far smaller, and with subnormal ones.
+/// Two scaled slices hold numbers of similar size. Elements for which they are not enough are
+/// recomputed. So every element is within the bound: also for numbers of 2^-20 to 2^20, one by one
+/// and row by row, with one far larger than all others, with some far smaller, and with subnormal
+/// ones.
 #[test]
 fn wide_numbers() {
     let Some(_note) = once("gemm::sliced_f16::wide_numbers", crate::SOURCES) else { return };
@@ -54,11 +55,13 @@ fn wide_numbers() {
                         3 if at == 77 => 20.0,
                         4 if at == 77 => 60.0,
                         5 if !is_b => -140.0,
-                        // Products are normal numbers, but those of the scales' powers of two are not.
+                        // Products are normal numbers, but those of the scales' powers of two are
+                        // not.
                         6 => -58.0,
                         // Sums of a patch that overflow, next to others.
                         7 if outer == 5 => 63.0,
-                        // Next to a very large one, numbers with few bits, all of which the second slice holds.
+                        // Next to a very large one, numbers with few bits, all of which the second
+                        // slice holds.
                         8 if at == 77 && !is_b => return 2f32.powi(38),
                         8 if !is_b => return (3.0 * number).round() as f32,
                         _ => 0.0,
@@ -87,8 +90,8 @@ fn wide_numbers() {
     counted("sliced_f16::wide_numbers", count / devices().len());
 }
 
-/// The slices of a row (column), for patches of [`PATCH_COLS`] k-steps whose numbers are scaled by powers of two with
-/// these exponents.
+/// The slices of a row (column), for patches of [`PATCH_COLS`] k-steps whose numbers are scaled by
+/// powers of two with these exponents.
 fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     let cut = |(p, x): (usize, &f32)| {
         let scaled = x * 2f32.powi(-exponents[p / PATCH_COLS]);
@@ -99,7 +102,8 @@ fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     [first, second]
 }
 
-/// The exponents of rows (columns) of `k` elements. The largest element of a patch is scaled into [2^14, 2^15).
+/// The exponents of rows (columns) of `k` elements. The largest element of a patch is scaled into
+/// [2^14, 2^15).
 fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     let patch = |first: usize| {
         let of_row = |row: &[f32]| {
@@ -111,8 +115,8 @@ fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     (0..k).step_by(PATCH_COLS).map(patch).collect()
 }
 
-/// The sum of the slices' products, in that order within 64 k-steps, promoted after `together` steps: times the
-/// scale's power of two, and times `more`.
+/// The sum of the slices' products, in that order within 64 k-steps, promoted after `together`
+/// steps: times the scale's power of two, and times `more`.
 fn sum(
     [a, b]: [&[Vec<f32>; 2]; 2],
     exponent: impl Fn(usize) -> i32,
@@ -134,9 +138,10 @@ fn sum(
     master
 }
 
-/// The kernel has the bits of the documented computation. For positive numbers its sums are more accurate than fused
-/// multiply-adds in the order of k. If promoted by the power of two only they would not be. And without promotion, or
-/// with large products first, the errors would be too large for `errors_are_not_larger_than_those_of_f32`.
+/// The kernel has the bits of the documented computation. For positive numbers its sums are more
+/// accurate than fused multiply-adds in the order of k. If promoted by the power of two only they
+/// would not be. And without promotion, or with large products first, the errors would be too large
+/// for `errors_are_not_larger_than_those_of_f32`.
 #[test]
 fn promotion_the_order_and_the_factor_matter() {
     let Some(_note) =
@@ -223,8 +228,8 @@ fn promotion_the_order_and_the_factor_matter() {
     counted("sliced_f16::promotion_the_order_and_the_factor_matter", count / devices().len());
 }
 
-/// Exact sums stay exact, although sums are enlarged by the average of what is truncated: sums of integers so small
-/// that 64 products are below 2^24.
+/// Exact sums stay exact, although sums are enlarged by the average of what is truncated: sums of
+/// integers so small that 64 products are below 2^24.
 #[test]
 fn small_integers_are_exact() {
     let Some(_note) = once("gemm::sliced_f16::small_integers_are_exact", crate::SOURCES) else {
@@ -274,8 +279,9 @@ fn small_integers_are_exact() {
     counted("sliced_f16::small_integers_are_exact", count / devices().len());
 }
 
-/// Tiles of two widths in one launch, in every layout of A and B, at a size at which this device has both. A tile at
-/// a wrong place, or a missing column, shows: elements are small integers, and exact.
+/// Tiles of two widths in one launch, in every layout of A and B, at a size at which this device
+/// has both. A tile at a wrong place, or a missing column, shows: elements are small integers, and
+/// exact.
 #[test]
 fn wide_and_narrow_tiles() {
     let Some(_note) = once("gemm::sliced_f16::wide_and_narrow_tiles", crate::SOURCES) else {

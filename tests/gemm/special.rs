@@ -1,5 +1,5 @@
-//! NaN and infinities reach the elements of C that depend on them, and no others; overflow; subnormal numbers; the
-//! sign of zero.
+//! NaN and infinities reach the elements of C that depend on them, and no others; overflow;
+//! subnormal numbers; the sign of zero.
 
 use host::{Bf16, Compute, Device, F16, Gemm, Matrix, gemm::Scalar};
 use tests::{
@@ -105,8 +105,8 @@ fn single<T: Number>(suite: &mut Suite<T>, a: &[f64], b: &[f64], scalars: [f64; 
     found.unwrap()
 }
 
-/// A result that is too large is infinite, also where float64 would not be: in a product, in a sum, by alpha, by
-/// beta. Later operations do not undo it.
+/// A result that is too large is infinite, also where float64 would not be: in a product, in a sum,
+/// by alpha, by beta. Later operations do not undo it.
 #[test]
 fn overflow() {
     let Some(_note) = once("gemm::special::overflow", crate::SOURCES) else { return };
@@ -129,8 +129,8 @@ fn overflow() {
     suite.done("special::overflow");
 }
 
-/// Sums of f16 are in f32, so only C is infinite: from 65520 on, which is as near to 2^16 as to 65504, the largest
-/// number.
+/// Sums of f16 are in f32, so only C is infinite: from 65520 on, which is as near to 2^16 as to
+/// 65504, the largest number.
 #[test]
 fn overflow_of_f16() {
     let Some(_note) = once("gemm::special::overflow_of_f16", crate::SOURCES) else { return };
@@ -179,7 +179,8 @@ fn subnormal_numbers_are_kept() {
     suite.done("special::subnormal_numbers_are_kept");
 }
 
-/// The same for f16, whose products have bits down to 2^-48. C is rounded to multiples of its smallest number.
+/// The same for f16, whose products have bits down to 2^-48. C is rounded to multiples of its
+/// smallest number.
 #[test]
 fn subnormal_numbers_of_f16_are_kept() {
     let Some(_note) = once("gemm::special::subnormal_numbers_of_f16_are_kept", crate::SOURCES)
@@ -204,7 +205,8 @@ fn subnormal_numbers_of_f16_are_kept() {
     suite.done("special::subnormal_numbers_of_f16_are_kept");
 }
 
-/// A sum starts with +0, so a sum of zeros is +0, whatever their signs. Later operations may change the sign.
+/// A sum starts with +0, so a sum of zeros is +0, whatever their signs. Later operations may change
+/// the sign.
 #[test]
 fn the_sign_of_zero() {
     let Some(_note) = once("gemm::special::the_sign_of_zero", crate::SOURCES) else { return };
@@ -229,8 +231,8 @@ fn the_sign_of_zero() {
     suite.done("special::the_sign_of_zero");
 }
 
-/// Subnormal sums on tensor cores, which truncate addends: the bits of an H100, for every instruction, on every
-/// device.
+/// Subnormal sums on tensor cores, which truncate addends: the bits of an H100, for every
+/// instruction, on every device.
 #[test]
 fn subnormal_sums_on_tensor_cores() {
     let Some(_note) = once("gemm::special::subnormal_sums_on_tensor_cores", crate::SOURCES) else {

@@ -1,5 +1,5 @@
-//! Products by TMA: operands in all layouts, of any size, with k split over clusters; and refused ones. (The other
-//! tests also run TMA kernels, on every case that these take.)
+//! Products by TMA: operands in all layouts, of any size, with k split over clusters; and refused
+//! ones. (The other tests also run TMA kernels, on every case that these take.)
 
 mod on_tensor_cores;
 
@@ -18,7 +18,8 @@ use tests::{
     passed::once,
 };
 
-/// The kernels that neither round operands nor split them. For each, whether A is K-major, and B MN-major.
+/// The kernels that neither round operands nor split them. For each, whether A is K-major, and B
+/// MN-major.
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     let of_tma = f32::kernels().filter(|kernel| kernel.product.variant.family == Family::Tma);
     of_tma.map(|kernel| {
@@ -45,8 +46,8 @@ fn case([m, n, k]: [usize; 3], by_rows: (bool, bool), data: Data) -> Case<f32> {
     Case::plain(a, b, Place::dense((m, n), Order::Rows))
 }
 
-/// Runs on each device each case that `cases` makes for a kernel, with all kernels or in turns. Returns the number of
-/// cases.
+/// Runs on each device each case that `cases` makes for a kernel, with all kernels or in turns.
+/// Returns the number of cases.
 fn each<C>(
     in_turns: bool,
     cases: impl Fn((bool, bool)) -> Vec<C>,
@@ -71,8 +72,8 @@ fn each<C>(
     count / devices().len()
 }
 
-/// Aligned and unaligned rows, with copies of operands: of one, of both, and of matrices of a batch with an odd
-/// distance.
+/// Aligned and unaligned rows, with copies of operands: of one, of both, and of matrices of a batch
+/// with an odd distance.
 #[test]
 fn every_pitch() {
     let Some(_note) = once("gemm::tensor::every_pitch", crate::SOURCES) else { return };
@@ -164,7 +165,8 @@ fn every_place_of_c_and_batches() {
     counted("tensor::every_place_of_c_and_batches", count);
 }
 
-/// The kernels for operands in that layout: those for a column-major A and a row-major B, and those for all others.
+/// The kernels for operands in that layout: those for a column-major A and a row-major B, and those
+/// for all others.
 fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
     let taken =
         |&(_, (_, along_k, _)): &(usize, (&str, bool, bool))| along_k != (way == (false, true));
@@ -238,8 +240,8 @@ fn rows_anywhere_on_tensor_cores() {
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
-/// Unaligned rows of a K-major A, with all eight or sixteen misalignments, are taken without a copy. C has unaligned
-/// rows, too, and every epilogue.
+/// Unaligned rows of a K-major A, with all eight or sixteen misalignments, are taken without a
+/// copy. C has unaligned rows, too, and every epilogue.
 #[test]
 fn shifted_rows_on_tensor_cores() {
     let Some(_note) = once("gemm::tensor::shifted_rows_on_tensor_cores", crate::SOURCES) else {
@@ -268,7 +270,8 @@ fn shifted_rows_on_tensor_cores() {
                 if m > 4000 && products > 1 {
                     continue;
                 }
-                // The first element, and products, are 16-byte aligned, also where rows would be 32-byte aligned.
+                // The first element, and products, are 16-byte aligned, also where rows would be
+                // 32-byte aligned.
                 let start = if padding > 0 { 8 } else { 0 };
                 let a = Place::padded((m, k), Order::Rows, pitch - k).at(start);
                 let b = Place::dense((k, n), Order::Rows);
@@ -295,9 +298,10 @@ fn shifted_rows_on_tensor_cores() {
     counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
 }
 
-/// A B with unaligned rows: half of its columns are packed before, the others in the background of the product. There
-/// is more than one wave of tiles. Products follow each other, because a product must leave the counters as it found
-/// them. If rows overlap, or are all one, everything is packed before.
+/// A B with unaligned rows: half of its columns are packed before, the others in the background of
+/// the product. There is more than one wave of tiles. Products follow each other, because a product
+/// must leave the counters as it found them. If rows overlap, or are all one, everything is packed
+/// before.
 #[test]
 fn columns_are_copied_beside_others() {
     let Some(_note) = once("gemm::tensor::columns_are_copied_beside_others", crate::SOURCES) else {
@@ -353,8 +357,8 @@ fn the_same_bits_in_every_way() {
     counted("tensor::the_same_bits_in_every_way", cases.len());
 }
 
-/// Parts are added in one order: the same bits in every run and for any number of cores. Tiles whose sums are not
-/// split have the bits of every other kernel.
+/// Parts are added in one order: the same bits in every run and for any number of cores. Tiles
+/// whose sums are not split have the bits of every other kernel.
 #[test]
 fn the_same_bits() {
     let Some(_note) = once("gemm::tensor::the_same_bits", crate::SOURCES) else { return };

@@ -1,4 +1,5 @@
-//! Factors of f32 that may be rounded to tf32: operands in any layout, and when such a kernel is selected.
+//! Factors of f32 that may be rounded to tf32: operands in any layout, and when such a kernel is
+//! selected.
 
 use gpu::registry::Family;
 use host::{
@@ -12,7 +13,8 @@ use tests::{
     passed::once,
 };
 
-/// The kernels, Hopper's and those of every GPU, with k whole, and in three parts if they can split it.
+/// The kernels, Hopper's and those of every GPU, with k whole, and in three parts if they can split
+/// it.
 fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
     let of_tf32 = f32::kernels()
         .filter(|kernel| kernel.entry.is_tf32())
@@ -22,8 +24,8 @@ fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
     })
 }
 
-/// Four layouts, both orders of C, both biases, a batch; aligned and unaligned rows and first elements; whole and
-/// partial tiles.
+/// Four layouts, both orders of C, both biases, a batch; aligned and unaligned rows and first
+/// elements; whole and partial tiles.
 #[test]
 fn every_way_to_lie() {
     let Some(_note) = once("gemm::tf32::every_way_to_lie", crate::SOURCES) else { return };
@@ -99,8 +101,8 @@ fn rows_of_c_anywhere() {
     counted("tf32::rows_of_c_anywhere", count / devices().len());
 }
 
-/// Sides of 0 and 1 among others; elements that are not contiguous; rows that are all one; a batch whose products
-/// start at different misalignments: by the kernels that take every product.
+/// Sides of 0 and 1 among others; elements that are not contiguous; rows that are all one; a batch
+/// whose products start at different misalignments: by the kernels that take every product.
 #[test]
 fn any_strides_and_sizes() {
     let Some(_note) = once("gemm::tf32::any_strides_and_sizes", crate::SOURCES) else { return };
@@ -124,7 +126,8 @@ fn any_strides_and_sizes() {
         for [m, n, k] in [[1, 1, 1], [65, 3, 0], [1, 130, 33], [129, 1, 7], [64, 64, 64]] {
             let data = Data::exact(k);
             for (a, b) in [
-                // Two elements between neighbours; all rows of A one, and all columns of B; products that overlap.
+                // Two elements between neighbours; all rows of A one, and all columns of B;
+                // products that overlap.
                 (Place::strided([3 * k + 1, 3]), Place::strided([2 * n, 2])),
                 (Place::strided([0, 1]), Place::strided([1, 0])),
                 (
@@ -150,8 +153,8 @@ fn any_strides_and_sizes() {
     counted("tf32::any_strides_and_sizes", count / devices().len());
 }
 
-/// If not allowed, no product is rounded. If allowed, products are rounded on tensor cores. Other types are not
-/// affected.
+/// If not allowed, no product is rounded. If allowed, products are rounded on tensor cores. Other
+/// types are not affected.
 #[test]
 fn only_where_it_may() {
     let Some(_note) = once("gemm::tf32::only_where_it_may", crate::SOURCES) else { return };

@@ -51,7 +51,8 @@ fn each_with_its_own_stream() {
     counted("threads::each_with_its_own_stream", count / devices().len());
 }
 
-/// All threads read the same A and B, each writes its own C. The streams were made by another thread.
+/// All threads read the same A and B, each writes its own C. The streams were made by another
+/// thread.
 #[test]
 fn the_same_inputs() {
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! The reference and the comparison themselves: right results are accepted, and every kind of wrong result is
-//! refused.
+//! The reference and the comparison themselves: right results are accepted, and every kind of wrong
+//! result is refused.
 
 use tests::gemm::{
     Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Side, Want, counted, same_bits,
@@ -74,7 +74,8 @@ fn full() -> Case<f64> {
     case.biased(Side::Col, Data::Uniform, 26)
 }
 
-/// A wrong element at any place is found and named. The bound is neither looser nor tighter than documented.
+/// A wrong element at any place is found and named. The bound is neither looser nor tighter than
+/// documented.
 #[test]
 fn one_wrong_element_anywhere() {
     let (want, mut refused) = (Want::bounded(&full()), 0);
@@ -141,7 +142,8 @@ fn a_changed_bit_around_a_matrix() {
     counted("verification::a_changed_bit_around_a_matrix", refused);
 }
 
-/// At this k a dropped product passes the bound. The exact criterion and the comparison of bits find it.
+/// At this k a dropped product passes the bound. The exact criterion and the comparison of bits
+/// find it.
 #[test]
 fn a_dropped_product() {
     let case = Case::<f32>::dense([2, 3, 4096], Data::exact(4096), 28);

@@ -10,7 +10,8 @@ use tests::{
 
 /// Beyond 2^31 in one step, beyond 2^32 in two.
 const STRIDE: usize = (1 << 31) + 1;
-/// Elements of a matrix, or a batch, that is not wide, and room after the last element of a wide one.
+/// Elements of a matrix, or a batch, that is not wide, and room after the last element of a wide
+/// one.
 const SMALL: usize = 40;
 
 /// The layout of a matrix: strides between rows and between columns, and between products.
@@ -19,8 +20,8 @@ type Way = ([usize; 2], usize);
 /// Rows, columns, or the matrices of a batch are far apart.
 const WAYS: [Way; 3] = [([STRIDE, 1], 3), ([1, STRIDE], 3), ([3, 1], STRIDE)];
 
-/// Zeros with room for anything wide, and the number of steps: three of everything, or two if there is no more
-/// memory. On the CPU device zeros take no memory until they are written.
+/// Zeros with room for anything wide, and the number of steps: three of everything, or two if there
+/// is no more memory. On the CPU device zeros take no memory until they are written.
 fn room<T: Number>(device: &Device) -> Option<(Buffer<T>, usize)> {
     // f64 needs twice as much: more than most machines have in three steps.
     let most = if T::SLACK == 1.0 { 3 } else { 2 };
@@ -43,8 +44,8 @@ fn at((strides, step): Way, (i, row, col): (usize, usize, usize)) -> usize {
     i * step + row * strides[0] + col * strides[1]
 }
 
-/// `C = A B` of `count` rows and columns, for one or `count` products. The `wide`th of A, B and C is in `memory`,
-/// which is zero before and after.
+/// `C = A B` of `count` rows and columns, for one or `count` products. The `wide`th of A, B and C
+/// is in `memory`, which is zero before and after.
 fn run<T: Number>(
     stream: &Stream,
     kernel: &str,
@@ -118,8 +119,8 @@ fn strides<T: Number>() {
     counted("wide::strides_beyond_2_31", count / devices().len() / T::general().len());
 }
 
-/// A, B and C in turn have rows, columns or matrices so far apart that neither an `i32` nor a `u32` holds the
-/// distance.
+/// A, B and C in turn have rows, columns or matrices so far apart that neither an `i32` nor a `u32`
+/// holds the distance.
 #[test]
 fn strides_beyond_2_31() {
     let Some(_note) = once("gemm::wide::strides_beyond_2_31", crate::SOURCES) else { return };
@@ -127,7 +128,8 @@ fn strides_beyond_2_31() {
     strides::<f64>();
 }
 
-/// As in rocBLAS's tests: 2048 x 2048 with rows so far apart that a matrix has more than 2^31 elements.
+/// As in rocBLAS's tests: 2048 x 2048 with rows so far apart that a matrix has more than 2^31
+/// elements.
 #[test]
 fn a_long_leading_dimension_on_a_gpu() {
     const SIZE: usize = 2048;
@@ -170,8 +172,8 @@ fn kernels<T: Number>() -> Vec<&'static str> {
     general
 }
 
-/// A launch has 65535 rows of blocks. With more rows of C it takes two launches, and with more columns for a
-/// column-major C.
+/// A launch has 65535 rows of blocks. With more rows of C it takes two launches, and with more
+/// columns for a column-major C.
 fn rows<T: Number>() {
     for (number, name) in kernels::<T>().into_iter().enumerate() {
         let kernel = T::kernels().find(|kernel| kernel.entry.name() == name).unwrap();

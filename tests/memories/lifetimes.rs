@@ -47,7 +47,8 @@ fn global_memory_belongs_to_all_and_outlives_the_launch() {
         for launch in 1..=3 {
             let mut numbers = device.zeros::<u32>(THREADS as usize).unwrap();
             let arguments = (THREADS, &mut numbers);
-            // SAFETY: each thread writes its own element, there are enough, and additions are atomic.
+            // SAFETY: each thread writes its own element, there are enough, and additions are
+            // atomic.
             unsafe { stream.launch(&global_counter, &line(BLOCKS, BLOCK), arguments) }.unwrap();
             assert_eq!(count.read().unwrap(), [launch * THREADS], "{device}");
             seen.extend(numbers.to_vec().unwrap());

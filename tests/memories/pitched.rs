@@ -1,4 +1,5 @@
-//! Pitched arrays: their copies compared with a dense model, the kernels that read them, and refused calls.
+//! Pitched arrays: their copies compared with a dense model, the kernels that read them, and
+//! refused calls.
 
 use gpu::lessons::pitched::{BOX, ROWS, row_sums, scale_box};
 use host::{Device, Pitched, Region, Stream};
@@ -24,7 +25,8 @@ fn sums(stream: &Stream, array: &Pitched<f32>, width: usize, rows: usize) -> Vec
     let blocks = rows.div_ceil(ROWS) as u32;
     let config = LaunchConfig::new([blocks, 1, 1], [ROWS as u32, 1, 1]);
     let arguments = (width as u32, rows as u32, array.pitch() as u64, array, &mut sums);
-    // SAFETY: the kernel keeps inside rows of this pitch, and each thread writes the sum of its own row.
+    // SAFETY: the kernel keeps inside rows of this pitch, and each thread writes the sum of its own
+    // row.
     unsafe { stream.launch(&row_sums, &config, arguments) }.unwrap();
     sums.to_vec().unwrap()
 }
@@ -71,7 +73,8 @@ fn a_kernel_scales_a_box_and_leaves_the_padding() {
             let (pitch, slice_pitch) = (array.pitch() as u64, array.slice_pitch() as u64);
             let arguments = (width, height, depth, pitch, slice_pitch, 0.5, &mut array);
             let config = LaunchConfig::new(grid, [x, y, 1]);
-            // SAFETY: the kernel keeps inside rows and slices of these pitches, with a thread for each element.
+            // SAFETY: the kernel keeps inside rows and slices of these pitches, with a thread for
+            // each element.
             unsafe { stream.launch(&scale_box, &config, arguments) }.unwrap();
             let expected: Vec<_> = values.iter().map(|x| 0.5 * x).collect();
             assert_eq!(array.to_vec().unwrap(), expected, "{device} {size:?}");

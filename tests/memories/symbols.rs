@@ -25,8 +25,8 @@ fn a_symbol_has_an_address_and_a_size() {
     }
 }
 
-/// Otherwise safe code could hold a reference into a variable that another thread writes, or read through a null
-/// pointer.
+/// Otherwise safe code could hold a reference into a variable that another thread writes, or read
+/// through a null pointer.
 #[test]
 fn only_a_kernel_accesses_a_variable_by_itself() {
     let accesses: [fn(); 5] = [
@@ -125,8 +125,8 @@ fn an_index_past_the_end_of_a_pointed_buffer_is_a_fault_on_the_cpu() {
     assert!(text.contains("memories.rs"), "{text}");
 }
 
-/// A pointer variable cannot be written as a number, whatever its name: otherwise the kernel could be made to read
-/// any address.
+/// A pointer variable cannot be written as a number, whatever its name: otherwise the kernel could
+/// be made to read any address.
 #[test]
 fn a_pointer_variable_is_not_found_as_a_number() {
     mod other {

@@ -36,7 +36,8 @@ pub fn operands(shape: Shape, data: Data, seed: u64) -> (Vec<f32>, Vec<f32>) {
     (a, b)
 }
 
-/// Multiplies with every kernel on one device, and compares every element. Returns the number of products.
+/// Multiplies with every kernel on one device, and compares every element. Returns the number of
+/// products.
 pub fn check_all(device: &Device, shape: Shape, data: Data, seed: u64) -> Result<usize, String> {
     let entries = products().into_iter().map(|(entry, _)| entry).collect::<Vec<_>>();
     check(device, &entries, shape, data, seed)

@@ -1,5 +1,5 @@
-//! The reference is nalgebra's product. It is compared with three plain loops: an error of both would have to be the
-//! same in two unrelated programs.
+//! The reference is nalgebra's product. It is compared with three plain loops: an error of both
+//! would have to be the same in two unrelated programs.
 
 use tests::reference;
 
@@ -14,7 +14,8 @@ fn nalgebra_and_three_loops_agree() {
         let (a, b) = operands(shape, Data::Integers, 11);
         assert_eq!(reference::product(shape, &a, &b), reference::naive(shape, &a, &b), "{shape}");
 
-        // Sums of real numbers depend on their order in float64, too, but much less than in float32.
+        // Sums of real numbers depend on their order in float64, too, but much less than in
+        // float32.
         let (a, b) = operands(shape, Data::Uniform, 12);
         let (one, other) = (reference::product(shape, &a, &b), reference::naive(shape, &a, &b));
         let magnitude = reference::magnitude(shape, &a, &b);

@@ -1,5 +1,5 @@
-//! A grid has at most 65535 rows of blocks. A taller product takes several launches, each with its own rows of A and
-//! C.
+//! A grid has at most 65535 rows of blocks. A taller product takes several launches, each with its
+//! own rows of A and C.
 
 use gpu::registry::{Entry, Product};
 use tests::{devices, products};
@@ -11,9 +11,10 @@ fn has_barriers(entry: &Entry) -> bool {
     entry.declaration().barriers != Some(0)
 }
 
-/// The kernels for the CPU, where 65535 rows of blocks are up to 67 million threads: the host divides the rows by a tile's height, for all
-/// kernels alike. So of each height one kernel is enough, the one with the fewest threads. Kernels whose threads split k are left out: their
-/// lanes exchange sums even if k is 0, which takes 22 seconds.
+/// The kernels for the CPU, where 65535 rows of blocks are up to 67 million threads: the host
+/// divides the rows by a tile's height, for all kernels alike. So of each height one kernel is
+/// enough, the one with the fewest threads. Kernels whose threads split k are left out: their lanes
+/// exchange sums even if k is 0, which takes 22 seconds.
 fn smallest() -> Vec<(&'static Entry, &'static Product)> {
     let threads = |entry: &Entry| {
         let block = entry.declaration().block;
@@ -38,8 +39,9 @@ fn more_rows_than_a_launch_has() {
         heights += kernels.len();
         for (entry, product) in kernels {
             let rows = device.limits().grid[1] as usize * product.tile()[0] as usize;
-            // Two barriers for each of these threads take seconds on the CPU. So on the CPU k is 0 for a kernel with barriers: it has no
-            // phases, and the panels show in C only, which becomes zero.
+            // Two barriers for each of these threads take seconds on the CPU. So on the CPU k is 0
+            // for a kernel with barriers: it has no phases, and the panels show in C only, which
+            // becomes zero.
             let k = if has_barriers(entry) && !device.is_cuda() { 0 } else { 3 };
             multiplied += k;
             // n and k differ, so that an offset by the wrong one shows.

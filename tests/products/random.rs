@@ -1,5 +1,5 @@
-//! Random sizes and values. A failing case is shrunk, and its seed is kept in `proptest-regressions/`, to be run
-//! first from then on.
+//! Random sizes and values. A failing case is shrunk, and its seed is kept in
+//! `proptest-regressions/`, to be run first from then on.
 
 use std::cell::Cell;
 
@@ -23,7 +23,8 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
-/// A size of at least two tiles: a grid has several blocks along its axis, and a sum several phases.
+/// A size of at least two tiles: a grid has several blocks along its axis, and a sum several
+/// phases.
 fn large() -> impl Strategy<Value = usize> {
     33usize..=130
 }

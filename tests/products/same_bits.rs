@@ -1,5 +1,5 @@
-//! The same bits in every run and on every device. The data are real, so that every change of the order of summation
-//! shows.
+//! The same bits in every run and on every device. The data are real, so that every change of the
+//! order of summation shows.
 
 use gpu::params::GemmParams;
 use host::{Device, Result, product};
@@ -68,7 +68,8 @@ fn from_any_tile_size() {
     }
 }
 
-/// Rows of a multiple of four elements may be moved sixteen bytes at a time, but not if the matrix is unaligned.
+/// Rows of a multiple of four elements may be moved sixteen bytes at a time, but not if the matrix
+/// is unaligned.
 #[test]
 fn from_any_place_in_memory() {
     let shape = shape(132, 260, 36);
@@ -109,8 +110,8 @@ fn from_a_gpu_and_from_the_cpu() {
 type LessonParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
 type GeneralParams = (GemmParams, In<f32>, In<f32>, Out<f32>, In<f32>);
 
-/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction runs the portable
-/// version. Here that version runs on every processor.
+/// A kernel is compiled twice for the CPU. A processor without a fused multiply-add instruction
+/// runs the portable version. Here that version runs on every processor.
 #[test]
 fn from_any_processor() {
     let shape = shape(M, N, K);

@@ -38,7 +38,8 @@ fn squares() {
     check_shapes((1..=20).map(|size| [size; 3]), 20);
 }
 
-/// One less than a tile, as many, and one more. m and n have two tiles of 16 or more, so there are many blocks.
+/// One less than a tile, as many, and one more. m and n have two tiles of 16 or more, so there are
+/// many blocks.
 #[test]
 fn tile_edges() {
     check_shapes(cube(&[15, 16, 17]), 27);

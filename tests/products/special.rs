@@ -20,8 +20,8 @@ fn class(x: f64) -> &'static str {
     }
 }
 
-/// Multiplies A and B, changed by `plant`. Returns the class of each element of C, after a comparison with the three
-/// loops in float64.
+/// Multiplies A and B, changed by `plant`. Returns the class of each element of C, after a
+/// comparison with the three loops in float64.
 fn classes(plant: impl Fn(&mut [f32], &mut [f32])) -> Vec<Vec<&'static str>> {
     let shape = shape(M, N, K);
     let (mut a, mut b) = operands(shape, Data::Integers, 5);

@@ -4,7 +4,8 @@ use gpu::registry::{Type, ladder_of};
 use host::{Bf16, Device, gemm::Target, operands, product, product::Shape, verify::Format};
 use tests::{devices, reference};
 
-/// With rows of A, B and C that are 16-byte aligned or not. Of half of them C has aligned rows, which TMA can store.
+/// With rows of A, B and C that are 16-byte aligned or not. Of half of them C has aligned rows,
+/// which TMA can store.
 const SIZES: [[u64; 3]; 12] = [
     [1, 1, 1],
     [17, 33, 5],

@@ -7,8 +7,8 @@ use host::{
 };
 use tests::devices;
 
-/// Width, height and channels: less than a block, more, one row, one column, one pixel, and sizes that no block
-/// divides, for every number of channels.
+/// Width, height and channels: less than a block, more, one row, one column, one pixel, and sizes
+/// that no block divides, for every number of channels.
 const SIZES: [[u32; 3]; 9] = [
     [1, 1, 1],
     [33, 9, 1],

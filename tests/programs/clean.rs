@@ -1,5 +1,5 @@
-//! The programs' kernels under the checked launch: in every order the result is right, no thread makes a wrong
-//! access, and none leaves out a necessary one.
+//! The programs' kernels under the checked launch: in every order the result is right, no thread
+//! makes a wrong access, and none leaves out a necessary one.
 
 use gpu::checked::lessons::{
     blur, padded::padded16, tiled_transposed::tiled_transposed, vec_add::vec_add,
@@ -22,8 +22,8 @@ fn is_clean<P: CheckableParams>(
         let mut options = Options::default();
         options.order = order;
         options.complete = true;
-        // SAFETY: the callers' buffers outlive this, have the lengths that the kernels declare, and are used by
-        // nobody else. A view's elements are numbers.
+        // SAFETY: the callers' buffers outlive this, have the lengths that the kernels declare, and
+        // are used by nobody else. A view's elements are numbers.
         let report = unsafe { check::launch(kernel, config, params, &options) }.unwrap();
         let context = format!("{}, order {order}", kernel.declaration.name);
         assert!(report.findings.is_empty(), "{context}: {:#?}", report.findings);

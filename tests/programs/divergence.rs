@@ -38,8 +38,8 @@ fn what_is_counted_is_what_the_boundary_checks_make_it() {
     }
 }
 
-/// The course's "small for large matrices": at twice the size the share is half, or nearly half where the matrix is
-/// all edge.
+/// The course's "small for large matrices": at twice the size the share is half, or nearly half
+/// where the matrix is all edge.
 #[test]
 fn the_share_shrinks_as_the_matrices_grow() {
     let share = |size| {

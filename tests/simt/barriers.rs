@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// In every round each thread of a ring takes the sum of its two neighbours. A thread that is early or late gives
-/// other sums.
+/// In every round each thread of a ring takes the sum of its two neighbours. A thread that is early
+/// or late gives other sums.
 #[kernel(block = (96), shared = 96 * 4, len(c = blocks * 96))]
 pub fn exchange(blocks: u32, rounds: u32, mut c: Out<u32>) {
     let mut ring = shared![u32; 96];
@@ -41,7 +41,8 @@ fn neighbours_exchange_through_shared_memory() {
     }
 }
 
-/// The largest possible block, with global memory: what is written before a barrier is read after it.
+/// The largest possible block, with global memory: what is written before a barrier is read after
+/// it.
 #[kernel]
 fn reversed(mut c: Out<u32>) {
     let (t, size) = (thread::thread_idx_x(), thread::block_dim_x());
@@ -122,7 +123,8 @@ fn a_kernel_without_barriers() {
     assert!(c.iter().zip(1..).all(|(&x, wanted)| x == wanted));
 }
 
-/// Two pairs of warps pass numbers to each other, `rounds` times: the first pair writes what the second has doubled.
+/// Two pairs of warps pass numbers to each other, `rounds` times: the first pair writes what the
+/// second has doubled.
 #[kernel(block = (128), shared = 2 * 64 * 4, len(c = blocks * 64))]
 pub fn handed_round(blocks: u32, rounds: u32, mut c: Out<u32>) {
     let (mut there, mut back) = (shared![u32; 64], shared![u32; 64]);

@@ -1,4 +1,5 @@
-//! A kernel that fails gives an error that names the kernel, the block, the thread and the source line. The next launch works.
+//! A kernel that fails gives an error that names the kernel, the block, the thread and the source
+//! line. The next launch works.
 
 use simt::cpu::FaultKind;
 

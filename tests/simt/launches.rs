@@ -92,8 +92,8 @@ fn a_kernel_that_may_begin_early_runs_after_the_one_before() {
     assert_eq!(counts, [200; 64]);
 }
 
-/// Each block writes the rounds that it has started: as many as other blocks, or one fewer. The thread that keeps
-/// step reports the largest number of arrivals.
+/// Each block writes the rounds that it has started: as many as other blocks, or one fewer. The
+/// thread that keeps step reports the largest number of arrivals.
 #[kernel(block = (32))]
 fn keeps_step(rows: u32, mut done: Out<u32>, mut word: Out<u32>, mut most: Out<u32>) {
     let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -130,7 +130,8 @@ fn the_last_arrival_leaves_a_zero() {
             let config = LaunchConfig::new([blocks, 1, 1], [32, 1, 1]);
             launch_with(&keeps_step, config, params, &options).unwrap();
             assert!(done.iter().all(|&done| done == 1), "{rows} {blocks}");
-            // Nobody arrives before the first round. The last thread finds all arrivals except its own.
+            // Nobody arrives before the first round. The last thread finds all arrivals except its
+            // own.
             assert_eq!(word, [7, 7, 7, 0, 7], "{rows} {blocks}");
             let rounds = rows.div_ceil(blocks);
             let most = most.into_iter().max().unwrap_or_default();

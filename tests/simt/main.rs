@@ -51,8 +51,8 @@ fn launch_with<P: Params>(
     params: P,
     options: &Options,
 ) -> Result<(), Stop> {
-    // SAFETY: the views are of vectors that live until this returns. In each of these kernels a thread writes
-    // elements of its own, or there is a barrier in between.
+    // SAFETY: the views are of vectors that live until this returns. In each of these kernels a
+    // thread writes elements of its own, or there is a barrier in between.
     unsafe { simt::cpu::launch(kernel, &config, params, options) }
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Copies sixteen bytes at a time: global to shared, reversed by lane, and back; and once through dynamic shared
-/// memory.
+/// Copies sixteen bytes at a time: global to shared, reversed by lane, and back; and once through
+/// dynamic shared memory.
 #[kernel(block = (16), shared = 64 * 4)]
 fn copies(from: In<f32>, mut to: Out<f32>) {
     let mut tile = shared![f32; 64];
@@ -40,7 +40,8 @@ fn sixteen_bytes_at_a_time() {
     }
 }
 
-/// Each thread writes two neighbours with the view's own misalignment, except the thread that is left out.
+/// Each thread writes two neighbours with the view's own misalignment, except the thread that is
+/// left out.
 #[kernel(block = (8))]
 fn pairs(left_out: u32, mut to: Out<f32>) {
     let t = thread::thread_idx_x();

@@ -1,10 +1,12 @@
-//! Mbarriers and TMA copies: phases end when all arrivals and bytes have arrived, and copies have the right elements.
+//! Mbarriers and TMA copies: phases end when all arrivals and bytes have arrived, and copies have
+//! the right elements.
 
 use simt::{LaunchConfig, cpu::Options, device::*};
 
 use super::{Aligned, launch_with, write};
 
-/// Sums rows of boxes of 8 x 16 elements that are below each other: a ring of two stages, filled by thread 0 of 32.
+/// Sums rows of boxes of 8 x 16 elements that are below each other: a ring of two stages, filled by
+/// thread 0 of 32.
 #[kernel(block = (32), dynamic_shared = 2 * 512, shared = 32)]
 fn sum_of_boxes(count: u32, map: TensorMap<f32>, mut sums: Out<f32>) {
     let mut tiles = dynamic_shared![f32];
@@ -215,7 +217,8 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     assert!(fault.contains("initialised before") && fault.contains("simt/pipelines.rs"), "{fault}");
 }
 
-/// Copies a box to the blocks of its cluster that `blocks` names. Each of these adds its rank and writes.
+/// Copies a box to the blocks of its cluster that `blocks` names. Each of these adds its rank and
+/// writes.
 #[kernel(block = (32), cluster = (4), dynamic_shared = 512, shared = 8, len(y = 4 * 128))]
 fn sends_a_box(blocks: u32, map: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, full) = (dynamic_shared![f32], mbarriers![1]);

@@ -1,4 +1,5 @@
-//! A kernel thread that overflows its stack gives an error that names it, and the next launch works. Only on Linux.
+//! A kernel thread that overflows its stack gives an error that names it, and the next launch
+//! works. Only on Linux.
 
 use std::hint::black_box;
 

@@ -37,7 +37,8 @@ pub fn write_coefficients(device: &Device, number: f32) {
     device.symbol(&COEFFICIENTS).unwrap().write(&[number; COEFFICIENTS_LEN]).unwrap();
 }
 
-/// Launches the kernel that reads the coefficients, and returns them: one number that all had at the same time.
+/// Launches the kernel that reads the coefficients, and returns them: one number that all had at
+/// the same time.
 pub fn read_coefficients(stream: &Stream) -> f32 {
     let numbers: [f32; 64] = std::array::from_fn(|i| (i % 3) as f32);
     let x = stream.device().upload(&numbers).unwrap();

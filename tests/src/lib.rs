@@ -1,9 +1,9 @@
 //! What the tests share: the devices under test, products between guard bands, references.
 //!
-//! `Cargo.toml` lists the tests, each with its purpose. They run on the CPU device and on every CUDA device. Without
-//! a CUDA device, skipped runs are counted, and reported at the end of each test program. `REQUIRE_GPU=1` makes that
-//! a failure. Of similar kernels each case runs one or few, in turn. That is also reported at the end, and `FULL=1`
-//! runs all.
+//! `Cargo.toml` lists the tests, each with its purpose. They run on the CPU device and on every
+//! CUDA device. Without a CUDA device, skipped runs are counted, and reported at the end of each
+//! test program. `REQUIRE_GPU=1` makes that a failure. Of similar kernels each case runs one or
+//! few, in turn. That is also reported at the end, and `FULL=1` runs all.
 
 pub mod beside;
 mod devices;

@@ -1,7 +1,7 @@
 //! Checks that have passed with the same inputs are not run again.
 //!
-//! Such a check is a pure function of files and of the compiler. The target folder records that it has passed, under
-//! a hash of these. `CACHE=0` and CI run everything.
+//! Such a check is a pure function of files and of the compiler. The target folder records that it
+//! has passed, under a hash of these. `CACHE=0` and CI run everything.
 
 use std::{
     env, fs,
@@ -15,8 +15,8 @@ use std::{
 
 use crate::{scratch::workspace, skip, skip::is_set};
 
-/// The files on which every check depends: the CPU device, what all products share, the host's layer, the tests'
-/// library, versions and profiles.
+/// The files on which every check depends: the CPU device, what all products share, the host's
+/// layer, the tests' library, versions and profiles.
 const COMMON: [&str; 18] = [
     "docs/testing/gemm.md",
     "gpu/Cargo.toml",

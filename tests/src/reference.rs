@@ -1,4 +1,5 @@
-//! The right result of a product: by nalgebra in float64, and by three plain loops that check nalgebra.
+//! The right result of a product: by nalgebra in float64, and by three plain loops that check
+//! nalgebra.
 
 use host::product::Shape;
 use nalgebra::DMatrix;

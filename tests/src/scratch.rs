@@ -6,7 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
-/// A crate in a folder of its own, with the workspace's lock file, so that no other versions are fetched.
+/// A crate in a folder of its own, with the workspace's lock file, so that no other versions are
+/// fetched.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
@@ -52,8 +53,9 @@ pub fn rustup(arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether a variable is from the outer cargo, a person or a toolkit, and a crate elsewhere must not see it. Settings
-/// of the network and of rustup stay, and `RUSTUP_TOOLCHAIN` unless another is asked for.
+/// Whether a variable is from the outer cargo, a person or a toolkit, and a crate elsewhere must
+/// not see it. Settings of the network and of rustup stay, and `RUSTUP_TOOLCHAIN` unless another is
+/// asked for.
 fn of_the_outer_cargo(variable: &str, other_toolchain: bool) -> bool {
     let starts = |starts: &[&str]| starts.iter().any(|start| variable.starts_with(start));
     match variable {

@@ -28,8 +28,8 @@ pub(crate) fn is_set(variable: &str) -> bool {
     !["", "0", "false"].contains(&&*env::var(variable).unwrap_or_default())
 }
 
-/// Counts a skip because of `why`. When the program ends, one line for each reason reports the number, even if the
-/// test harness captures output.
+/// Counts a skip because of `why`. When the program ends, one line for each reason reports the
+/// number, even if the test harness captures output.
 ///
 /// # Panics
 /// If the environment variable `forbidden_by` is set, and neither `0` nor `false`.

@@ -1,5 +1,5 @@
-//! Fewer kernels for each case: they alternate, so that each kernel runs some cases and each case runs with some
-//! kernel. The runs left out are counted and reported, and `FULL=1` runs all.
+//! Fewer kernels for each case: they alternate, so that each kernel runs some cases and each case
+//! runs with some kernel. The runs left out are counted and reported, and `FULL=1` runs all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,8 +19,8 @@ pub fn everything() -> bool {
     is_set("FULL")
 }
 
-/// Counts runs: `count` of `of`. When the program ends, one line reports both, even if the test harness captures
-/// output.
+/// Counts runs: `count` of `of`. When the program ends, one line reports both, even if the test
+/// harness captures output.
 pub fn ran(count: usize, of: usize) {
     if OF.fetch_add(of, Ordering::Relaxed) == 0 {
         at_end(tell);
@@ -33,7 +33,8 @@ fn tell(name: &str) -> Vec<String> {
     vec![format!("{name}: {ran} of {of} runs; FULL=1 runs all")]
 }
 
-/// A set of things, mostly kernels. By default each case has one of them, in turn, and with `FULL=1` all.
+/// A set of things, mostly kernels. By default each case has one of them, in turn, and with
+/// `FULL=1` all.
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// How often each was used.
@@ -51,7 +52,8 @@ impl Turns {
         Turns { runs: vec![0; things], all: everything() }
     }
 
-    /// For this many kernels on that device. If a GPU is required it runs all, because that takes no time.
+    /// For this many kernels on that device. If a GPU is required it runs all, because that takes
+    /// no time.
     ///
     /// # Panics
     /// As [`Turns::of`].
@@ -70,8 +72,9 @@ impl Turns {
         self.among(&(0..self.runs.len()).collect::<Vec<_>>())
     }
 
-    /// Those of `things` for the next case: all, or the one that was used least often. Of several such the first,
-    /// counted from one further on after each full round, so that groups of cases do not always get the same one.
+    /// Those of `things` for the next case: all, or the one that was used least often. Of several
+    /// such the first, counted from one further on after each full round, so that groups of cases
+    /// do not always get the same one.
     ///
     /// # Panics
     /// If `things` is empty.

@@ -104,8 +104,9 @@ pub fn ways(product: &Product, before: usize) -> Vec<Way> {
     }
 }
 
-/// The case of integers so small that each sum is a number of any type. Some numbers of `uncertain` cases are infinite, and so are their
-/// sums: kernels for emulated fp32 compute these again, from A and B themselves.
+/// The case of integers so small that each sum is a number of any type. Some numbers of `uncertain`
+/// cases are infinite, and so are their sums: kernels for emulated fp32 compute these again, from A
+/// and B themselves.
 pub fn case<T: Number>(way: Way, uncertain: bool) -> (Case<T>, Want) {
     let Way { sizes: [m, n, k], rows, orders, at, count, full } = way;
     let data = Data::Integers(1);

@@ -1,4 +1,5 @@
-//! Kernels of every family, with every access checked: one to a gap is a finding, however near an element is.
+//! Kernels of every family, with every access checked: one to a gap is a finding, however near an
+//! element is.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +46,8 @@ fn watch<T: Number + Scalar<O>, O: Number>(
     Ok(reports)
 }
 
-/// Runs the kernels that read or write in different ways, each with its cases. Returns what was found.
+/// Runs the kernels that read or write in different ways, each with its cases. Returns what was
+/// found.
 fn all<T: Number + Scalar<O>, O: Number>(of: fn(Case<T>) -> Case<T, O>) -> Vec<String> {
     let mut kernels: Vec<Kernel> = <T as Scalar<O>>::kernels().collect();
     // The smallest tiles first: they stand for the others.

@@ -1,5 +1,6 @@
-//! Nothing outside a view's elements is read or written: by every kernel of the registry, and by those that prepare
-//! its operands, on the CPU device. The rows of a view may have gaps between them, and somebody else's data there.
+//! Nothing outside a view's elements is read or written: by every kernel of the registry, and by
+//! those that prepare its operands, on the CPU device. The rows of a view may have gaps between
+//! them, and somebody else's data there.
 //!
 //! | module | what is tested |
 //! |---|---|

@@ -21,7 +21,8 @@ impl Edge {
 /// Every byte between the elements.
 const NOISE: u8 = 0xff;
 
-/// Memory for the elements of a view. Pages without an element cannot be accessed. In the others all else is NaN.
+/// Memory for the elements of a view. Pages without an element cannot be accessed. In the others
+/// all else is NaN.
 pub struct Memory<T> {
     map: *mut u8,
     bytes: usize,

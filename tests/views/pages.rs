@@ -1,7 +1,7 @@
 //! Every kernel, with pages around its operands and between their rows that cannot be accessed.
 //!
-//! A process of its own runs the cases: an access to such a page ends it. It tells each case before it runs it, so that the
-//! last one is the one that failed. Then another process runs the others.
+//! A process of its own runs the cases: an access to such a page ends it. It tells each case before
+//! it runs it, so that the last one is the one that failed. Then another process runs the others.
 
 use std::{
     env,
@@ -40,8 +40,8 @@ fn run<T: Number + Scalar<O>, O: Number>(
     let bias = case.bias.as_ref().map_or(&[][..], |(_, bias)| bias);
     let bias = Memory::dense(bias, edge);
     let before = [a.values(), b.values()];
-    // SAFETY: the memory outlives the product, and nobody else uses it meanwhile. What is between the elements is not initialised, or cannot
-    // be accessed: that nobody does is what is tested.
+    // SAFETY: the memory outlives the product, and nobody else uses it meanwhile. What is between
+    // the elements is not initialised, or cannot be accessed: that nobody does is what is tested.
     let (of_a, of_b, mut of_c, of_bias) = unsafe {
         let [(a, a_len), (b, b_len)] = [a.place(), b.place()];
         let [(c, c_len), (bias, bias_len)] = [c.place(), bias.place()];
@@ -69,8 +69,8 @@ fn run<T: Number + Scalar<O>, O: Number>(
     Ok(())
 }
 
-/// Runs the cases of all kernels for these types, from the `from`th one on. Returns the number of all, and those of which a kernel has had
-/// none.
+/// Runs the cases of all kernels for these types, from the `from`th one on. Returns the number of
+/// all, and those of which a kernel has had none.
 fn all<T: Number + Scalar<O>, O: Number>(
     of: fn(Case<T>) -> Case<T, O>,
     numbers: &mut usize,

@@ -1,7 +1,7 @@
 //! `cargo xtask browser`: the pages with pictures, opened in headless Chromium.
 //!
-//! Node.js and puppeteer-core drive the browser (`tests/browser`). A machine that lacks one of them skips the test, and
-//! says so; in CI that is a failure.
+//! Node.js and puppeteer-core drive the browser (`tests/browser`). A machine that lacks one of them
+//! skips the test, and says so; in CI that is a failure.
 
 use std::{
     env, fs,
@@ -29,7 +29,8 @@ pub struct Options {
     pub of_tests: bool,
 }
 
-/// Names of the browser, of which the first on `PATH` counts. The variable `CHROMIUM` names another.
+/// Names of the browser, of which the first on `PATH` counts. The variable `CHROMIUM` names
+/// another.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Rungs that stand for all: of each kind of picture one.

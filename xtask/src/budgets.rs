@@ -1,7 +1,7 @@
 //! Limits of files, PTX and builds: each with its measure, the reason, and what to do.
 //!
-//! A limit guides. It is on what costs somebody something, and leaves room for what is planned. Whoever needs more
-//! looks first for what can go, and then raises it with the reason in its row.
+//! A limit guides. It is on what costs somebody something, and leaves room for what is planned.
+//! Whoever needs more looks first for what can go, and then raises it with the reason in its row.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -156,7 +156,8 @@ fn lines(root: &Path) -> Result<()> {
     TREE.holds(all)
 }
 
-/// Checks the cost of the first command, where it has compiled the kernels, and the size of what it has built.
+/// Checks the cost of the first command, where it has compiled the kernels, and the size of what it
+/// has built.
 pub fn of_first_command(cost: Cost, has_compiled: bool, command: &Path) -> Result<()> {
     match has_compiled {
         true => FIRST_COMMAND.holds(cost.cpu.as_secs())?,
@@ -177,7 +178,8 @@ pub fn of_tests(cost: Cost, has_compiled: bool) -> Result<()> {
     }
 }
 
-/// Checks the time of all of CI. On a developer's machine other things run too, so there it is only told.
+/// Checks the time of all of CI. On a developer's machine other things run too, so there it is only
+/// told.
 pub fn of_ci(wall: Duration, cores: usize, is_ci: bool) -> Result<()> {
     let minutes = wall.as_secs_f64() / 60.0;
     match cores {

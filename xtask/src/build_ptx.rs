@@ -1,5 +1,5 @@
-//! `cargo xtask build-ptx`: compiles the kernels to PTX, and writes it to the repository or compares it with the
-//! committed files. It can also compile another kernel crate into a folder.
+//! `cargo xtask build-ptx`: compiles the kernels to PTX, and writes it to the repository or
+//! compares it with the committed files. It can also compile another kernel crate into a folder.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,8 @@ use crate::{
 const CRATE: &str = "gpu";
 pub(crate) const FOLDER: &str = "gpu/ptx";
 
-/// The targets. A device uses a kernel of the last target that has the kernel and that the device can run.
+/// The targets. A device uses a kernel of the last target that has the kernel and that the device
+/// can run.
 pub(crate) const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
 
 /// The file name of a kernel for a target, in [`FOLDER`].
@@ -192,8 +193,8 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     Ok(())
 }
 
-/// The crate's PTX for every target. The compiler uses one core for most of its time, so the targets are built in
-/// parallel.
+/// The crate's PTX for every target. The compiler uses one core for most of its time, so the
+/// targets are built in parallel.
 fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>> {
     let builder = PtxBuilder::new(krate).toolchain(toolchain.clone()).offline(offline);
     let build = |target| builder.clone().target(target).build();
@@ -208,8 +209,8 @@ fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>>
     })
 }
 
-/// The PTX without kernels that an older target has, too. Every newer device can run those, and the driver compiles
-/// them to the same code.
+/// The PTX without kernels that an older target has, too. Every newer device can run those, and the
+/// driver compiles them to the same code.
 fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     let mut kept = Vec::<Ptx>::new();
     for ptx in all {
@@ -276,7 +277,8 @@ fn compare(committed: &str, built: &str) -> Result<()> {
         ensure!(committed == built, "its line ends");
         return Ok(());
     }
-    // Another compiler may write the same kernels differently. What the host relies on must be the same.
+    // Another compiler may write the same kernels differently. What the host relies on must be the
+    // same.
     let module = Module::parse(committed).context("it cannot be read")?;
     let other = Module::parse(built).context("what was built cannot be read")?;
     for name in module.kernels().chain(other.kernels()).map(|kernel| &kernel.name) {

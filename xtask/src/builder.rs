@@ -25,17 +25,18 @@ use crate::{
 /// Memory operations that Rust cannot express, as LLVM text. It is linked into every kernel crate.
 const DEVICE_LIBRARY: &str = include_str!("../../gpu/simt/src/device.ll");
 
-/// The build folder, relative to the workspace. It is separate from the outer cargo's, which is locked while this
-/// program runs. It ignores `CARGO_TARGET_DIR`, for two reasons. The result has the same name in every checkout, and
-/// these may share that folder. And the device library must have the same path relative to the workspace on every
-/// machine.
+/// The build folder, relative to the workspace. It is separate from the outer cargo's, which is
+/// locked while this program runs. It ignores `CARGO_TARGET_DIR`, for two reasons. The result has
+/// the same name in every checkout, and these may share that folder. And the device library must
+/// have the same path relative to the workspace on every machine.
 pub(crate) const BUILD_FOLDER: &str = "target/ptx";
 
 /// rustc's name for NVIDIA's GPUs.
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
-/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` with kernels marked by `#[kernel]`. What clones of a builder print of the
-/// crate is printed once: a kernel that does not compile is an error for every target.
+/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` with kernels marked by
+/// `#[kernel]`. What clones of a builder print of the crate is printed once: a kernel that does not
+/// compile is an error for every target.
 #[derive(Clone, Debug)]
 pub struct PtxBuilder {
     krate: PathBuf,
@@ -61,8 +62,8 @@ impl PtxBuilder {
         self
     }
 
-    /// The compiler. By default it is [found](toolchain::find), which may download one into `device-toolchain` in the
-    /// target folder.
+    /// The compiler. By default it is [found](toolchain::find), which may download one into
+    /// `device-toolchain` in the target folder.
     pub fn toolchain(mut self, toolchain: Toolchain) -> Self {
         self.toolchain = Some(toolchain);
         self
@@ -74,12 +75,12 @@ impl PtxBuilder {
         self
     }
 
-    /// Builds the crate and [checks](check::check) the PTX. A message of the compiler is printed the first time alone: make a new builder
-    /// for another attempt.
+    /// Builds the crate and [checks](check::check) the PTX. A message of the compiler is printed
+    /// the first time alone: make a new builder for another attempt.
     ///
     /// # Errors
-    /// [`ToolchainAbsent`](crate::ToolchainAbsent) as the source, if there is no toolchain; a crate that does not
-    /// compile; PTX that breaks rules, with every broken rule.
+    /// [`ToolchainAbsent`](crate::ToolchainAbsent) as the source, if there is no toolchain; a crate
+    /// that does not compile; PTX that breaks rules, with every broken rule.
     pub fn build(&self) -> Result<Ptx> {
         let root = workspace_root(&self.krate)?;
         let toolchain = match &self.toolchain {
@@ -96,12 +97,12 @@ impl PtxBuilder {
     /// Runs cargo. Returns the file that the compiler wrote.
     fn compile(&self, root: &Path, toolchain: &Toolchain) -> Result<PathBuf> {
         let library = write_device_library(root)?;
-        // Each target has its own folder. The result's name has no hash, so in a common folder cargo would take one
-        // target's PTX for the other's.
+        // Each target has its own folder. The result's name has no hash, so in a common folder
+        // cargo would take one target's PTX for the other's.
         let folder = root.join(BUILD_FOLDER).join(self.target.cpu());
         let results = folder.join(TRIPLE).join("release");
-        // Cargo copies the result even if nothing has changed. So old files can be removed before, and the files
-        // afterwards are of this build.
+        // Cargo copies the result even if nothing has changed. So old files can be removed before,
+        // and the files afterwards are of this build.
         for old in ptx_files(&results) {
             fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
         }
@@ -113,14 +114,15 @@ impl PtxBuilder {
         if self.offline {
             cargo.arg("--offline");
         }
-        // For the last crate only (in RUSTFLAGS it would rebuild core). The path is relative to the workspace, where
-        // cargo starts rustc: an absolute path would change every symbol's hash.
+        // For the last crate only (in RUSTFLAGS it would rebuild core). The path is relative to the
+        // workspace, where cargo starts rustc: an absolute path would change every symbol's hash.
         cargo.arg("--").arg(format!("-Clink-arg={library}"));
-        // An array that a loop indexes is in registers only if the loop is fully unrolled. 8 x 16 multiply-adds for 8
-        // k-steps are far above LLVM's threshold.
+        // An array that a loop indexes is in registers only if the loop is fully unrolled. 8 x 16
+        // multiply-adds for 8 k-steps are far above LLVM's threshold.
         cargo.arg("-Cllvm-args=-unroll-threshold=4000");
         cargo.env("RUSTFLAGS", self.target.rustflags());
-        // The workspace's profile is for the host's programs. These settings make the kernels independent of it.
+        // The workspace's profile is for the host's programs. These settings make the kernels
+        // independent of it.
         for (key, value) in [
             ("PANIC", "abort"),
             ("DEBUG", "0"),
@@ -136,7 +138,8 @@ impl PtxBuilder {
         if stderr().is_terminal() {
             cargo.env("CARGO_TERM_COLOR", "always");
         }
-        // Cargo's messages must not be in the standard output of a program that prints its results there.
+        // Cargo's messages must not be in the standard output of a program that prints its results
+        // there.
         let mut child =
             cargo.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().with_context(|| {
                 format!("cannot run `{}`", cargo.get_program().to_string_lossy())
@@ -162,8 +165,8 @@ impl PtxBuilder {
 
 /// Writes the device library to the build folder. Returns its path relative to the workspace.
 fn write_device_library(root: &Path) -> Result<String> {
-    // Cargo does not read the linker's arguments. With the content's hash in the name a changed library changes the
-    // argument, so cargo builds again.
+    // Cargo does not read the linker's arguments. With the content's hash in the name a changed
+    // library changes the argument, so cargo builds again.
     let mut hasher = DefaultHasher::new();
     DEVICE_LIBRARY.hash(&mut hasher);
     let path = format!("{BUILD_FOLDER}/device-{:016x}.ll", hasher.finish());
@@ -181,8 +184,9 @@ pub(crate) fn ptx_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Passes on cargo's messages, each of the compiler's only once, and without one that nobody can act on: that the PTX version is an
-/// unstable target feature. The count of warnings is also left out if that is the only one.
+/// Passes on cargo's messages, each of the compiler's only once, and without one that nobody can
+/// act on: that the PTX version is an unstable target feature. The count of warnings is also left
+/// out if that is the only one.
 fn pass_on(messages: impl Read, printed: &Mutex<HashSet<String>>, mut print: impl FnMut(&str)) {
     // A message of the compiler: lines up to an empty one. As printed, and without colours.
     let (mut message, mut plain) = (String::new(), String::new());
@@ -238,8 +242,8 @@ fn without_colours(line: &str) -> String {
     plain
 }
 
-/// The PTX without the build machine's folders, if there are any: the same source must give the same bytes
-/// everywhere.
+/// The PTX without the build machine's folders, if there are any: the same source must give the
+/// same bytes everywhere.
 fn without_folders(mut text: String, root: &Path, toolchain: &Toolchain) -> String {
     for folder in [Some(root), toolchain.folder()].into_iter().flatten() {
         if let Some(folder) = folder.to_str().filter(|folder| folder.len() > 1) {
@@ -322,7 +326,8 @@ impl Ptx {
     }
 }
 
-/// The head of a kernel in which tensor map parameters are aligned as TMA requires. Rust cannot align a parameter.
+/// The head of a kernel in which tensor map parameters are aligned as TMA requires. Rust cannot
+/// align a parameter.
 fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     let mut head = head.to_owned();
     let Some(Declaration { name, params, .. }) = declaration else { return head };
@@ -336,7 +341,8 @@ fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     head
 }
 
-/// The start of the first line, before the compiler. It is short: every clone carries it once a kernel.
+/// The start of the first line, before the compiler. It is short: every clone carries it once a
+/// kernel.
 const COMPILER: &str = "// Generated by `cargo xtask build-ptx`. ";
 
 /// The compiler in a PTX file's header.

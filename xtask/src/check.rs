@@ -1,5 +1,5 @@
-//! Rules for every PTX file. The compiler breaks some of them without a warning: it copies barriers into branches,
-//! moves arrays to local memory, and loses the address space of shared pointers.
+//! Rules for every PTX file. The compiler breaks some of them without a warning: it copies barriers
+//! into branches, moves arrays to local memory, and loses the address space of shared pointers.
 
 mod barriers;
 mod constant_memory;

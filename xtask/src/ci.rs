@@ -38,8 +38,8 @@ const SANITIZERS: &str = "sanitizers";
 /// A part for every night, which takes hours. It too runs only if it is named.
 const FUZZ: &str = "fuzz";
 
-/// Runs these parts in the workspace in `root`, up to the first step that fails. If none is named, all but the
-/// sanitizers and the random products.
+/// Runs these parts in the workspace in `root`, up to the first step that fails. If none is named,
+/// all but the sanitizers and the random products.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut ci = Ci { root, rows: String::new(), last: Cost::default() };
@@ -80,8 +80,9 @@ const FIRST_COMMAND: &str = "run -p host -- --m 1000 --n 700 --k 513";
 /// The target that AddressSanitizer and valgrind support.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// A fiber that is abandoned frees nothing, so leaks are not reported. Failed allocations are errors, and tests
-/// provoke them. The check for used stack compares addresses of variables, so these must be on the stack.
+/// A fiber that is abandoned frees nothing, so leaks are not reported. Failed allocations are
+/// errors, and tests provoke them. The check for used stack compares addresses of variables, so
+/// these must be on the stack.
 const ASAN_OPTIONS: &str =
     "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0";
 
@@ -107,8 +108,8 @@ impl Ci<'_> {
                 self.step("cargo xtask tidy", || tidy::run(root))?;
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
-                // Covers what no other part does: the command as users build it, and tests that only `packaging`
-                // runs.
+                // Covers what no other part does: the command as users build it, and tests that
+                // only `packaging` runs.
                 self.cargo("clippy --package gpu-gemm --package host --lib --bins -- -D warnings")?;
                 self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")?;
                 // A broken link is an error.
@@ -172,9 +173,9 @@ impl Ci<'_> {
         }
     }
 
-    /// The tests of products, views, plans and files, with every access checked. (Not those of the CPU device: they
-    /// overflow stacks.) Valgrind takes thirty times as long, so it runs only the product tests about the places of
-    /// operands.
+    /// The tests of products, views, plans and files, with every access checked. (Not those of the
+    /// CPU device: they overflow stacks.) Valgrind takes thirty times as long, so it runs only the
+    /// product tests about the places of operands.
     fn sanitizers(&mut self) -> Result<()> {
         let root = self.root;
         let all = "--package tests --test gemm --test memories --test launch --test adapters";
@@ -294,8 +295,9 @@ fn cargo_of(root: &Path, args: &str) -> Command {
     command
 }
 
-/// A cargo of the stable toolchain, whichever toolchain runs this program. Users must not need a nightly. It has its
-/// own target folder, so that the two toolchains do not rebuild each other's crates.
+/// A cargo of the stable toolchain, whichever toolchain runs this program. Users must not need a
+/// nightly. It has its own target folder, so that the two toolchains do not rebuild each other's
+/// crates.
 fn stable(root: &Path) -> Result<Command> {
     let there =
         clean(Command::new("rustup").args(["run", "stable", "cargo", "--version"])).output();

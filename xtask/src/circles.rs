@@ -1,17 +1,18 @@
 //! No circle of files: a crate's files use each other in one direction only.
 //!
-//! An **edge** goes from a file to the file that defines what a path in it names. These paths count, in a `use` or
-//! anywhere else, also in macros and in the file's own tests:
+//! An **edge** goes from a file to the file that defines what a path in it names. These paths
+//! count, in a `use` or anywhere else, also in macros and in the file's own tests:
 //!
 //! * a path that starts with `crate`, `self` or `super`;
-//! * a path that starts with a child module, or with a module that the file has imported: of `use super::fiber;` and
-//!   `fiber::Event` only the second makes an edge.
+//! * a path that starts with a child module, or with a module that the file has imported: of
+//!   `use super::fiber;` and `fiber::Event` only the second makes an edge.
 //!
-//! A path is followed through imports and re-exports to the definition. So a parent that only declares and re-exports
-//! its children (`mod.rs`) defines nothing, and no edge leads to it.
+//! A path is followed through imports and re-exports to the definition. So a parent that only
+//! declares and re-exports its children (`mod.rs`) defines nothing, and no edge leads to it.
 //!
-//! These make no edge: `mod x;`; a re-export of a child's item (`pub use x::Item;`); a path with `$crate` in a macro,
-//! which belongs to the file that uses the macro; and a call of a method, whose file no path names.
+//! These make no edge: `mod x;`; a re-export of a child's item (`pub use x::Item;`); a path with
+//! `$crate` in a macro, which belongs to the file that uses the macro; and a call of a method,
+//! whose file no path names.
 //!
 //! A **circle** is a set of files, each of which reaches every other one along edges.
 

@@ -1,6 +1,8 @@
-//! `cargo xtask course`: generates the text between the markers of `README.md` and the pages in `docs`, or checks it.
+//! `cargo xtask course`: generates the text between the markers of `README.md` and the pages in
+//! `docs`, or checks it.
 //!
-//! A marker is a comment on a line of its own. The text after it, up to `<!-- end -->`, is generated:
+//! A marker is a comment on a line of its own. The text after it, up to `<!-- end -->`, is
+//! generated:
 //!
 //! | marker | generated text |
 //! |---|---|
@@ -51,8 +53,8 @@ use crate::environment::say;
 pub struct Options {
     /// Compare instead of writing.
     pub check: bool,
-    /// Take the programs that `cargo test --workspace` has left in the target folder. Built alone the library has
-    /// other features, and is compiled again.
+    /// Take the programs that `cargo test --workspace` has left in the target folder. Built alone
+    /// the library has other features, and is compiled again.
     pub of_tests: bool,
 }
 

@@ -1,8 +1,9 @@
-//! The number of instructions of a kernel in the assembler's output: an ELF file. Only the names and places of
-//! sections are read.
+//! The number of instructions of a kernel in the assembler's output: an ELF file. Only the names
+//! and places of sections are read.
 //!
-//! ELF: *System V Application Binary Interface*, "Object Files". NVIDIA's disassembler shows that an instruction has
-//! sixteen bytes from compute capability 7.0 on, with the operation in the lowest twelve bits.
+//! ELF: *System V Application Binary Interface*, "Object Files". NVIDIA's disassembler shows that
+//! an instruction has sixteen bytes from compute capability 7.0 on, with the operation in the
+//! lowest twelve bits.
 
 use anyhow::{Context, Result, ensure};
 

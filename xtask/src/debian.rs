@@ -43,15 +43,16 @@ pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
     download::once(&place(folder), || unpacked(folder), |partial| unpack(partial, folder))?
 }
 
-/// Downloads the packages and unpacks them in a folder of their own. Returns the folder of their content.
+/// Downloads the packages and unpacks them in a folder of their own. Returns the folder of their
+/// content.
 fn unpack(partial: &Path, folder: &Path) -> Result<PathBuf> {
     let [packages, tree] = ["packages", "tree"].map(|name| partial.join(name));
     for path in [&packages, &tree] {
         fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
     }
-    // First with the system's package lists. If they are empty or old, with lists in the folder, because only root
-    // can refresh the system's. Package lists are signed, and apt refuses a package with another hash. The lists are
-    // not kept: the next download fetches new ones.
+    // First with the system's package lists. If they are empty or old, with lists in the folder,
+    // because only root can refresh the system's. Package lists are signed, and apt refuses a
+    // package with another hash. The lists are not kept: the next download fetches new ones.
     if let Err(reason) = Apt::of_the_system().download(&packages, folder) {
         note(&format!("{reason:#}: fetching Debian's package lists\n"));
         Apt::with_own_lists(&partial.join("apt"))?.download(&packages, folder)?;
@@ -179,7 +180,8 @@ impl Apt {
         command
     }
 
-    /// Downloads the packages into a folder. Before, it prints their size and where they will be unpacked.
+    /// Downloads the packages into a folder. Before, it prints their size and where they will be
+    /// unpacked.
     fn download(&self, packages: &Path, place: &Path) -> Result<()> {
         let names = self.names()?;
         let mut command = self.command("apt-get");
@@ -197,7 +199,8 @@ impl Apt {
         Ok(())
     }
 
-    /// The packages to unpack: the three, their libraries, and LLVM's dependencies that are not installed.
+    /// The packages to unpack: the three, their libraries, and LLVM's dependencies that are not
+    /// installed.
     fn names(&self) -> Result<Vec<String>> {
         let mut policy = self.command("apt-cache");
         let policies = output(policy.arg("policy").args(PACKAGES))?;
@@ -299,8 +302,8 @@ rust-web-src:
         let script = format!("#!/bin/sh\ncat <<'END'\n{rustc}END\n");
         fs::write(root.join("usr/bin/rustc"), script).unwrap();
         fs::set_permissions(root.join("usr/bin/rustc"), fs::Permissions::from_mode(0o755)).unwrap();
-        // A child process of another test may have inherited the open file until it runs its own program. Until then
-        // this one cannot be run.
+        // A child process of another test may have inherited the open file until it runs its own
+        // program. Until then this one cannot be run.
         let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
         while Command::new(root.join("usr/bin/rustc")).output().is_err_and(busy) {}
         root

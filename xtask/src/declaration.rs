@@ -1,13 +1,14 @@
 //! A kernel's declaration, and the PTX directives that follow from it.
 //!
-//! In Rust a kernel cannot declare its number of threads, and rustc passes on no such information. So `#[kernel]`
-//! leaves a line in the kernel's body:
+//! In Rust a kernel cannot declare its number of threads, and rustc passes on no such information.
+//! So `#[kernel]` leaves a line in the kernel's body:
 //!
 //! ```text
 //! // simt.kernel name=tiled16 block=16,16,1 shared=2048 barriers=2 params=u32,u32,u32,in.f32,in.f32,out.f32
 //! ```
 //!
-//! The builder compares it with the code, and writes the directives after the parameter list, as PTX requires.
+//! The builder compares it with the code, and writes the directives after the parameter list, as
+//! PTX requires.
 
 use std::str::FromStr;
 

@@ -1,5 +1,5 @@
-//! `cargo xtask doctor`: the tools and settings of this machine for building and running kernels, what is wrong, and
-//! what to do. It changes nothing, and downloads nothing itself.
+//! `cargo xtask doctor`: the tools and settings of this machine for building and running kernels,
+//! what is wrong, and what to do. It changes nothing, and downloads nothing itself.
 //!
 //! `host doctor` checks what concerns running. It is built and run here.
 
@@ -169,7 +169,8 @@ fn committed(name: &str, folder: &Path) -> Line {
     }
 }
 
-/// Whether files can be created in a folder. If it does not exist, in the folder that would contain it.
+/// Whether files can be created in a folder. If it does not exist, in the folder that would contain
+/// it.
 fn write_access(name: &str, folder: &Path) -> Line {
     let name = format!("write access to {name}");
     let existing = existing(folder);
@@ -209,8 +210,8 @@ fn disk(said: Result<String>) -> Line {
     }
 }
 
-/// The lines of `host doctor --json`, and whether a product was wrong. Its own exit codes are 0, 1 and 3. With any
-/// other it was aborted.
+/// The lines of `host doctor --json`, and whether a product was wrong. Its own exit codes are 0, 1
+/// and 3. With any other it was aborted.
 fn of_host(said: &str, code: Option<i32>, status: impl fmt::Display) -> (Vec<Line>, bool) {
     let mut lines = Vec::new();
     for text in said.lines() {

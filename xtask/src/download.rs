@@ -1,5 +1,5 @@
-//! Downloads that are kept: by one process at a time, complete or not at all. No program runs whose bytes are not the
-//! known ones.
+//! Downloads that are kept: by one process at a time, complete or not at all. No program runs whose
+//! bytes are not the known ones.
 
 use std::{
     ffi::OsString,
@@ -13,10 +13,11 @@ use anyhow::{Context, Result, ensure};
 
 use crate::environment::{note, output};
 
-/// Returns what `there` finds in `done`. If it finds nothing, `get` creates it in an empty folder, and returns what
-/// becomes `done`. That is then renamed in one step.
+/// Returns what `there` finds in `done`. If it finds nothing, `get` creates it in an empty folder,
+/// and returns what becomes `done`. That is then renamed in one step.
 ///
-/// Other processes that want the same wait meanwhile, and find it afterwards. After an error nothing is left.
+/// Other processes that want the same wait meanwhile, and find it afterwards. After an error
+/// nothing is left.
 pub(crate) fn once<T>(
     done: &Path,
     there: impl Fn() -> Option<T>,

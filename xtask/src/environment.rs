@@ -12,10 +12,11 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// Removes from a command's environment what an outer cargo, rustup or build script has set for itself.
+/// Removes from a command's environment what an outer cargo, rustup or build script has set for
+/// itself.
 ///
-/// If inherited, these do silent harm. Every build script has an empty `CARGO_ENCODED_RUSTFLAGS`, which overrides
-/// `RUSTFLAGS`, and then the PTX is for another GPU.
+/// If inherited, these do silent harm. Every build script has an empty `CARGO_ENCODED_RUSTFLAGS`,
+/// which overrides `RUSTFLAGS`, and then the PTX is for another GPU.
 pub(crate) fn clean(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(is_of_an_outer_build) {
@@ -26,8 +27,8 @@ pub(crate) fn clean(command: &mut Command) -> &mut Command {
 }
 
 fn is_of_an_outer_build(name: &str) -> bool {
-    // The user's settings for the network and the terminal. Without them a build behind a proxy, or with a mirror of
-    // crates.io, would fail.
+    // The user's settings for the network and the terminal. Without them a build behind a proxy, or
+    // with a mirror of crates.io, would fail.
     const KEPT: [&str; 6] = [
         "CARGO_HOME",
         "CARGO_HTTP_",
@@ -136,8 +137,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes to standard output. A closed pipe is no error: somebody has read enough. (`println!` panics then, and where
-/// a disk is full.)
+/// Writes to standard output. A closed pipe is no error: somebody has read enough. (`println!`
+/// panics then, and where a disk is full.)
 ///
 /// # Errors
 /// Of any other kind.
@@ -164,7 +165,8 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The files that git knows, and new ones, that match the patterns: paths below the root, and texts.
+/// The files that git knows, and new ones, that match the patterns: paths below the root, and
+/// texts.
 pub(crate) fn known_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, String)>> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::builder::Ptx;
 
 impl Ptx {
-    /// The text split into a file for each kernel, by the kernel's name. Kernels that use variables share one file,
-    /// [`VARIABLES`], because each module has its own variables.
+    /// The text split into a file for each kernel, by the kernel's name. Kernels that use variables
+    /// share one file, [`VARIABLES`], because each module has its own variables.
     pub fn files(&self) -> BTreeMap<String, String> {
         let others = &self.module.others;
         let variables = [&self.module.constant, &self.module.global]

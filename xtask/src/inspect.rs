@@ -1,7 +1,8 @@
 //! `cargo xtask inspect`: a kernel's registers, occupancy, instructions and main loop.
 //!
-//! It reads the committed PTX, so it needs no device compiler. With NVIDIA's assembler and disassembler it also sees
-//! the machine code. Of a kernel with constants it inspects one specialisation.
+//! It reads the committed PTX, so it needs no device compiler. With NVIDIA's assembler and
+//! disassembler it also sees the machine code. Of a kernel with constants it inspects one
+//! specialisation.
 
 #[path = "../../host/lib/src/names/hint.rs"]
 mod hint;
@@ -31,7 +32,8 @@ use crate::{
     resources,
 };
 
-/// A kernel that the file does not have. This is the caller's mistake, unlike every other error here.
+/// A kernel that the file does not have. This is the caller's mistake, unlike every other error
+/// here.
 #[derive(Debug)]
 pub struct UnknownKernel {
     name: String,

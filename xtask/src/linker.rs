@@ -1,5 +1,5 @@
-//! `llvm-bitcode-linker`: rustc's linker for this target. rustup has it as a component. Debian packages only its
-//! source, so it is built here.
+//! `llvm-bitcode-linker`: rustc's linker for this target. rustup has it as a component. Debian
+//! packages only its source, so it is built here.
 
 use std::{
     fs,

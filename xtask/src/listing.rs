@@ -106,12 +106,13 @@ impl Listing {
         (self.0[part.start].line, self.0[part.end - 1].line)
     }
 
-    /// The innermost loop with the most multiply-adds. If tensor cores do them, the one with the most of theirs. A
-    /// loop without multiply-adds, such as waiting for a copy, does not make the loop around it an outer one. If no
-    /// loop multiplies and adds in one instruction, it is the longest innermost loop.
+    /// The innermost loop with the most multiply-adds. If tensor cores do them, the one with the
+    /// most of theirs. A loop without multiply-adds, such as waiting for a copy, does not make the
+    /// loop around it an outer one. If no loop multiplies and adds in one instruction, it is the
+    /// longest innermost loop.
     ///
-    /// A loop is the code between a backward branch and its target. A block that the assembler has moved behind the
-    /// kernel's end is not part of it.
+    /// A loop is the code between a backward branch and its target. A block that the assembler has
+    /// moved behind the kernel's end is not part of it.
     pub fn main_loop(&self) -> Option<Range<usize>> {
         let mut ends = BTreeMap::new();
         for (index, instruction) in self.0.iter().enumerate() {
@@ -134,7 +135,8 @@ impl Listing {
                 .iter()
                 .any(|other| other != *part && part.start <= other.start && other.end <= part.end)
         });
-        // The same number of multiply-adds in less code is the better candidate. Of equal ones, the first.
+        // The same number of multiply-adds in less code is the better candidate. Of equal ones, the
+        // first.
         let key = |part: &Range<usize>| match (multiply_adds(part), part.len() as isize) {
             (0, length) => (0, length),
             (count, length) => (count, -length),
@@ -177,7 +179,8 @@ impl Mix {
 mod tests {
     use super::*;
 
-    /// A listing in shorthand: `f` multiplies and adds, `.` does something else, a digit jumps to that index.
+    /// A listing in shorthand: `f` multiplies and adds, `.` does something else, a digit jumps to
+    /// that index.
     fn listing(text: &str) -> Listing {
         let instruction = |(line, c): (usize, char)| Instruction {
             line,

@@ -12,7 +12,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::environment::say;
 
-/// The crate that is copied, relative to the workspace. It is a member of the workspace, so its tests run with all others.
+/// The crate that is copied, relative to the workspace. It is a member of the workspace, so its
+/// tests run with all others.
 pub(crate) const TEMPLATE: &str = "xtask/template";
 
 /// Its name, which is replaced in every file and in the names of files.
@@ -32,8 +33,9 @@ const FILES: [&str; 8] = [
 /// Where the template's manifest has the packages of this repository, relative to the template.
 const PACKAGES: [&str; 2] = ["host/lib", "gpu/simt"];
 
-/// Names of other crates that the new one is compiled with, and of its own example and test: as they are in the source,
-/// with `_` for `-`. (What its files import may be its name: they write `::` before it.)
+/// Names of other crates that the new one is compiled with, and of its own example and test: as
+/// they are in the source, with `_` for `-`. (What its files import may be its name: they write
+/// `::` before it.)
 const TAKEN: [&str; 14] = [
     "alloc",
     "core",
@@ -139,7 +141,8 @@ impl std::error::Error for Refused {}
 /// Writes the crate.
 ///
 /// # Errors
-/// [`Refused`] for a folder that has files already, and for a name that is none of a crate: nothing is written. Errors of files.
+/// [`Refused`] for a folder that has files already, and for a name that is none of a crate: nothing
+/// is written. Errors of files.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let folder =
         absolute(&options.folder).with_context(|| format!("DIR = {}", options.folder.display()))?;
@@ -158,7 +161,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let text = match file {
             "Cargo.toml" => manifest(&root, &text, &name, options.published)?,
-            // The files are named after the package, as `build-ptx` names them. In the source a crate's name has no dashes.
+            // The files are named after the package, as `build-ptx` names them. In the source a
+            // crate's name has no dashes.
             "src/lib.rs" => {
                 // What replaces a name is not replaced again.
                 let krate = name.replace('-', "_");

@@ -1,7 +1,7 @@
 //! The compiler's text without what changes while the code does not.
 
-/// The compiler's text without comments and empty lines, and with labels numbered within their function. It changes
-/// only if the code does.
+/// The compiler's text without comments and empty lines, and with labels numbered within their
+/// function. It changes only if the code does.
 pub(crate) fn plain(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     for line in raw.split_inclusive('\n') {

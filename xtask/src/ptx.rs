@@ -1,5 +1,5 @@
-//! PTX text, parsed as far as the checks need: entries and functions with their parameters and statements, shared
-//! arrays, kernel declarations. Operands stay text.
+//! PTX text, parsed as far as the checks need: entries and functions with their parameters and
+//! statements, shared arrays, kernel declarations. Operands stay text.
 
 mod body;
 mod declared;
@@ -143,7 +143,8 @@ impl Function {
 fn blank_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
-    // (Two separate searches would be quadratic: each would run to the end if its mark does not come again.)
+    // (Two separate searches would be quadratic: each would run to the end if its mark does not
+    // come again.)
     let comment = |text: &str| {
         let begins = |at: &usize| matches!(text.as_bytes().get(at + 1), Some(b'/' | b'*'));
         text.match_indices('/').map(|(at, _)| at).find(begins)

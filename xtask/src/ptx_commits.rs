@@ -1,7 +1,7 @@
 //! A commit that changes much PTX says why.
 //!
-//! Nobody reads 20,000 changed lines of PTX. Each such change is in every clone for good, and hides whether kernels
-//! changed that should not have.
+//! Nobody reads 20,000 changed lines of PTX. Each such change is in every clone for good, and hides
+//! whether kernels changed that should not have.
 
 use std::{path::Path, process::Command};
 
@@ -51,8 +51,8 @@ fn check_since(root: &Path, since: &str) -> Result<()> {
             return Ok(());
         }
     };
-    // Of a merge the merged commits are looked at. A commit without a parent adds all files; in a shallow clone this
-    // is the oldest one.
+    // Of a merge the merged commits are looked at. A commit without a parent adds all files; in a
+    // shallow clone this is the oldest one.
     let options = ["--no-merges", "--min-parents=1", COMMITS, "--numstat"];
     let format = "--format=%x00%h%x01%B%x01";
     let of = [&range, "--", build_ptx::FOLDER];

@@ -1,5 +1,5 @@
-//! NVIDIA's assembler, if there is one. It reports what PTX does not show: registers, spills, and warnings about slow
-//! instructions.
+//! NVIDIA's assembler, if there is one. It reports what PTX does not show: registers, spills, and
+//! warnings about slow instructions.
 
 mod report;
 
@@ -57,8 +57,8 @@ pub(crate) const TOOL: Tool = Tool {
 pub struct Ptxas(Program);
 
 impl Ptxas {
-    /// The first one found: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was [fetched](Ptxas::fetch) for
-    /// the workspace in `root`. One that is too old is skipped.
+    /// The first one found: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was
+    /// [fetched](Ptxas::fetch) for the workspace in `root`. One that is too old is skipped.
     pub fn find(root: &Path) -> Option<Ptxas> {
         TOOL.find(root).map(Ptxas)
     }
@@ -78,8 +78,8 @@ impl Ptxas {
         &self.0.path
     }
 
-    /// Assembles PTX for a GPU, in files with that name in the workspace's build folder. Returns the assembler's
-    /// output, and the file with the machine code.
+    /// Assembles PTX for a GPU, in files with that name in the workspace's build folder. Returns
+    /// the assembler's output, and the file with the machine code.
     fn run(
         &self,
         ptx: &str,
@@ -105,8 +105,8 @@ impl Ptxas {
         Ok((said.into_owned(), result))
     }
 
-    /// Assembles PTX at that level of optimisation. Returns the resources of each kernel, and the file with the
-    /// machine code.
+    /// Assembles PTX at that level of optimisation. Returns the resources of each kernel, and the
+    /// file with the machine code.
     pub(crate) fn assemble(
         &self,
         ptx: &str,
@@ -118,8 +118,9 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
-    /// The assembler's output for PTX, and a line with the instructions of each kernel. It is kept in the build
-    /// folder, so that no text is assembled twice. `CACHE=0` assembles everything anew.
+    /// The assembler's output for PTX, and a line with the instructions of each kernel. It is kept
+    /// in the build folder, so that no text is assembled twice. `CACHE=0` assembles everything
+    /// anew.
     fn said(&self, ptx: &str, on: (&str, Option<u32>), root: &Path, name: &str) -> Result<String> {
         let mut hasher = DefaultHasher::new();
         let program = fs::metadata(self.path()).map(|program| program.len()).ok();
@@ -147,8 +148,8 @@ impl Ptxas {
         Ok(said)
     }
 
-    /// Assembles PTX for its own target or a newer one. Each kernel has its own level, and each specialisation is
-    /// assembled. Returns their resources, and a sentence for every error.
+    /// Assembles PTX for its own target or a newer one. Each kernel has its own level, and each
+    /// specialisation is assembled. Returns their resources, and a sentence for every error.
     pub fn check(
         &self,
         ptx: &Ptx,
@@ -262,8 +263,8 @@ impl Job<'_> {
 /// The texts to assemble, for this number of cores.
 fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
     let mut jobs = Vec::new();
-    // Kernels without constants are assembled together. Those with dynamic shared memory are separate: ptxas would
-    // round the others' shared memory up to its alignment.
+    // Kernels without constants are assembled together. Those with dynamic shared memory are
+    // separate: ptxas would round the others' shared memory up to its alignment.
     let mut parts = BTreeMap::<_, BTreeSet<&str>>::new();
     for (number, kernel) in ptx.module().kernels().enumerate() {
         let declared = check::declaration(kernel);

@@ -1,8 +1,8 @@
-//! `gpu/ptx/resources.tsv`: the assembler's figures for each kernel, for machines without an assembler. A kernel with
-//! constants has a row for each of its specialisations.
+//! `gpu/ptx/resources.tsv`: the assembler's figures for each kernel, for machines without an
+//! assembler. A kernel with constants has a row for each of its specialisations.
 //!
-//! `host profile` reads it to compute the occupancy of a kernel without a GPU. The difference of a commit shows how
-//! the machine code has changed.
+//! `host profile` reads it to compute the occupancy of a kernel without a GPU. The difference of a
+//! commit shows how the machine code has changed.
 
 use anyhow::{Result, ensure};
 
@@ -78,8 +78,8 @@ pub(crate) fn recorded(text: &str, target: Target, kernel: &str) -> Option<Recor
     })
 }
 
-/// Compares the committed file with a new one of the same PTX. Returns how they agree. The error says where they
-/// differ.
+/// Compares the committed file with a new one of the same PTX. Returns how they agree. The error
+/// says where they differ.
 pub(crate) fn compare(committed: &str, built: &str) -> Result<&'static str> {
     ensure!(!committed.is_empty(), "it is not there");
     let release = |text: &str| text.lines().next().map(str::to_owned);

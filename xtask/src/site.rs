@@ -1,8 +1,8 @@
 //! `cargo xtask site`: the course and the other pages of `docs` as a static site.
 //!
-//! mdBook makes the site; it is a program of its own, and no dependency. The page of a rung of the course gets what a
-//! file of Markdown cannot have: the picture of a traced block, which `host explain --html` writes, and the rung's
-//! source beside the last rung's.
+//! mdBook makes the site; it is a program of its own, and no dependency. The page of a rung of the
+//! course gets what a file of Markdown cannot have: the picture of a traced block, which
+//! `host explain --html` writes, and the rung's source beside the last rung's.
 //!
 //! | module | its one idea |
 //! |---|---|

@@ -44,7 +44,8 @@ impl Add for Cost {
 }
 
 impl Cost {
-    /// The time of a call that waits for the processes that it starts. This process's own work does not count.
+    /// The time of a call that waits for the processes that it starts. This process's own work does
+    /// not count.
     pub fn of<T>(run: impl FnOnce() -> T) -> (T, Self) {
         let (start, before) = (Instant::now(), children());
         let result = run();
@@ -118,7 +119,8 @@ pub fn compilations(log: &Path) -> Result<Vec<(String, String, Cost)>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Builds the workspace in `root` anew in a folder of its own, runs each test program, and writes the table.
+/// Builds the workspace in `root` anew in a folder of its own, runs each test program, and writes
+/// the table.
 pub fn run(root: &Path) -> Result<()> {
     let target = target_folder(root).join("times");
     let log = target.join("compilations.tsv");

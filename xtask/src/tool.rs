@@ -1,4 +1,5 @@
-//! Programs of NVIDIA's toolkit that work without a toolkit: found on this machine, or fetched from PyPI.
+//! Programs of NVIDIA's toolkit that work without a toolkit: found on this machine, or fetched from
+//! PyPI.
 
 use std::{
     env, fs,
@@ -51,9 +52,9 @@ pub(crate) struct Program {
 }
 
 impl Tool {
-    /// The first one found: the one that its variable names, the one on `PATH`, a CUDA toolkit's, one that was
-    /// [fetched](Tool::fetch) for the workspace in `root`. One that is too old is skipped, with a note on standard
-    /// error.
+    /// The first one found: the one that its variable names, the one on `PATH`, a CUDA toolkit's,
+    /// one that was [fetched](Tool::fetch) for the workspace in `root`. One that is too old is
+    /// skipped, with a note on standard error.
     pub(crate) fn find(&self, root: &Path) -> Option<Program> {
         let (found, refused) = self.look(root);
         for reason in refused {
@@ -88,7 +89,8 @@ impl Tool {
         self.name.to_uppercase()
     }
 
-    /// Downloads the program from PyPI into the target folder of the workspace in `root`, unless it is there.
+    /// Downloads the program from PyPI into the target folder of the workspace in `root`, unless it
+    /// is there.
     pub(crate) fn fetch(&self, root: &Path) -> Result<Program> {
         // pip knows the user's mirror and proxy. Without pip, curl downloads it.
         self.fetch_by(root, |address, folder| {
@@ -102,8 +104,8 @@ impl Tool {
         })
     }
 
-    /// As [`fetch`](Tool::fetch), with a function that downloads the wheel with that address, and nothing else, into
-    /// a folder. The file is compared with PyPI's SHA-256 before it is used.
+    /// As [`fetch`](Tool::fetch), with a function that downloads the wheel with that address, and
+    /// nothing else, into a folder. The file is compared with PyPI's SHA-256 before it is used.
     fn fetch_by(
         &self,
         root: &Path,
@@ -153,8 +155,8 @@ impl Tool {
         wheel.with_context(|| format!("NVIDIA has no {name} for {arch}"))
     }
 
-    /// The program that was fetched before. Its SHA-256 is compared each time before it runs, because it may have
-    /// been changed.
+    /// The program that was fetched before. Its SHA-256 is compared each time before it runs,
+    /// because it may have been changed.
     fn fetched_program(&self, root: &Path) -> Result<Program> {
         let path = self.fetched(root);
         download::verify(&path, self.wheel()?.program)?;
@@ -246,7 +248,8 @@ mod tests {
         Tool { name: "ptxas", package, version, megabytes: 1, wheels }
     }
 
-    /// An empty root, and the folder for fetched programs. (Cargo's target folder may be elsewhere.)
+    /// An empty root, and the folder for fetched programs. (Cargo's target folder may be
+    /// elsewhere.)
     fn workspace(name: &str) -> (PathBuf, PathBuf) {
         let root = env::temp_dir().join(format!("xtask-tool-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);

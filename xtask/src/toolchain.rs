@@ -2,11 +2,11 @@
 //!
 //! Three ways to the same tools, tried in this order:
 //!
-//! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing components are added,
-//!    unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
+//! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing
+//!    components are added, unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
 //! 2. **Debian's packages**, if they are installed: `rustc-web`, `rust-web-src`, `llvm-22`.
-//! 3. **Debian's packages in a folder**: downloaded and unpacked in `device-toolchain` in the target folder, on any
-//!    Debian machine, as any user. The system is not changed.
+//! 3. **Debian's packages in a folder**: downloaded and unpacked in `device-toolchain` in the
+//!    target folder, on any Debian machine, as any user. The system is not changed.
 
 use std::{
     fmt,
@@ -74,9 +74,9 @@ impl fmt::Display for ToolchainAbsent {
     }
 }
 
-/// Finds a device compiler, or downloads one into `device-toolchain` in the target folder (`$CARGO_TARGET_DIR`, or
-/// `target` of the workspace in `root`). Standard error names the compiler, and announces a download before it
-/// starts.
+/// Finds a device compiler, or downloads one into `device-toolchain` in the target folder
+/// (`$CARGO_TARGET_DIR`, or `target` of the workspace in `root`). Standard error names the
+/// compiler, and announces a download before it starts.
 ///
 /// # Errors
 /// [`ToolchainAbsent`], with what is missing for each way.
@@ -110,11 +110,13 @@ pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
 pub(crate) struct Parts {
     /// As in [`Toolchain::compiler`].
     pub(crate) compiler: String,
-    /// What [`find`] would have to download first, and the command for it. `None` if everything is there.
+    /// What [`find`] would have to download first, and the command for it. `None` if everything is
+    /// there.
     pub(crate) missing: Option<(String, String)>,
 }
 
-/// The installed parts for each way to a compiler, under a short name. Downloads and changes nothing.
+/// The installed parts for each way to a compiler, under a short name. Downloads and changes
+/// nothing.
 pub(crate) fn survey(root: &Path) -> [(&'static str, Result<Parts>); 3] {
     let folder = folder(root);
     let of_tree = |tree: Result<Tree>| -> Result<Parts> {

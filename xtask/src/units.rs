@@ -1,8 +1,8 @@
 //! How often the kernels are compiled: cargo's units of compilation, as `--unit-graph` tells them.
 //!
-//! Cargo compiles a package again where it, or any package that it needs, has other features or another profile. The
-//! features of a package are those that all packages of a command ask for. So the kernels are compiled once only if
-//! nothing that they need has features that others extend.
+//! Cargo compiles a package again where it, or any package that it needs, has other features or
+//! another profile. The features of a package are those that all packages of a command ask for. So
+//! the kernels are compiled once only if nothing that they need has features that others extend.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -20,7 +20,8 @@ const KERNELS: [&str; 2] = ["simt", "gpu"];
 /// A library and all that it needs: each package with its features and settings.
 type Closure = BTreeSet<String>;
 
-/// What cargo compiles of the kernels for a command: each closure with its library. Nothing is compiled.
+/// What cargo compiles of the kernels for a command: each closure with its library. Nothing is
+/// compiled.
 ///
 /// # Errors
 /// What cargo says, of an unknown package for example.
@@ -94,7 +95,8 @@ fn ensure_one(all: &[(&str, BTreeSet<(String, Closure)>)]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the kernels in the wheel have the features of the kernels elsewhere. (Its profile is its own.)
+/// Checks that the kernels in the wheel have the features of the kernels elsewhere. (Its profile is
+/// its own.)
 ///
 /// # Errors
 /// The difference.
@@ -136,7 +138,8 @@ mod tests {
         "test -p tests --no-default-features",
     ];
 
-    /// The commands that the documents have a reader type in this workspace, without what a program gets.
+    /// The commands that the documents have a reader type in this workspace, without what a program
+    /// gets.
     fn of_documents() -> BTreeSet<String> {
         let mut commands = BTreeSet::new();
         for (_, text) in known_files(root(), &["*.md"]).unwrap() {

@@ -1,5 +1,5 @@
-//! Compares the table of unsafe code, `docs/design/unsafe.md`, with the sources: a row for each file, with the number
-//! of its sites.
+//! Compares the table of unsafe code, `docs/design/unsafe.md`, with the sources: a row for each
+//! file, with the number of its sites.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -1,4 +1,5 @@
-//! The Python package of `host/python`: built, installed into a fresh environment, and tested there.
+//! The Python package of `host/python`: built, installed into a fresh environment, and tested
+//! there.
 
 use std::{
     env, fs,
@@ -41,8 +42,9 @@ pub(crate) fn cargo(root: &Path, args: &str) -> Command {
     command
 }
 
-/// Lets a command compile without the paths of this machine, which errors at run time would show: a wheel is for others. The flags are not
-/// those of the main workspace, and neither is the target folder: cargo would compile the packages of crates.io anew at each change.
+/// Lets a command compile without the paths of this machine, which errors at run time would show: a
+/// wheel is for others. The flags are not those of the main workspace, and neither is the target
+/// folder: cargo would compile the packages of crates.io anew at each change.
 fn compiling(command: &mut Command, root: &Path) {
     let old = env::var("RUSTFLAGS").unwrap_or_default();
     let old = old.split_whitespace().map(str::to_owned);

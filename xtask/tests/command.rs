@@ -55,8 +55,8 @@ impl Workspace {
         let version = "[ \"$1\" = --version ] && { echo 'tools, release 13.0, V13.0.88'; exit; }";
         fs::write(&path, format!("#!/bin/sh\n{version}\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        // A child process of another test may have inherited the open file until it runs its own program. Until then
-        // this one cannot be run.
+        // A child process of another test may have inherited the open file until it runs its own
+        // program. Until then this one cannot be run.
         let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
         while Command::new(&path).output().is_err_and(busy) {}
         path

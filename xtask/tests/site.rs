@@ -1,8 +1,10 @@
-//! `cargo xtask site` and `cargo xtask browser` on a machine that lacks the programs that they call.
+//! `cargo xtask site` and `cargo xtask browser` on a machine that lacks the programs that they
+//! call.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
-/// The task in a workspace without packages, with these folders of programs. Nothing must be built for these answers.
+/// The task in a workspace without packages, with these folders of programs. Nothing must be built
+/// for these answers.
 fn xtask(name: &str, task: &str, settings: &[(&str, &str)]) -> (i32, String, String) {
     let root = env::temp_dir().join(format!("xtask-site-{name}-{}", std::process::id()));
     fs::create_dir_all(&root).unwrap();

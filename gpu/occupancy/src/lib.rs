@@ -1,8 +1,10 @@
 //! Occupancy: the blocks of a kernel that an SM holds at once, and the resource that limits them.
 //!
-//! The resources of an SM are from NVIDIA's *CUDA C++ Programming Guide*, table "Technical Specifications per Compute Capability". Their
-//! allocation (registers by warp in units of 256 in each of four partitions; shared memory in units of 128 bytes, with 1 KiB for the system
-//! in every block) is from the toolkit's header `cuda_occupancy.h` and the "Occupancy" sections of the *Ampere* and *Hopper Tuning Guide*.
+//! The resources of an SM are from NVIDIA's *CUDA C++ Programming Guide*, table "Technical
+//! Specifications per Compute Capability". Their allocation (registers by warp in units of 256 in
+//! each of four partitions; shared memory in units of 128 bytes, with 1 KiB for the system in every
+//! block) is from the toolkit's header `cuda_occupancy.h` and the "Occupancy" sections of the
+//! *Ampere* and *Hopper Tuning Guide*.
 
 pub mod tile;
 
@@ -102,9 +104,11 @@ pub struct Occupancy {
     pub warps: u32,
     /// The most warps of the SM.
     pub most_warps: u32,
-    /// The resource that limits the blocks. If there are several, the first in the order of the enum.
+    /// The resource that limits the blocks. If there are several, the first in the order of the
+    /// enum.
     pub limited_by: Resource,
-    /// The blocks that each resource alone would allow. `None` for shared memory or registers that are not used.
+    /// The blocks that each resource alone would allow. `None` for shared memory or registers that
+    /// are not used.
     pub limits: [(Resource, Option<u32>); 4],
 }
 
@@ -185,8 +189,9 @@ mod tests {
 
     #[test]
     fn a_tiled_product_fills_a_multiprocessor() {
-        // As Nsight Compute reports it of `tiled16` on an H200: 8 blocks by warps, 8 by registers, 100 %.
-        // (Its limit by shared memory is lower, 21: the driver gave shared memory 64 KiB, which is enough.)
+        // As Nsight Compute reports it of `tiled16` on an H200: 8 blocks by warps, 8 by registers,
+        // 100 %. (Its limit by shared memory is lower, 21: the driver gave shared memory 64 KiB,
+        // which is enough.)
         let occupancy = of(&Sm::SM_90, 256, 32, 2048);
         assert_eq!((occupancy.blocks, occupancy.warps, occupancy.percent()), (8, 64, 100.0));
         assert_eq!(occupancy.limited_by, Resource::Warps);
@@ -203,7 +208,8 @@ mod tests {
         };
         assert_eq!(limited(1024, 32, 8192), (Resource::Warps, 2));
         assert_eq!(limited(32, 16, 0), (Resource::Blocks, 32));
-        // 40 KiB and one more, which is 41: four blocks in 164 KiB, and one byte more makes it three.
+        // 40 KiB and one more, which is 41: four blocks in 164 KiB, and one byte more makes it
+        // three.
         assert_eq!(limited(128, 32, 40 << 10), (Resource::Shared, 4));
         assert_eq!(limited(128, 32, (40 << 10) + 1), (Resource::Shared, 3));
         assert_eq!(limited(256, 33, 0), (Resource::Registers, 6), "33 registers are paid as 40");

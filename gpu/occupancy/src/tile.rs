@@ -5,8 +5,8 @@ use crate::Sm;
 /// Bytes of an element.
 const ELEMENT: u64 = size_of::<f32>() as u64;
 
-/// A phase of a tiled product, seen by one block: two square tiles are loaded, one element of each by every thread,
-/// and then multiplied.
+/// A phase of a tiled product, seen by one block: two square tiles are loaded, one element of each
+/// by every thread, and then multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Threads of the block.
@@ -19,8 +19,8 @@ pub struct Phase {
     pub shared: u64,
 }
 
-/// The phase of a block whose tiles have that width. A block has at most 1024 threads, so beyond 32 no device
-/// runs it.
+/// The phase of a block whose tiles have that width. A block has at most 1024 threads, so beyond 32
+/// no device runs it.
 pub fn phase(width: u32) -> Phase {
     let width = u64::from(width);
     let threads = width * width;
@@ -40,8 +40,8 @@ impl Phase {
     }
 }
 
-/// The blocks of a tiled product that an SM holds. Registers, which the lectures leave out, may allow fewer:
-/// [`occupancy`](crate::occupancy) counts them.
+/// The blocks of a tiled product that an SM holds. Registers, which the lectures leave out, may
+/// allow fewer: [`occupancy`](crate::occupancy) counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The blocks that shared memory allows.
@@ -53,8 +53,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Loads in flight at once if only shared memory counted: every thread of these blocks has issued its two loads, and none has
-    /// completed.
+    /// Loads in flight at once if only shared memory counted: every thread of these blocks has
+    /// issued its two loads, and none has completed.
     pub fn pending_by_shared(&self, phase: &Phase) -> u64 {
         self.by_shared * phase.loads
     }
@@ -79,8 +79,8 @@ pub fn held(sm: &Sm, phase: &Phase) -> Held {
 mod tests {
     use super::*;
 
-    /// The lectures' SM: 16 KiB of shared memory, 1536 threads. They name no other limit; eight blocks
-    /// is what compute capability 2.x holds, whose 1536 threads these are.
+    /// The lectures' SM: 16 KiB of shared memory, 1536 threads. They name no other limit; eight
+    /// blocks is what compute capability 2.x holds, whose 1536 threads these are.
     const LECTURES: Sm = Sm {
         registers: 32768,
         register_unit: 64,

@@ -1,4 +1,5 @@
-//! A kernel with a barrier left out, and the report of the checked launch on it. README quotes both.
+//! A kernel with a barrier left out, and the report of the checked launch on it. README quotes
+//! both.
 
 use simt::{LaunchConfig, check, checked::*};
 

@@ -58,7 +58,8 @@ impl Elements {
     }
 }
 
-/// A [`TensorMap`](crate::device::TensorMap), or one to which kernels store, whose element type is not known at compile time.
+/// A [`TensorMap`](crate::device::TensorMap), or one to which kernels store, whose element type is
+/// not known at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct Map {
     pub(crate) base: *const u8,

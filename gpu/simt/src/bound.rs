@@ -1,7 +1,8 @@
 //! Launches of a kernel that is known only when the program runs.
 //!
-//! A [`Kernel`] has its parameters' types, so the compiler checks the arguments of a launch. A table of kernels has [`AnyKernel`]s: there
-//! each argument is a [`Bound`], whose type is compared with the parameter's at the launch.
+//! A [`Kernel`] has its parameters' types, so the compiler checks the arguments of a launch. A
+//! table of kernels has [`AnyKernel`]s: there each argument is a [`Bound`], whose type is compared
+//! with the parameter's at the launch.
 
 use std::{any::Any, fmt};
 
@@ -23,8 +24,9 @@ pub trait AnyKernel: Any + Sync + fmt::Debug + sealed::Sealed {
     /// Whether the elements of its `param`th parameter are rounded to tf32 when TMA copies them.
     fn rounds(&self, param: usize) -> bool;
 
-    /// The arguments as the driver takes them, in the order of the parameters. A [`Map`](crate::Map) must have the driver's encoding
-    /// already: an encoding of tf32 for a parameter that [rounds](Self::rounds).
+    /// The arguments as the driver takes them, in the order of the parameters. A
+    /// [`Map`](crate::Map) must have the driver's encoding already: an encoding of tf32 for a
+    /// parameter that [rounds](Self::rounds).
     ///
     /// # Errors
     /// A message that names the argument, or the part of the launch, and what is wrong.
@@ -57,7 +59,8 @@ mod sealed {
 
 /// A kernel of any parameters that can be checked.
 pub trait AnyCheckedKernel: AnyKernel {
-    /// Runs it in a checked launch: [`check::launch`], with the arguments in the order of the parameters.
+    /// Runs it in a checked launch: [`check::launch`], with the arguments in the order of the
+    /// parameters.
     ///
     /// # Errors
     /// As there, and [`Stop::Config`] for an argument whose type differs from its parameter's.
@@ -87,7 +90,8 @@ fn params<P: Params>(
     })
 }
 
-/// Checks that the arguments for a [`Half`] are of the type that the kernel's constant `half` selects.
+/// Checks that the arguments for a [`Half`] are of the type that the kernel's constant `half`
+/// selects.
 fn halves_agree(
     declaration: &Declaration,
     config: &LaunchConfig,
@@ -165,7 +169,8 @@ impl dyn AnyKernel {
     /// [`launch`](AnyKernel::launch), with arguments by name.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not have.
+    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not
+    /// have.
     ///
     /// # Safety
     /// As there.
@@ -190,7 +195,8 @@ impl dyn AnyCheckedKernel {
     /// [`check`](AnyCheckedKernel::check), with arguments by name.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not have.
+    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not
+    /// have.
     ///
     /// # Safety
     /// As there.
@@ -210,7 +216,8 @@ impl Declaration {
     /// Sorts values that are given by parameter name into the order of the parameters.
     ///
     /// # Errors
-    /// A message that names a parameter without a value, or a name that is no parameter or is given twice.
+    /// A message that names a parameter without a value, or a name that is no parameter or is given
+    /// twice.
     pub fn in_order<T>(
         &self,
         named: impl IntoIterator<Item = (&'static str, T)>,

@@ -1,7 +1,8 @@
 //! Specialisation constants: values that are set when a kernel is loaded.
 //!
-//! A kernel declares each constant with its allowed values: `constants(a_mn_major = 0 | 1, half = bf16 | f16)`. The first value is the
-//! default. In the PTX a comment marks each use of a constant, and the PTX is valid with the default:
+//! A kernel declares each constant with its allowed values:
+//! `constants(a_mn_major = 0 | 1, half = bf16 | f16)`. The first value is the default. In the PTX a
+//! comment marks each use of a constant, and the PTX is valid with the default:
 //!
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;                      a number, which the kernel reads once
@@ -9,8 +10,9 @@
 //!   mov.f32 %f1, /* simt.constant half */ bf16;                         a register of that name
 //! ```
 //!
-//! The host writes other values there before the driver compiles the kernel. The driver's compiler then treats them as literals of the
-//! source (like Vulkan's specialisation constants and Metal's function constants). On the CPU they are values of the launch.
+//! The host writes other values there before the driver compiles the kernel. The driver's compiler
+//! then treats them as literals of the source (like Vulkan's specialisation constants and Metal's
+//! function constants). On the CPU they are values of the launch.
 
 use std::fmt;
 
@@ -83,8 +85,8 @@ impl fmt::Display for ConstantDeclaration {
 /// # Ok::<(), simt::cpu::Stop>(())
 /// ```
 ///
-/// On a GPU each value is a kernel of its own, which the driver compiles at the first launch; the multiplication becomes a shift. So a
-/// value should not depend on a user's data.
+/// On a GPU each value is a kernel of its own, which the driver compiles at the first launch; the
+/// multiplication becomes a shift. So a value should not depend on a user's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Constants {
     /// The name of the kernel with these values, for profilers and messages.

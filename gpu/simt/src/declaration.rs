@@ -24,7 +24,8 @@ pub struct Declaration {
     pub arch: Option<u32>,
     /// The optimisation level of the driver's compiler, 0 to 4; by default its highest.
     pub opt_level: Option<u32>,
-    /// Bytes of a thread's stack on the CPU, if its local arrays need more than 256 KiB. (A GPU's driver determines that by itself.)
+    /// Bytes of a thread's stack on the CPU, if its local arrays need more than 256 KiB. (A GPU's
+    /// driver determines that by itself.)
     pub stack: Option<usize>,
     /// Whether it may begin before the previous kernel of its stream has ended. Then it must call
     /// [`wait_for_earlier`](crate::device::grid::wait_for_earlier).
@@ -109,8 +110,8 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory for each block.
     pub dynamic_shared: u32,
-    /// Blocks of a cluster along x, y, z: they run at the same time and can access each other's shared memory. A kernel's declared cluster
-    /// takes precedence.
+    /// Blocks of a cluster along x, y, z: they run at the same time and can access each other's
+    /// shared memory. A kernel's declared cluster takes precedence.
     pub cluster: [u32; 3],
     /// Values of the kernel's [constants](Constants).
     pub constants: Constants,
@@ -153,7 +154,8 @@ impl Declaration {
     /// Every constant with its value: the given one, or the default.
     ///
     /// # Errors
-    /// A message that names a constant that the kernel does not have, or a value that is not allowed.
+    /// A message that names a constant that the kernel does not have, or a value that is not
+    /// allowed.
     pub fn resolve(&self, said: &Constants) -> Result<Constants, String> {
         constants::resolve(self.constants, said)
     }
@@ -163,7 +165,8 @@ impl Declaration {
         constants::specialisations(self.constants)
     }
 
-    /// Checks a launch against the declaration and the device's limits. The error names the part of the launch, its value and the limit.
+    /// Checks a launch against the declaration and the device's limits. The error names the part of
+    /// the launch, its value and the limit.
     pub(crate) fn check(&self, config: &LaunchConfig, limits: &Limits) -> Result<(), String> {
         let LaunchConfig { grid, block, dynamic_shared, cluster, constants } = *config;
         self.resolve(&constants)?;

@@ -73,8 +73,8 @@ pub struct Bf16(u16);
 #[repr(transparent)]
 pub struct F16(u16);
 
-/// A [`Bf16`] or an [`F16`], by the kernel's constant `half` (`bf16` or `f16`): one source and one PTX text serve matrices of either. A
-/// launch sets the constant from its arguments.
+/// A [`Bf16`] or an [`F16`], by the kernel's constant `half` (`bf16` or `f16`): one source and one
+/// PTX text serve matrices of either. A launch sets the constant from its arguments.
 ///
 /// On the CPU it has a value only in a kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,7 +83,8 @@ pub struct Half(u16);
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Half {
-    /// The value of the constant `half` for elements of that type; `None` where they are neither [`Bf16`] nor [`F16`].
+    /// The value of the constant `half` for elements of that type; `None` where they are neither
+    /// [`Bf16`] nor [`F16`].
     #[doc(hidden)]
     pub fn word(of: core::any::TypeId) -> Option<&'static str> {
         let words =
@@ -131,8 +132,8 @@ macro_rules! halves {
                 $ty(<$software>::from_f32(value))
             }
 
-            /// [`from_f32`](Self::from_f32) of two numbers by one instruction. It is four times as fast as two conversions, which ptxas
-            /// executes on the unit for square roots (`F2F`).
+            /// [`from_f32`](Self::from_f32) of two numbers by one instruction. It is four times as
+            /// fast as two conversions, which ptxas executes on the unit for square roots (`F2F`).
             #[inline(always)]
             pub fn from_two_f32([first, second]: [f32; 2]) -> [Self; 2] {
                 #[cfg(target_arch = "nvptx64")]
@@ -207,8 +208,8 @@ macro_rules! half_to_f32 {
     };
 }
 
-/// Before Hopper there is no such instruction for bf16. So both conversions are made, in registers with the names of the types, and the
-/// constant selects one.
+/// Before Hopper there is no such instruction for bf16. So both conversions are made, in registers
+/// with the names of the types, and the constant selects one.
 #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_90a")))]
 macro_rules! half_to_f32 {
     () => {
@@ -220,7 +221,8 @@ macro_rules! half_to_f32 {
 }
 
 halves! {
-    // The conversion instruction from bf16 needs Hopper; a bf16 as the upper half of a word works everywhere.
+    // The conversion instruction from bf16 needs Hopper; a bf16 as the upper half of a word works
+    // everywhere.
     Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {wide}, {{zero, {value}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", software::Bf16;
     F16: "cvt.f32.f16 {wide}, {value};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", software::F16;
     Half: half_to_f32!(), "cvt.rn/* simt.constant half */.bf16.f32", "cvt.rn/* simt.constant half */.bf16x2.f32", software::Half;
@@ -273,8 +275,8 @@ mod software {
     }
 }
 
-/// An `f32` as the tensor cores multiply it: 8 bits of exponent, and the upper 10 bits of the fraction. They ignore the 13 bits below, so a
-/// number that has not been rounded is truncated.
+/// An `f32` as the tensor cores multiply it: 8 bits of exponent, and the upper 10 bits of the
+/// fraction. They ignore the 13 bits below, so a number that has not been rounded is truncated.
 ///
 /// Matrices hold `f32`. TMA rounds a box that it copies as `Tf32`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -331,8 +333,8 @@ impl Tf32 {
         #[cfg(not(target_arch = "nvptx64"))]
         match value.is_nan() {
             true => Tf32(0x7fff_ffff),
-            // Half of the last bit is added. A carry out of the fraction increments the exponent; from the greatest exponent it gives
-            // infinity.
+            // Half of the last bit is added. A carry out of the fraction increments the exponent;
+            // from the greatest exponent it gives infinity.
             false => Tf32((value.to_bits() + (1 << 12)) & !Tf32::BELOW),
         }
     }

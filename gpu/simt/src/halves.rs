@@ -1,7 +1,7 @@
 //! Numbers of 16 bits on the CPU: what `cvt` does between them and `f32`.
 //!
-//! The crate `half` has these too. But another crate of a program may ask for more of its features, and
-//! then this package, and all kernels, would be compiled once more.
+//! The crate `half` has these too. But another crate of a program may ask for more of its features,
+//! and then this package, and all kernels, would be compiled once more.
 
 /// The bits of an `f32` without its sign.
 const MAGNITUDE: u32 = 0x7fff_ffff;
@@ -21,7 +21,8 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff);
     let value = match magnitude {
-        // A subnormal: so many times 2^-24. (Never an f32 that is subnormal, which some modes of a CPU take for zero.)
+        // A subnormal: so many times 2^-24. (Never an f32 that is subnormal, which some modes of a
+        // CPU take for zero.)
         0..0x400 => (magnitude as f32 * (1.0 / 16_777_216.0)).to_bits(),
         0x400..0x7c00 => (magnitude << F16_BELOW) + REBIAS,
         0x7c00 => INFINITY,
@@ -30,10 +31,12 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     f32::from_bits(sign | value)
 }
 
-/// The f16 nearest to a number, of two that are equally near the even one. A NaN becomes a quiet one.
+/// The f16 nearest to a number, of two that are equally near the even one. A NaN becomes a quiet
+/// one.
 #[inline]
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
-    /// The least `f32` that is rounded to infinity: in the middle between the greatest f16 and the next power of two.
+    /// The least `f32` that is rounded to infinity: in the middle between the greatest f16 and the
+    /// next power of two.
     const TOO_GREAT: u32 = 65_520f32.to_bits();
     /// The least normal f16.
     const NORMAL: u32 = (1.0f32 / 16_384.0).to_bits();
@@ -42,8 +45,8 @@ pub(crate) fn f16_from_f32(value: f32) -> u16 {
     let rounded = match magnitude {
         // The last bit of 0.5 is 2^-24, that of a subnormal f16: the sum is rounded there.
         0..NORMAL => (f32::from_bits(magnitude) + 0.5).to_bits() - 0.5f32.to_bits(),
-        // What is added carries into the last bit that stays, where the bits below are more than half, or half and
-        // that bit is odd.
+        // What is added carries into the last bit that stays, where the bits below are more than
+        // half, or half and that bit is odd.
         NORMAL..TOO_GREAT => {
             let is_odd = magnitude >> F16_BELOW & 1;
             (magnitude - REBIAS + ((1 << (F16_BELOW - 1)) - 1) + is_odd) >> F16_BELOW
@@ -61,7 +64,8 @@ pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits | u16::from(is_nan) << 6) << 16)
 }
 
-/// The bf16 nearest to a number, of two that are equally near the even one. A NaN becomes a quiet one.
+/// The bf16 nearest to a number, of two that are equally near the even one. A NaN becomes a quiet
+/// one.
 #[inline]
 pub(crate) fn bf16_from_f32(value: f32) -> u16 {
     let bits = value.to_bits();

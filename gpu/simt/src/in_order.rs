@@ -1,7 +1,7 @@
 //! Arithmetic in program order: the compiler neither moves it nor computes parts of it elsewhere.
 
-/// [`fma`](crate::float::fma) in program order. On a GPU the order decides which registers an instruction finds in the operand cache, and
-/// the number of live values.
+/// [`fma`](crate::float::fma) in program order. On a GPU the order decides which registers an
+/// instruction finds in the operand cache, and the number of live values.
 #[inline(always)]
 pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
     #[cfg(target_arch = "nvptx64")]
@@ -18,8 +18,8 @@ pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
     a.mul_add(b, c)
 }
 
-/// `a + b`, wrapping. It keeps the compiler from computing loop-invariant parts of a sum before the loop, where they would occupy
-/// registers.
+/// `a + b`, wrapping. It keeps the compiler from computing loop-invariant parts of a sum before the
+/// loop, where they would occupy registers.
 #[inline(always)]
 pub fn add_in_order(a: usize, b: usize) -> usize {
     #[cfg(target_arch = "nvptx64")]

@@ -10,14 +10,16 @@ use crate::{
 
 /// A kernel, made by [`kernel`](crate::device::kernel). The host's devices launch it.
 ///
-/// `P` is the tuple of its parameter types, for example `(u32, u32, u32, In<f32>, In<f32>, Out<f32>)`, so that the compiler checks the
-/// arguments of a launch.
+/// `P` is the tuple of its parameter types, for example
+/// `(u32, u32, u32, In<f32>, In<f32>, Out<f32>)`, so that the compiler checks the arguments of a
+/// launch.
 pub struct Kernel<P: 'static> {
     /// The kernel's declaration.
     pub declaration: Declaration,
     lengths: fn(&P) -> Result<(), Shortfall>,
     pub(crate) thread: ThreadFn<P>,
-    /// The same function for a checked launch, in which the body's accesses through raw pointers are reported.
+    /// The same function for a checked launch, in which the body's accesses through raw pointers
+    /// are reported.
     pub(crate) checked: ThreadFn<P>,
 }
 
@@ -25,8 +27,9 @@ impl<P> Kernel<P> {
     /// For [`kernel`](crate::device::kernel) only: a launch relies on these.
     ///
     /// # Safety
-    /// 1. All four are of one kernel: `lengths` refuses buffers that are shorter than the kernel's declaration says, and the functions are
-    ///    its body, the tuned ones compiled for processors with AVX2 and FMA.
+    /// 1. All four are of one kernel: `lengths` refuses buffers that are shorter than the kernel's
+    ///    declaration says, and the functions are its body, the tuned ones compiled for processors
+    ///    with AVX2 and FMA.
     #[doc(hidden)]
     pub const unsafe fn new(
         declaration: Declaration,
@@ -56,18 +59,21 @@ impl<P> fmt::Debug for Kernel<P> {
     }
 }
 
-/// The function that a thread runs, compiled twice (once for a checked launch, whose time is spent in the checker).
+/// The function that a thread runs, compiled twice (once for a checked launch, whose time is spent
+/// in the checker).
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ThreadFn<P: 'static> {
     /// For any processor. A fused multiply-add may be a library call.
     pub portable: unsafe fn(&P),
-    /// For processors with the instructions that [`ThreadFn::select`] requires. For a checked launch it is the portable one.
+    /// For processors with the instructions that [`ThreadFn::select`] requires. For a checked
+    /// launch it is the portable one.
     pub tuned: unsafe fn(&P),
 }
 
 impl<P> ThreadFn<P> {
-    /// The version for this processor. Both give the same bits, because a fused multiply-add is rounded once in either.
+    /// The version for this processor. Both give the same bits, because a fused multiply-add is
+    /// rounded once in either.
     pub(crate) fn select(&self) -> unsafe fn(&P) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")

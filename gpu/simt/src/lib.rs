@@ -1,10 +1,10 @@
 //! The device library for kernels written in Rust, on a GPU and on the CPU.
 //!
-//! A kernel imports [`device`]: the thread's indices and barrier ([`device::thread`]), views of global
-//! memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), variables that outlive a launch
-//! ([`device::global`], [`device::constant`], [`device::global_pointer`]), a fused multiply-add
-//! ([`device::fma`]) and the attribute [`device::kernel`]. The names and signatures in `thread` are those
-//! of Rust-CUDA's `cuda_std`.
+//! A kernel imports [`device`]: the thread's indices and barrier ([`device::thread`]), views of
+//! global memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), variables
+//! that outlive a launch ([`device::global`], [`device::constant`], [`device::global_pointer`]), a
+//! fused multiply-add ([`device::fma`]) and the attribute [`device::kernel`]. The names and
+//! signatures in `thread` are those of Rust-CUDA's `cuda_std`.
 //!
 //! ```
 //! use simt::device::*;
@@ -31,14 +31,17 @@
 //! ```
 //!
 //! # One source, two targets
-//! For `nvptx64` the library consists of intrinsics and plain pointers, and [`device::kernel`] makes a PTX entry point. For every other
-//! target a kernel becomes a [`Kernel`] value: its declaration, its parameter types, and the function that a thread runs ([`cpu`]). Blocks
-//! run in parallel on the cores. The threads of a block are fibers on one core, and a barrier waits for all of them.
+//! For `nvptx64` the library consists of intrinsics and plain pointers, and [`device::kernel`]
+//! makes a PTX entry point. For every other target a kernel becomes a [`Kernel`] value: its
+//! declaration, its parameter types, and the function that a thread runs ([`cpu`]). Blocks run in
+//! parallel on the cores. The threads of a block are fibers on one core, and a barrier waits for
+//! all of them.
 //!
 //! # What this does not promise
-//! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a launch has the same `Out`. The author
-//! of a kernel must ensure that no two threads write one element, and that a barrier stands between a write and another thread's read. So a
-//! launch is `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
+//! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a
+//! launch has the same `Out`. The author of a kernel must ensure that no two threads write one
+//! element, and that a barrier stands between a write and another thread's read. So a launch is
+//! `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
 
 #![deny(missing_docs)]
 #![cfg_attr(target_arch = "nvptx64", no_std)]

@@ -1,10 +1,10 @@
 //! Macros that declare shared arrays, barriers, pipelines and variables.
 
-/// An array in shared memory, shared by all threads of a block and not initialised: `shared![f32; 256]`, or with rows and columns
-/// `shared![f32; 16, 16]`.
+/// An array in shared memory, shared by all threads of a block and not initialised:
+/// `shared![f32; 256]`, or with rows and columns `shared![f32; 16, 16]`.
 ///
-/// Indexed like a slice, `tile[i]`, or by row and column, `tile[(row, col)]`; the layout is row-major. Declare it at the top of the kernel:
-/// every place in the source is one array.
+/// Indexed like a slice, `tile[i]`, or by row and column, `tile[(row, col)]`; the layout is
+/// row-major. Declare it at the top of the kernel: every place in the source is one array.
 #[macro_export]
 macro_rules! shared {
     ($element:ty; $length:expr) => {
@@ -31,10 +31,12 @@ macro_rules! mbarriers {
     };
 }
 
-/// Named barriers: `named_barriers![1, 2; 256]` declares two, with ids 1 and 2, for 256 threads each.
+/// Named barriers: `named_barriers![1, 2; 256]` declares two, with ids 1 and 2, for 256 threads
+/// each.
 ///
-/// A block has the ids 1 to 15 (id 0 is used by [`sync_threads`](crate::device::thread::sync_threads)), and each is declared at one place
-/// of a kernel's code. The number of threads is a multiple of 32: whole warps.
+/// A block has the ids 1 to 15 (id 0 is used by
+/// [`sync_threads`](crate::device::thread::sync_threads)), and each is declared at one place of a
+/// kernel's code. The number of threads is a multiple of 32: whole warps.
 #[macro_export]
 macro_rules! named_barriers {
     ($first:expr, $count:expr; $threads:expr) => {
@@ -50,7 +52,8 @@ macro_rules! pipeline {
     };
 }
 
-/// The mbarriers of a pipeline in each block of a cluster, whose copies may go to several blocks: `cluster_pipeline![4]`. Hopper and later.
+/// The mbarriers of a pipeline in each block of a cluster, whose copies may go to several blocks:
+/// `cluster_pipeline![4]`. Hopper and later.
 #[macro_export]
 macro_rules! cluster_pipeline {
     ($stages:expr) => {
@@ -58,11 +61,13 @@ macro_rules! cluster_pipeline {
     };
 }
 
-/// An array in global memory that outlives launches, like a CUDA `__device__` variable: `global! { pub static TOTALS: [u32; 4]; }`.
+/// An array in global memory that outlives launches, like a CUDA `__device__` variable:
+/// `global! { pub static TOTALS: [u32; 4]; }`.
 ///
-/// It begins as zeros. Kernels `load`, `store` and `atomic_add` its elements; the host reads and writes it as a [`Symbol`](crate::Symbol).
-/// A GPU has one for each module that is loaded, the CPU one for each process. Its name is the symbol's name in the PTX, so it must be
-/// unique in its crate.
+/// It begins as zeros. Kernels `load`, `store` and `atomic_add` its elements; the host reads and
+/// writes it as a [`Symbol`](crate::Symbol). A GPU has one for each module that is loaded, the CPU
+/// one for each process. Its name is the symbol's name in the PTX, so it must be unique in its
+/// crate.
 #[macro_export]
 macro_rules! global {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
@@ -73,11 +78,13 @@ macro_rules! global {
     };
 }
 
-/// An array in constant memory, like a CUDA `__constant__` variable: `constant! { pub static WEIGHTS: [f32; 256]; }`.
+/// An array in constant memory, like a CUDA `__constant__` variable:
+/// `constant! { pub static WEIGHTS: [f32; 256]; }`.
 ///
-/// It begins as zeros. Kernels read it, indexed like a slice; only the host writes it, as a [`Symbol`](crate::Symbol). A GPU serves lanes
-/// of a warp that read the same element as fast as from a register; different elements are read one after another. A module has 64 KiB of
-/// it. Names are as for [`global!`].
+/// It begins as zeros. Kernels read it, indexed like a slice; only the host writes it, as a
+/// [`Symbol`](crate::Symbol). A GPU serves lanes of a warp that read the same element as fast as
+/// from a register; different elements are read one after another. A module has 64 KiB of it. Names
+/// are as for [`global!`].
 #[macro_export]
 macro_rules! constant {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
@@ -113,16 +120,17 @@ macro_rules! constant {
     };
 }
 
-/// A pointer in global memory, like a CUDA `__device__ float *`: `global_pointer! { pub static SAMPLES: f32; }`.
+/// A pointer in global memory, like a CUDA `__device__ float *`:
+/// `global_pointer! { pub static SAMPLES: f32; }`.
 ///
-/// The host lets it point to a buffer; a kernel takes a view of the buffer. On the CPU the pointer has the buffer's length, so that the
-/// view is bounds-checked. Names are as for [`global!`].
+/// The host lets it point to a buffer; a kernel takes a view of the buffer. On the CPU the pointer
+/// has the buffer's length, so that the view is bounds-checked. Names are as for [`global!`].
 #[macro_export]
 macro_rules! global_pointer {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $element:ty;) => {
         $(#[$attribute])*
-        // No other variable has such a name. The host finds pointers by their names, and may write any value to variables that are no
-        // pointers.
+        // No other variable has such a name. The host finds pointers by their names, and may write
+        // any value to variables that are no pointers.
         #[cfg_attr(
             target_arch = "nvptx64",
             unsafe(export_name = concat!("pointer$", stringify!($name)))
@@ -186,8 +194,8 @@ macro_rules! checked_dynamic_shared {
     };
 }
 
-/// Rust-CUDA's `cuda_std::shared_array!`: a raw pointer to an array in shared memory. An access through
-/// it cannot be checked; [`shared!`] is the way to write a new kernel.
+/// Rust-CUDA's `cuda_std::shared_array!`: a raw pointer to an array in shared memory. An access
+/// through it cannot be checked; [`shared!`] is the way to write a new kernel.
 #[macro_export]
 macro_rules! shared_array {
     ($element:ty; $length:expr) => {

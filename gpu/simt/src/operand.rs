@@ -10,7 +10,8 @@
 //!   EitherMajorA<DEPTH>, EitherMajorB<DEPTH>   KMajor or MnMajor, as a constant says when the kernel is loaded
 //! ```
 //!
-//! An instruction multiplies 32 bytes along k: 16 elements of 16 bits, or 8 of tf32. Operands of tf32 must be K-major.
+//! An instruction multiplies 32 bytes along k: 16 elements of 16 bits, or 8 of tf32. Operands of
+//! tf32 must be K-major.
 
 use core::marker::PhantomData;
 
@@ -27,8 +28,8 @@ pub trait Factor: Element + Sealed {
     const STEP: usize = 32 / size_of::<Self>();
 }
 
-/// An element type of which fragments for `mma` are loaded: 16-bit numbers, which are multiplied as they are, or f32, which is rounded to
-/// tf32 when it is loaded.
+/// An element type of which fragments for `mma` are loaded: 16-bit numbers, which are multiplied as
+/// they are, or f32, which is rounded to tf32 when it is loaded.
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait Loaded: Element + Sealed {
     /// The type as which it is multiplied.
@@ -126,18 +127,19 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug)]
 pub struct KMajor<const DEPTH: usize, const BYTES: usize = 2>(PhantomData<()>);
 
-/// MN-major: rows of A (or columns of B) are contiguous, in boxes of one swizzle span: 64 rows for a span of 128 bytes, 16 for 32 bytes.
-/// `DEPTH` is the number of elements along k, a multiple of 16 up to 256.
+/// MN-major: rows of A (or columns of B) are contiguous, in boxes of one swizzle span: 64 rows for
+/// a span of 128 bytes, 16 for 32 bytes. `DEPTH` is the number of elements along k, a multiple of
+/// 16 up to 256.
 #[derive(Clone, Copy, Debug)]
 pub struct MnMajor<const DEPTH: usize, const SPAN: usize = 128>(PhantomData<()>);
 
-/// An operand A of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant `a_mn_major` (0 or 1). B must be
-/// [`EitherMajorB`].
+/// An operand A of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant
+/// `a_mn_major` (0 or 1). B must be [`EitherMajorB`].
 #[derive(Clone, Copy, Debug)]
 pub struct EitherMajorA<const DEPTH: usize>(PhantomData<()>);
 
-/// An operand B of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant `b_mn_major` (0 or 1). A must be
-/// [`EitherMajorA`].
+/// An operand B of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant
+/// `b_mn_major` (0 or 1). A must be [`EitherMajorA`].
 #[derive(Clone, Copy, Debug)]
 pub struct EitherMajorB<const DEPTH: usize, const SPAN: usize = 128>(PhantomData<()>);
 
@@ -158,7 +160,8 @@ impl<const DEPTH: usize, const BYTES: usize> Layout for KMajor<DEPTH, BYTES> {
     #[inline(always)]
     fn shape() -> Shape {
         let span = (Self::DEPTH * BYTES) as u32;
-        // One instruction's elements along k are within the span, so the leading dimension has no offset.
+        // One instruction's elements along k are within the span, so the leading dimension has no
+        // offset.
         Shape { span, offsets: (16, 8 * span), advance: 32 }
     }
 }

@@ -1,13 +1,17 @@
-/// Keeps the clusters of a launch in step: before each round of its work a cluster waits for the others.
+/// Keeps the clusters of a launch in step: before each round of its work a cluster waits for the
+/// others.
 ///
-/// Data that clusters read at the same time is read once into L2. But clusters drift apart over long rounds, until each reads for itself.
-/// In an emulated fp32 product of 16384 x 16384 x 16384 on an H200 the memory was busy 30 % of the time without this and 13 % with it, and
-/// the product took 72.5 ms instead of 77.2 ms.
+/// Data that clusters read at the same time is read once into L2. But clusters drift apart over
+/// long rounds, until each reads for itself. In an emulated fp32 product of 16384 x 16384 x 16384
+/// on an H200 the memory was busy 30 % of the time without this and 13 % with it, and the product
+/// took 72.5 ms instead of 77.2 ms.
 ///
-/// It is a hint, on which correctness must not depend. A cluster that has waited some milliseconds in vain does not wait any more: fewer
-/// clusters may be resident than expected, or others may be busy. On the CPU device no cluster waits, because blocks run one after another.
+/// It is a hint, on which correctness must not depend. A cluster that has waited some milliseconds
+/// in vain does not wait any more: fewer clusters may be resident than expected, or others may be
+/// busy. On the CPU device no cluster waits, because blocks run one after another.
 ///
-/// The clusters count their arrivals in a word of global memory, which is zero before a launch. The last arrival resets it to zero.
+/// The clusters count their arrivals in a word of global memory, which is zero before a launch. The
+/// last arrival resets it to zero.
 ///
 /// ```
 /// use simt::device::*;
@@ -53,14 +57,16 @@ pub struct Pace {
 const LOOKS: u32 = if cfg!(target_arch = "nvptx64") { 4096 } else { 0 };
 
 impl Pace {
-    /// For that number of clusters, none of which has more than `rounds` rounds. All rounds together must be fewer than 2^32.
+    /// For that number of clusters, none of which has more than `rounds` rounds. All rounds
+    /// together must be fewer than 2^32.
     #[inline(always)]
     pub fn new(clusters: u32, rounds: u32) -> Self {
         Pace { clusters, rounds, begun: 0, looks: LOOKS }
     }
 
-    /// Before a round: waits until all clusters have begun the previous one. (No cluster waits before the first round.) The same thread of
-    /// a cluster calls it each time. `add` adds to the word atomically and gives its old value.
+    /// Before a round: waits until all clusters have begun the previous one. (No cluster waits
+    /// before the first round.) The same thread of a cluster calls it each time. `add` adds to the
+    /// word atomically and gives its old value.
     #[inline(always)]
     pub fn wait(&mut self, mut add: impl FnMut(u32) -> u32) {
         let wanted = self.begun * self.clusters;
@@ -81,8 +87,8 @@ impl Pace {
         self.looks = 0;
     }
 
-    /// After the last round: counts the arrivals of the rounds that this cluster has fewer than others. In every cluster the thread that
-    /// has waited calls it.
+    /// After the last round: counts the arrivals of the rounds that this cluster has fewer than
+    /// others. In every cluster the thread that has waited calls it.
     #[inline(always)]
     pub fn finish(self, mut add: impl FnMut(u32) -> u32) {
         let left = self.rounds.saturating_sub(self.begun.max(1));

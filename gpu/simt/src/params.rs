@@ -19,7 +19,8 @@ pub fn require_param<T: Param>() {}
 /// A type that a kernel may take.
 ///
 /// # Safety
-/// 1. [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on, little-endian.
+/// 1. [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on,
+///    little-endian.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a `{Self}`",
     note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, tensor maps, raw pointers, and a `simt::Record`"
@@ -185,7 +186,8 @@ unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
 /// A struct of numbers that a kernel takes as one parameter.
 ///
 /// # Safety
-/// 1. The type is `#[repr(C)]`, and its fields are u32, i32, u64, i64, f32, f64, such types, and arrays of them.
+/// 1. The type is `#[repr(C)]`, and its fields are u32, i32, u64, i64, f32, f64, such types, and
+///    arrays of them.
 /// 2. It has no padding, and its size is a multiple of eight bytes.
 pub unsafe trait Record: Copy + 'static {}
 
@@ -199,7 +201,8 @@ unsafe impl<T: Record> Param for T {
             )
         };
         let start = (&raw const *self).cast::<u64>();
-        // SAFETY: that number of words, all initialised since there is no padding; they may be unaligned.
+        // SAFETY: that number of words, all initialised since there is no padding; they may be
+        // unaligned.
         words.extend((0..size_of::<T>() / 8).map(|i| unsafe { start.add(i).read_unaligned() }));
     }
 }
@@ -228,7 +231,8 @@ impl Slots {
 /// The parameters of a kernel: a tuple of [`Param`]s.
 ///
 /// # Safety
-/// 1. [`Params::slots`] has the value of each [`Param`] of the kernel, in order. The driver reads all that the kernel has.
+/// 1. [`Params::slots`] has the value of each [`Param`] of the kernel, in order. The driver reads
+///    all that the kernel has.
 pub unsafe trait Params: Copy + 'static {
     /// The values as the driver takes them, in order.
     fn slots(&self) -> Slots;
@@ -240,7 +244,8 @@ pub unsafe trait Params: Copy + 'static {
     /// The arguments as this tuple.
     ///
     /// # Errors
-    /// The number of an argument of another type; `usize::MAX` where the number of arguments differs.
+    /// The number of an argument of another type; `usize::MAX` where the number of arguments
+    /// differs.
     #[doc(hidden)]
     fn from_bound(arguments: &[Bound]) -> Result<Self, usize>;
 }

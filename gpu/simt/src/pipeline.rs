@@ -1,4 +1,5 @@
-//! Pipelines: a ring of stages in shared memory, which a producer fills by asynchronous copies and consumers read.
+//! Pipelines: a ring of stages in shared memory, which a producer fills by asynchronous copies and
+//! consumers read.
 //!
 //! ```text
 //!   producer   acquire: waits until the stage is empty, announces the bytes
@@ -10,15 +11,16 @@
 //!              advance
 //! ```
 //!
-//! Producer warps may also fill a ring by their own writes ([`Pipeline::init_for_writers`]): they wait for the stage, write, and mark it as
-//! filled.
+//! Producer warps may also fill a ring by their own writes ([`Pipeline::init_for_writers`]): they
+//! wait for the stage, write, and mark it as filled.
 //!
-//! Each stage has two mbarriers, `full` and `empty`. Both sides advance round the ring independently, and the parity for which they wait
-//! flips at every round. These types keep stage and parity, so that a kernel cannot confuse them.
+//! Each stage has two mbarriers, `full` and `empty`. Both sides advance round the ring
+//! independently, and the parity for which they wait flips at every round. These types keep stage
+//! and parity, so that a kernel cannot confuse them.
 //!
 //! # In a cluster
-//! With multicast copies ([`load_box_multicast`](crate::device::DynamicShared::load_box_multicast)) each block of the cluster has a ring,
-//! and all rings advance together:
+//! With multicast copies ([`load_box_multicast`](crate::device::DynamicShared::load_box_multicast))
+//! each block of the cluster has a ring, and all rings advance together:
 //!
 //! ```text
 //!   one thread  init; then all threads of the cluster `cluster::sync`, after which all mbarriers are initialised
@@ -34,14 +36,15 @@ use core::marker::PhantomData;
 
 use crate::device::{Mbarrier, Mbarriers, cluster, fence_proxy_async, mbarrier, thread, warp};
 
-/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline!). `S` is its scope: filled by this block, or by all blocks of
-/// the cluster.
+/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline!). `S` is its scope:
+/// filled by this block, or by all blocks of the cluster.
 pub struct Pipeline<const STAGES: usize, S = OfBlock> {
     ring: Ring<STAGES>,
     scope: PhantomData<S>,
 }
 
-/// A pipeline whose stages all blocks of the cluster fill, made by [`cluster_pipeline!`](crate::cluster_pipeline).
+/// A pipeline whose stages all blocks of the cluster fill, made by
+/// [`cluster_pipeline!`](crate::cluster_pipeline).
 pub type ClusterPipeline<const STAGES: usize> = Pipeline<STAGES, OfCluster>;
 
 struct Ring<const STAGES: usize> {
@@ -51,7 +54,8 @@ struct Ring<const STAGES: usize> {
 
 /// The scope of a pipeline: which blocks fill it, and so must learn that a stage has been read.
 pub trait Scope {
-    /// The arrivals at a block's `empty` mbarrier for a stage, if each block has that number of readers.
+    /// The arrivals at a block's `empty` mbarrier for a stage, if each block has that number of
+    /// readers.
     fn arrivals(readers: u32) -> u32;
 
     /// Arrives at the `empty` mbarriers as one thread.
@@ -85,8 +89,9 @@ impl Scope for OfBlock {
     }
 }
 
-/// All blocks of the cluster fill the stages. The arrivals order only reads, because the producer only overwrites what has been read. (If
-/// readers have written to a stage themselves, they have executed a proxy fence and a barrier, and tensor cores have read it since.)
+/// All blocks of the cluster fill the stages. The arrivals order only reads, because the producer
+/// only overwrites what has been read. (If readers have written to a stage themselves, they have
+/// executed a proxy fence and a barrier, and tensor cores have read it since.)
 pub enum OfCluster {}
 
 impl Scope for OfCluster {
@@ -123,8 +128,9 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         Pipeline { ring, scope: PhantomData }
     }
 
-    /// Initialises the mbarriers. A stage is empty when `readers` consumers have released it; in a cluster's pipeline, that number in each
-    /// block. One thread of the block does this, and a barrier of the block follows; in a cluster's pipeline, of the cluster.
+    /// Initialises the mbarriers. A stage is empty when `readers` consumers have released it; in a
+    /// cluster's pipeline, that number in each block. One thread of the block does this, and a
+    /// barrier of the block follows; in a cluster's pipeline, of the cluster.
     #[inline(always)]
     #[track_caller]
     pub fn init(&self, readers: u32) {
@@ -135,8 +141,9 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         mbarrier::fence_init();
     }
 
-    /// [`init`](Self::init) for a pipeline that warps fill by their own writes, not by copies. A stage is full when `writers` warps have
-    /// marked it as filled ([`filled_warp`](Producer::filled_warp)).
+    /// [`init`](Self::init) for a pipeline that warps fill by their own writes, not by copies. A
+    /// stage is full when `writers` warps have marked it as filled
+    /// ([`filled_warp`](Producer::filled_warp)).
     #[inline(always)]
     #[track_caller]
     pub fn init_for_writers(&self, writers: u32, readers: u32) {
@@ -147,8 +154,9 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         mbarrier::fence_init();
     }
 
-    /// A pipeline of `PART` of its stages, from stage `first` on. So a block can have several pipelines with a producer each. (Two
-    /// producers that took turns at one ring could be two rounds apart, which parities do not distinguish.)
+    /// A pipeline of `PART` of its stages, from stage `first` on. So a block can have several
+    /// pipelines with a producer each. (Two producers that took turns at one ring could be two
+    /// rounds apart, which parities do not distinguish.)
     #[inline(always)]
     #[track_caller]
     pub fn part<const PART: usize>(&self, first: usize) -> Pipeline<PART, S> {
@@ -194,7 +202,8 @@ pub struct Producer<'a, const STAGES: usize> {
 }
 
 impl<const STAGES: usize> Producer<'_, STAGES> {
-    /// Waits until the stage may be filled, and announces the bytes that copies will complete. Gives the stage's number.
+    /// Waits until the stage may be filled, and announces the bytes that copies will complete.
+    /// Gives the stage's number.
     #[inline(always)]
     #[track_caller]
     pub fn acquire(&mut self, bytes: u32) -> usize {
@@ -212,8 +221,8 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         stage
     }
 
-    /// Waits, as a whole warp, until the stage may be filled. Gives the stage's number. One of the lanes then [announces](Self::announce)
-    /// the bytes.
+    /// Waits, as a whole warp, until the stage may be filled. Gives the stage's number. One of the
+    /// lanes then [announces](Self::announce) the bytes.
     #[inline(always)]
     #[track_caller]
     pub fn acquire_warp(&self) -> usize {
@@ -229,7 +238,8 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         self.full().arrive_expect(bytes);
     }
 
-    /// Marks the warp's part of the stage as filled, and makes it visible to tensor cores. All lanes call it.
+    /// Marks the warp's part of the stage as filled, and makes it visible to tensor cores. All
+    /// lanes call it.
     #[inline(always)]
     #[track_caller]
     pub fn filled_warp(&self) {
@@ -253,8 +263,8 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         self.position.advance::<STAGES>();
     }
 
-    /// Waits until all filled stages have been read. A block of a cluster does this before it ends: afterwards no other block arrives at
-    /// its mbarriers, and no copy to it is in flight.
+    /// Waits until all filled stages have been read. A block of a cluster does this before it ends:
+    /// afterwards no other block arrives at its mbarriers, and no copy to it is in flight.
     #[inline(always)]
     #[track_caller]
     pub fn drain(mut self) {
@@ -301,10 +311,12 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
         stage
     }
 
-    /// Releases the stage as a warp, which counts as one of the pipeline's readers. All its lanes call it.
+    /// Releases the stage as a warp, which counts as one of the pipeline's readers. All its lanes
+    /// call it.
     ///
-    /// The stage will be overwritten through the async proxy. A barrier orders that after the reads only if the readers execute a proxy
-    /// fence (PTX ISA, "Async proxy"; Triton's PR 7262 is about the same hazard).
+    /// The stage will be overwritten through the async proxy. A barrier orders that after the reads
+    /// only if the readers execute a proxy fence (PTX ISA, "Async proxy"; Triton's PR 7262 is about
+    /// the same hazard).
     #[inline(always)]
     #[track_caller]
     pub fn release_warp(&self) {
@@ -313,15 +325,17 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
         S::arrive_warp(self.empty());
     }
 
-    /// [`release_warp`](Self::release_warp) of a stage that only tensor cores have read: they need no fence.
+    /// [`release_warp`](Self::release_warp) of a stage that only tensor cores have read: they need
+    /// no fence.
     #[inline(always)]
     #[track_caller]
     pub fn release_multiplied(&self) {
         S::arrive_warp(self.empty());
     }
 
-    /// Releases the stage as one of the pipeline's readers. If this thread has read the stage and copies fill the pipeline (not warps), it
-    /// must have executed a proxy fence after its reads. Reads by tensor cores need none.
+    /// Releases the stage as one of the pipeline's readers. If this thread has read the stage and
+    /// copies fill the pipeline (not warps), it must have executed a proxy fence after its reads.
+    /// Reads by tensor cores need none.
     #[inline(always)]
     #[track_caller]
     pub fn release(&self) {

@@ -25,7 +25,8 @@ impl fmt::Display for Shortfall {
 }
 
 impl Shortfall {
-    /// Compares a buffer's length with the number of elements that a rule requires. A parameter without a length passes.
+    /// Compares a buffer's length with the number of elements that a rule requires. A parameter
+    /// without a length passes.
     #[doc(hidden)]
     pub fn check(
         param: &'static str,

@@ -1,7 +1,7 @@
 //! Specialisation constants in PTX: finds their uses and writes values there.
 //!
-//! A comment marks each use of a constant. After it follows a number, a word of an instruction with its dot, or a register with the word as
-//! its name:
+//! A comment marks each use of a constant. After it follows a number, a word of an instruction with
+//! its dot, or a register with the word as its name:
 //!
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;
@@ -9,7 +9,8 @@
 //!   mov.f32 %f1, /* simt.constant half */ bf16;
 //! ```
 //!
-//! The text is valid PTX as it is. The kernel's declaration has the allowed values of a constant; the caller checks them.
+//! The text is valid PTX as it is. The kernel's declaration has the allowed values of a constant;
+//! the caller checks them.
 
 use std::ops::Range;
 
@@ -43,7 +44,8 @@ pub fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
     })
 }
 
-/// The text with these values. A word that is longer than the constant's default, as `bf16x2` for `bf16`, keeps its suffix.
+/// The text with these values. A word that is longer than the constant's default, as `bf16x2` for
+/// `bf16`, keeps its suffix.
 pub fn specialise(text: &str, constants: &[Constant]) -> String {
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
@@ -75,7 +77,8 @@ pub fn name(kernel: &str, constants: &[Constant]) -> String {
     format!("{kernel}{}", parts.collect::<String>())
 }
 
-/// A kernel's text, from the line of its entry point on, with another name for the entry point and its parameters.
+/// A kernel's text, from the line of its entry point on, with another name for the entry point and
+/// its parameters.
 pub fn rename(text: &str, from: &str, to: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
     let mut result = String::with_capacity(text.len());

@@ -15,11 +15,11 @@
 //! * **A lane** copies pieces of sixteen bytes.
 //!
 //! Only running warps claim rows. So no CTA waits for a CTA that has not started. (If each CTA had
-//! fixed rows, a launch could deadlock: while another grid occupies the SMs, some CTAs may not start
-//! until others end.)
+//! fixed rows, a launch could deadlock: while another grid occupies the SMs, some CTAs may not
+//! start until others end.)
 //!
-//! A counter says how many rows are packed ([`Out::release_add`]). A producer warp waits once, until
-//! all rows are packed. TMA reads through the async proxy, hence the fence.
+//! A counter says how many rows are packed ([`Out::release_add`]). A producer warp waits once,
+//! until all rows are packed. TMA reads through the async proxy, hence the fence.
 
 use super::{copy_rows::copy_rows, device::*};
 use crate::params::MatrixBatch;

@@ -62,7 +62,8 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     fn read<T: Element, const ENDS: bool>(&self, from: &In<T>) -> Pieces<EACH> {
         let shift = self.shift(from);
         let (lane, last) = (thread::lane_id() as usize, self.last(shift));
-        // Past the end of the row the last piece is loaded again. So no load depends on a condition.
+        // Past the end of the row the last piece is loaded again. So no load depends on a
+        // condition.
         let read = |number: usize| {
             let number = number.min(last);
             let at = self.at - shift + number * N;
@@ -214,8 +215,8 @@ fn copy_elements<T: Element>(
     end: usize,
 ) {
     while col < end {
-        // No load depends on whether the element exists. So all loads are issued before the first is
-        // awaited.
+        // No load depends on whether the element exists. So all loads are issued before the first
+        // is awaited.
         let read: [T; 4] = core::array::from_fn(|i| from[from_row + (col + 32 * i).min(end - 1)]);
         for i in 0..4 {
             if col + 32 * i < end {

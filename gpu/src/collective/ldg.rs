@@ -12,8 +12,8 @@
 //! * **A warp** loads half a group. It issues its sixteen loads before it waits for the first. One
 //!   store writes 128 bytes of four rows.
 //! * **A lane** stores the same sixteen bytes of every eighth row. In an unaligned row these are in
-//!   two pieces of the source. Rows that are eight apart have the same misalignment, and the rows of
-//!   the next stage have it too. So a lane always shifts by the same number of bytes.
+//!   two pieces of the source. Rows that are eight apart have the same misalignment, and the rows
+//!   of the next stage have it too. So a lane always shifts by the same number of bytes.
 //! * **Past the end of k** a stage holds zeros. Rows of A (columns of B) past the end may hold
 //!   anything: their sums are not stored.
 //! * **Nothing is read outside** the operand. Pieces that may exceed its first or last element are
@@ -66,8 +66,8 @@ pub struct LdgRows<T: Factor> {
     fewer: (u32, u32),
     /// The first element of the matrix.
     start: usize,
-    /// In the first stage, the elements of a row before the lane's first one. Without gaps, more than
-    /// a piece has.
+    /// In the first stage, the elements of a row before the lane's first one. Without gaps, more
+    /// than a piece has.
     before: u32,
     /// The last rows of the operand, whose pieces may exceed its last element.
     last: u32,

@@ -2,9 +2,9 @@
 //!
 //! * **A warpgroup** stores 64 rows of C.
 //! * **A warp** stores 16 of them. It waits for no other warp.
-//! * **A thread** holds two neighbours of a row, the next two eight columns further, and so on. Four
-//!   lanes hold 32 contiguous bytes of a row. From shared memory a lane reads four neighbours, so
-//!   stores are as wide as possible. And a loop can index shared memory, but not registers.
+//! * **A thread** holds two neighbours of a row, the next two eight columns further, and so on.
+//!   Four lanes hold 32 contiguous bytes of a row. From shared memory a lane reads four neighbours,
+//!   so stores are as wide as possible. And a loop can index shared memory, but not registers.
 //!
 //! If C is `alpha A B` with contiguous rows, [`packed_store`] stores it. Otherwise the [`Epilogue`]
 //! does, mostly 64 columns at a time.

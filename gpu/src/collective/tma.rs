@@ -63,8 +63,9 @@ pub trait TmaOperand {
         0
     }
 
-    /// Of a shift, the k-steps that are whole sixteen bytes. Rows start that much after the copy does,
-    /// and their tensor map with the rest: the copy starts before the map, where TMA reads nothing.
+    /// Of a shift, the k-steps that are whole sixteen bytes. Rows start that much after the copy
+    /// does, and their tensor map with the rest: the copy starts before the map, where TMA reads
+    /// nothing.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn whole_pieces(_shift: u32) -> u32 {
         0

@@ -13,8 +13,8 @@
 //!
 //! All rows of a tile are of one class. The stages of A and of B start `shift` k-steps early. In B,
 //! TMA fills in zeros before step 0. In A, `*` may be anything: the end of the row before, or no
-//! element of A. It may be infinite, and infinity times B's zero is NaN. So `*` is cleared in shared
-//! memory, in the first stage of a tile.
+//! element of A. It may be infinite, and infinity times B's zero is NaN. So `*` is cleared in
+//! shared memory, in the first stage of a tile.
 //!
 //! TMA reads whole sixteen bytes. Of these it reads none that has no element of the row: the tensor
 //! map starts at the last multiple of sixteen bytes, and a stage that starts earlier starts outside
@@ -148,8 +148,8 @@ fn clear_piece<T: Factor + Default, const PIECE: usize>(
 ) {
     // The swizzle permutes a row's pieces by the row's number.
     let place = at + (number ^ (row % 8)) * PIECE;
-    // Each `i` is a constant of the unrolled loop. If the k-steps `number * PIECE + i` were compared
-    // with `shift`, the compiler would keep all of them in registers.
+    // Each `i` is a constant of the unrolled loop. If the k-steps `number * PIECE + i` were
+    // compared with `shift`, the compiler would keep all of them in registers.
     let before = shift.saturating_sub((number * PIECE) as u32);
     let mut piece: [T; PIECE] = tiles.load128(place);
     for i in 0..PIECE {

@@ -68,8 +68,8 @@ fn pack<T: Element, const N: usize>(
 /// Packs `rows x cols` matrices; blocks along z take one each. Rows of the source are `from_pitch`
 /// elements apart, matrices `from_step`; those of the copy `to_pitch` and `to_step`. `from` may be
 /// unaligned, and has exactly the elements that these sizes need. What is between rows and between
-/// matrices is not read. `to`, its rows and its matrices are 16-byte aligned. What follows a row of the copy, up to the next multiple of sixteen bytes,
-/// is overwritten.
+/// matrices is not read. `to`, its rows and its matrices are 16-byte aligned. What follows a row of
+/// the copy, up to the next multiple of sixteen bytes, is overwritten.
 #[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows(
     rows: u32,

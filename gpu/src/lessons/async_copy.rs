@@ -1,9 +1,10 @@
 //! Asynchronous copies from global to shared memory, two phases ahead of their use.
 //!
 //! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, as in
-//!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two in flight.
-//! * **A thread** computes 8 x 16 elements of C. It begins its copies and does not wait for them. The elements
-//!   do not pass through its registers on the way to shared memory.
+//!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two in
+//!   flight.
+//! * **A thread** computes 8 x 16 elements of C. It begins its copies and does not wait for them.
+//!   The elements do not pass through its registers on the way to shared memory.
 //!
 //! ```text
 //!   phase        0     1     2     3
@@ -26,8 +27,8 @@ use super::{
 /// Buffers.
 const STAGES: usize = 3;
 
-/// The elements that a thread copies in a phase: `ROWS * DEPTH / THREADS` elements of a column of A's tile, and two
-/// groups of four elements, in rows of B's tile.
+/// The elements that a thread copies in a phase: `ROWS * DEPTH / THREADS` elements of a column of
+/// A's tile, and two groups of four elements, in rows of B's tile.
 struct Copies {
     /// The index of this phase's first element of A.
     from_a: usize,
@@ -79,8 +80,8 @@ impl Copies {
         }
     }
 
-    /// Begins the copies of a phase to a buffer, and advances to the next phase. Elements outside A and B become
-    /// zeros.
+    /// Begins the copies of a phase to a buffer, and advances to the next phase. Elements outside A
+    /// and B become zeros.
     #[inline(always)]
     #[track_caller]
     fn begin(
@@ -140,8 +141,8 @@ pub fn async_copy(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     let (mut buffer, mut free) = (0, STAGES - 1);
     let phases = k.div_ceil(DEPTH as u32);
     for phase in 0..phases {
-        // This thread's copies for this phase are done; those for the next may be in flight. After the barrier
-        // all threads' copies are done, and the buffer of the previous phase is free.
+        // This thread's copies for this phase are done; those for the next may be in flight. After
+        // the barrier all threads' copies are done, and the buffer of the previous phase is free.
         copies::wait_group::<{ STAGES as u32 - 2 }>();
         thread::sync_threads();
         if phases - phase > STAGES as u32 - 1 {

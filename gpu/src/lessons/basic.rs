@@ -3,9 +3,9 @@
 //! * **A block** computes a 16 x 16 patch of C.
 //! * **A thread** computes one element: row `row` of A times column `col` of B.
 //!
-//! Each multiply-add (2 FLOP) reads two floats (8 bytes) from global memory: 1/4 FLOP a byte. Every row
-//! of A is read n times, and every column of B m times. [`tiled`](super::tiled) reads them into shared
-//! memory first.
+//! Each multiply-add (2 FLOP) reads two floats (8 bytes) from global memory: 1/4 FLOP a byte. Every
+//! row of A is read n times, and every column of B m times. [`tiled`](super::tiled) reads them into
+//! shared memory first.
 
 use super::device::*;
 

@@ -1,30 +1,30 @@
 //! Image blur: every pixel becomes the mean of the (2 radius + 1) x (2 radius + 1) box around it.
 //!
-//! An image is a row-major matrix of bytes. A row has `width` pixels of `channels` bytes each. Channels do not
-//! mix, so the left neighbour of a byte is `channels` bytes before it. One kernel serves gray, gray with alpha,
-//! RGB and RGBA.
+//! An image is a row-major matrix of bytes. A row has `width` pixels of `channels` bytes each.
+//! Channels do not mix, so the left neighbour of a byte is `channels` bytes before it. One kernel
+//! serves gray, gray with alpha, RGB and RGBA.
 //!
 //! * **A block** computes 32 rows of 32 bytes.
-//! * **A thread** computes one byte. Neighbouring lanes of a warp take neighbouring bytes. So they load
-//!   neighbouring bytes, whatever the number of channels.
+//! * **A thread** computes one byte. Neighbouring lanes of a warp take neighbouring bytes. So they
+//!   load neighbouring bytes, whatever the number of channels.
 //!
 //! # The edge
-//! At the edge of the image a part of the box is outside. The mean is that of the pixels inside: their sum over
-//! their number. It is computed in integers and rounded to the nearest whole number, half up. So every device
-//! and the reference give the same bytes.
+//! At the edge of the image a part of the box is outside. The mean is that of the pixels inside:
+//! their sum over their number. It is computed in integers and rounded to the nearest whole number,
+//! half up. So every device and the reference give the same bytes.
 //!
 //! # Shared memory
-//! Every byte is in the boxes of (2 radius + 1)² threads. In [`blur`] each of these threads reads it from global
-//! memory. In [`blur_shared`] a block first copies all bytes of its boxes to shared memory: its tile, and a
-//! *halo* of `radius` rows and `radius` pixels around the tile.
+//! Every byte is in the boxes of (2 radius + 1)² threads. In [`blur`] each of these threads reads
+//! it from global memory. In [`blur_shared`] a block first copies all bytes of its boxes to shared
+//! memory: its tile, and a *halo* of `radius` rows and `radius` pixels around the tile.
 
 use super::device::*;
 
 /// Rows and columns of bytes that a block computes.
 pub const TILE: u32 = 32;
 
-/// The largest radius of [`blur`]. The sum of (2 radius + 1)² bytes, plus half their number for rounding, fits
-/// in 32 bits.
+/// The largest radius of [`blur`]. The sum of (2 radius + 1)² bytes, plus half their number for
+/// rounding, fits in 32 bits.
 pub const MAX_RADIUS: u32 = 2047;
 
 const _: () = {
@@ -32,8 +32,8 @@ const _: () = {
     assert!(count * 255 + count / 2 <= u32::MAX as u64, "a box of white pixels overflows its sum");
 };
 
-/// The largest radius of [`blur_shared`]. A tile with the halo of four channels takes 27 KiB. So an SM's threads
-/// limit its number of blocks, and its shared memory does not.
+/// The largest radius of [`blur_shared`]. A tile with the halo of four channels takes 27 KiB. So an
+/// SM's threads limit its number of blocks, and its shared memory does not.
 pub const MAX_RADIUS_SHARED: u32 = 32;
 
 /// The most bytes that a row has: indices up to a tile and a halo beyond it stay below 2^32.
@@ -54,8 +54,8 @@ fn mean(sum: u32, count: u32) -> u8 {
     ((sum + count / 2) / count) as u8
 }
 
-/// The indices within `radius` steps of `step` around `index`, at least 0 and below `end`: the first index, and
-/// their number.
+/// The indices within `radius` steps of `step` around `index`, at least 0 and below `end`: the
+/// first index, and their number.
 #[inline(always)]
 fn around(index: u32, radius: u32, step: u32, end: u32) -> (u32, u32) {
     // The steps down and up that stay in range.
@@ -102,8 +102,8 @@ pub fn blur(
     }
 }
 
-/// Blurs each channel of an image, a block's tile and its halo in shared memory; `radius` is at most
-/// [`MAX_RADIUS_SHARED`] and `channels` at most [`MAX_CHANNELS`].
+/// Blurs each channel of an image, a block's tile and its halo in shared memory; `radius` is at
+/// most [`MAX_RADIUS_SHARED`] and `channels` at most [`MAX_CHANNELS`].
 #[kernel(
     block = (TILE, TILE),
     shared = HALO_ROWS * HALO_COLS,
@@ -128,7 +128,8 @@ pub fn blur_shared(
     let (first_row, first_col) = (tile_row.saturating_sub(radius), tile_col.saturating_sub(halo));
     let (end_row, end_col) = (rows.min(tile_row + TILE + radius), cols.min(tile_col + TILE + halo));
 
-    // They are more than a block's threads: each thread copies every TILE-th byte of every TILE-th row.
+    // They are more than a block's threads: each thread copies every TILE-th byte of every TILE-th
+    // row.
     for row in (first_row + ty..end_row).step_by(TILE as usize) {
         for col in (first_col + tx..end_col).step_by(TILE as usize) {
             let place = ((row - first_row) as usize, (col - first_col) as usize);

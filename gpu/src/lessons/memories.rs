@@ -39,8 +39,8 @@ fn number() -> usize {
         + thread::thread_idx_x() as usize
 }
 
-/// A variable in a register: every thread has its own, which lives as long as the thread. Each counts to `steps`,
-/// whatever the number of threads.
+/// A variable in a register: every thread has its own, which lives as long as the thread. Each
+/// counts to `steps`, whatever the number of threads.
 #[kernel(block = (BLOCK), shared = 0, len(counts = n))]
 pub fn register_counter(n: u32, steps: u32, mut counts: Out<u32>) {
     let mut count = 0;
@@ -52,8 +52,8 @@ pub fn register_counter(n: u32, steps: u32, mut counts: Out<u32>) {
     }
 }
 
-/// A variable in shared memory: a block's threads count together, and every block counts from zero. Before the
-/// first write the variable may hold anything, for example a value of an earlier block.
+/// A variable in shared memory: a block's threads count together, and every block counts from zero.
+/// Before the first write the variable may hold anything, for example a value of an earlier block.
 #[kernel(block = (BLOCK), shared = size_of::<u32>(), barriers = 2, len(counts = blocks))]
 pub fn shared_counter(blocks: u32, mut counts: Out<u32>) {
     let mut count = shared![u32; 1];
@@ -69,8 +69,9 @@ pub fn shared_counter(blocks: u32, mut counts: Out<u32>) {
     }
 }
 
-/// A variable in global memory: all threads of all blocks count together, and the next launch continues the count.
-/// A thread stores the count before its own step to `numbers`. So no two of `numbers` are equal.
+/// A variable in global memory: all threads of all blocks count together, and the next launch
+/// continues the count. A thread stores the count before its own step to `numbers`. So no two of
+/// `numbers` are equal.
 #[kernel(block = (BLOCK), shared = 0, len(numbers = n))]
 pub fn global_counter(n: u32, mut numbers: Out<u32>) {
     if number() < n as usize {
@@ -88,8 +89,9 @@ pub fn pointed_negation(n: u32) {
     }
 }
 
-/// Variables in constant memory, which is fast if all threads of a warp read the same address. Here every thread
-/// reads the same coefficients in the same order. `y = c0 + c1 x + c2 x^2 ...`, by Horner's rule.
+/// Variables in constant memory, which is fast if all threads of a warp read the same address. Here
+/// every thread reads the same coefficients in the same order. `y = c0 + c1 x + c2 x^2 ...`, by
+/// Horner's rule.
 #[kernel(block = (BLOCK), shared = 0, len(x = n, y = n))]
 pub fn constant_polynomial(n: u32, x: In<f32>, mut y: Out<f32>) {
     if number() < n as usize {

@@ -1,11 +1,12 @@
 //! The tiled kernel without boundary checks: every tile is whole.
 //!
 //! * **A block** computes a 16 x 16 tile of C, in phases, as [`tiled`](super::tiled) does.
-//! * **A thread** computes one element of the tile. In each phase it loads one element of A and one element of B.
+//! * **A thread** computes one element of the tile. In each phase it loads one element of A and one
+//!   element of B.
 //!
-//! m, n and k must be multiples of 16. The host pads other matrices with zeros, which add nothing to a sum, and
-//! removes the padding of C afterwards. That takes memory, time to copy, and work on elements that nobody asked
-//! for. The host measures both ways (`host::padding`).
+//! m, n and k must be multiples of 16. The host pads other matrices with zeros, which add nothing
+//! to a sum, and removes the padding of C afterwards. That takes memory, time to copy, and work on
+//! elements that nobody asked for. The host measures both ways (`host::padding`).
 
 use super::device::*;
 

@@ -1,8 +1,8 @@
-//! Pitched memory: rows begin `pitch` bytes apart, which may be more than the bytes of a row. So each row begins
-//! at an address that the device loads quickly.
+//! Pitched memory: rows begin `pitch` bytes apart, which may be more than the bytes of a row. So
+//! each row begins at an address that the device loads quickly.
 //!
-//! The pitch counts bytes, as CUDA's does: element (row, col) is `row * pitch` bytes and `col` elements after the
-//! first element. The bytes between a row's end and the next row are not used.
+//! The pitch counts bytes, as CUDA's does: element (row, col) is `row * pitch` bytes and `col`
+//! elements after the first element. The bytes between a row's end and the next row are not used.
 
 use super::device::*;
 
@@ -34,7 +34,8 @@ pub fn row_sums(width: u32, height: u32, pitch: u64, data: In<f32>, mut sums: Ou
 
 /// Every element of a `depth x height x width` array times `factor`, in place.
 ///
-/// `slice_pitch` is the number of bytes from one slice to the next: the pitch times the rows of a slice.
+/// `slice_pitch` is the number of bytes from one slice to the next: the pitch times the rows of a
+/// slice.
 ///
 /// * **A block** scales a 32 x 4 patch of one slice. A warp takes neighbours in a row.
 /// * **A thread** scales one element.

@@ -2,12 +2,12 @@
 //!
 //! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 k-steps, as in
 //!   [`unrolled`](super::unrolled). It holds two tiles of A: this phase's, and the next phase's.
-//! * **A thread** computes a column of 16 elements of C. It begins to read its part of the next tile into
-//!   registers. It multiplies. Then it stores the part into the other buffer.
+//! * **A thread** computes a column of 16 elements of C. It begins to read its part of the next
+//!   tile into registers. It multiplies. Then it stores the part into the other buffer.
 //!
-//! The ratio is the same, 6.4 FLOP a byte, but threads wait less. A read of global memory takes hundreds of
-//! cycles. Now the arithmetic of a phase is between the read and the first use of the elements. And one
-//! barrier a phase is enough: no thread reads the buffer that is being filled.
+//! The ratio is the same, 6.4 FLOP a byte, but threads wait less. A read of global memory takes
+//! hundreds of cycles. Now the arithmetic of a phase is between the read and the first use of the
+//! elements. And one barrier a phase is enough: no thread reads the buffer that is being filled.
 
 use super::{
     device::*,

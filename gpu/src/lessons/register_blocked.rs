@@ -1,10 +1,12 @@
-//! Register blocking: a thread computes 8 x 8 elements of C. So it uses each element that it reads from
-//! shared memory eight times.
+//! Register blocking: a thread computes 8 x 8 elements of C. So it uses each element that it reads
+//! from shared memory eight times.
 //!
-//! * **A block** of 16 x 16 threads computes a 128 x 128 tile of C, in phases of 8 k-steps. It holds two
-//!   tiles of A (128 x 8) and two tiles of B (8 x 128): this phase's, and the next phase's.
-//! * **A thread** computes 64 elements of C: every sixteenth row and column, from its own y and x on. For each
-//!   k-step it reads 8 elements of A's tile and 8 elements of B's tile, and does 64 multiply-adds.
+//! * **A block** of 16 x 16 threads computes a 128 x 128 tile of C, in phases of 8 k-steps. It
+//!   holds two tiles of A (128 x 8) and two tiles of B (8 x 128): this phase's, and the next
+//!   phase's.
+//! * **A thread** computes 64 elements of C: every sixteenth row and column, from its own y and x
+//!   on. For each k-step it reads 8 elements of A's tile and 8 elements of B's tile, and does 64
+//!   multiply-adds.
 //!
 //! ```text
 //!            tx   tx+16       tx+112                16 elements read, 64 multiply-adds: a quarter of a read
@@ -44,7 +46,8 @@ pub fn register_blocked(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: O
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    // The place of this thread's i-th element of A's tile: row and k-step. Of B's tile: k-step and column.
+    // The place of this thread's i-th element of A's tile: row and k-step. Of B's tile: k-step and
+    // column.
     let t = ty * 16 + tx;
     let place_a = |i: usize| (t / DEPTH + i * 32, t % DEPTH);
     let place_b = |i: usize| (t / TILE + i * 2, t % TILE);

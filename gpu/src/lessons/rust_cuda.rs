@@ -1,15 +1,16 @@
 //! The tiled kernel in Rust-CUDA's idiom: raw pointers, and a vocabulary imported from `cuda_std`.
 //!
-//! This file compiles against two crates. Here `cuda_std` is this project's `simt` under another name,
-//! and the kernel runs on the GPU and on the CPU. A test also compiles the file, unchanged, against
-//! Rust-CUDA's own `cuda_std` 0.2.2.
+//! This file compiles against two crates. Here `cuda_std` is this project's `simt` under another
+//! name, and the kernel runs on the GPU and on the CPU. A test also compiles the file, unchanged,
+//! against Rust-CUDA's own `cuda_std` 0.2.2.
 //!
-//! The CPU device does not check the bounds of accesses through raw pointers. [`tiled`](super::tiled) is the
-//! same kernel with bounds checks.
+//! The CPU device does not check the bounds of accesses through raw pointers.
+//! [`tiled`](super::tiled) is the same kernel with bounds checks.
 
 use cuda_std::{kernel, shared_array, thread};
 
-/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles in shared memory. A block has 16 x 16 threads.
+/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles in shared memory. A block has 16 x 16
+/// threads.
 ///
 /// # Safety
 /// 1. `a`, `b` and `c` point to `m * k`, `k * n` and `m * n` elements.
@@ -24,7 +25,8 @@ pub unsafe fn rust_cuda_tiled16(m: u32, n: u32, k: u32, a: *const f32, b: *const
     let mut sum = 0.0;
     for phase in 0..k.div_ceil(16) {
         let (a_col, b_row) = (phase * 16 + tx, phase * 16 + ty);
-        // SAFETY: inside A and B by the comparisons; inside the tiles because tx, ty and i are below 16.
+        // SAFETY: inside A and B by the comparisons; inside the tiles because tx, ty and i are
+        // below 16.
         unsafe {
             *tile_a.add(ty * 16 + tx) =
                 if row < m && a_col < k { *a.add(row * k + a_col) } else { 0.0 };

@@ -2,8 +2,8 @@
 
 use super::device::*;
 
-/// Element (row, col) of a row-major `rows x cols` matrix. Outside the matrix it is zero, which adds nothing
-/// to a sum.
+/// Element (row, col) of a row-major `rows x cols` matrix. Outside the matrix it is zero, which
+/// adds nothing to a sum.
 #[inline(always)]
 #[track_caller]
 pub fn element_or_zero(
@@ -14,8 +14,9 @@ pub fn element_or_zero(
     if row < rows && col < cols { matrix[row * cols + col] } else { 0.0 }
 }
 
-/// The elements (row, col) to (row, col + 3). Outside the matrix they are zero. `col` is a multiple of four.
-/// `wide` promises that every row begins at a multiple of sixteen bytes. Then the four are one access.
+/// The elements (row, col) to (row, col + 3). Outside the matrix they are zero. `col` is a multiple
+/// of four. `wide` promises that every row begins at a multiple of sixteen bytes. Then the four are
+/// one access.
 #[inline(always)]
 #[track_caller]
 pub fn four_or_zero(
@@ -25,7 +26,8 @@ pub fn four_or_zero(
     wide: bool,
 ) -> [f32; 4] {
     if wide {
-        // The length of a row is a multiple of four, so either all four elements are inside or none.
+        // The length of a row is a multiple of four, so either all four elements are inside or
+        // none.
         if row < rows && col < cols { matrix.load128(row * cols + col) } else { [0.0; 4] }
     } else {
         [0, 1, 2, 3].map(|i| element_or_zero(matrix, (rows, cols), (row, col + i)))

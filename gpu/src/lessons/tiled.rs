@@ -1,10 +1,10 @@
-//! `C = A B` with tiles in shared memory. All threads of a block use what the block reads from global
-//! memory.
+//! `C = A B` with tiles in shared memory. All threads of a block use what the block reads from
+//! global memory.
 //!
-//! * **A block** computes a TILE x TILE tile of C, in phases. In each phase it loads one tile of A and
-//!   one tile of B into shared memory, and multiplies them.
-//! * **A thread** computes one element of that tile of C. In each phase it loads one element of A and one
-//!   of B, and reads a row of A's tile and a column of B's.
+//! * **A block** computes a TILE x TILE tile of C, in phases. In each phase it loads one tile of A
+//!   and one tile of B into shared memory, and multiplies them.
+//! * **A thread** computes one element of that tile of C. In each phase it loads one element of A
+//!   and one of B, and reads a row of A's tile and a column of B's.
 //!
 //! ```text
 //!                  n                          an element loaded from global memory is used TILE times:
@@ -18,9 +18,10 @@
 //! ```
 //!
 //! # Boundary checks
-//! m, n and k need not be multiples of TILE. Elements of a tile outside the matrix are zeros, which add
-//! nothing to a sum. A thread whose element is outside C still loads, and still reaches both barriers:
-//! the other threads of its block need the elements that it loads, and a barrier waits for all threads.
+//! m, n and k need not be multiples of TILE. Elements of a tile outside the matrix are zeros, which
+//! add nothing to a sum. A thread whose element is outside C still loads, and still reaches both
+//! barriers: the other threads of its block need the elements that it loads, and a barrier waits
+//! for all threads.
 
 use super::device::*;
 
@@ -55,7 +56,8 @@ fn tiled<const TILE: usize>(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut 
     }
 }
 
-/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles: 256 threads and 2 KiB of shared memory a block.
+/// C (m x n) = A (m x k) B (k x n) with 16 x 16 tiles: 256 threads and 2 KiB of shared memory a
+/// block.
 #[kernel(
     block = (16, 16),
     shared = 2 * 16 * 16 * size_of::<f32>(),
@@ -66,7 +68,8 @@ pub fn tiled16(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, c: Out<f32>) {
     tiled::<16>(m, n, k, a, b, c);
 }
 
-/// C (m x n) = A (m x k) B (k x n) with 32 x 32 tiles: 1024 threads and 8 KiB of shared memory a block.
+/// C (m x n) = A (m x k) B (k x n) with 32 x 32 tiles: 1024 threads and 8 KiB of shared memory a
+/// block.
 #[kernel(
     block = (32, 32),
     shared = 2 * 32 * 32 * size_of::<f32>(),

@@ -1,15 +1,16 @@
-//! Coalesced reads of B, and a transposed tile of B in shared memory. This shows what bank conflicts cost.
+//! Coalesced reads of B, and a transposed tile of B in shared memory. This shows what bank
+//! conflicts cost.
 //!
-//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and one
-//!   tile of B.
+//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and
+//!   one tile of B.
 //! * **A thread** computes one element of C. In each phase it loads one element of each tile.
 //!
-//! Neighbouring threads now read neighbouring elements of B, as in [`tiled`](super::tiled). The ratio is that
-//! of every 16 x 16 tile: 4 FLOP a byte.
+//! Neighbouring threads now read neighbouring elements of B, as in [`tiled`](super::tiled). The
+//! ratio is that of every 16 x 16 tile: 4 FLOP a byte.
 //!
-//! But B's tile is stored column by column. Shared memory has 32 banks of one word: word i is in bank i
-//! modulo 32. A bank serves one word at a time. Neighbouring threads access words that are 16 apart. So the
-//! 16 columns that a warp accesses are in two banks, eight columns in each.
+//! But B's tile is stored column by column. Shared memory has 32 banks of one word: word i is in
+//! bank i modulo 32. A bank serves one word at a time. Neighbouring threads access words that are
+//! 16 apart. So the 16 columns that a warp accesses are in two banks, eight columns in each.
 
 use super::{device::*, tile::element_or_zero};
 

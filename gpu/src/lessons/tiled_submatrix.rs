@@ -1,14 +1,14 @@
-//! The tiled kernel in terms of matrices. A matrix has `width`, `height`, `stride` and `elements`. A
-//! sub-matrix is a matrix too.
+//! The tiled kernel in terms of matrices. A matrix has `width`, `height`, `stride` and `elements`.
+//! A sub-matrix is a matrix too.
 //!
-//! * **A block** computes one TILE x TILE sub-matrix of C: a sum of products. Each product multiplies a
-//!   sub-matrix of A, from the same rows, by a sub-matrix of B, from the same columns.
-//! * **A thread** computes one element of that sub-matrix, and copies one element of each sub-matrix of A and B
-//!   to shared memory.
+//! * **A block** computes one TILE x TILE sub-matrix of C: a sum of products. Each product
+//!   multiplies a sub-matrix of A, from the same rows, by a sub-matrix of B, from the same columns.
+//! * **A thread** computes one element of that sub-matrix, and copies one element of each
+//!   sub-matrix of A and B to shared memory.
 //!
-//! A sub-matrix shares its parent's elements, and has its parent's stride: the distance from one row to the
-//! next, whatever the sub-matrix's width. The arithmetic and the loads are those of [`tiled`](super::tiled).
-//! The boundary checks are in `Matrix::get` and `Matrix::set`.
+//! A sub-matrix shares its parent's elements, and has its parent's stride: the distance from one
+//! row to the next, whatever the sub-matrix's width. The arithmetic and the loads are those of
+//! [`tiled`](super::tiled). The boundary checks are in `Matrix::get` and `Matrix::set`.
 
 use core::ops::{Index, IndexMut};
 
@@ -16,9 +16,9 @@ use super::device::*;
 
 const TILE: usize = 16;
 
-/// A row-major matrix in global memory. Its first element is `elements[start]`, and element (row, col) is
-/// `row * stride + col` elements after the first. (A view starts at its buffer's first element, so a
-/// sub-matrix needs `start`.)
+/// A row-major matrix in global memory. Its first element is `elements[start]`, and element (row,
+/// col) is `row * stride + col` elements after the first. (A view starts at its buffer's first
+/// element, so a sub-matrix needs `start`.)
 #[derive(Clone, Copy)]
 struct Matrix<View> {
     width: usize,
@@ -36,8 +36,8 @@ impl<View: Copy> Matrix<View> {
         Matrix { width, height, stride: width, start: 0, elements }
     }
 
-    /// The sub-matrix `row` tiles down and `col` tiles to the right. It ends where the matrix ends, so it may
-    /// be smaller than a tile.
+    /// The sub-matrix `row` tiles down and `col` tiles to the right. It ends where the matrix ends,
+    /// so it may be smaller than a tile.
     #[inline(always)]
     fn sub_matrix(&self, row: usize, col: usize) -> Self {
         let (first_row, first_col) = (row * TILE, col * TILE);

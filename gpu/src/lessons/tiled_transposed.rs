@@ -1,12 +1,12 @@
 //! The tiled kernel for a B that the CPU has transposed.
 //!
-//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and one
-//!   tile of B.
+//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and
+//!   one tile of B.
 //! * **A thread** computes one element of C. In each phase it loads one element of each tile.
 //!
-//! As in [`tiled_uncoalesced`](super::tiled_uncoalesced) x is the k-step for both tiles. In the transposed B,
-//! neighbouring k-steps are neighbours in a row. So the read is coalesced: 4 sectors for a warp. But a warp
-//! stores columns of the tile, an eight-way bank conflict.
+//! As in [`tiled_uncoalesced`](super::tiled_uncoalesced) x is the k-step for both tiles. In the
+//! transposed B, neighbouring k-steps are neighbours in a row. So the read is coalesced: 4 sectors
+//! for a warp. But a warp stores columns of the tile, an eight-way bank conflict.
 
 use super::{device::*, tile::element_or_zero};
 

@@ -1,14 +1,16 @@
 //! Tiles in shared memory. A warp reads B down its columns, which shows what coalescing is worth.
 //!
-//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and one
-//!   tile of B.
+//! * **A block** computes a 16 x 16 tile of C, in phases. In each phase it loads one tile of A and
+//!   one tile of B.
 //! * **A thread** computes one element of C. In each phase it loads one element of each tile.
 //!
-//! Each element loaded is used 16 times: 16/4 = 4 FLOP a byte, where [`basic`](super::basic) has 1/4.
+//! Each element loaded is used 16 times: 16/4 = 4 FLOP a byte, where [`basic`](super::basic) has
+//! 1/4.
 //!
-//! But neighbouring threads of a warp differ in x, and load elements of B that are a whole row of B apart.
-//! Global memory is moved in sectors of 32 bytes, eight elements. A warp needs two elements from each of 16
-//! rows of B. So it moves 16 sectors, and [`tiled`](super::tiled) moves 4 for as much data.
+//! But neighbouring threads of a warp differ in x, and load elements of B that are a whole row of B
+//! apart. Global memory is moved in sectors of 32 bytes, eight elements. A warp needs two elements
+//! from each of 16 rows of B. So it moves 16 sectors, and [`tiled`](super::tiled) moves 4 for as
+//! much data.
 
 use super::{device::*, tile::element_or_zero};
 

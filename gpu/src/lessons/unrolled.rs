@@ -4,9 +4,9 @@
 //!   [`outer_product`](super::outer_product).
 //! * **A thread** computes a column of 16 elements of it.
 //!
-//! The ratio is the same, 6.4 FLOP a byte. The loop's own arithmetic is gone: a comparison, an addition and a
-//! branch for every 16 multiply-adds. Every address within the tile becomes a constant in its instruction.
-//! And the sixteen reads of B no longer wait for each other.
+//! The ratio is the same, 6.4 FLOP a byte. The loop's own arithmetic is gone: a comparison, an
+//! addition and a branch for every 16 multiply-adds. Every address within the tile becomes a
+//! constant in its instruction. And the sixteen reads of B no longer wait for each other.
 
 use super::{
     device::*,

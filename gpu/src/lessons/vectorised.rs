@@ -2,17 +2,18 @@
 //!
 //! * **A block** of 256 threads computes a 128 x 128 tile of C, in phases of 8 k-steps, as in
 //!   [`register_blocked`](super::register_blocked).
-//! * **A thread** computes 8 x 8 elements of C, now in four groups of 4 x 4. The groups start at rows 4 ty and
-//!   64 + 4 ty, and at columns 4 tx and 64 + 4 tx. For a k-step the thread reads 16 elements from shared memory
-//!   with 4 accesses. For a phase it reads 4 elements of A, and 4 of B, from global memory with one access each.
+//! * **A thread** computes 8 x 8 elements of C, now in four groups of 4 x 4. The groups start at
+//!   rows 4 ty and 64 + 4 ty, and at columns 4 tx and 64 + 4 tx. For a k-step the thread reads 16
+//!   elements from shared memory with 4 accesses. For a phase it reads 4 elements of A, and 4 of B,
+//!   from global memory with one access each.
 //!
-//! For 64 multiply-adds there are 4 reads instead of 16. (Why groups, and not eight columns in a row: shared
-//! memory serves the threads of a quarter of a warp together. With eight columns in a row these threads would
-//! be 8 words apart and would access the same banks.)
+//! For 64 multiply-adds there are 4 reads instead of 16. (Why groups, and not eight columns in a
+//! row: shared memory serves the threads of a quarter of a warp together. With eight columns in a
+//! row these threads would be 8 words apart and would access the same banks.)
 //!
-//! Four elements are one access only if their address is a multiple of sixteen bytes. In every row of A it is
-//! one if k is a multiple of four; in every row of B and C if n is a multiple of four. Otherwise the elements
-//! are accessed one by one. The ratio is still 128/4 = 32 FLOP a byte.
+//! Four elements are one access only if their address is a multiple of sixteen bytes. In every row
+//! of A it is one if k is a multiple of four; in every row of B and C if n is a multiple of four.
+//! Otherwise the elements are accessed one by one. The ratio is still 128/4 = 32 FLOP a byte.
 
 use super::{
     device::*,
@@ -20,7 +21,8 @@ use super::{
     tile::{four_or_zero, store_four},
 };
 
-/// C (m x n) = A (m x k) B (k x n), 128 x 128 elements a block, 8 x 8 a thread, by 128-bit accesses.
+/// C (m x n) = A (m x k) B (k x n), 128 x 128 elements a block, 8 x 8 a thread, by 128-bit
+/// accesses.
 #[kernel(
     block = (16, 16),
     shared = 2 * DEPTH * (PITCH + TILE) * size_of::<f32>(),

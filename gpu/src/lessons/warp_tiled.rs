@@ -1,14 +1,15 @@
 //! Warp tiles: a warp computes 64 x 64 elements of C, a thread 8 x 16.
 //!
-//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, with two buffers as
-//!   before.
-//! * **A warp** computes a 64 x 64 tile of C. A block has 2 x 4 warp tiles. The lanes of a warp form a grid of
-//!   8 x 4.
-//! * **A thread** computes 8 x 16 elements, in groups of 4 x 4. The lane in row y and column x of that grid has
-//!   the groups at rows 4 y and 32 + 4 y of its warp's tile, and at columns 4 x, 16 + 4 x, 32 + 4 x and 48 + 4 x.
+//! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 k-steps, with two
+//!   buffers as before.
+//! * **A warp** computes a 64 x 64 tile of C. A block has 2 x 4 warp tiles. The lanes of a warp
+//!   form a grid of 8 x 4.
+//! * **A thread** computes 8 x 16 elements, in groups of 4 x 4. The lane in row y and column x of
+//!   that grid has the groups at rows 4 y and 32 + 4 y of its warp's tile, and at columns 4 x, 16 +
+//!   4 x, 32 + 4 x and 48 + 4 x.
 //!
-//! For a k-step a thread reads elements of both tiles with 128-bit loads, and does a multiply-add (FMA) for each
-//! pair:
+//! For a k-step a thread reads elements of both tiles with 128-bit loads, and does a multiply-add
+//! (FMA) for each pair:
 //!
 //! ```text
 //!   kernel        elements    loads    FMAs    FMAs of all these instructions    loads for 64 FMAs
@@ -16,11 +17,11 @@
 //!   warp_tiled       24         6      128              96 %                            3
 //! ```
 //!
-//! The lanes of a warp read 8 groups of A's tile and 4 groups of B's tile. Shared memory reads each group once,
-//! and sends it to all lanes that ask for it.
+//! The lanes of a warp read 8 groups of A's tile and 4 groups of B's tile. Shared memory reads each
+//! group once, and sends it to all lanes that ask for it.
 //!
-//! The ratio is 128 x 256 / 2 (128 + 256) = 42.7 FLOP a byte. The price is registers: the elements of C alone
-//! take 128. So only one block fits on an SM.
+//! The ratio is 128 x 256 / 2 (128 + 256) = 42.7 FLOP a byte. The price is registers: the elements
+//! of C alone take 128. So only one block fits on an SM.
 
 use super::{
     device::*,
@@ -46,8 +47,8 @@ pub fn first_element(t: usize) -> (usize, usize) {
     (warp / 4 * WARP + lane / 4 * 4, warp % 4 * WARP + lane % 4 * 4)
 }
 
-/// Adds the products of one k-step to a thread's 8 x 16 elements. The thread's first element of A's tile has
-/// index `a`, its first element of B's tile has index `b`.
+/// Adds the products of one k-step to a thread's 8 x 16 elements. The thread's first element of A's
+/// tile has index `a`, its first element of B's tile has index `b`.
 #[inline(always)]
 #[track_caller]
 pub fn multiply_add<const A: usize, const B: usize>(

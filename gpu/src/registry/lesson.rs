@@ -1,4 +1,5 @@
-//! Lessons: kernels of the course, which compute `A B` of dense row-major matrices and nothing else.
+//! Lessons: kernels of the course, which compute `A B` of dense row-major matrices and nothing
+//! else.
 
 use simt::device::BoxShape;
 

@@ -173,8 +173,8 @@ pub struct Product {
     pub boxes: [BoxShape; 2],
     /// The largest number of CTAs of a cluster that may split k.
     pub most_splits: u32,
-    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned; the
-    /// plan has another C stored in the workspace, and copied.
+    /// The TMA boxes of C, if the kernel stores C by TMA. Then the rows of C are 16-byte aligned;
+    /// the plan has another C stored in the workspace, and copied.
     pub stores: Option<BoxShape>,
     /// Whether CTAs are persistent: a CTA goes on to further tiles, and from one product of a batch
     /// to the next. Then the grid has one CTA a tile, or fewer. If a cluster along z splits k, the
@@ -214,14 +214,14 @@ impl Product {
         self.variant.access == Access::Dot
     }
 
-    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It is not a
-    /// lesson.
+    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It is
+    /// not a lesson.
     pub fn is_tma_or_ldg(&self) -> bool {
         !self.is_lesson() && self.requires_layouts()
     }
 
-    /// Whether the kernel requires certain layouts of its operands, because it loads them by TMA or by
-    /// `ldg`. A lesson may load by TMA, too.
+    /// Whether the kernel requires certain layouts of its operands, because it loads them by TMA or
+    /// by `ldg`. A lesson may load by TMA, too.
     pub fn requires_layouts(&self) -> bool {
         match self.variant.access {
             Access::Dense | Access::Strided | Access::Dot => false,

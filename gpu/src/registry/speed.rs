@@ -10,8 +10,8 @@ pub struct Speed {
     pub alone: f64,
     /// Microseconds before the first operation and after the last.
     pub fixed_us: f64,
-    /// Microseconds of an SM for each further tile, beside its operations: one that C fills, and one
-    /// that extends beyond the columns of C.
+    /// Microseconds of an SM for each further tile, beside its operations: one that C fills, and
+    /// one that extends beyond the columns of C.
     pub tile_us: [f64; 2],
     /// The products that the speed holds for.
     pub of: Products,

@@ -1,4 +1,5 @@
-//! Tests of the crate. With tests inside, all kernels would be compiled once more, and that takes more than a minute.
+//! Tests of the crate. With tests inside, all kernels would be compiled once more, and that takes
+//! more than a minute.
 
 mod names;
 

@@ -3,8 +3,8 @@
 use cuda_std::Value;
 use gpu::registry::{Access, Entry, KERNELS, Type, Variant, find};
 
-/// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the layout is left out, and of dot products the
-/// tile.
+/// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the layout
+/// is left out, and of dot products the tile.
 fn shared_name(variant: Variant, of_either: bool, of_any_layout: bool) -> String {
     let layout = variant.layout.filter(|_| !of_any_layout);
     let name = Variant { layout, ..variant }.to_string();

@@ -35,7 +35,7 @@ fn words(
     code: c_int,
 ) -> Option<&'static CStr> {
     let mut text = null();
-    // SAFETY: both functions take any number, and write one pointer: to a constant in the library, which stays loaded, or
-    // null. Where there is no such function the pointer stays null.
+    // SAFETY: both functions take any number, and write one pointer: to a constant in the library,
+    // which stays loaded, or null. Where there is no such function the pointer stays null.
     unsafe { (describe(code, &mut text) == 0 && !text.is_null()).then(|| CStr::from_ptr(text)) }
 }

@@ -1,4 +1,5 @@
-//! The functions that the library calls, as functions of this crate. They are no symbols of the program.
+//! The functions that the library calls, as functions of this crate. They are no symbols of the
+//! program.
 
 #![allow(
     non_snake_case,
@@ -25,7 +26,8 @@ macro_rules! functions {
         fn $name:ident($($argument:ident: $type:ty),* $(,)?);
     )*) => {
         table! {
-            /// The driver's functions, after NVIDIA's documentation and `cust_raw`, with which the tests compare them.
+            /// The driver's functions, after NVIDIA's documentation and `cust_raw`, with which the
+            /// tests compare them.
             struct Functions {
                 $(fn $name($($argument: $type),*);)*
             }
@@ -37,7 +39,8 @@ macro_rules! functions {
             /// # Safety
             /// 1. The arguments are as NVIDIA's documentation of the function wants them.
             pub unsafe fn $name($($argument: $type),*) -> Result<(), Failure> {
-                // SAFETY: the function has these arguments. What it asks of them the caller promises.
+                // SAFETY: the function has these arguments. What it asks of them the caller
+                // promises.
                 match unsafe { (Functions::get().$name)($($argument),*) } {
                     0 => Ok(()),
                     code => Err(Failure { function: stringify!($name), code }),
@@ -47,8 +50,8 @@ macro_rules! functions {
     };
 }
 
-/// The CUDA version (major, minor) that a function here came with, where that is later than 11.1. A driver of an older
-/// one lacks it.
+/// The CUDA version (major, minor) that a function here came with, where that is later than 11.1. A
+/// driver of an older one lacks it.
 pub fn since(function: &str) -> Option<(u32, u32)> {
     match function {
         "cuGraphInstantiateWithFlags" => Some((11, 4)),
@@ -61,7 +64,8 @@ pub fn since(function: &str) -> Option<(u32, u32)> {
 functions! {
     /// Starts the driver.
     fn cuInit(flags: c_uint);
-    /// The newest CUDA version that the driver supports: 1000 times the major number and ten times the minor one.
+    /// The newest CUDA version that the driver supports: 1000 times the major number and ten times
+    /// the minor one.
     fn cuDriverGetVersion(version: *mut c_int);
     /// The name of a result code.
     fn cuGetErrorName(code: c_int, name: *mut *const c_char);
@@ -227,9 +231,10 @@ functions! {
     /// The time between two events.
     fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
 
-    /// Encodes the description of a tensor of `rank` dimensions, innermost first, and of the boxes in which TMA
-    /// copies it. It is refused with `CUDA_ERROR_INVALID_VALUE` where TMA cannot. `extents`, `box_extents` and
-    /// `element_strides` have `rank` numbers, `strides`, in bytes, one less.
+    /// Encodes the description of a tensor of `rank` dimensions, innermost first, and of the boxes
+    /// in which TMA copies it. It is refused with `CUDA_ERROR_INVALID_VALUE` where TMA cannot.
+    /// `extents`, `box_extents` and `element_strides` have `rank` numbers, `strides`, in bytes, one
+    /// less.
     fn cuTensorMapEncodeTiled(
         map: *mut CUtensorMap,
         data_type: CUtensorMapDataType,

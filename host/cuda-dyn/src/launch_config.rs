@@ -31,7 +31,8 @@ pub struct CUlaunchAttribute {
 }
 
 impl CUlaunchAttribute {
-    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, y, z. They divide those of the grid.
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, y, z. They divide
+    /// those of the grid.
     pub const fn cluster([x, y, z]: [c_uint; 3]) -> Self {
         let mut words = [0; 16];
         (words[0], words[1], words[2]) = (x, y, z);
@@ -39,8 +40,8 @@ impl CUlaunchAttribute {
         CUlaunchAttribute { id, value }
     }
 
-    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may start before the previous
-    /// kernel of the stream has ended, and waits for it itself.
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may start
+    /// before the previous kernel of the stream has ended, and waits for it itself.
     pub const fn programmatic_stream_serialization() -> Self {
         let mut words = [0; 16];
         words[0] = 1; // programmaticStreamSerializationAllowed

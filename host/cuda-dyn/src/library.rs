@@ -6,9 +6,11 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED`: the code of every function while the driver's library is not there.
+/// `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED`: the code of every function while the driver's library is
+/// not there.
 pub(crate) const NO_LIBRARY: c_int = 303;
-/// `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND`: the code of a function that the library does not have.
+/// `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND`: the code of a function that the library does not
+/// have.
 pub(crate) const NO_SYMBOL: c_int = 302;
 
 /// The paths of the library, the usual one first.
@@ -20,8 +22,8 @@ const NAMES: [&str; 3] = [
 
 /// The name of the driver's library, or why it could not be loaded.
 ///
-/// The first call loads the library. All later calls, from any thread, give the same answer. It says nothing about
-/// devices: `cuInit` does.
+/// The first call loads the library. All later calls, from any thread, give the same answer. It
+/// says nothing about devices: `cuInit` does.
 pub fn driver() -> Result<&'static str, &'static str> {
     match library() {
         Ok((_, name)) => Ok(name),
@@ -34,8 +36,8 @@ fn library() -> &'static Result<(Library, &'static str), String> {
     LIBRARY.get_or_init(|| {
         let mut reasons = Vec::new();
         for name in NAMES {
-            // SAFETY: loading runs the initialisers of NVIDIA's library, as in every CUDA program. The library is in
-            // a static, so it is not unloaded while its addresses are used.
+            // SAFETY: loading runs the initialisers of NVIDIA's library, as in every CUDA program.
+            // The library is in a static, so it is not unloaded while its addresses are used.
             match unsafe { Library::new(name) } {
                 Ok(library) => return Ok((library, name)),
                 // Another system's path need not be reported.
@@ -57,10 +59,11 @@ pub(crate) fn address(name: &str) -> Result<*mut c_void, c_int> {
     found.map(|found| *found).ok().filter(|address| !address.is_null()).ok_or(NO_SYMBOL)
 }
 
-/// Defines a struct with a pointer to each function, and its `get`. The first call looks all of them up. A function that
-/// is not there is one that returns [`NO_LIBRARY`] or [`NO_SYMBOL`].
+/// Defines a struct with a pointer to each function, and its `get`. The first call looks all of
+/// them up. A function that is not there is one that returns [`NO_LIBRARY`] or [`NO_SYMBOL`].
 ///
-/// Unsafe, for whoever uses it: the driver's functions of these names have these arguments and an int for their result.
+/// Unsafe, for whoever uses it: the driver's functions of these names have these arguments and an
+/// int for their result.
 macro_rules! table {
     ($(#[$attribute:meta])* struct $Table:ident {
         $(fn $name:ident($($argument:ident: $type:ty),*);)*
@@ -84,8 +87,8 @@ macro_rules! table {
                         }
                         type Driver = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
                         match $crate::library::address(stringify!($name)) {
-                            // SAFETY: the driver's function of that name has these arguments and an int for
-                            // its result; whoever uses the macro says so.
+                            // SAFETY: the driver's function of that name has these arguments and an
+                            // int for its result; whoever uses the macro says so.
                             Ok(address) => unsafe {
                                 std::mem::transmute::<*mut std::ffi::c_void, Driver>(address)
                             },

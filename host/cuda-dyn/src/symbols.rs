@@ -12,7 +12,8 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 macro_rules! forward {
     ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {
         table! {
-            /// The driver's functions that `cust` calls, with the types of `cust_raw`'s bindings: see below.
+            /// The driver's functions that `cust` calls, with the types of `cust_raw`'s bindings:
+            /// see below.
             struct Symbols {
                 $(fn $name($($argument: $type),*);)*
             }
@@ -21,7 +22,8 @@ macro_rules! forward {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-                // SAFETY: what the function asks of the arguments is passed on to the caller, by being `unsafe`.
+                // SAFETY: what the function asks of the arguments is passed on to the caller, by
+                // being `unsafe`.
                 let code = unsafe { (Symbols::get().$name)($($argument),*) };
                 result(stringify!($name), code)
             }
@@ -31,7 +33,8 @@ macro_rules! forward {
     };
 }
 
-/// Not passed on unchanged: `cust` panics if this function fails while it prints an error. So it never fails here.
+/// Not passed on unchanged: `cust` panics if this function fails while it prints an error. So it
+/// never fails here.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetErrorString(error: c_int, text: *mut *const c_char) -> CUresult {
     // SAFETY: the caller gives the address of a pointer, as for the driver's function.

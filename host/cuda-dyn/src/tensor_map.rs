@@ -1,7 +1,7 @@
 //! The parameters of `cuTensorMapEncodeTiled`, and its result.
 //!
-//! The numbers are those of `cuda.h`, the same from CUDA 12.0 to 13. Additions of 12.8 for devices after Hopper are
-//! left out.
+//! The numbers are those of `cuda.h`, the same from CUDA 12.0 to 13. Additions of 12.8 for devices
+//! after Hopper are left out.
 
 /// `CUtensorMap`: the description of a tensor for TMA, as a kernel's parameter.
 ///

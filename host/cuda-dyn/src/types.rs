@@ -1,4 +1,5 @@
-//! The types of the driver's functions, by the driver's names. The tests compare them with `cust_raw`'s.
+//! The types of the driver's functions, by the driver's names. The tests compare them with
+//! `cust_raw`'s.
 
 #![allow(
     non_camel_case_types,
@@ -145,7 +146,8 @@ pub enum CUjit_option {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CUstreamCaptureMode {
-    /// Those of the thread that began the capture, if they could spoil it: allocations, for example.
+    /// Those of the thread that began the capture, if they could spoil it: allocations, for
+    /// example.
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
 }
 

@@ -16,7 +16,8 @@ fn context() -> cust::context::Context {
     cust::context::Context::new(cust::device::Device::get_device(0).unwrap()).unwrap()
 }
 
-/// Encodes two matrices of 100 rows and 60 columns, 64 floats apart, in boxes of 8 x 16, from that address on.
+/// Encodes two matrices of 100 rows and 60 columns, 64 floats apart, in boxes of 8 x 16, from that
+/// address on.
 fn encode(address: usize) -> (Result<(), Failure>, CUtensorMap) {
     let mut map = CUtensorMap::default();
     let (extents, strides) = ([60, 100, 2], [256, 25600]);

@@ -1,5 +1,6 @@
-//! Every function of `cust` links. It is enough that this file links. The calls are in the order of `cust`'s modules,
-//! each generic for one type. (The linker reports an undefined symbol only for code that something refers to.)
+//! Every function of `cust` links. It is enough that this file links. The calls are in the order of
+//! `cust`'s modules, each generic for one type. (The linker reports an undefined symbol only for
+//! code that something refers to.)
 
 use cuda_dyn as _;
 use cust::context::legacy::{self, ContextStack};

@@ -42,13 +42,15 @@ impl Network {
         Ok(())
     }
 
-    /// The same launches as a graph. The first call loads and allocates what they need; a capture can do neither.
+    /// The same launches as a graph. The first call loads and allocates what they need; a capture
+    /// can do neither.
     pub fn graph(&mut self, stream: &Stream) -> Result<Graph> {
         stream.prepare(|stream| self.launch(stream))?;
         stream.capture(|stream| self.launch(stream))
     }
 
-    /// Launches the graph. It asks for all that it reads or writes, as a launch does, so it keeps no borrow in between.
+    /// Launches the graph. It asks for all that it reads or writes, as a launch does, so it keeps
+    /// no borrow in between.
     pub fn replay(&mut self, graph: &Graph, stream: &Stream) -> Result<()> {
         let inputs = [&self.x].into_iter().chain(&self.weights).map(|matrix| matrix.view().into());
         let outputs = self.values.iter_mut().map(|matrix| matrix.view_mut().into());

@@ -92,7 +92,8 @@ pub fn reference(network: &FeedForward, input: &[f32]) -> Result<Vec<f64>> {
     layer(&network.down, &between)
 }
 
-/// `x (1 + erf(x / sqrt(2))) / 2`, with erf by its Taylor series: for the small arguments that come here.
+/// `x (1 + erf(x / sqrt(2))) / 2`, with erf by its Taylor series: for the small arguments that come
+/// here.
 fn gelu(x: f64) -> f64 {
     let z = x / std::f64::consts::SQRT_2;
     let (mut term, mut sum) = (z, z);

@@ -1,4 +1,5 @@
-//! nalgebra's matrices as operands, without a copy on the way: they are column-major, and so are the products.
+//! nalgebra's matrices as operands, without a copy on the way: they are column-major, and so are
+//! the products.
 //!
 //! ```console
 //! $ cargo run -p gpu-gemm --features nalgebra --example nalgebra

@@ -6,7 +6,8 @@
 
 use gpu_gemm::{Batch, BatchMut, Device, Gemm, Matrix, Result};
 
-/// The Gram matrix A^T A of an m x n matrix, block by block: each block of columns against each other.
+/// The Gram matrix A^T A of an m x n matrix, block by block: each block of columns against each
+/// other.
 pub fn gram(device: &Device, a: &Matrix<f32>, block: usize) -> Result<Matrix<f32>> {
     let (m, n) = (a.rows(), a.cols());
     let stream = device.stream()?;

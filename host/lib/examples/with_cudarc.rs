@@ -7,7 +7,8 @@
 use cudarc::driver::{CudaContext, CudaSlice};
 use gpu_gemm::{Device, Gemm, MatrixView, MatrixViewMut, Result, interchange::scope};
 
-/// C = A B of row-major n x n matrices. On the slices' streams all is in order, before and after: nobody waits here.
+/// C = A B of row-major n x n matrices. On the slices' streams all is in order, before and after:
+/// nobody waits here.
 pub fn multiply(
     device: &Device,
     n: usize,

@@ -16,12 +16,13 @@ use crate::{
     stream::Stream,
 };
 
-/// Matrices on a device from which a kernel loads boxes by TMA. It is the argument for a parameter of type
-/// [`TensorMap`](simt::device::TensorMap).
+/// Matrices on a device from which a kernel loads boxes by TMA. It is the argument for a parameter
+/// of type [`TensorMap`](simt::device::TensorMap).
 ///
-/// The elements of a row are contiguous. A launch needs a GPU of compute capability 9.0 or later, or the CPU device. It refuses a first
-/// element, a row or a matrix that is not 16-byte aligned. Elements of a box outside of the matrices are zero. A kernel must load boxes
-/// that start at multiples of 16 bytes in a row.
+/// The elements of a row are contiguous. A launch needs a GPU of compute capability 9.0 or later,
+/// or the CPU device. It refuses a first element, a row or a matrix that is not 16-byte aligned.
+/// Elements of a box outside of the matrices are zero. A kernel must load boxes that start at
+/// multiples of 16 bytes in a row.
 ///
 /// ```
 /// use gpu_gemm::{BoxShape, Boxes, Device, Matrix};
@@ -46,7 +47,8 @@ pub struct Boxes<'a, T> {
     /// Elements from one matrix to the next, and from one row to the next.
     strides: [usize; 2],
     shape: BoxShape,
-    /// Columns at the start of each row that are no elements ([`simt::device::TensorMap::skipping`]).
+    /// Columns at the start of each row that are no elements
+    /// ([`simt::device::TensorMap::skipping`]).
     skipped: usize,
 }
 
@@ -59,8 +61,9 @@ impl<T> Clone for Boxes<'_, T> {
 impl<T> Copy for Boxes<'_, T> {}
 
 impl<'a, T: Pod> Boxes<'a, T> {
-    /// Matrices that start at the first of `elements`. `extents`: matrices, rows, columns. `strides`: elements from one matrix to the next,
-    /// and from one row to the next. `shape`: the shape of a box.
+    /// Matrices that start at the first of `elements`. `extents`: matrices, rows, columns.
+    /// `strides`: elements from one matrix to the next, and from one row to the next. `shape`: the
+    /// shape of a box.
     ///
     /// # Errors
     /// [`Error::Argument`] for too few elements.
@@ -94,8 +97,9 @@ impl<'a, T: Pod> Boxes<'a, T> {
     }
 }
 
-/// Matrices on a device to which a kernel stores boxes by TMA. It is the argument for a parameter of type
-/// [`TensorMapMut`](simt::device::TensorMapMut). As [`Boxes`]; elements of a box outside of the matrices are not written.
+/// Matrices on a device to which a kernel stores boxes by TMA. It is the argument for a parameter
+/// of type [`TensorMapMut`](simt::device::TensorMapMut). As [`Boxes`]; elements of a box outside of
+/// the matrices are not written.
 ///
 /// ```
 /// use gpu_gemm::{BoxShape, BoxesMut, Device, Matrix};
@@ -228,7 +232,8 @@ macro_rules! box_elements {
     )*};
 }
 
-// TMA copies bits. Only its reductions need to know the sign, so signed types use the unsigned names.
+// TMA copies bits. Only its reductions need to know the sign, so signed types use the unsigned
+// names.
 box_elements! {
     u8 => UInt8;
     i8 => UInt8;
@@ -248,7 +253,8 @@ box_elements! {
 }
 
 impl<T: BoxElement> Boxes<'_, T> {
-    /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the elements to tf32.
+    /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the
+    /// elements to tf32.
     pub(crate) fn described(
         &self,
         stream: &Stream,
@@ -257,8 +263,9 @@ impl<T: BoxElement> Boxes<'_, T> {
     ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
         let &Boxes { elements, extents, strides, shape, skipped } = self;
         check_device(stream.device(), elements.device(), name)?;
-        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed. On the CPU the kernel runs during the borrow.
-        // On a GPU the memory is freed after work that was launched before.
+        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed. On the
+        // CPU the kernel runs during the borrow. On a GPU the memory is freed after work that was
+        // launched before.
         let map =
             unsafe { simt::device::TensorMap::new(elements.address(), extents, strides, shape) };
         let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;

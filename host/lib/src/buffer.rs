@@ -88,7 +88,8 @@ pub struct BufferViewMut<'a, T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// The same memory as elements of another type. The memory is not [foreign](Device::foreign): so it is aligned for any element.
+    /// The same memory as elements of another type. The memory is not [foreign](Device::foreign):
+    /// so it is aligned for any element.
     pub(crate) fn cast<U: Pod>(self) -> Buffer<U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         Buffer { device: self.device, len, storage: self.storage, element: PhantomData }
@@ -110,8 +111,9 @@ impl Device {
         Ok(buffer)
     }
 
-    /// A buffer of `len` elements that are not initialised: on a GPU they hold any values, on the CPU zeros. For a buffer that a kernel
-    /// writes before it reads. compute-sanitizer's initcheck finds a read before.
+    /// A buffer of `len` elements that are not initialised: on a GPU they hold any values, on the
+    /// CPU zeros. For a buffer that a kernel writes before it reads. compute-sanitizer's initcheck
+    /// finds a read before.
     ///
     /// # Errors
     /// As [`Device::zeros`].
@@ -131,15 +133,18 @@ impl Device {
         Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
     }
 
-    /// A buffer in memory that another library, or on the CPU device a slice, owns. Dropping the buffer does not free it.
+    /// A buffer in memory that another library, or on the CPU device a slice, owns. Dropping the
+    /// buffer does not free it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an address that is null or not aligned for the elements, and for more elements than can be addressed.
+    /// [`Error::Argument`] for an address that is null or not aligned for the elements, and for
+    /// more elements than can be addressed.
     ///
     /// # Safety
-    /// 1. `len` elements at `address` are in this device's memory and initialised, until the buffer is dropped and all work that was
-    ///    launched with it has ended.
-    /// 2. Until then nobody else writes them, and nobody else reads them while this buffer is written.
+    /// 1. `len` elements at `address` are in this device's memory and initialised, until the buffer
+    ///    is dropped and all work that was launched with it has ended.
+    /// 2. Until then nobody else writes them, and nobody else reads them while this buffer is
+    ///    written.
     pub unsafe fn foreign<T: Pod>(&self, address: u64, len: usize) -> Result<Buffer<T>> {
         if address == 0 && len > 0 {
             return Err(Error::argument(
@@ -254,7 +259,8 @@ impl<T: Pod> Buffer<T> {
     /// Copies `values` to the elements from `start` on. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels
+    /// launched before.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
         let bytes = bytemuck::cast_slice::<T, u8>(values);
@@ -275,7 +281,8 @@ impl<T: Pod> Buffer<T> {
     /// Copies the elements from `start` on to `values`. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::Argument`] for a range beyond the end; [`Error::Interrupted`]; errors of kernels
+    /// launched before.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
         let bytes = bytemuck::cast_slice_mut::<T, u8>(values);
@@ -296,7 +303,8 @@ impl<T: Pod> Buffer<T> {
     /// A copy of all elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched
+    /// before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = memory::filled(T::zeroed(), self.len)?;
         self.read(0, &mut values)?;

@@ -57,15 +57,16 @@ pub(crate) struct Cpu {
 pub(crate) struct Cuda {
     pub(crate) context: Arc<cuda::Context>,
     pub(crate) ptx: Ptx,
-    /// The module of the kernels that share variables. It is loaded when the first of them, or a variable, is used. Every other kernel
-    /// has a module of its own.
+    /// The module of the kernels that share variables. It is loaded when the first of them, or a
+    /// variable, is used. Every other kernel has a module of its own.
     variables: OnceLock<cuda::Module>,
     /// PTX of other crates, in the order in which it was loaded. The driver compiles it then.
     loaded: Mutex<Vec<Loaded>>,
     functions: Mutex<Functions>,
 }
 
-/// Kernels that were launched, by name and constants, with the declaration that was compared with the PTX's.
+/// Kernels that were launched, by name and constants, with the declaration that was compared with
+/// the PTX's.
 #[cfg(feature = "cuda")]
 type Functions = HashMap<(&'static str, Constants), (Declaration, cuda::Function)>;
 
@@ -96,7 +97,8 @@ impl Device {
         Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
     }
 
-    /// The CPU with at most `workers` cores, and at least one. The number does not change results: they are the same, bit for bit.
+    /// The CPU with at most `workers` cores, and at least one. The number does not change results:
+    /// they are the same, bit for bit.
     pub fn cpu_with_workers(workers: usize) -> Self {
         Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
     }
@@ -104,8 +106,9 @@ impl Device {
     /// The GPU with an index, in the driver's order, from 0.
     ///
     /// # Errors
-    /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice), and
-    /// [`Error::Architecture`](crate::Error::Architecture) for a GPU older than compute capability 8.0.
+    /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice),
+    /// and [`Error::Architecture`](crate::Error::Architecture) for a GPU older than compute
+    /// capability 8.0.
     #[cfg(feature = "cuda")]
     pub fn cuda(index: usize) -> Result<Self> {
         let context = cuda::Context::open(index)?;
@@ -136,8 +139,8 @@ impl Device {
         return Device::cuda(0).map(|_| 0);
     }
 
-    /// The newest CUDA version (major, minor) that the driver supports. It limits the version of PTX. It is known even if the driver
-    /// does not start.
+    /// The newest CUDA version (major, minor) that the driver supports. It limits the version of
+    /// PTX. It is known even if the driver does not start.
     ///
     /// # Errors
     /// [`Error::NoDriver`](crate::Error::NoDriver) without a driver.
@@ -167,15 +170,16 @@ impl Device {
         }
     }
 
-    /// Loads the PTX of another kernel crate, as `xtask::PtxBuilder` builds it. Then its kernels can be launched on this GPU. A kernel
-    /// replaces one of the same name that was loaded before. Messages call the PTX `name`. On the CPU this does nothing.
+    /// Loads the PTX of another kernel crate, as `xtask::PtxBuilder` builds it. Then its kernels
+    /// can be launched on this GPU. A kernel replaces one of the same name that was loaded before.
+    /// Messages call the PTX `name`. On the CPU this does nothing.
     ///
     /// # Errors
     /// [`Error::Ptx`](crate::Error::Ptx), with the compiler's log, if the driver refuses the PTX.
     ///
     /// # Safety
-    /// 1. A kernel in it with the declaration of a kernel in the source does what that one does. From now on safe functions launch
-    ///    it, too.
+    /// 1. A kernel in it with the declaration of a kernel in the source does what that one does.
+    ///    From now on safe functions launch it, too.
     pub unsafe fn load_ptx(&self, name: &str, ptx: &str) -> Result<()> {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -207,7 +211,8 @@ impl Device {
         }
     }
 
-    /// A description: `NVIDIA H200, compute capability 9.0`; `2 cores, a fiber for each CUDA thread`.
+    /// A description: `NVIDIA H200, compute capability 9.0`;
+    /// `2 cores, a fiber for each CUDA thread`.
     pub fn description(&self) -> String {
         match &*self.0 {
             Kind::Cpu(_) => {
@@ -249,7 +254,8 @@ impl Device {
         }
     }
 
-    /// The registers and the shared memory of a kernel with these constants. The driver compiles the kernel for this. `None` for the CPU.
+    /// The registers and the shared memory of a kernel with these constants. The driver compiles
+    /// the kernel for this. `None` for the CPU.
     ///
     /// # Errors
     /// As [`Stream::launch`](crate::Stream::launch).
@@ -279,8 +285,8 @@ impl Device {
         }
     }
 
-    /// Makes a GPU's context current on the calling thread, for the caller's own calls of the driver or of NVIDIA's libraries. On the
-    /// CPU this does nothing.
+    /// Makes a GPU's context current on the calling thread, for the caller's own calls of the
+    /// driver or of NVIDIA's libraries. On the CPU this does nothing.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -301,8 +307,9 @@ impl Device {
         }
     }
 
-    /// The driver's handle of the GPU's primary context, a `CUcontext`, in which all memory and streams of this device are. It is valid
-    /// while the device or anything on it lives. `None` for the CPU.
+    /// The driver's handle of the GPU's primary context, a `CUcontext`, in which all memory and
+    /// streams of this device are. It is valid while the device or anything on it lives. `None` for
+    /// the CPU.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_context(&self) -> Option<*mut std::ffi::c_void> {
         match &*self.0 {
@@ -339,7 +346,8 @@ impl Device {
         }
     }
 
-    /// The memory in bytes: free, and in all. For the CPU device free memory is what this process may still take.
+    /// The memory in bytes: free, and in all. For the CPU device free memory is what this process
+    /// may still take.
     ///
     /// # Errors
     /// Those of the driver.
@@ -366,8 +374,9 @@ impl Device {
 
 #[cfg(feature = "cuda")]
 impl Cuda {
-    /// The kernel with that declaration and these constants, ready to be launched. The first time, the declaration is compared with the
-    /// PTX's: PTX of another source may have other parameters. `may_load` refuses to load a kernel now.
+    /// The kernel with that declaration and these constants, ready to be launched. The first time,
+    /// the declaration is compared with the PTX's: PTX of another source may have other parameters.
+    /// `may_load` refuses to load a kernel now.
     pub(crate) fn function(
         &self,
         declaration: &Declaration,
@@ -471,7 +480,8 @@ impl fmt::Display for Device {
 }
 
 impl PartialEq for Device {
-    /// Whether both have the same memory: all handles of the CPU are one device, and a GPU is known by its index.
+    /// Whether both have the same memory: all handles of the CPU are one device, and a GPU is known
+    /// by its index.
     fn eq(&self, other: &Self) -> bool {
         // Every launch compares the devices of its operands.
         match (&*self.0, &*other.0) {

@@ -41,7 +41,8 @@ pub enum Error {
         what: String,
     },
 
-    /// The system does not write a file that it has opened: the disk is full, has a limit, or fails.
+    /// The system does not write a file that it has opened: the disk is full, has a limit, or
+    /// fails.
     #[error("{argument} = {file}: cannot be written: {reason}")]
     Unwritten {
         /// The argument that gave the path.
@@ -132,8 +133,8 @@ pub enum Error {
         text: String,
     },
 
-    /// What is not possible while a stream's work is captured for a [graph](crate::Graph), or while it is
-    /// [prepared](crate::Stream::prepare).
+    /// What is not possible while a stream's work is captured for a [graph](crate::Graph), or while
+    /// it is [prepared](crate::Stream::prepare).
     #[error("in the capture of a graph: {what}")]
     Capture {
         /// What is not possible, and what to do.
@@ -145,8 +146,9 @@ pub enum Error {
     Interrupted,
 }
 
-/// The memory that is missing. A system may refuse memory that is free: because of a limit, or because it is in pieces. The CPU
-/// device leaves some for the C library. `free` was read after the allocation had failed.
+/// The memory that is missing. A system may refuse memory that is free: because of a limit, or
+/// because it is in pieces. The CPU device leaves some for the C library. `free` was read after the
+/// allocation had failed.
 fn shortage(needed: u64, free: u64) -> String {
     match needed > free {
         true => format!("{needed} bytes needed, {free} free"),

@@ -13,7 +13,8 @@ use crate::{
     stream::{Mode, Stream},
 };
 
-/// Launches that were captured, to be launched together: one call of the driver for all of them. A CUDA graph.
+/// Launches that were captured, to be launched together: one call of the driver for all of them. A
+/// CUDA graph.
 ///
 /// ```
 /// use gpu_gemm::{Device, Error, Gemm, Matrix};
@@ -45,14 +46,16 @@ use crate::{
 /// ```
 ///
 /// # Operands
-/// A graph has the addresses of its operands, and no borrow. Each launch takes the operands again, as any launch does. So between two
-/// launches a program may read and write them, and the graph sees the new elements. A launch without one of them, or with another matrix
-/// in its place, is refused, and so are elements of another type. Of a matrix with gaps between its rows or columns a view of its buffer's elements is passed: another view may
-/// have the elements between.
+/// A graph has the addresses of its operands, and no borrow. Each launch takes the operands again,
+/// as any launch does. So between two launches a program may read and write them, and the graph
+/// sees the new elements. A launch without one of them, or with another matrix in its place, is
+/// refused, and so are elements of another type. Of a matrix with gaps between its rows or columns
+/// a view of its buffer's elements is passed: another view may have the elements between.
 ///
 /// # What it holds
-/// The workspace of the captured launches, which no other graph and no stream uses; their tensor maps; and their kernels, which stay
-/// loaded. Two graphs can run at once. Two launches of one graph run one after the other, on any streams.
+/// The workspace of the captured launches, which no other graph and no stream uses; their tensor
+/// maps; and their kernels, which stay loaded. Two graphs can run at once. Two launches of one
+/// graph run one after the other, on any streams.
 #[derive(Debug)]
 pub struct Graph {
     // Dropped in this order.
@@ -67,13 +70,15 @@ pub struct Graph {
     device: Device,
 }
 
-/// A matrix or a buffer that a [`Graph`] uses. It is made of a view: `a.view().into()`, `c.view_mut().into()`.
+/// A matrix or a buffer that a [`Graph`] uses. It is made of a view: `a.view().into()`,
+/// `c.view_mut().into()`.
 #[derive(Debug)]
 pub struct GraphOperand<'a> {
     memory: &'a Storage,
     device: &'a Device,
     range: UsedRange,
-    /// Whether there are elements between its own that it does not borrow. Another view may have them.
+    /// Whether there are elements between its own that it does not borrow. Another view may have
+    /// them.
     has_gaps: bool,
 }
 
@@ -117,14 +122,16 @@ impl<'a, T: Pod> From<MatrixViewMut<'a, T>> for GraphOperand<'a> {
 }
 
 impl Stream {
-    /// Loads and allocates what the launches of `run` need, and launches nothing. `run` gets a stream on which it makes the launches that
-    /// it is to make in [`capture`](Self::capture).
+    /// Loads and allocates what the launches of `run` need, and launches nothing. `run` gets a
+    /// stream on which it makes the launches that it is to make in [`capture`](Self::capture).
     ///
-    /// The workspace is reserved for the next graph that is captured on this stream. Several calls reserve the largest of their
-    /// workspaces. [`Gemm::prepare`](crate::Gemm::prepare) does this for one product.
+    /// The workspace is reserved for the next graph that is captured on this stream. Several calls
+    /// reserve the largest of their workspaces. [`Gemm::prepare`](crate::Gemm::prepare) does this
+    /// for one product.
     ///
     /// # Errors
-    /// Those of `run`. [`Error::Capture`] for what is not possible in a capture, and while this thread captures another stream.
+    /// Those of `run`. [`Error::Capture`] for what is not possible in a capture, and while this
+    /// thread captures another stream.
     pub fn prepare<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<R> {
         self.refuse_in_capture("a preparation within one, or within a capture")?;
         self.refuse_beside_capture("a preparation on the same thread: prepare before the capture")?;
@@ -134,21 +141,26 @@ impl Stream {
         result
     }
 
-    /// Captures the launches that `run` makes on the stream it gets, for a graph. They are not launched.
+    /// Captures the launches that `run` makes on the stream it gets, for a graph. They are not
+    /// launched.
     ///
-    /// Their kernels must be loaded, and their workspace reserved: [`Gemm::prepare`](crate::Gemm::prepare) or
-    /// [`prepare`](Self::prepare), with the same launches. The graph takes that workspace, so the next one is prepared anew.
+    /// Their kernels must be loaded, and their workspace reserved:
+    /// [`Gemm::prepare`](crate::Gemm::prepare) or [`prepare`](Self::prepare), with the same
+    /// launches. The graph takes that workspace, so the next one is prepared anew.
     ///
-    /// In `run` nothing can be read or waited for, nothing allocated, and nothing copied from or to the host. What `run` drops on this
-    /// thread is freed when the capture has ended. Products of the graph are not counted by [`recomputed`](Self::recomputed).
+    /// In `run` nothing can be read or waited for, nothing allocated, and nothing copied from or to
+    /// the host. What `run` drops on this thread is freed when the capture has ended. Products of
+    /// the graph are not counted by [`recomputed`](Self::recomputed).
     ///
     /// # Errors
-    /// Those of `run`; [`Error::Capture`] for a launch that was not prepared, and within another capture of this thread, of any stream:
-    /// nothing is begun, and the other capture is not disturbed; [`Error::Argument`] for a stream of the CPU device, which
-    /// has no graphs; those of the driver.
+    /// Those of `run`; [`Error::Capture`] for a launch that was not prepared, and within another
+    /// capture of this thread, of any stream: nothing is begun, and the other capture is not
+    /// disturbed; [`Error::Argument`] for a stream of the CPU device, which has no graphs; those of
+    /// the driver.
     pub fn capture<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<Graph> {
         self.refuse_in_capture("another capture, or a preparation")?;
-        // The driver would begin it, and then refuse to make its graph, and spoil the capture around it.
+        // The driver would begin it, and then refuse to make its graph, and spoil the capture
+        // around it.
         let what = "another capture of the same thread: capture one graph after the other";
         self.refuse_beside_capture(what)?;
         #[cfg(feature = "cuda")]
@@ -171,7 +183,8 @@ impl Stream {
 
     #[cfg(feature = "cuda")]
     fn captured<R>(&self, run: impl FnOnce(&Stream) -> Result<R>) -> Result<Graph> {
-        // No memory has been used on the new stream. So no other stream waits for it, and becomes part of the capture.
+        // No memory has been used on the new stream. So no other stream waits for it, and becomes
+        // part of the capture.
         let fresh = self.device().stream()?;
         let cuda =
             fresh.cuda().ok_or_else(|| Error::capture("a stream of the CPU device"))?.clone();
@@ -244,13 +257,16 @@ impl Graph {
         self.own.iter().map(bytes).sum()
     }
 
-    /// Queues the captured launches on a stream. `operands`: all that they read or write, in any order.
+    /// Queues the captured launches on a stream. `operands`: all that they read or write, in any
+    /// order.
     ///
-    /// As a launch does, the graph waits on the device for work on other streams that uses the operands, and later uses wait for it.
+    /// As a launch does, the graph waits on the device for work on other streams that uses the
+    /// operands, and later uses wait for it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a stream or an operand of another device, and if a captured launch uses elements that no operand without
-    /// gaps has, or that are of another type there, or writes elements of one that is only read: nothing is launched. Those of the driver.
+    /// [`Error::Argument`] for a stream or an operand of another device, and if a captured launch
+    /// uses elements that no operand without gaps has, or that are of another type there, or writes
+    /// elements of one that is only read: nothing is launched. Those of the driver.
     pub fn launch<'a>(
         &self,
         stream: &Stream,
@@ -311,8 +327,9 @@ impl Graph {
             Ok(())
         };
         // SAFETY:
-        // 1. What the kernels use is the graph's own, or an operand's, which is borrowed, mutably where it is written. Memory is freed
-        //    after the work that was queued before. Work on other streams is waited for, and so is the next use.
+        // 1. What the kernels use is the graph's own, or an operand's, which is borrowed, mutably
+        //    where it is written. Memory is freed after the work that was queued before. Work on
+        //    other streams is waited for, and so is the next use.
         // 2. The graph has the functions, which keep their modules.
         unsafe { self.graph.launch(stream, order) }
     }

@@ -10,8 +10,8 @@ use crate::{
 /// Opens a file for reading. `argument`: the name of the argument that gave the path.
 ///
 /// # Errors
-/// [`Error::Argument`] for a file that cannot be opened, and for a path that is no regular file. A FIFO might never be written, and cannot
-/// be read twice.
+/// [`Error::Argument`] for a file that cannot be opened, and for a path that is no regular file. A
+/// FIFO might never be written, and cannot be read twice.
 pub fn open_input(argument: &str, path: &Path) -> Result<File> {
     let refuse = |why: String| Error::argument(argument, path.display(), why);
     let cannot = |error: io::Error| refuse(format!("cannot be read: {error}"));
@@ -26,7 +26,8 @@ pub fn open_input(argument: &str, path: &Path) -> Result<File> {
             false => Err(refuse(format!("is no file but {}", kind(of)))),
         }
     };
-    // Before opening, because opening can change a device. After it, because the path may be another file by then.
+    // Before opening, because opening can change a device. After it, because the path may be
+    // another file by then.
     is_file(std::fs::metadata(path))?;
     let file = open(path).map_err(cannot)?;
     is_file(file.metadata())?;

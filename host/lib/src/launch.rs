@@ -1,4 +1,5 @@
-//! Launches of kernels: arguments with types, checks, and the driver or the CPU device that runs them.
+//! Launches of kernels: arguments with types, checks, and the driver or the CPU device that runs
+//! them.
 
 mod argument;
 mod backend;
@@ -36,12 +37,13 @@ impl Stream {
     /// | `TensorMaps<T, N>` | an array of [`Boxes`](crate::Boxes) |
     /// | `TensorMapMut<T>` | [`BoxesMut`](crate::BoxesMut) |
     ///
-    /// The compiler checks the types. Before the launch, the configuration is checked against the kernel's declaration and the device's
-    /// limits. Each buffer must be on the stream's device and have the length that the kernel declares.
+    /// The compiler checks the types. Before the launch, the configuration is checked against the
+    /// kernel's declaration and the device's limits. Each buffer must be on the stream's device and
+    /// have the length that the kernel declares.
     ///
-    /// On a GPU this returns at once. [`Stream::synchronize`] waits for the kernel, and so does every method that reads a buffer. The
-    /// kernel itself waits for all work that was queued here before, and for work on other streams with the same buffers, if either
-    /// writes.
+    /// On a GPU this returns at once. [`Stream::synchronize`] waits for the kernel, and so does
+    /// every method that reads a buffer. The kernel itself waits for all work that was queued here
+    /// before, and for work on other streams with the same buffers, if either writes.
     ///
     /// ```
     /// use gpu_gemm::{
@@ -69,20 +71,27 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Launch`] if the kernel or the device does not allow the launch; [`Error::Ptx`] if the driver refuses the kernel; on the CPU
-    /// device [`Error::Kernel`] if the kernel fails. [`Error::Capture`] for a kernel that is not loaded yet, in a capture.
+    /// [`Error::Launch`] if the kernel or the device does not allow the launch; [`Error::Ptx`] if
+    /// the driver refuses the kernel; on the CPU device [`Error::Kernel`] if the kernel fails.
+    /// [`Error::Capture`] for a kernel that is not loaded yet, in a capture.
     ///
     /// # Safety
-    /// 1. The kernel does not access memory outside of its buffers. (The CPU device checks this. A GPU does not.)
-    /// 2. Two threads of it access the same element only with a barrier between them, if either writes.
-    /// 3. Work on another stream that may still run accesses the same variables only through [`Symbol`](crate::Symbol), if either writes.
-    ///    (For buffers the kernel waits.)
-    /// 4. The memory that the kernel's pointer variables point to exists until the kernel has ended. Conditions 1 to 3 hold for it, too.
-    /// 5. A thread of the kernel holds no two references into one `Out` or shared array, if one of them is mutable. While it waits for
-    ///    threads that write there, it holds none. No reference, view, tensor map or shared array outlives the thread.
-    /// 6. While a thread waits, and at an atomic operation, it holds no value whose destructor must run, and lends none to another thread
-    ///    of the process. The CPU device abandons a thread there if another one fails, and anywhere if its stack is too small.
-    /// 7. In the [capture](Self::capture) of a graph, conditions 1 to 6 hold for each launch of the graph.
+    /// 1. The kernel does not access memory outside of its buffers. (The CPU device checks this. A
+    ///    GPU does not.)
+    /// 2. Two threads of it access the same element only with a barrier between them, if either
+    ///    writes.
+    /// 3. Work on another stream that may still run accesses the same variables only through
+    ///    [`Symbol`](crate::Symbol), if either writes. (For buffers the kernel waits.)
+    /// 4. The memory that the kernel's pointer variables point to exists until the kernel has
+    ///    ended. Conditions 1 to 3 hold for it, too.
+    /// 5. A thread of the kernel holds no two references into one `Out` or shared array, if one of
+    ///    them is mutable. While it waits for threads that write there, it holds none. No
+    ///    reference, view, tensor map or shared array outlives the thread.
+    /// 6. While a thread waits, and at an atomic operation, it holds no value whose destructor must
+    ///    run, and lends none to another thread of the process. The CPU device abandons a thread
+    ///    there if another one fails, and anywhere if its stack is too small.
+    /// 7. In the [capture](Self::capture) of a graph, conditions 1 to 6 hold for each launch of the
+    ///    graph.
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
         &self,
         kernel: &Kernel<P>,
@@ -94,7 +103,8 @@ impl Stream {
         let names = declaration.params.iter().map(|param| param.name);
         let constants = with_half(declaration, config.constants, || arguments.halves());
         let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
-        // SAFETY: the arguments are borrowed until this returns, and what is launched uses them as this function's contract says.
+        // SAFETY: the arguments are borrowed until this returns, and what is launched uses them as
+        // this function's contract says.
         let params = unsafe { arguments.bind(self, &mut { names }) }
             .map_err(|unbound| unbound.into_error(declaration, config))?;
         kernel.check(config, &self.device().limits(), &params).map_err(refuse)?;

@@ -1,4 +1,5 @@
-//! Matrix multiplication on NVIDIA GPUs, and on the CPU. Every kernel is written in Rust. A GPU needs its driver, no CUDA toolkit.
+//! Matrix multiplication on NVIDIA GPUs, and on the CPU. Every kernel is written in Rust. A GPU
+//! needs its driver, no CUDA toolkit.
 //!
 //! ```
 //! use gpu_gemm::{Device, Gemm, Matrix};
@@ -17,16 +18,18 @@
 //! ```
 //!
 //! # Guide
-//! **Devices.** [`Device::best`] is the first GPU that can run the kernels. Without a GPU it is the CPU. [`Device::cuda`] is
-//! the GPU with an index, [`Device::cpu`] the CPU. A program is the same for all of them.
+//! **Devices.** [`Device::best`] is the first GPU that can run the kernels. Without a GPU it is the
+//! CPU. [`Device::cuda`] is the GPU with an index, [`Device::cpu`] the CPU. A program is the same
+//! for all of them.
 //!
-//! **Operands.** A [`Matrix`] is in the memory of a device. It is row-major or column-major and has a leading dimension. A
-//! [`MatrixView`] is a matrix, a part of it ([`sub`](MatrixView::sub)) or its transpose ([`t`](MatrixView::t)). Views copy
-//! nothing. A view that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in host
-//! memory: a slice, or a matrix of the crates `nalgebra` and `ndarray`.
+//! **Operands.** A [`Matrix`] is in the memory of a device. It is row-major or column-major and has
+//! a leading dimension. A [`MatrixView`] is a matrix, a part of it ([`sub`](MatrixView::sub)) or
+//! its transpose ([`t`](MatrixView::t)). Views copy nothing. A view that is written can be
+//! [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in host memory: a
+//! slice, or a matrix of the crates `nalgebra` and `ndarray`.
 //!
-//! **Products.** [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` in f32, f64, bf16 or f16, for one
-//! product or a batch.
+//! **Products.** [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` in f32, f64,
+//! bf16 or f16, for one product or a batch.
 //!
 //! ```
 //! use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};
@@ -52,26 +55,31 @@
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 //!
-//! **Streams and threads.** Work on one [`Stream`] runs in order. Where two streams use one matrix, and one of them writes it,
-//! the later work waits on the device for the earlier. Every type of this crate is `Send` and `Sync`. A program can use several
-//! devices at once; each has its own matrices. On a GPU the library works in the device's primary context, and leaves the
-//! thread's current context as it was.
+//! **Streams and threads.** Work on one [`Stream`] runs in order. Where two streams use one matrix,
+//! and one of them writes it, the later work waits on the device for the earlier. Every type of
+//! this crate is `Send` and `Sync`. A program can use several devices at once; each has its own
+//! matrices. On a GPU the library works in the device's primary context, and leaves the thread's
+//! current context as it was.
 //!
-//! **Graphs.** [`Stream::capture`] makes a CUDA [`Graph`] of launches, which is launched by one call of the driver.
-//! [`Gemm::prepare`] loads and allocates before what a capture cannot.
+//! **Graphs.** [`Stream::capture`] makes a CUDA [`Graph`] of launches, which is launched by one
+//! call of the driver. [`Gemm::prepare`] loads and allocates before what a capture cannot.
 //!
-//! **Other libraries.** [`interchange`] shares memory and streams with cudarc, cust and, by DLPack, with PyTorch, CuPy, JAX and others.
+//! **Other libraries.** [`interchange`] shares memory and streams with cudarc, cust and, by DLPack,
+//! with PyTorch, CuPy, JAX and others.
 //!
-//! **Memory.** An allocation that fails is [`Error::OutOfMemory`], with the bytes needed and the bytes free. Some kernels copy
-//! or convert an operand first. The copies are the workspace ([`gemm::Choice::workspace_bytes`]), and
-//! [`Gemm::workspace_limit`] limits it. The module [`blocks`] multiplies matrices that do not fit in the device's memory.
+//! **Memory.** An allocation that fails is [`Error::OutOfMemory`], with the bytes needed and the
+//! bytes free. Some kernels copy or convert an operand first. The copies are the workspace
+//! ([`gemm::Choice::workspace_bytes`]), and [`Gemm::workspace_limit`] limits it. The module
+//! [`blocks`] multiplies matrices that do not fit in the device's memory.
 //!
-//! **Errors** name the argument, its value and the limit. Arguments are checked before anything is launched or changed.
+//! **Errors** name the argument, its value and the limit. Arguments are checked before anything is
+//! launched or changed.
 //!
 //! # How it works
-//! A [`Matrix`] is a [`Buffer`] with a shape, on a [`Device`]. [`Gemm`] checks the operands, [selects](gemm::choose) a kernel
-//! of [`gpu::registry`], plans its launches, and runs the plan on a [`Stream`]. [`product::multiply`] computes `A B` by a
-//! kernel of the course. [`blocks`] reads, multiplies and writes one block at a time.
+//! A [`Matrix`] is a [`Buffer`] with a shape, on a [`Device`]. [`Gemm`] checks the operands,
+//! [selects](gemm::choose) a kernel of [`gpu::registry`], plans its launches, and runs the plan on
+//! a [`Stream`]. [`product::multiply`] computes `A B` by a kernel of the course. [`blocks`] reads,
+//! multiplies and writes one block at a time.
 //!
 //! # Features
 //!
@@ -158,15 +166,17 @@ pub use {gpu, simt};
 #[doc(hidden)]
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Stops the work of this crate, in all threads, until [`resume`]: it ends with [`Error::Interrupted`]. For a handler of Ctrl-C.
+/// Stops the work of this crate, in all threads, until [`resume`]: it ends with
+/// [`Error::Interrupted`]. For a handler of Ctrl-C.
 ///
-/// Work looks at it now and then. A launch on the CPU device does so at each barrier, a comparison for each row, and copies of
-/// operands and files every few MiB.
+/// Work looks at it now and then. A launch on the CPU device does so at each barrier, a comparison
+/// for each row, and copies of operands and files every few MiB.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
-/// Takes [`interrupt`] back, for a caller that has stopped the interrupted work and now writes its results.
+/// Takes [`interrupt`] back, for a caller that has stopped the interrupted work and now writes its
+/// results.
 pub fn resume() {
     INTERRUPTED.store(false, Ordering::Relaxed);
 }

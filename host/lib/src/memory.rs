@@ -18,11 +18,12 @@ use crate::{
 /// The alignment of a buffer's first element, as of a CUDA allocation.
 const ALIGN: usize = 256;
 
-/// Zeroed bytes, 256-byte aligned. The system maps a page at its first access, so a large buffer takes little memory if only a part of it is
-/// used.
+/// Zeroed bytes, 256-byte aligned. The system maps a page at its first access, so a large buffer
+/// takes little memory if only a part of it is used.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
-    /// The allocation: the bytes, and some more for the alignment. `None` for no bytes, and for foreign memory.
+    /// The allocation: the bytes, and some more for the alignment. `None` for no bytes, and for
+    /// foreign memory.
     allocation: Option<(NonNull<u8>, Layout)>,
     /// The first byte.
     start: *mut u8,
@@ -41,8 +42,8 @@ impl HostMemory {
             return Ok(HostMemory { allocation: None, start, bytes });
         }
         let out_of_memory = || Error::out_of_host_memory(bytes as u64);
-        // The system's allocator gives an alignment of 16 anyway. For a larger one it would clear the memory page by page, instead of
-        // taking fresh pages, which are zero.
+        // The system's allocator gives an alignment of 16 anyway. For a larger one it would clear
+        // the memory page by page, instead of taking fresh pages, which are zero.
         let layout = bytes
             .checked_add(ALIGN)
             .and_then(|padded| Layout::from_size_align(padded, 16).ok())
@@ -63,7 +64,8 @@ impl HostMemory {
     ///
     /// # Safety
     /// 1. `bytes` bytes at `start` are valid and initialised while this value exists.
-    /// 2. Until then nobody else writes them, and nobody else reads them while this value writes them.
+    /// 2. Until then nobody else writes them, and nobody else reads them while this value writes
+    ///    them.
     pub(crate) unsafe fn foreign(start: *mut u8, bytes: usize) -> Self {
         // A slice of no bytes may have any address but null.
         let start = if bytes == 0 { std::ptr::without_provenance_mut(ALIGN) } else { start };
@@ -75,8 +77,9 @@ impl HostMemory {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the bytes were allocated and zeroed, or are promised to be valid, and are borrowed with `self`. A kernel on the CPU has
-        // ended when its launch returns, and the launch borrows mutably what it writes.
+        // SAFETY: the bytes were allocated and zeroed, or are promised to be valid, and are
+        // borrowed with `self`. A kernel on the CPU has ended when its launch returns, and the
+        // launch borrows mutably what it writes.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.bytes) }
     }
 
@@ -96,8 +99,8 @@ impl Drop for HostMemory {
     }
 }
 
-/// A vector of `len` times `value`. Everything whose size grows with a problem is allocated by this or by [`reserved`]: a `vec!` without
-/// memory would abort the process.
+/// A vector of `len` times `value`. Everything whose size grows with a problem is allocated by this
+/// or by [`reserved`]: a `vec!` without memory would abort the process.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -127,7 +130,8 @@ thread_local! {
     static MAY_FAIL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread handles a failure of the allocation that it makes now. The command's allocator aborts the process otherwise.
+/// Whether the calling thread handles a failure of the allocation that it makes now. The command's
+/// allocator aborts the process otherwise.
 #[doc(hidden)]
 pub fn allocation_may_fail() -> bool {
     MAY_FAIL.get()

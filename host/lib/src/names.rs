@@ -12,8 +12,8 @@ const ROOM: usize = 24;
 /// The most names that follow a question.
 const FEW: usize = 8;
 
-/// The limit of an unknown name: the names that were probably meant, or the known names. Of very many names only the first are listed, and
-/// beside a question none.
+/// The limit of an unknown name: the names that were probably meant, or the known names. Of very
+/// many names only the first are listed, and beside a question none.
 pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
     let (first, more) = known.split_at(known.len().min(ROOM));
     let mut all = first.join(", ");
@@ -29,7 +29,8 @@ pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// As [`must_be_one_of`], for kernels. If the name is that of another kernel, the message says what that kernel is for.
+/// As [`must_be_one_of`], for kernels. If the name is that of another kernel, the message says what
+/// that kernel is for.
 pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
     match what_it_is(name) {
         None => must_be_one_of(name, known),
@@ -37,7 +38,8 @@ pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// What the kernel with a name is for, or what runs the program with a name. `None` for an unknown name.
+/// What the kernel with a name is for, or what runs the program with a name. `None` for an unknown
+/// name.
 pub fn what_it_is(name: &str) -> Option<String> {
     let by_kernel = registry::find(name);
     let by_program = || {

@@ -1,4 +1,5 @@
-//! Work on all cores, by threads that end with it. If the system gives fewer threads, these do all the work.
+//! Work on all cores, by threads that end with it. If the system gives fewer threads, these do all
+//! the work.
 
 use std::{
     num::NonZeroUsize,
@@ -23,7 +24,8 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
     gives_a_thread().then(|| thread::Builder::new().spawn_scoped(scope, work).ok()).flatten()
 }
 
-/// Does the work for every item, on at most one thread for each core. The caller is one of them. After an error no more items are begun.
+/// Does the work for every item, on at most one thread for each core. The caller is one of them.
+/// After an error no more items are begun.
 ///
 /// # Errors
 /// The first error.

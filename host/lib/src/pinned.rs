@@ -17,8 +17,9 @@ use crate::{
 
 /// An array in host memory for asynchronous copies: [`Stream::upload`] and [`Stream::download`].
 ///
-/// For a GPU the memory is page-locked. The system has less memory for other programs then, so do not allocate more than needed. For the
-/// CPU device it is ordinary memory, and a copy has ended when the call returns.
+/// For a GPU the memory is page-locked. The system has less memory for other programs then, so do
+/// not allocate more than needed. For the CPU device it is ordinary memory, and a copy has ended
+/// when the call returns.
 ///
 /// Access to the elements, and drop, wait for the last copy.
 ///
@@ -84,7 +85,8 @@ impl Device {
     /// An array of `len` zeros in host memory, for copies to and from this device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for more elements than can be addressed; [`Error::OutOfMemory`]; those of the driver.
+    /// [`Error::Argument`] for more elements than can be addressed; [`Error::OutOfMemory`]; those
+    /// of the driver.
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>> {
         const { assert!(size_of::<T>() > 0, "an element has a size") };
         let limit = isize::MAX as usize / size_of::<T>();
@@ -129,8 +131,9 @@ impl<T: Pod> Pinned<T> {
         if self.len == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: the memory has `len` elements, aligned as all allocations here are. Its bytes were zeroed once, and any bytes that a
-        // copy has written are values. No copy runs, and none is queued while the slice borrows `self`.
+        // SAFETY: the memory has `len` elements, aligned as all allocations here are. Its bytes
+        // were zeroed once, and any bytes that a copy has written are values. No copy runs, and
+        // none is queued while the slice borrows `self`.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) })
     }
 
@@ -175,7 +178,8 @@ impl<T> Drop for Pinned<T> {
         let storage = ManuallyDrop::new(unsafe { ManuallyDrop::take(&mut self.storage) });
         let free = move || {
             let (mut last, storage) = (last, storage);
-            // If the wait fails, a copy may still run. Then the memory is leaked: the copy could write to it after it is reused.
+            // If the wait fails, a copy may still run. Then the memory is leaked: the copy could
+            // write to it after it is reused.
             if last.wait().is_ok() {
                 drop(ManuallyDrop::into_inner(storage));
             }
@@ -188,14 +192,15 @@ impl<T> Drop for Pinned<T> {
 }
 
 impl Stream {
-    /// Queues a copy of the first `lines.count * lines.len` elements of `from` to lines of a buffer. On the CPU device it has ended when
-    /// this returns.
+    /// Queues a copy of the first `lines.count * lines.len` elements of `from` to lines of a
+    /// buffer. On the CPU device it has ended when this returns.
     ///
-    /// The copy waits for work on other streams that uses the buffer, and later work there waits for the copy.
+    /// The copy waits for work on other streams that uses the buffer, and later work there waits
+    /// for the copy.
     ///
     /// # Errors
-    /// [`Error::Argument`] for lines that overlap or that are beyond the buffer's end, for too few elements, and for memory of another
-    /// device: nothing is copied. Those of the driver.
+    /// [`Error::Argument`] for lines that overlap or that are beyond the buffer's end, for too few
+    /// elements, and for memory of another device: nothing is copied. Those of the driver.
     pub fn upload<T: Pod>(
         &self,
         from: &mut Pinned<T>,
@@ -208,10 +213,11 @@ impl Stream {
         unsafe { self.queue(Way::ToDevice, from, address, lines) }
     }
 
-    /// Queues a copy of lines of a buffer to the first `lines.count * lines.len` elements of `to`. On the CPU device it has ended when this
-    /// returns.
+    /// Queues a copy of lines of a buffer to the first `lines.count * lines.len` elements of `to`.
+    /// On the CPU device it has ended when this returns.
     ///
-    /// The copy waits for work on other streams that writes the buffer, and later work there waits for the copy.
+    /// The copy waits for work on other streams that writes the buffer, and later work there waits
+    /// for the copy.
     ///
     /// # Errors
     /// As [`Stream::upload`].
@@ -237,7 +243,8 @@ impl Stream {
         if let (Some(stream), Some(event)) = (self.cuda(), event.cuda()) {
             return stream.wait_for(event);
         }
-        // An event of the CPU device has been reached. What is launched on a stream of that device has no later time to wait.
+        // An event of the CPU device has been reached. What is launched on a stream of that device
+        // has no later time to wait.
         event.wait()
     }
 
@@ -282,7 +289,8 @@ impl Stream {
     /// Queues a copy between the pinned elements and lines at a device address.
     ///
     /// # Safety
-    /// 1. The lines are inside a buffer of this device, do not overlap, and have no more elements than `pinned`.
+    /// 1. The lines are inside a buffer of this device, do not overlap, and have no more elements
+    ///    than `pinned`.
     /// 2. No copy from or to `pinned` runs.
     unsafe fn queue<T: Pod>(
         &self,
@@ -307,9 +315,10 @@ impl Stream {
             let (host, device) = (rows(host as u64, bytes), rows(address as u64, pitch));
             // The event is made before the copy: after that only recording it can fail.
             let event = cuda::Event::new(stream.context())?;
-            // SAFETY: the caller's promises. `pinned` is not accessed or freed before the event is reached. The driver frees the buffer's
-            // memory after all work that was queued before. Every bit pattern is a valid `T`. So a race with another stream on the device
-            // gives wrong values, never invalid ones.
+            // SAFETY: the caller's promises. `pinned` is not accessed or freed before the event is
+            // reached. The driver frees the buffer's memory after all work that was queued before.
+            // Every bit pattern is a valid `T`. So a race with another stream on the device gives
+            // wrong values, never invalid ones.
             let queued = unsafe { stream.copy(way, host, device, [bytes, count]) };
             match queued.and_then(|()| event.record(stream)) {
                 Ok(()) => pinned.last = Last::Until(Event::of_cuda(event)),
@@ -330,8 +339,8 @@ impl Stream {
                 Way::ToDevice => (host, device),
                 Way::ToHost => (device, host),
             };
-            // SAFETY: the caller's promises. A buffer of the CPU device is memory of this process, borrowed by the view. It is another
-            // allocation than the pinned one.
+            // SAFETY: the caller's promises. A buffer of the CPU device is memory of this process,
+            // borrowed by the view. It is another allocation than the pinned one.
             unsafe { to.copy_from_nonoverlapping(from, len) };
         }
         Ok(())

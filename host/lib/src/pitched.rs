@@ -14,14 +14,16 @@ use crate::{
     stream::Stream,
 };
 
-/// The pitch on the CPU device is a multiple of this, as it is on GPUs. So a kernel that ignores the pitch gives a wrong result here, too.
+/// The pitch on the CPU device is a multiple of this, as it is on GPUs. So a kernel that ignores
+/// the pitch gives a wrong result here, too.
 const CPU_PITCH: usize = 512;
 
-/// An array of `width x height` or `width x height x depth` elements in the memory of a device. The driver chooses the
-/// [`pitch`](Pitched::pitch), the bytes from one row to the next. Element (x, y, z) is `z * slice_pitch + y * pitch` bytes and x elements
-/// after the first.
+/// An array of `width x height` or `width x height x depth` elements in the memory of a device. The
+/// driver chooses the [`pitch`](Pitched::pitch), the bytes from one row to the next. Element (x, y,
+/// z) is `z * slice_pitch + y * pitch` bytes and x elements after the first.
 ///
-/// It is an argument for `In` and `Out`, with all rows and their padding. The kernel needs the pitch as another argument.
+/// It is an argument for `In` and `Out`, with all rows and their padding. The kernel needs the
+/// pitch as another argument.
 ///
 /// ```
 /// use gpu_gemm::{Device, Region};
@@ -63,7 +65,8 @@ impl Device {
     /// An array of zeros with `depth` slices of `height` rows of `width` elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a size of zero, and for more bytes than can be addressed; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] for a size of zero, and for more bytes than can be addressed;
+    /// [`Error::OutOfMemory`].
     pub fn pitched_3d<T: Pod>(
         &self,
         width: usize,
@@ -153,7 +156,8 @@ impl<T: Pod> Pitched<T> {
     /// Copies dense `values` to all of it, row by row. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of values: nothing is written. [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::Argument`] for another number of values: nothing is written.
+    /// [`Error::Interrupted`]; errors of kernels launched before.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.write_region(self.region(), values)
     }
@@ -169,7 +173,8 @@ impl<T: Pod> Pitched<T> {
     /// A copy of all elements, without the padding. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::OutOfMemory`] of the host; [`Error::Interrupted`]; errors of kernels launched
+    /// before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = memory::filled(T::zeroed(), self.size.iter().product())?;
         self.read(&mut values)?;
@@ -179,12 +184,13 @@ impl<T: Pod> Pitched<T> {
     /// Copies dense `values` to a part of it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a region beyond the array, and for another number of values than the region has: nothing is written. As
-    /// [`Pitched::write`].
+    /// [`Error::Argument`] for a region beyond the array, and for another number of values than the
+    /// region has: nothing is written. As [`Pitched::write`].
     pub fn write_region(&mut self, region: Region, values: &[T]) -> Result<()> {
         let to = self.rows(&region, "region")?;
         let from = dense(&region, values.as_ptr(), values.len())?;
-        // SAFETY: the region is inside this array, there is a value for each of its elements, and both are borrowed.
+        // SAFETY: the region is inside this array, there is a value for each of its elements, and
+        // both are borrowed.
         unsafe { self.copy((Place::Host, from), (Place::Device, to), region.extent) }
     }
 
@@ -202,8 +208,8 @@ impl<T: Pod> Pitched<T> {
     /// Copies rows of `values`, `pitch` bytes apart, to all of it, as CUDA's `cudaMemcpy2D` does.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a pitch that is shorter than a row or no whole number of elements, and for too few values: nothing is
-    /// written. As [`Pitched::write`].
+    /// [`Error::Argument`] for a pitch that is shorter than a row or no whole number of elements,
+    /// and for too few values: nothing is written. As [`Pitched::write`].
     pub fn write_pitched(&mut self, values: &[T], pitch: usize) -> Result<()> {
         let from = self.host_rows(values.as_ptr(), values.len(), pitch)?;
         let to = self.rows(&self.region(), "region")?;
@@ -211,7 +217,8 @@ impl<T: Pod> Pitched<T> {
         unsafe { self.copy((Place::Host, from), (Place::Device, to), self.size) }
     }
 
-    /// Copies all of it to rows in `values`, `pitch` bytes apart. Elements between the rows do not change.
+    /// Copies all of it to rows in `values`, `pitch` bytes apart. Elements between the rows do not
+    /// change.
     ///
     /// # Errors
     /// As [`Pitched::write_pitched`].
@@ -225,7 +232,8 @@ impl<T: Pod> Pitched<T> {
     /// Copies a part of `source`, on the same device, to the elements from `origin` on.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a part beyond either array, and for another device: nothing is written. As [`Pitched::write`].
+    /// [`Error::Argument`] for a part beyond either array, and for another device: nothing is
+    /// written. As [`Pitched::write`].
     pub fn copy_from(
         &mut self,
         origin: [usize; 3],

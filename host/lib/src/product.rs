@@ -44,8 +44,8 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Argument`] for matrices whose sizes do not fit together, and for those that are not dense and row-major; as
-/// [`Stream::launch`].
+/// [`Error::Argument`] for matrices whose sizes do not fit together, and for those that are not
+/// dense and row-major; as [`Stream::launch`].
 pub fn multiply(
     stream: &Stream,
     entry: &'static Entry,
@@ -92,7 +92,8 @@ pub fn dense_shape(who: &str, a: &Matrix<f32>, b: &Matrix<f32>, c: &Matrix<f32>)
 /// A launch has at most 65535 rows of blocks. A taller product takes several launches.
 ///
 /// # Errors
-/// [`Error::Argument`] for a view whose length is not that of the shape; as [`counted`] and [`Stream::launch`].
+/// [`Error::Argument`] for a view whose length is not that of the shape; as [`counted`] and
+/// [`Stream::launch`].
 pub fn multiply_views<T: Scalar>(
     stream: &Stream,
     entry: &'static Entry,
@@ -110,8 +111,8 @@ pub fn multiply_views<T: Scalar>(
     execute::dense::<T, T>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 as `In` and `Out`. (No counts of others were compared
-/// with a GPU's.)
+/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 as `In` and
+/// `Out`. (No counts of others were compared with a GPU's.)
 ///
 /// # Errors
 /// [`Error::Argument`] for another kernel.
@@ -132,12 +133,13 @@ pub struct Launch {
     pub shape: Shape,
     /// Grid and block.
     pub config: LaunchConfig,
-    /// Elements from one row of A, B and C to the next, as the kernel gets them: A and B may be packed.
+    /// Elements from one row of A, B and C to the next, as the kernel gets them: A and B may be
+    /// packed.
     pub pitches: [usize; 3],
 }
 
-/// The launches of a product under these limits. There are several if the grid of one would have too many rows of blocks, and none if C is
-/// empty.
+/// The launches of a product under these limits. There are several if the grid of one would have
+/// too many rows of blocks, and none if C is empty.
 ///
 /// # Errors
 /// As [`counted`].

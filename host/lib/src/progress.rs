@@ -11,8 +11,9 @@ use std::{
 static DONE: AtomicU64 = AtomicU64::new(0);
 static TOTAL: AtomicU64 = AtomicU64::new(0);
 
-/// Parts done, and parts in all, of the last step that has begun: blocks of a launch on the CPU device, or rows of a comparison. The figures
-/// are for display. They have no meaning if several steps run at once.
+/// Parts done, and parts in all, of the last step that has begun: blocks of a launch on the CPU
+/// device, or rows of a comparison. The figures are for display. They have no meaning if several
+/// steps run at once.
 pub fn progress() -> (u64, u64) {
     (DONE.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed))
 }
@@ -29,10 +30,12 @@ struct Work {
 
 static WORK: Mutex<Option<Work>> = Mutex::new(None);
 
-/// The most parts that a GPU has not finished when another one is queued. It multiplies one and copies the next; both hold their memory.
+/// The most parts that a GPU has not finished when another one is queued. It multiplies one and
+/// copies the next; both hold their memory.
 const IN_FLIGHT: usize = 2;
 
-/// The share of an out-of-core product that is done, from 0 to 1. `None` if none runs. The figure is for display, as [`progress`].
+/// The share of an out-of-core product that is done, from 0 to 1. `None` if none runs. The figure
+/// is for display, as [`progress`].
 pub fn work() -> Option<f64> {
     let work = lock();
     let Work { total, done, running, .. } = work.as_ref()?;

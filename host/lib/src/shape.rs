@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// The most elements of a matrix: an exbibyte of f32. With this limit the bytes of all three matrices, and the memory of verification,
-/// add up without overflow in 64 bits.
+/// The most elements of a matrix: an exbibyte of f32. With this limit the bytes of all three
+/// matrices, and the memory of verification, add up without overflow in 64 bits.
 const MOST_ELEMENTS: u128 = 1 << 58;
 
 /// The three sizes of a product: A is `m x k`, B is `k x n`, C is `m x n`.

@@ -23,8 +23,9 @@ use crate::{cuda, device::Kind, error::Error};
 
 /// A queue of work on a device. Work on one stream runs in order.
 ///
-/// On a GPU a launch returns at once. On the CPU device it has ended when it returns. Where two streams use a buffer, and one of them
-/// writes it, the later work waits on the device for the earlier.
+/// On a GPU a launch returns at once. On the CPU device it has ended when it returns. Where two
+/// streams use a buffer, and one of them writes it, the later work waits on the device for the
+/// earlier.
 ///
 /// ```
 /// use gpu_gemm::{Device, Gemm, Matrix};
@@ -79,21 +80,27 @@ impl Device {
         Ok(Stream::new(self, Mode::Launching, Kept::default()))
     }
 
-    /// A stream of another library, whose handle is `raw`, a `CUstream`. Null is the default stream. Dropping the result does not
-    /// destroy it, and waits for nothing: what waits for its work later waits for that which was queued until then.
+    /// A stream of another library, whose handle is `raw`, a `CUstream`. Null is the default
+    /// stream. Dropping the result does not destroy it, and waits for nothing: what waits for its
+    /// work later waits for that which was queued until then.
     ///
     /// # Errors
-    /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary one of this device.
+    /// [`Error::Argument`] for the CPU device, and for a stream of another context than the primary
+    /// one of this device.
     ///
-    /// A product that needs workspace is refused while another library captures the stream. Each launch asks the driver whether somebody
-    /// captures the stream. A kernel that is launched in such a capture stays loaded until the device's primary context ends, also after
-    /// the device is dropped: the graph of that library has it. All other kernels are unloaded with the device.
+    /// A product that needs workspace is refused while another library captures the stream. Each
+    /// launch asks the driver whether somebody captures the stream. A kernel that is launched in
+    /// such a capture stays loaded until the device's primary context ends, also after the device
+    /// is dropped: the graph of that library has it. All other kernels are unloaded with the
+    /// device.
     ///
     /// # Safety
-    /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is as keeping it.
-    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist as long as the graph, and the result is
-    ///    not dropped before the capture has ended.
-    /// 3. If `raw` is the default stream of the thread that uses it (2), the result is used in one thread alone.
+    /// 1. `raw` is a stream, or null, until the result is dropped. It is dropped: forgetting it is
+    ///    as keeping it.
+    /// 2. If another library captures the stream, the operands of what is launched meanwhile exist
+    ///    as long as the graph, and the result is not dropped before the capture has ended.
+    /// 3. If `raw` is the default stream of the thread that uses it (2), the result is used in one
+    ///    thread alone.
     #[cfg(feature = "cuda")]
     pub unsafe fn foreign_stream(&self, raw: *mut c_void) -> Result<Stream> {
         let Kind::Cuda(gpu) = &*self.0 else {
@@ -144,7 +151,8 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if let (Some(stream), false) = (&self.cuda, self.borrowed) {
             stream.close();
-            // Of a stream of another library. After an error all work was waited for, if that was possible.
+            // Of a stream of another library. After an error all work was waited for, if that was
+            // possible.
             let _ = stream.give_back();
         }
     }
@@ -156,8 +164,9 @@ impl Stream {
         &self.device
     }
 
-    /// Ends the use of a stream of another library ([`Device::foreign_stream`]) whose handle may exist no more, once its work has ended:
-    /// waits for all work of the device, and does not use the handle. Of another stream this is a drop.
+    /// Ends the use of a stream of another library ([`Device::foreign_stream`]) whose handle may
+    /// exist no more, once its work has ended: waits for all work of the device, and does not use
+    /// the handle. Of another stream this is a drop.
     ///
     /// # Errors
     /// Those of the driver. The stream is dropped all the same.
@@ -173,13 +182,17 @@ impl Stream {
         }
     }
 
-    /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream lives. `None` on the CPU.
+    /// The driver's handle, a `CUstream`, for NVIDIA's libraries. It is valid while this stream
+    /// lives. `None` on the CPU.
     ///
-    /// Another library may capture the stream. From now on each launch asks the driver for that, and a kernel that is launched in such a
-    /// capture stays loaded, as on a [stream of another library](Device::foreign_stream).
+    /// Another library may capture the stream. From now on each launch asks the driver for that,
+    /// and a kernel that is launched in such a capture stays loaded, as on a [stream of another
+    /// library](Device::foreign_stream).
     ///
-    /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part of the graph. Its operands are those
-    /// whose addresses come from [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for them.
+    /// In the [capture](Self::capture) of a graph, what another library queues there becomes a part
+    /// of the graph. Its operands are those whose addresses come from
+    /// [`BufferView::address_on`](crate::BufferView::address_on): the launch of the graph asks for
+    /// them.
     #[cfg(feature = "cuda")]
     pub fn raw_cuda_stream(&self) -> Option<*mut c_void> {
         self.cuda.as_ref().map(|stream| {
@@ -197,14 +210,15 @@ impl Stream {
     /// Hands `launch` what the stream keeps, and where more is allocated.
     ///
     /// # Errors
-    /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would keep its addresses; those of `launch`.
+    /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would
+    /// keep its addresses; those of `launch`.
     fn of_kept<R>(&self, launch: impl FnOnce(&Kept, Allocator) -> Result<R>) -> Result<R> {
         let allocator: Allocator = (&self.device, &|bytes| self.may_allocate(bytes));
         self.in_no_capture(|| launch(&self.kept, allocator))
     }
 
-    /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on this stream that `launch` makes. The
-    /// stream keeps it for the next one.
+    /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on
+    /// this stream that `launch` makes. The stream keeps it for the next one.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
@@ -251,8 +265,8 @@ impl Stream {
         self.of_kept(|kept, allocator| kept.with_counters(allocator, len, launch))
     }
 
-    /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel has counted. Waits for all work on
-    /// the device.
+    /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel
+    /// has counted. Waits for all work on the device.
     ///
     /// # Errors
     /// Those of the kernels.
@@ -268,8 +282,8 @@ impl Stream {
     /// Waits until all work on the stream has ended.
     ///
     /// # Errors
-    /// Those of the kernels: a call that waits is the first to see a fault on a GPU. [`Error::Capture`](crate::Error::Capture) in the
-    /// capture of a graph.
+    /// Those of the kernels: a call that waits is the first to see a fault on a GPU.
+    /// [`Error::Capture`](crate::Error::Capture) in the capture of a graph.
     pub fn synchronize(&self) -> Result<()> {
         self.refuse_in_capture("a wait for the stream: launch, do not run")?;
         #[cfg(feature = "cuda")]
@@ -323,7 +337,8 @@ impl Event {
     /// The time from `start` to this event, on the device's clock. Waits for both.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for an event of another kind of device; errors of kernels launched before.
+    /// [`Error::Argument`](crate::Error::Argument) for an event of another kind of device; errors
+    /// of kernels launched before.
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&start.0, &self.0) {
             (Moment::Host(start), Moment::Host(end)) => Ok(end.saturating_duration_since(*start)),

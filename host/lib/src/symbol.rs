@@ -11,10 +11,11 @@ use crate::{
     memory,
 };
 
-/// A variable of a kernel crate on a device. The macros [`simt::global`] and [`simt::constant`] declare one.
+/// A variable of a kernel crate on a device. The macros [`simt::global`] and [`simt::constant`]
+/// declare one.
 ///
-/// Each [`Device`] handle of a GPU has its own variables, in the PTX that it has loaded. The CPU device has one set for the process. There
-/// the host's accesses wait until no launch runs.
+/// Each [`Device`] handle of a GPU has its own variables, in the PTX that it has loaded. The CPU
+/// device has one set for the process. There the host's accesses wait until no launch runs.
 ///
 /// ```
 /// use gpu_gemm::{Device, gpu::lessons::memories::COEFFICIENTS};
@@ -31,7 +32,8 @@ pub struct Symbol<S: 'static> {
     place: Place,
 }
 
-/// A pointer variable of a kernel crate on a device. The macro [`simt::global_pointer`] declares one.
+/// A pointer variable of a kernel crate on a device. The macro [`simt::global_pointer`] declares
+/// one.
 #[derive(Debug)]
 pub struct PointerSymbol<T: 'static> {
     symbol: &'static GlobalPointer<T>,
@@ -72,8 +74,8 @@ impl Device {
     /// A variable of a kernel crate on this device.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the device's PTX does not have the variable, or has it with another size; [`Error::Ptx`] if the driver
-    /// refuses the PTX.
+    /// [`Error::Argument`] if the device's PTX does not have the variable, or has it with another
+    /// size; [`Error::Ptx`] if the driver refuses the PTX.
     pub fn symbol<S: simt::Symbol<Element: Pod>>(&self, symbol: &'static S) -> Result<Symbol<S>> {
         let bytes = symbol.len() * size_of::<S::Element>();
         let place = self.place(symbol.name(), symbol.place() as u64, bytes, bytes)?;
@@ -130,7 +132,8 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
     /// Writes all elements. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of elements than the variable has: nothing is written. Errors of kernels launched before.
+    /// [`Error::Argument`] for another number of elements than the variable has: nothing is
+    /// written. Errors of kernels launched before.
     pub fn write(&self, values: &[S::Element]) -> Result<()> {
         let (name, len) = (self.symbol.name(), self.symbol.len());
         if values.len() != len {
@@ -176,11 +179,13 @@ impl<T: Pod> PointerSymbol<T> {
     /// Makes the variable point to a buffer. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a buffer on another device: nothing is written. Errors of kernels launched before.
+    /// [`Error::Argument`] for a buffer on another device: nothing is written. Errors of kernels
+    /// launched before.
     ///
     /// # Safety
     /// 1. The buffer exists, and nobody else uses it, while kernels use the variable.
-    /// 2. No other part of the program launches kernels that use the variable and needs the buffer that it pointed to.
+    /// 2. No other part of the program launches kernels that use the variable and needs the buffer
+    ///    that it pointed to.
     pub unsafe fn point_to(&self, buffer: &mut Buffer<T>) -> Result<()> {
         if *buffer.device() != self.device {
             let limit = format!("{} is on {}", self.symbol.name(), self.device.name());

@@ -1,4 +1,5 @@
-//! For tests: counts of this thread's launches and allocations, and allocations that fail on request.
+//! For tests: counts of this thread's launches and allocations, and allocations that fail on
+//! request.
 //!
 //! These need the feature `testing`. Without it the functions that the library calls are empty.
 
@@ -32,7 +33,8 @@ pub fn counts() -> Counts {
     COUNTS.get()
 }
 
-/// Lets the `nth` allocation of this thread fail, counted from 1 from now on. The others succeed. 0: none fails.
+/// Lets the `nth` allocation of this thread fail, counted from 1 from now on. The others succeed.
+/// 0: none fails.
 #[cfg(feature = "testing")]
 pub fn refuse_allocation(nth: u64) {
     REFUSE_IN.set(nth);
@@ -93,7 +95,8 @@ pub(crate) fn freed() {
     note(|counts| counts.frees += 1);
 }
 
-/// Whether file systems are to have no files without a name. A test sets a variable of the command's environment for it.
+/// Whether file systems are to have no files without a name. A test sets a variable of the
+/// command's environment for it.
 #[cfg(all(feature = "npy", target_os = "linux"))]
 pub(crate) fn has_no_nameless_files() -> bool {
     #[cfg(feature = "testing")]

@@ -1,5 +1,5 @@
-//! Which public types may go to another thread, and be used from several: all of them. The compiler is the test; what is
-//! left is to name every type.
+//! Which public types may go to another thread, and be used from several: all of them. The compiler
+//! is the test; what is left is to name every type.
 
 use gpu_gemm::*;
 use std::{fs, path::Path};

@@ -1,5 +1,6 @@
-//! The arguments that are no arrays. Each has a function of its name here, for `from_py_with`: its errors name the argument, its value and
-//! the limit. They are `TypeError` for a value of another type, and `ValueError` for one outside the limit.
+//! The arguments that are no arrays. Each has a function of its name here, for `from_py_with`: its
+//! errors name the argument, its value and the limit. They are `TypeError` for a value of another
+//! type, and `ValueError` for one outside the limit.
 
 use std::{borrow::Cow, fmt::Display, ops::RangeInclusive};
 
@@ -168,8 +169,8 @@ fn text<'a>(name: &str, value: &'a Bound<'_, PyAny>, limit: &str) -> PyResult<Co
     text.to_cow().map_err(|cause| refused(name, value, cause, limit))
 }
 
-/// The error for a value that Python does not convert. Python's own error is its cause. What is no `Exception`, such as
-/// `KeyboardInterrupt`, stays as it is.
+/// The error for a value that Python does not convert. Python's own error is its cause. What is no
+/// `Exception`, such as `KeyboardInterrupt`, stays as it is.
 pub(crate) fn refused(
     name: &str,
     value: &Bound<'_, PyAny>,

@@ -136,7 +136,8 @@ impl Dims {
         &self.strides[..self.len]
     }
 
-    /// Whether sizes and strides are these. The stride of a dimension of one element is any; `None` is C-contiguous.
+    /// Whether sizes and strides are these. The stride of a dimension of one element is any; `None`
+    /// is C-contiguous.
     pub(crate) fn are(&self, sizes: &[i64], strides: Option<&[i64]>) -> bool {
         if self.len != sizes.len() {
             return false;
@@ -159,7 +160,8 @@ impl Dims {
         self.strides().iter().any(|&stride| stride < 0)
     }
 
-    /// The number of elements from the first to the last, both included, where no stride is negative. `None` if they cannot be addressed.
+    /// The number of elements from the first to the last, both included, where no stride is
+    /// negative. `None` if they cannot be addressed.
     pub(crate) fn extent(&self) -> Option<usize> {
         if self.sizes().contains(&0) {
             return Some(0);

@@ -71,7 +71,8 @@ pub(crate) struct Ready<'py> {
 }
 
 impl<'py> Ready<'py> {
-    /// Checks the arguments. `copies`: arrays in host memory that cannot be used where they are may be copied.
+    /// Checks the arguments. `copies`: arrays in host memory that cannot be used where they are may
+    /// be copied.
     ///
     /// # Errors
     /// Those of the arguments.
@@ -331,8 +332,9 @@ fn output<'py>(
 pub(crate) fn run_on_cpu(py: Python, product: &Product) -> PyResult<()> {
     let run = || {
         let stream = Device::cpu().stream()?;
-        // SAFETY: the caller holds the arrays, whose memory their modules keep as long. It says which of them are written; that other
-        // threads of Python leave them alone meanwhile is its part, as for any function that releases the GIL.
+        // SAFETY: the caller holds the arrays, whose memory their modules keep as long. It says
+        // which of them are written; that other threads of Python leave them alone meanwhile is its
+        // part, as for any function that releases the GIL.
         unsafe { product.launch(&stream, [None; 4]) }
     };
     py.detach(run).map_err(to_python)
@@ -348,7 +350,8 @@ pub(crate) fn run_copied(py: Python, product: &Product, index: usize) -> PyResul
     py.detach(|| unsafe { product.run_copied(&stream) }).map_err(to_python)
 }
 
-/// Queues a product of arrays on a GPU, the one with that index. `after`: the streams whose work so far writes A, B, C and the bias.
+/// Queues a product of arrays on a GPU, the one with that index. `after`: the streams whose work so
+/// far writes A, B, C and the bias.
 ///
 /// # Errors
 /// Those of the product.
@@ -366,8 +369,8 @@ pub(crate) fn launch(
     let after = streams;
     let run = || {
         let after = after.each_ref().map(Option::as_deref);
-        // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the stream, or the product is waited for
-        // while the caller holds them.
+        // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the
+        // stream, or the product is waited for while the caller holds them.
         let outcome = unsafe { product.launch(stream, after) };
         // After an error, too: products of the same call may be running.
         let ended = if waits { stream.synchronize() } else { Ok(()) };

@@ -95,8 +95,9 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
         }
     }
     let own = own_stream(py, index)?;
-    // SAFETY: the handle is a stream of this device: the caller, or the library that the array is from, says so. A stream is used only
-    // for products that were given it, and nothing is queued on it afterwards.
+    // SAFETY: the handle is a stream of this device: the caller, or the library that the array is
+    // from, says so. A stream is used only for products that were given it, and nothing is queued
+    // on it afterwards.
     let stream = unsafe { own.device().foreign_stream(handle as *mut _) }.map_err(to_python)?;
     let stream = Arc::new(stream);
     let dropped = {
@@ -108,7 +109,8 @@ pub(crate) fn foreign_stream(py: Python, index: usize, handle: u64) -> PyResult<
     // Its workspace is freed, and the driver waits for the kernels that use it.
     py.detach(|| {
         if let Some(stream) = dropped.and_then(|(_, stream)| Arc::into_inner(stream)) {
-            // Its module may have destroyed it. What went wrong with its work is told to whoever waits for that.
+            // Its module may have destroyed it. What went wrong with its work is told to whoever
+            // waits for that.
             let _ = stream.abandon();
         }
     });

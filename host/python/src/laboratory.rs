@@ -12,7 +12,8 @@ use gpu_gemm::{
     simt::check::{Options, Order, Profile, Report},
 };
 
-/// The largest m, n and k. Sums of so many ones are exact in every type; a check is of a small product.
+/// The largest m, n and k. Sums of so many ones are exact in every type; a check is of a small
+/// product.
 pub(crate) const MOST_SIZE: u64 = 256;
 
 /// The kernels of products: name and summary.

@@ -1,7 +1,8 @@
 //! The Python package `gpu_gemm`: its native module.
 //!
-//! `argument` reads what is no array. `call` checks the arguments of a product, and runs it. `import` reads Python's arrays, `shape` is
-//! `numpy.matmul`'s rules, `product` calls the library. `laboratory` and `reports` show the built-in kernels.
+//! `argument` reads what is no array. `call` checks the arguments of a product, and runs it.
+//! `import` reads Python's arrays, `shape` is `numpy.matmul`'s rules, `product` calls the library.
+//! `laboratory` and `reports` show the built-in kernels.
 
 mod argument;
 mod array;
@@ -56,31 +57,35 @@ mod _native {
 
     /// The matrix product activation(alpha a b + beta out + bias), by shapes as numpy.matmul.
     ///
-    /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy, JAX, or any with __dlpack__ or
-    /// __cuda_array_interface__. Types are float64, float32, float16 and bfloat16, and nothing is converted.
+    /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy,
+    /// JAX, or any with __dlpack__ or __cuda_array_interface__. Types are float64, float32, float16
+    /// and bfloat16, and nothing is converted.
     ///
     /// Arguments
-    ///   a: (.., m, k), or (k,).
-    ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are broadcast.
-    ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32 where a has 16 bits.
-    ///   alpha: a factor.
-    ///   beta: the factor of the old elements of out, which are not read where it is 0.
-    ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
+    ///   a: (.., m, k), or (k,). b: (.., k, n), or (k,). Its type and its memory are those of a.
+    ///   Leading dimensions are broadcast. out: the result's shape; nothing is broadcast to it. Its
+    ///   type is that of a, or float32 where a has 16 bits. alpha: a factor. beta: the factor of
+    ///   the old elements of out, which are not read where it is 0. bias: (n,) or (1, n), added to
+    ///   each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
     ///     is the result's.
-    ///   activation: None, "relu" or "gelu".
-    ///   compute: None for the arithmetic of the type. For float32 also "tf32", which is less precise, or "bf16x6" and
+    ///   activation: None, "relu" or "gelu". compute: None for the arithmetic of the type. For
+    ///   float32 also "tf32", which is less precise, or "bf16x6" and
     ///     "f16x3", which emulate float32.
-    ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with __cuda_stream__. None: the stream that is current
+    ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with
+    ///   __cuda_stream__. None: the stream that is current
     ///     for the module of a.
-    ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the first GPU, or without one the CPU.
+    ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the first
+    ///   GPU, or without one the CPU.
     ///
-    /// Arrays on a GPU are used where they are. There it is an error, and no copy, if an array has a negative stride or elements at odd
-    /// addresses, if a bias has gaps, or if out overlaps an operand. Strides in messages count elements, and not bytes as NumPy's.
+    /// Arrays on a GPU are used where they are. There it is an error, and no copy, if an array has
+    /// a negative stride or elements at odd addresses, if a bias has gaps, or if out overlaps an
+    /// operand. Strides in messages count elements, and not bytes as NumPy's.
     ///
     /// Errors
-    ///   TypeError: no array, another type of elements, or an argument of another type.
-    ///   ValueError: shapes, strides, devices or values that do not fit. It names the argument, its value and the limit.
-    ///   RuntimeError: a tensor of PyTorch that requires a gradient, except under torch.no_grad(): none is recorded, so pass its
+    ///   TypeError: no array, another type of elements, or an argument of another type. ValueError:
+    ///   shapes, strides, devices or values that do not fit. It names the argument, its value and
+    ///   the limit. RuntimeError: a tensor of PyTorch that requires a gradient, except under
+    ///   torch.no_grad(): none is recorded, so pass its
     ///     .detach(). Failures of the driver.
     ///   MemoryError: too little memory.
     #[pyfunction]
@@ -111,14 +116,16 @@ mod _native {
 
     /// A product of these arrays, to be run many times: its arguments are checked once.
     ///
-    /// A call of the result, product(*, stream=None), multiplies what a, b and bias hold then, into out, and returns out. It keeps the
-    /// arrays.
+    /// A call of the result, product(*, stream=None), multiplies what a, b and bias hold then, into
+    /// out, and returns out. It keeps the arrays.
     ///
     /// Arguments
-    ///   a, b, out, alpha, beta, bias, activation, compute, device: as of matmul. Without out the result has an array of its own, product.out.
+    ///   a, b, out, alpha, beta, bias, activation, compute, device: as of matmul. Without out the
+    ///   result has an array of its own, product.out.
     ///
     /// Errors
-    ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written, so they are a RuntimeError.
+    ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,
+    ///   so they are a RuntimeError.
     #[pyfunction]
     #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, device=None))]
     fn prepare<'py>(
@@ -137,14 +144,16 @@ mod _native {
         Prepared::new(Ready::new(a, b, &options, false)?)
     }
 
-    /// The device of arrays in host memory where none is named, and why it is no GPU: ("cuda:0", None) or ("cpu", reason).
+    /// The device of arrays in host memory where none is named, and why it is no GPU: ("cuda:0",
+    /// None) or ("cpu", reason).
     #[pyfunction]
     fn default_device(py: Python) -> PyResult<(String, Option<String>)> {
         let best = device::best(py)?;
         Ok((best.device.name(), best.why_no_gpu.clone()))
     }
 
-    /// The devices: a list of names and descriptions. The CPU is the first, "cpu", and each GPU follows, "cuda:0" and so on.
+    /// The devices: a list of names and descriptions. The CPU is the first, "cpu", and each GPU
+    /// follows, "cuda:0" and so on.
     #[pyfunction]
     fn devices(py: Python) -> PyResult<Vec<(String, String)>> {
         device::check_fork()?;
@@ -157,13 +166,15 @@ mod _native {
         Ok(found)
     }
 
-    /// The kernels of products: a list of names and summaries. `check` takes the names, and `profile` those of the course and of float32.
+    /// The kernels of products: a list of names and summaries. `check` takes the names, and
+    /// `profile` those of the course and of float32.
     #[pyfunction]
     fn kernels() -> Vec<(&'static str, &'static str)> {
         crate::laboratory::kernels().map(|entry| (entry.name(), entry.summary)).collect()
     }
 
-    /// Runs a built-in kernel on the CPU with every access checked, in some orders of blocks, warps and lanes.
+    /// Runs a built-in kernel on the CPU with every access checked, in some orders of blocks, warps
+    /// and lanes.
     ///
     /// Arguments
     ///   kernel: a name of kernels().
@@ -185,16 +196,19 @@ mod _native {
         Check::new(py, kernel, [m, n, k], orders)
     }
 
-    /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line of its source.
+    /// Counts the accesses of a built-in kernel on the CPU: of one block in `every`, for each line
+    /// of its source.
     ///
     /// Arguments
-    ///   kernel: a name of kernels(), of a lesson or of a kernel of float32 on CUDA cores and not by TMA. Others are checked, and not
+    ///   kernel: a name of kernels(), of a lesson or of a kernel of float32 on CUDA cores and not
+    ///   by TMA. Others are checked, and not
     ///     counted.
     ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
     ///   every: 1 counts all blocks, 2 every second one, and so on.
     ///
     /// Errors
-    ///   TypeError, ValueError: an unknown kernel, one that is not counted, or a number outside of these limits.
+    ///   TypeError, ValueError: an unknown kernel, one that is not counted, or a number outside of
+    ///   these limits.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
     fn profile(

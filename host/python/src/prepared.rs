@@ -26,10 +26,12 @@ use crate::{
 
 /// A product whose arguments were checked: `gpu_gemm.prepare` makes it. It keeps the arrays.
 ///
-/// product(*, stream=None) computes it again from what the arrays hold then, and returns `out`. It runs on the stream that is current for
-/// the arrays' module, or on `stream`, after what the arrays say they wait for.
+/// product(*, stream=None) computes it again from what the arrays hold then, and returns `out`. It
+/// runs on the stream that is current for the arrays' module, or on `stream`, after what the arrays
+/// say they wait for.
 ///
-/// RuntimeError: an array has other memory, another shape or other elements than when the product was prepared.
+/// RuntimeError: an array has other memory, another shape or other elements than when the product
+/// was prepared.
 #[pyclass(frozen, module = "gpu_gemm")]
 pub(crate) struct Prepared {
     /// `None`: Python has found the object in a cycle of garbage. Locked for no longer than a copy
@@ -76,7 +78,8 @@ impl Argument {
     /// As of `read`.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Operand<'py>>> {
         let array = self.array.bind(py);
-        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to `__class__` later has the same layout.
+        // SAFETY: `Prepared::new` found the kind by this object. A type that is assigned to
+        // `__class__` later has the same layout.
         if unsafe { import::is_unchanged(array, self.kind, &self.was) } == Some(true) {
             return Ok(None);
         }
@@ -270,7 +273,8 @@ impl Prepared {
         drop(state);
     }
 
-    /// Nanoseconds that the library's call takes, without Python: of `calls` calls in a row, each. For benchmarks.
+    /// Nanoseconds that the library's call takes, without Python: of `calls` calls in a row, each.
+    /// For benchmarks.
     fn _library_ns(&self, py: Python, calls: usize) -> PyResult<Vec<u64>> {
         check_fork()?;
         let state = self.state()?;

@@ -77,26 +77,31 @@ impl Product {
         }
     }
 
-    /// Queues the product on a stream. `after`: other streams whose work so far writes A, B, C and the bias.
+    /// Queues the product on a stream. `after`: other streams whose work so far writes A, B, C and
+    /// the bias.
     ///
     /// # Errors
     /// Those of the library.
     ///
     /// # Safety
-    /// 1. The elements of all arrays are in the memory of the stream's device, and exist until the work has ended.
-    /// 2. Until then nobody else writes them, or reads those of C, but by work that the stream waits for.
+    /// 1. The elements of all arrays are in the memory of the stream's device, and exist until the
+    ///    work has ended.
+    /// 2. Until then nobody else writes them, or reads those of C, but by work that the stream
+    ///    waits for.
     pub(crate) unsafe fn launch(&self, stream: &Stream, after: [Option<&Stream>; 4]) -> Result<()> {
         // SAFETY: the caller's promises.
         for_types!(self.dtypes, launch(self, stream, after, unsafe { InPlace::new() }))
     }
 
-    /// The product of arrays in host memory on a GPU: copies A, B and the bias to the device, and C back. Waits for it.
+    /// The product of arrays in host memory on a GPU: copies A, B and the bias to the device, and C
+    /// back. Waits for it.
     ///
     /// # Errors
     /// Those of the library.
     ///
     /// # Safety
-    /// 1. The arrays are in host memory and exist until this returns. Nobody else writes their elements, or those between them, until then.
+    /// 1. The arrays are in host memory and exist until this returns. Nobody else writes their
+    ///    elements, or those between them, until then.
     /// 2. Nobody else reads C.
     pub(crate) unsafe fn run_copied(&self, stream: &Stream) -> Result<()> {
         // SAFETY: the caller's promises.
@@ -110,13 +115,15 @@ struct InPlace(());
 
 impl InPlace {
     /// # Safety
-    /// 1. The value is given to the functions for one product whose arrays are as its caller was promised.
+    /// 1. The value is given to the functions for one product whose arrays are as its caller was
+    ///    promised.
     unsafe fn new() -> Self {
         InPlace(())
     }
 }
 
-/// A buffer of elements where they are. Work on `after` so far is waited for by the next stream that uses it.
+/// A buffer of elements where they are. Work on `after` so far is waited for by the next stream
+/// that uses it.
 fn foreign<T: Output>(
     device: &Device,
     address: u64,
@@ -179,7 +186,8 @@ fn copied<T: Scalar<O>, O: Output>(
     c.read(0, to.as_mut_slice().unwrap_or_default())
 }
 
-/// Queues the products of a batch: one call of the library for the last leading dimension, and a loop for the others.
+/// Queues the products of a batch: one call of the library for the last leading dimension, and a
+/// loop for the others.
 fn multiply<T: Scalar<O>, O: Output>(
     product: &Product,
     stream: &Stream,

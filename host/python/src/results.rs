@@ -1,4 +1,5 @@
-//! Arrays that this package makes: results, and copies of arrays that cannot be used where they are.
+//! Arrays that this package makes: results, and copies of arrays that cannot be used where they
+//! are.
 
 use gpu_gemm::{Stream, check_written};
 use pyo3::{
@@ -26,7 +27,8 @@ macro_rules! function {
 /// Nobody has written these arrays on a stream.
 const NO_STREAM: fn(usize) -> PyResult<Option<u64>> = |_| Ok(None);
 
-/// An array for the result, of the same module as `like`, not initialised. `stream`: the one that writes it, or any of the CPU.
+/// An array for the result, of the same module as `like`, not initialised. `stream`: the one that
+/// writes it, or any of the CPU.
 ///
 /// # Errors
 /// Those of the module; `MemoryError`.
@@ -101,7 +103,8 @@ pub(crate) fn finished<'py>(
     }
 }
 
-/// A contiguous copy of an array in host memory, in the machine's order of bytes. `None`: its module has no such function here.
+/// A contiguous copy of an array in host memory, in the machine's order of bytes. `None`: its
+/// module has no such function here.
 ///
 /// # Errors
 /// Those of the module.

@@ -1,4 +1,5 @@
-//! The shapes of a product, as `numpy.matmul` has them: vectors, and batches by leading dimensions that are broadcast.
+//! The shapes of a product, as `numpy.matmul` has them: vectors, and batches by leading dimensions
+//! that are broadcast.
 
 use gpu_gemm::{Error, Result};
 
@@ -72,8 +73,8 @@ impl Shapes {
         (sizes, len)
     }
 
-    /// Whether a bias of that shape is added to each row of the result: it has an element for each column. `false`: it is added to each
-    /// column.
+    /// Whether a bias of that shape is added to each row of the result: it has an element for each
+    /// column. `false`: it is added to each column.
     ///
     /// # Errors
     /// [`Error::Argument`] for another shape.
@@ -92,7 +93,8 @@ impl Shapes {
         }
     }
 
-    /// How the products of the batch are reached in memory. No stride is negative, and `c` has the result's shape.
+    /// How the products of the batch are reached in memory. No stride is negative, and `c` has the
+    /// result's shape.
     ///
     /// # Errors
     /// [`Error::Argument`] for arrays that cannot be addressed.
@@ -103,7 +105,8 @@ impl Shapes {
             let mut last = strides.rev();
             let col = if has[1] { last.next() } else { None };
             let row = if has[0] { last.next() } else { None };
-            // A side of one element has any stride: the one that it would have in a dense matrix is the simplest.
+            // A side of one element has any stride: the one that it would have in a dense matrix is
+            // the simplest.
             let col = col.filter(|_| sizes[1] > 1).unwrap_or(1);
             let dense = col.saturating_mul(sizes[1]).max(1);
             [row.filter(|_| sizes[0] > 1).unwrap_or(dense), col]
@@ -185,7 +188,8 @@ impl Geometry {
                 return;
             }
         } else if folds && m > 0 && steps[1] == 0 {
-            // All products have the same B, and the rows of A and C continue: one product of more rows.
+            // All products have the same B, and the rows of A and C continue: one product of more
+            // rows.
             let next = [a[0], c[0]].map(|stride| stride.checked_mul(m));
             if next == [Some(steps[0]), Some(steps[2])] {
                 self.sizes[0] = m * count;

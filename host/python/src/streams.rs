@@ -49,7 +49,8 @@ pub(crate) fn handle(stream: &Bound<'_, PyAny>) -> PyResult<u64> {
     read(stream)
 }
 
-/// The stream of a product. It is chosen once, by the first that asks: an array that is to be ready on it, or the product.
+/// The stream of a product. It is chosen once, by the first that asks: an array that is to be ready
+/// on it, or the product.
 pub(crate) struct Queue {
     /// Of A.
     kind: Kind,
@@ -106,9 +107,10 @@ impl Queue {
         Ok(handle.or_else(|| stream.raw_cuda_stream().map(|raw| raw.addr() as u64)))
     }
 
-    /// What a product of these arrays waits for, and whether it is waited for. Of each array: its kind, and the stream that it says it waits
-    /// for. A module that does not know the product's stream could free or write an array too early, or read C. If it has a current stream of
-    /// its own, the product waits for that.
+    /// What a product of these arrays waits for, and whether it is waited for. Of each array: its
+    /// kind, and the stream that it says it waits for. A module that does not know the product's
+    /// stream could free or write an array too early, or read C. If it has a current stream of its
+    /// own, the product waits for that.
     ///
     /// # Errors
     /// As of [`Queue::stream`].
@@ -174,7 +176,8 @@ fn of_cupy(py: Python, index: usize) -> PyResult<u64> {
     current.call1((index,))?.getattr(intern!(py, "ptr"))?.extract()
 }
 
-/// Tells PyTorch that a stream which the caller has named uses these tensors, so that their memory is not given to others too early.
+/// Tells PyTorch that a stream which the caller has named uses these tensors, so that their memory
+/// is not given to others too early.
 ///
 /// # Errors
 /// Those of PyTorch.

@@ -39,7 +39,8 @@ type Sgemm = unsafe extern "C" fn(
     *mut f32,
     c_int,
 ) -> c_int;
-/// handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount.
+/// handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC,
+/// batchCount.
 type SgemmStridedBatched = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -61,8 +62,8 @@ type SgemmStridedBatched = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// handle, transa, transb, m, n, k, alpha, A, its type, lda, strideA, B, its type, ldb, strideB, beta, C, its type, ldc,
-/// strideC, batchCount, arithmetic, algorithm.
+/// handle, transa, transb, m, n, k, alpha, A, its type, lda, strideA, B, its type, ldb, strideB,
+/// beta, C, its type, ldc, strideC, batchCount, arithmetic, algorithm.
 type GemmStridedBatchedEx = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -88,7 +89,8 @@ type GemmStridedBatchedEx = unsafe extern "C" fn(
     c_int,
     c_int,
 ) -> c_int;
-/// handle, transa, transb, m, n, k, alpha, A, its type, lda, B, its type, ldb, beta, C, its type, ldc, arithmetic, algorithm.
+/// handle, transa, transb, m, n, k, alpha, A, its type, lda, B, its type, ldb, beta, C, its type,
+/// ldc, arithmetic, algorithm.
 type GemmEx = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -143,16 +145,16 @@ impl<'a> Cublas<'a> {
     /// Loads the library and makes a handle for a stream.
     ///
     /// # Errors
-    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU device;
-    /// [`Error::Driver`] if cuBLAS does not start.
+    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU
+    /// device; [`Error::Driver`] if cuBLAS does not start.
     pub fn open(stream: &'a Stream) -> Result<Self> {
         let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cuBLAS runs on a GPU alone";
             return Err(Error::argument("device", stream.device().name(), limit));
         };
         let (library, name) = load(&NAMES)?;
-        // SAFETY: the types are those of cuBLAS's documentation, the same in each release named. The pointers are
-        // used while `_library` is loaded.
+        // SAFETY: the types are those of cuBLAS's documentation, the same in each release named.
+        // The pointers are used while `_library` is loaded.
         let (create, destroy, set_stream, set_math_mode, get_version) = unsafe {
             (
                 symbol::<Create>(&library, name, "cublasCreate_v2")?,
@@ -189,7 +191,8 @@ impl<'a> Cublas<'a> {
             version: String::new(),
             _library: library,
         };
-        // SAFETY: the stream belongs to the handle's context. It is borrowed, so it outlives the handle.
+        // SAFETY: the stream belongs to the handle's context. It is borrowed, so it outlives the
+        // handle.
         check("cublasSetStream_v2", unsafe { set_stream(handle, queue) })?;
         // SAFETY: the handle exists.
         check("cublasSetMathMode", unsafe { set_math_mode(handle, DEFAULT_MATH) })?;
@@ -220,17 +223,17 @@ impl<'a> Cublas<'a> {
     /// `C = A B`, dense and row-major. Returns at once. The stream's next synchronisation waits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for matrices that do not fit together, are on another device, or exceed cuBLAS's 32-bit
-    /// sizes; [`Error::Driver`] for cuBLAS's own errors.
+    /// [`Error::Argument`] for matrices that do not fit together, are on another device, or exceed
+    /// cuBLAS's 32-bit sizes; [`Error::Driver`] for cuBLAS's own errors.
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
         let shape = gpu_gemm::product::dense_shape("cuBLAS", a, b, c)?;
         let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
         self.launch(&DenseBatch::one(shape), a, b, c)
     }
 
-    /// Products of dense matrices, by one call. For f32 it is `cublasSgemm`, or `cublasSgemmStridedBatched` for
-    /// several products. For other types, and if factors may be rounded, it is `cublasGemmEx` or
-    /// `cublasGemmStridedBatchedEx`. Returns at once.
+    /// Products of dense matrices, by one call. For f32 it is `cublasSgemm`, or
+    /// `cublasSgemmStridedBatched` for several products. For other types, and if factors may be
+    /// rounded, it is `cublasGemmEx` or `cublasGemmStridedBatchedEx`. Returns at once.
     ///
     /// # Errors
     /// As [`Cublas::multiply`].
@@ -250,9 +253,9 @@ impl<'a> Cublas<'a> {
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
-        // cuBLAS's matrices are column-major. A row-major matrix that is read so is its transpose, and C^T = B^T A^T.
-        // So A and B are swapped. A transposed operand is transposed once more (`CUBLAS_OP_T` is 1, `CUBLAS_OP_N` is
-        // 0), and has the other leading dimension.
+        // cuBLAS's matrices are column-major. A row-major matrix that is read so is its transpose,
+        // and C^T = B^T A^T. So A and B are swapped. A transposed operand is transposed once more
+        // (`CUBLAS_OP_T` is 1, `CUBLAS_OP_N` is 0), and has the other leading dimension.
         let [a_transposed, b_transposed] = product.transposed;
         let (of_a, of_b) = (c_int::from(a_transposed), c_int::from(b_transposed));
         let lda = if a_transposed { m } else { k }.max(1);
@@ -264,10 +267,11 @@ impl<'a> Cublas<'a> {
         let of_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
         let is_f32 = of_f32 && self.compute != Compute::Tf32;
         let arithmetic = if of_f32 { COMPUTE_32F_FAST_TF32 } else { COMPUTE_32F };
-        // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times, contiguous and dense
-        // (`DenseBatch::check`). The leading dimensions and types say so. They are borrowed for this call. A buffer
-        // is freed only after the work that was queued before. The factors are f32, as the arithmetic requires. They
-        // are in host memory, cuBLAS's default, and are read at once.
+        // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times,
+        // contiguous and dense (`DenseBatch::check`). The leading dimensions and types say so. They
+        // are borrowed for this call. A buffer is freed only after the work that was queued before.
+        // The factors are f32, as the arithmetic requires. They are in host memory, cuBLAS's
+        // default, and are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
                 (true, 1) => {

@@ -11,7 +11,8 @@ use gpu_gemm::{Error, Result};
 pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
     let mut reasons = Vec::new();
     for name in names {
-        // SAFETY: loading runs the initialisers of NVIDIA's library, as in every program that uses it.
+        // SAFETY: loading runs the initialisers of NVIDIA's library, as in every program that uses
+        // it.
         match unsafe { Library::new(*name) } {
             Ok(library) => return Ok((library, name)),
             Err(error) => {

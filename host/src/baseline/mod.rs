@@ -1,8 +1,8 @@
-//! NVIDIA's libraries, to compare products with. Nothing needs them. They are looked up at run time, when they are
-//! asked for.
+//! NVIDIA's libraries, to compare products with. Nothing needs them. They are looked up at run
+//! time, when they are asked for.
 //!
-//! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike. [`DataType`] is the type of its
-//! elements.
+//! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike. [`DataType`] is
+//! the type of its elements.
 
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -23,8 +23,8 @@ use gpu_gemm::{
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
 };
 
-/// A type of A and B for NVIDIA's libraries: f32, or [`Bf16`] or [`F16`] with C of the same type or f32. Sums are
-/// f32.
+/// A type of A and B for NVIDIA's libraries: f32, or [`Bf16`] or [`F16`] with C of the same type or
+/// f32. Sums are f32.
 ///
 /// Sealed: cuBLAS reads and writes as many bytes as its number says.
 pub trait DataType: Pod + sealed::Sealed {

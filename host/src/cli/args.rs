@@ -38,10 +38,11 @@ use self::{
     offering::Offering,
 };
 
-/// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
+/// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the
+/// result.
 ///
-/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32, bfloat16 or float16. The result goes to
-/// standard output; notes and progress go to standard error.
+/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32, bfloat16 or
+/// float16. The result goes to standard output; notes and progress go to standard error.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -69,48 +70,55 @@ const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C
 pub(crate) enum Command {
     /// Time kernels side by side, and compared with cuBLAS
     ///
-    /// Every kernel is verified at every size. Then all are timed in turn, in one process, so that clocks and
-    /// temperature affect them alike. With --vs the kernel that `auto` selects is compared with the fastest of cuBLAS
-    /// and of cublasLt's algorithms. A wrong kernel is shown, and not timed.
+    /// Every kernel is verified at every size. Then all are timed in turn, in one process, so that
+    /// clocks and temperature affect them alike. With --vs the kernel that `auto` selects is
+    /// compared with the fastest of cuBLAS and of cublasLt's algorithms. A wrong kernel is shown,
+    /// and not timed.
     Bench(Bench),
     /// Compare errors with cuBLAS's, over kinds of numbers and inner sizes
     ///
-    /// Products of f32 of numbers that are normal, positive, of wide exponents and so on, with sums of 64 to 16384 terms, each
-    /// beside float64: the median and the largest relative error, that in the Frobenius norm, and the largest
+    /// Products of f32 of numbers that are normal, positive, of wide exponents and so on, with sums
+    /// of 64 to 16384 terms, each beside float64: the median and the largest relative error, that
+    /// in the Frobenius norm, and the largest
     /// |error| / (|A| |B|), which is what bounds are of.
     Errors(Errors),
     /// Show every rung of the course: its speed, its counts, what changed and why
     ///
-    /// Each rung is verified, then all are timed in turn on the device at hand. What a rung does to memory is
-    /// counted on the CPU at a small size of its own, so it is known without a GPU too. On a GPU cuBLAS's
-    /// float32 product is timed in the same rounds, where its library is there. On a machine without a GPU the
-    /// figures are those that were recorded on an H200, unless --device, a size or --seconds asks for its own.
+    /// Each rung is verified, then all are timed in turn on the device at hand. What a rung does to
+    /// memory is counted on the CPU at a small size of its own, so it is known without a GPU too.
+    /// On a GPU cuBLAS's float32 product is timed in the same rounds, where its library is there.
+    /// On a machine without a GPU the figures are those that were recorded on an H200, unless
+    /// --device, a size or --seconds asks for its own.
     Ladder(Ladder),
     /// Explain one kernel: its idea, its figures, its source, and with --trace its phases
     Explain(Explain),
     /// Run a kernel on the CPU with every access checked, and report its errors
     ///
-    /// It finds races in shared and in global memory, reads of memory that was not written, accesses out of bounds,
-    /// barriers that some threads skip, and elements that are left out. It does not depend on the result. Threads and
-    /// blocks run in several orders, because CUDA promises none. C is compared as after every product.
+    /// It finds races in shared and in global memory, reads of memory that was not written,
+    /// accesses out of bounds, barriers that some threads skip, and elements that are left out. It
+    /// does not depend on the result. Threads and blocks run in several orders, because CUDA
+    /// promises none. C is compared as after every product.
     Check(Check),
     /// Count on the CPU the memory accesses of each source line of a kernel
     ///
-    /// A warp's accesses are combined into requests, sectors and wavefronts as on a GPU, and summed under Nsight
-    /// Compute's names. The report also says how many of the kernel's blocks an SM holds, and which resource limits
-    /// that. The kernel is checked at the same time: `check` reports more about findings.
+    /// A warp's accesses are combined into requests, sectors and wavefronts as on a GPU, and summed
+    /// under Nsight Compute's names. The report also says how many of the kernel's blocks an SM
+    /// holds, and which resource limits that. The kernel is checked at the same time: `check`
+    /// reports more about findings.
     Profile(Profile),
     /// Multiply matrices in NumPy's files: C = alpha op(A) op(B) + beta C
     ///
-    /// Files that do not fit into the device's memory are multiplied in blocks: the next blocks are read and copied
-    /// while the current ones are multiplied. If the inner size is not split, the result has the same bits. The new
-    /// file is compared with the product in float64 before it gets its name.
+    /// Files that do not fit into the device's memory are multiplied in blocks: the next blocks are
+    /// read and copied while the current ones are multiplied. If the inner size is not split, the
+    /// result has the same bits. The new file is compared with the product in float64 before it
+    /// gets its name.
     Gemm(Gemm),
     /// Blur an image, a PNG file
     ///
-    /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it. Pixels outside the image do
-    /// not count. Each channel is computed separately and rounded to the nearest integer. The result is compared with
-    /// the reference, byte by byte, before it is written.
+    /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it. Pixels
+    /// outside the image do not count. Each channel is computed separately and rounded to the
+    /// nearest integer. The result is compared with the reference, byte by byte, before it is
+    /// written.
     Blur(Blur),
     /// List the kernels, by what they compute
     Kernels(Kernels),
@@ -133,8 +141,9 @@ pub(crate) struct List {
 /// Flags of the list of kernels.
 #[derive(Args, Debug)]
 pub(crate) struct Kernels {
-    /// List kernels that match all of these words: a type of A and B (f32, f64, bf16, f16), or the start of a word in
-    /// a kernel's name or summary, as in `kernels lessons` or `kernels bf16 tensor`
+    /// List kernels that match all of these words: a type of A and B (f32, f64, bf16, f16), or the
+    /// start of a word in a kernel's name or summary, as in `kernels lessons` or
+    /// `kernels bf16 tensor`
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
@@ -194,8 +203,8 @@ pub(crate) struct Run {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time (--plan says
-    /// why)
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted
+    /// time (--plan says why)
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
@@ -215,7 +224,8 @@ pub(crate) struct Run {
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
-    /// How often to run the kernel; the time shown is the median [default: 1 on the CPU, 20 on a GPU]
+    /// How often to run the kernel; the time shown is the median [default: 1 on the CPU, 20 on a
+    /// GPU]
     #[arg(long, value_parser = iterations, allow_negative_numbers = true)]
     pub(crate) iters: Option<u32>,
 
@@ -223,13 +233,13 @@ pub(crate) struct Run {
     #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub(crate) warmup: Option<u32>,
 
-    /// Print what would run, and why, and run nothing. No device is opened: a launch has the limits of any CUDA
-    /// device
+    /// Print what would run, and why, and run nothing. No device is opened: a launch has the limits
+    /// of any CUDA device
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// The GPU to plan for. Times are predicted from measurements on an H200 [default: h200, with --device cpu the
-    /// CPU]
+    /// The GPU to plan for. Times are predicted from measurements on an H200 [default: h200, with
+    /// --device cpu the CPU]
     #[arg(long, value_enum, value_name = "GPU", requires = "plan")]
     pub(crate) on: Option<PlannedGpu>,
 
@@ -248,7 +258,8 @@ pub(crate) enum PlannedGpu {
 }
 
 impl PlannedGpu {
-    /// Its compute capability and its number of SMs, from NVIDIA's data sheets. An H100 is the SXM's.
+    /// Its compute capability and its number of SMs, from NVIDIA's data sheets. An H100 is the
+    /// SXM's.
     pub(crate) fn figures(self) -> ((u32, u32), u32) {
         match self {
             PlannedGpu::A30 => ((8, 0), 56),
@@ -310,7 +321,8 @@ pub(crate) enum Verify {
     None,
 }
 
-/// A size from the command line. The number of a matrix's elements is checked when all three sizes are known.
+/// A size from the command line. The number of a matrix's elements is checked when all three sizes
+/// are known.
 fn size(text: &str) -> Result<u64, String> {
     text.parse()
         .ok()

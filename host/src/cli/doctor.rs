@@ -1,4 +1,5 @@
-//! `doctor`: the driver, devices and settings of this machine, what is wrong with them, and what to do.
+//! `doctor`: the driver, devices and settings of this machine, what is wrong with them, and what to
+//! do.
 
 use std::{
     env, fmt,
@@ -76,8 +77,8 @@ impl Line {
 /// Checks the driver, every device and this machine, and prints each result when it is known.
 ///
 /// # Errors
-/// [`Failure::Wrong`] if a device's product is wrong, [`Failure::Environment`] if anything else is broken. Both have
-/// been printed.
+/// [`Failure::Wrong`] if a device's product is wrong, [`Failure::Environment`] if anything else is
+/// broken. Both have been printed.
 pub(super) fn doctor(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     let mut report = Report { out, json: list.json, warnings: 0, failures: 0, wrong: false };
     let count = report.driver()?;
@@ -164,7 +165,8 @@ impl<W: Write> Report<'_, W> {
         Ok(count.unwrap_or(0))
     }
 
-    /// Compares each kind of PTX with the driver's version. PTX that no device here uses may need a newer driver.
+    /// Compares each kind of PTX with the driver's version. PTX that no device here uses may need a
+    /// newer driver.
     fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
         let Ok(driver) = Device::cuda_version() else { return Ok(()) };
         for ptx in [ptx::SM_80, ptx::SM_90A] {
@@ -346,8 +348,8 @@ fn try_product(device: &Device) -> host::Result<Trial> {
     Ok(Trial { first_launch: first_launch.unwrap_or_default(), wrong: None })
 }
 
-/// The folder in which the driver caches compiled kernels (NVIDIA, *CUDA Programming Guide*, "CUDA Environment
-/// Variables").
+/// The folder in which the driver caches compiled kernels (NVIDIA, *CUDA Programming Guide*, "CUDA
+/// Environment Variables").
 fn jit_cache() -> Line {
     const NAME: &str = "compiled kernels";
     let slow = |why: String, advice: &str| {
@@ -370,7 +372,8 @@ fn jit_cache() -> Line {
     }
 }
 
-/// Whether files can be created in a folder. If it does not exist, in the folder that would contain it.
+/// Whether files can be created in a folder. If it does not exist, in the folder that would contain
+/// it.
 fn can_write(folder: &Path) -> io::Result<()> {
     let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
     tempfile::tempfile_in(existing).map(drop)

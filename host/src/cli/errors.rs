@@ -1,4 +1,5 @@
-//! `errors`: the errors of products of f32, for kinds of numbers and inner sizes, compared with libraries.
+//! `errors`: the errors of products of f32, for kinds of numbers and inner sizes, compared with
+//! libraries.
 
 use std::{io::Write, iter};
 
@@ -51,7 +52,8 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
     }
     let shapes = inner.iter().map(|&k| Shape::new(outer as u64, outer as u64, k.into()));
     let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
-    // All sizes are checked before the first one runs. Host memory has the operands twice in float64.
+    // All sizes are checked before the first one runs. Host memory has the operands twice in
+    // float64.
     for shape in &shapes {
         let bytes = DenseBatch::one(*shape).bytes_of::<f32, f32>();
         check_bytes(bytes.saturating_mul(5), bytes, &device)?;
@@ -214,8 +216,8 @@ fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Result<Vec<f64>, Err
     let parts = c.chunks_mut((rows_each * n).max(1)).enumerate();
     parallel::for_each(parts, |(part, c)| {
         let (first, rows) = (part * rows_each, c.len() / n);
-        // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part has `rows` rows of
-        // n.
+        // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part
+        // has `rows` rows of n.
         unsafe {
             let a = a.as_ptr().add(first * k);
             let (b, c) = (b.as_ptr(), c.as_mut_ptr());

@@ -9,7 +9,8 @@ pub(super) enum Failure {
     Wrong,
     /// `doctor` has reported that something is broken: exit code 3.
     Environment,
-    /// An error of the library, which has its exit code. And the command that reproduces it, if that helps.
+    /// An error of the library, which has its exit code. And the command that reproduces it, if
+    /// that helps.
     Error(host::Error, Option<String>),
     /// Standard output cannot be written.
     Output(io::Error),

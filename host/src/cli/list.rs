@@ -63,7 +63,8 @@ impl GpuLine {
     }
 }
 
-/// Lists the GPUs that can run the kernels, and the CPU. Standard error says why a GPU is not listed.
+/// Lists the GPUs that can run the kernels, and the CPU. Standard error says why a GPU is not
+/// listed.
 pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     let count = Device::cuda_count().unwrap_or_else(|error| {
         super::note(format_args!("note: {error}"));
@@ -106,8 +107,8 @@ pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Fa
     Ok(writeln!(out)?)
 }
 
-/// A time, a speed or a share, rounded to six digits: no measurement has more. Errors are computed, not measured, and
-/// keep all digits.
+/// A time, a speed or a share, rounded to six digits: no measurement has more. Errors are computed,
+/// not measured, and keep all digits.
 pub(super) fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

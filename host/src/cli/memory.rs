@@ -2,7 +2,8 @@
 
 use host::{Device, Error, Shape};
 
-/// Refuses a product that does not fit. `on_device`: the bytes that it takes there. `verify`: the result is verified.
+/// Refuses a product that does not fit. `on_device`: the bytes that it takes there. `verify`: the
+/// result is verified.
 pub(super) fn check_memory(
     shape: Shape,
     on_device: u64,
@@ -14,7 +15,8 @@ pub(super) fn check_memory(
     check_bytes(on_host, on_device, device)
 }
 
-/// Refuses work that needs more memory than is free, on the host or on the device. On the CPU device both are host memory.
+/// Refuses work that needs more memory than is free, on the host or on the device. On the CPU
+/// device both are host memory.
 pub(super) fn check_bytes(on_host: u64, on_device: u64, device: &Device) -> Result<(), Error> {
     match device.is_cuda() {
         true => {

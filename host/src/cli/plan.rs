@@ -132,7 +132,8 @@ pub(super) fn place(device: DeviceChoice) -> String {
     }
 }
 
-/// Prints the plan for the requested device. No device is opened: the limits of CUDA's launches are the same for all.
+/// Prints the plan for the requested device. No device is opened: the limits of CUDA's launches are
+/// the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     match args.types.types()? {
         Types::F32 => plan_of::<f32, f32>(args, out),

@@ -91,7 +91,8 @@ impl Where {
     }
 }
 
-/// Profiles a kernel and prints it; adds it to the `parts` of a page, if one is asked for. Returns whether it is clean.
+/// Profiles a kernel and prints it; adds it to the `parts` of a page, if one is asked for. Returns
+/// whether it is clean.
 fn profile_kernel(
     args: &Args,
     steps: Steps,

@@ -60,11 +60,13 @@ struct Report {
     upload_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
-    /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds. `null` for other kernels.
+    /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds. `null` for
+    /// other kernels.
     recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: &'static str,
-    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was compared.
+    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was
+    /// compared.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
     /// Whether C was exact on integers. `null` if not tried.
@@ -247,8 +249,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         self.finish(&name, &a, &b, iters, warmup, Criterion::Bound)
     }
 
-    /// The same product on integers, where the result must be exact. `None` if k is so large that a sum of integers
-    /// may be inexact.
+    /// The same product on integers, where the result must be exact. `None` if k is so large that a
+    /// sum of integers may be inexact.
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
         let Some(magnitude) = operands::exact_magnitude_in(shape.k(), O::FORMAT) else {
@@ -290,8 +292,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         Ok(Product { times, recomputed, verification })
     }
 
-    /// C, and the times of `iters` launches. C is filled with NaN before each, so that an element that is not written
-    /// shows.
+    /// C, and the times of `iters` launches. C is filled with NaN before each, so that an element
+    /// that is not written shows.
     fn launch(
         &self,
         a: &[f32],
@@ -348,7 +350,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
 /// GFLOP/s per core of the lessons' kernels on the CPU device (docs/log/cpu.md).
 const LESSONS_GFLOPS: f64 = 0.5;
 
-/// Before a measurement on the CPU device: prints the estimated time of one run, if it is more than ten seconds.
+/// Before a measurement on the CPU device: prints the estimated time of one run, if it is more than
+/// ten seconds.
 pub(super) fn note_a_long_run(shape: Shape, device: &Device) {
     let flop = 2.0 * shape.m() as f64 * shape.n() as f64 * shape.k() as f64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

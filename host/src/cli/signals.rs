@@ -6,10 +6,10 @@
 //! | SIGQUIT, and others that end a process | end at once |
 //! | SIGXFSZ | none: the failed write is an error |
 //!
-//! In every case no incomplete file is left. After SIGINT the command exits with 130. After another signal it ends by
-//! that signal, as its sender expects. A signal that is ignored (`nohup`) or handled (by a profiler) when the command
-//! starts stays so. SIGINT is the exception: shells ignore it for background processes, and it can still be sent by
-//! hand.
+//! In every case no incomplete file is left. After SIGINT the command exits with 130. After another
+//! signal it ends by that signal, as its sender expects. A signal that is ignored (`nohup`) or
+//! handled (by a profiler) when the command starts stays so. SIGINT is the exception: shells ignore
+//! it for background processes, and it can still be sent by hand.
 //!
 //! Signals of a fault of the process itself (SIGSEGV, SIGBUS, SIGILL, SIGFPE) are not caught here.
 
@@ -48,7 +48,8 @@ pub(super) fn watch() -> io::Result<()> {
     if !gives_a_thread() {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    // The thread comes first. If it cannot start, signals keep their old effect. (Handlers cannot be removed.)
+    // The thread comes first. If it cannot start, signals keep their old effect. (Handlers cannot
+    // be removed.)
     let (send, receive) = mpsc::channel::<Signals>();
     let watch = move || {
         if let Ok(mut signals) = receive.recv() {
@@ -77,8 +78,8 @@ fn end_by(signal: i32) {
     exit(if signal == SIGINT { INTERRUPTED } else { 128 + signal });
 }
 
-/// The work has ended in order because of a signal. Now the process ends by that signal. After SIGINT it has an exit
-/// code instead.
+/// The work has ended in order because of a signal. Now the process ends by that signal. After
+/// SIGINT it has an exit code instead.
 pub(super) fn ended_in_order() {
     match FIRST.load(Ordering::Relaxed) {
         0 | SIGINT => {}
@@ -89,7 +90,8 @@ pub(super) fn ended_in_order() {
 /// Whether the signal has its default effect.
 fn ends_a_process(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action `sigaction` changes nothing. If it returns 0, it has written the whole old action.
+    // SAFETY: without a new action `sigaction` changes nothing. If it returns 0, it has written the
+    // whole old action.
     unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_DFL

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use host::Error;
 
-/// Refuses an output that is also an input, under any name, unless there is `--force`. Each has its flag and its
-/// path.
+/// Refuses an output that is also an input, under any name, unless there is `--force`. Each has its
+/// flag and its path.
 pub(super) fn spare_inputs(
     force: bool,
     (flag, out): (&str, &Path),

@@ -1,4 +1,5 @@
-//! Progress on standard error: a bar on a terminal, lines with `--verbose`, otherwise a line for each long part.
+//! Progress on standard error: a bar on a terminal, lines with `--verbose`, otherwise a line for
+//! each long part.
 
 use std::{
     fmt::Write,
@@ -15,7 +16,8 @@ use super::{duration::duration, note};
 /// How to show progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    /// Also print a line before and after each step. So it is known which step hangs or was interrupted.
+    /// Also print a line before and after each step. So it is known which step hangs or was
+    /// interrupted.
     pub(super) verbose: bool,
 }
 
@@ -82,8 +84,8 @@ fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static)
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner().with_message(name.to_owned());
     bar.set_style(style.with_key("how_far", how_far));
-    // A thread of its own moves the bar. The process would end if no thread could be started, so that is checked
-    // first.
+    // A thread of its own moves the bar. The process would end if no thread could be started, so
+    // that is checked first.
     if !bar.is_hidden() && gives_a_thread() && thread::Builder::new().spawn(|| ()).is_ok() {
         bar.enable_steady_tick(Duration::from_millis(120));
     }

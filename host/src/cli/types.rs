@@ -1,5 +1,5 @@
-//! The types of a product's matrices, and their values as f32. f32 holds all values of bf16 and f16, so operands are
-//! drawn and results compared in it.
+//! The types of a product's matrices, and their values as f32. f32 holds all values of bf16 and
+//! f16, so operands are drawn and results compared in it.
 
 use std::borrow::Cow;
 
@@ -75,8 +75,8 @@ pub(super) fn words(operands: &str, c: &str) -> String {
     if operands == c { c.to_owned() } else { format!("{operands}, C {c}") }
 }
 
-/// A line for a kernel that does not round f32 although it may. On the CPU device that is every kernel that was not
-/// named.
+/// A line for a kernel that does not round f32 although it may. On the CPU device that is every
+/// kernel that was not named.
 pub(super) fn as_it_is(compute: Compute, entry: &Entry) -> Option<&'static str> {
     match compute {
         _ if entry.scheme() != Scheme::Native => None,

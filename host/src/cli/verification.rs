@@ -15,8 +15,8 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]` as far as asked for. `compute`: the arithmetic. `stored`: the format of C. `auto` compares
-    /// all of C if three products in float64 take a few seconds at most.
+    /// Compares `[a, b, c]` as far as asked for. `compute`: the arithmetic. `stored`: the format of
+    /// C. `auto` compares all of C if three products in float64 take a few seconds at most.
     pub(super) fn run(
         verify: Verify,
         shape: Shape,
@@ -109,8 +109,8 @@ impl Verification {
     }
 }
 
-/// The error of C, for people. `rounded`: the type of C, if it is narrower than the computation. Then only the
-/// nearest value is right, so an error is all of the bound or none.
+/// The error of C, for people. `rounded`: the type of C, if it is narrower than the computation.
+/// Then only the nearest value is right, so an error is all of the bound or none.
 pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
     let of_bound = match rounded.filter(|_| over <= 1.0) {
         None => format!(", {over:.4} of the bound"),
@@ -121,7 +121,8 @@ pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
     format!("max |error| {abs:.2e} against float64{of_bound}")
 }
 
-/// The type to which factors may have been rounded. (If they were not, the bound is wider than necessary.)
+/// The type to which factors may have been rounded. (If they were not, the bound is wider than
+/// necessary.)
 pub(super) fn factors(compute: Compute) -> Option<Format> {
     matches!(compute, Compute::Tf32).then_some(Format::Tf32)
 }

@@ -27,7 +27,8 @@ fn row(
     )
 }
 
-/// Matrices of 4 x 4: in each phase a thread loads one element of A and one of B, and uses two of each.
+/// Matrices of 4 x 4: in each phase a thread loads one element of A and one of B, and uses two of
+/// each.
 #[test]
 fn the_phases_of_the_toy_example() {
     let phases = toy(4, 4, 4, [0, 0]);
@@ -52,15 +53,16 @@ fn the_phases_of_the_toy_example() {
     }
 }
 
-/// Matrices of 3 x 3, and a thread that computes a valid element of C. In the last phase it would load a row of B
-/// that does not exist, and takes zero.
+/// Matrices of 3 x 3, and a thread that computes a valid element of C. In the last phase it would
+/// load a row of B that does not exist, and takes zero.
 #[test]
 fn a_thread_with_a_valid_element_loads_zero_outside() {
     let phases = toy(3, 3, 3, [0, 0]);
     let (loads, adds, stores) = row(&phases, 1, [1, 0]);
     assert_eq!(loads, ["A[1,2] -> tile_a[1,0]", "0 -> tile_b[1,0]"]);
     assert_eq!((adds.len(), &*stores), (2, &["C[1,0]".to_owned()][..]));
-    // In the last phase three of the four threads take zero, for A, for B or for both. In the first phase none does.
+    // In the last phase three of the four threads take zero, for A, for B or for both. In the first
+    // phase none does.
     let zeros = |phase: usize| {
         let rows = phases[phase].threads.iter();
         rows.map(|row| row.loads.iter().filter(|load| load.from == Origin::Zero).count())
@@ -69,7 +71,8 @@ fn a_thread_with_a_valid_element_loads_zero_outside() {
     assert_eq!((zeros(0), zeros(1)), (vec![0; 4], vec![0, 1, 1, 2]));
 }
 
-/// A thread that computes no element of C still loads elements for the others of its block. It stores nothing.
+/// A thread that computes no element of C still loads elements for the others of its block. It
+/// stores nothing.
 #[test]
 fn a_thread_without_an_element_of_c_loads_and_does_not_store() {
     let phases = toy(3, 3, 3, [1, 1]);

@@ -1,8 +1,9 @@
 //! What one block of a product does to memory, request by request, as data for pictures.
 //!
-//! The kernel runs on the CPU with every access checked. A request is what the hardware serves together: the accesses
-//! of a warp's lanes. Its sectors and wavefronts are counted as for a [`profile`](crate::profile). A pipeline's stages
-//! are drawn from the asynchronous copies and products of the same run.
+//! The kernel runs on the CPU with every access checked. A request is what the hardware serves
+//! together: the accesses of a warp's lanes. Its sectors and wavefronts are counted as for a
+//! [`profile`](crate::profile). A pipeline's stages are drawn from the asynchronous copies and
+//! products of the same run.
 //!
 //! ```
 //! use host::{Shape, picture, product};
@@ -74,9 +75,10 @@ pub struct Picture {
     pub at: [u32; 2],
     /// Barriers that the block passed.
     pub barriers: u32,
-    /// Phases. Where asynchronous copies fill stages, a phase is what a warp does from one wait for a stage to the next; a
-    /// warp that only fills stages has a phase for each. Elsewhere a phase begins where shared memory is written for the
-    /// first time, or for the first time after a barrier.
+    /// Phases. Where asynchronous copies fill stages, a phase is what a warp does from one wait for
+    /// a stage to the next; a warp that only fills stages has a phase for each. Elsewhere a phase
+    /// begins where shared memory is written for the first time, or for the first time after a
+    /// barrier.
     pub phases: usize,
     /// Requests that are left out, because there were too many.
     pub left_out: u64,
@@ -97,8 +99,8 @@ pub struct Picture {
     pub findings: Vec<Finding>,
 }
 
-/// Runs a product on the CPU with every access checked, and gives what the block at that column and row of the grid
-/// does. `seed` is that of the operands.
+/// Runs a product on the CPU with every access checked, and gives what the block at that column and
+/// row of the grid does. `seed` is that of the operands.
 ///
 /// # Errors
 /// As [`phases::of_block`].
@@ -126,8 +128,8 @@ pub fn of_block(
 }
 
 /// The picture of a traced block of any kernel: what [`simt::check::launch`] gives with
-/// [`Options::trace`](simt::check::Options::trace). The source is read from the files that the compiler was given, as
-/// far as they are there: in a test of a package, those of the package.
+/// [`Options::trace`](simt::check::Options::trace). The source is read from the files that the
+/// compiler was given, as far as they are there: in a test of a package, those of the package.
 ///
 /// ```no_run
 /// # let (report, config): (simt::check::Report, simt::LaunchConfig) = todo!();

@@ -1,8 +1,9 @@
 //! When a request happens: its phase, and its place among the events of the stages.
 //!
-//! Where asynchronous copies fill stages, a phase is what a warp does from one wait for a stage to the next: it reads
-//! that stage, and may begin copies to a later one. A warp that only fills stages has a phase for each. Elsewhere a
-//! phase begins where shared memory is written for the first time, or for the first time after a barrier.
+//! Where asynchronous copies fill stages, a phase is what a warp does from one wait for a stage to
+//! the next: it reads that stage, and may begin copies to a later one. A warp that only fills
+//! stages has a phase for each. Elsewhere a phase begins where shared memory is written for the
+//! first time, or for the first time after a barrier.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +18,8 @@ pub(super) struct Moments {
     pub(super) phases: usize,
     /// The phase of each request.
     pub(super) phase: Vec<usize>,
-    /// The tick of the stages at which each request happens, if there are stages. It never decreases within a warp.
+    /// The tick of the stages at which each request happens, if there are stages. It never
+    /// decreases within a warp.
     pub(super) tick: Vec<Option<usize>>,
 }
 
@@ -103,7 +105,8 @@ struct Roles<'s> {
     stages: &'s Stages,
     fills: &'s Fills,
     warp: u32,
-    /// The stage that the warp has filled last, and the number of fills; the same of stages that it has read.
+    /// The stage that the warp has filled last, and the number of fills; the same of stages that it
+    /// has read.
     filled: Run,
     read: Run,
     /// The next product of its warpgroup.
@@ -176,8 +179,8 @@ impl<'s> Roles<'s> {
         }
     }
 
-    /// The only stage's fill at the time of a request. It never changes its stage, so barriers tell its fills apart.
-    /// `None` if there are several stages, or if nothing is filled yet.
+    /// The only stage's fill at the time of a request. It never changes its stage, so barriers tell
+    /// its fills apart. `None` if there are several stages, or if nothing is filled yet.
     fn of_only_stage(&self, request: &Request) -> Option<usize> {
         if self.stages.starts.len() > 1 {
             return None;

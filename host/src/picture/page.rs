@@ -1,7 +1,7 @@
 //! A page in one file, for a browser: the picture of a traced block.
 //!
-//! The page needs nothing else: no server, no network, no framework. Its data are JSON in the page, and one script draws
-//! them as SVG.
+//! The page needs nothing else: no server, no network, no framework. Its data are JSON in the page,
+//! and one script draws them as SVG.
 //!
 //! ```
 //! use host::{Shape, picture, product};
@@ -85,8 +85,8 @@ fn embedded(data: &Value) -> String {
     format!("<div class=\"trace\"><script type=\"application/json\">{json}</script></div>\n")
 }
 
-/// Leaves out warps, so that the page stays small: the first and the last warp are kept first, since a producer is
-/// often the last.
+/// Leaves out warps, so that the page stays small: the first and the last warp are kept first,
+/// since a producer is often the last.
 fn shorten(data: &mut Value, picture: &Picture) {
     let sizes = match &data["requests"] {
         Value::Array(requests) => requests.iter().map(|one| one.to_string().len()).collect(),

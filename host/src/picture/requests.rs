@@ -8,7 +8,8 @@ use simt::check::{Operation, Place, Request};
 use super::{moments::Moments, parts::Line};
 use crate::phases::statement;
 
-/// A request of a warp, or what it does between two of them: multiply-adds, instructions of tensor cores, TMA copies.
+/// A request of a warp, or what it does between two of them: multiply-adds, instructions of tensor
+/// cores, TMA copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Drawn {
@@ -18,8 +19,8 @@ pub struct Drawn {
     pub barriers: u32,
     /// The phase.
     pub phase: usize,
-    /// If there are stages: the one of their [ticks](super::Stages::ticks) at which it happens. It never decreases within
-    /// a warp.
+    /// If there are stages: the one of their [ticks](super::Stages::ticks) at which it happens. It
+    /// never decreases within a warp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<usize>,
     /// The operation's name, such as `global-load`.
@@ -31,18 +32,21 @@ pub struct Drawn {
     pub memory: Option<usize>,
     /// Bytes of each lane. 0 if it is no access of lanes.
     pub width: u32,
-    /// Runs of lanes: the first lane, the number of lanes, the first lane's byte address, and the bytes from one lane to
-    /// the next. Addresses count from the start of the buffer, or of the block's shared memory. If it is no access of
-    /// lanes, each lane's number of instructions stands for its address.
+    /// Runs of lanes: the first lane, the number of lanes, the first lane's byte address, and the
+    /// bytes from one lane to the next. Addresses count from the start of the buffer, or of the
+    /// block's shared memory. If it is no access of lanes, each lane's number of instructions
+    /// stands for its address.
     pub lanes: Vec<[i64; 4]>,
     /// Sectors, or wavefronts. For a TMA copy bytes inside the matrix.
     pub units: u64,
     /// The fewest possible.
     pub ideal: u64,
-    /// For a TMA copy: the first element of its box, its columns and rows, as far as they are inside the matrix.
+    /// For a TMA copy: the first element of its box, its columns and rows, as far as they are
+    /// inside the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub area: Option<[usize; 3]>,
-    /// For `wgmma`: the start and the bytes of each operand in the block's shared memory. For a TMA copy: those of the box.
+    /// For `wgmma`: the start and the bytes of each operand in the block's shared memory. For a TMA
+    /// copy: those of the box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operands: Vec<(usize, usize)>,
 }
@@ -53,8 +57,8 @@ pub struct Drawn {
 pub struct Total {
     /// The operation's name.
     pub operation: &'static str,
-    /// The number of requests. For what is no access of lanes, of instructions: of a thread for `fma`, otherwise of a
-    /// warp.
+    /// The number of requests. For what is no access of lanes, of instructions: of a thread for
+    /// `fma`, otherwise of a warp.
     pub requests: u64,
     /// Sectors, wavefronts, or bytes of TMA copies.
     pub units: u64,
@@ -63,7 +67,8 @@ pub struct Total {
 }
 
 impl Drawn {
-    /// Adds the request's line to `lines`, unless it is there. `at`: the request's number in the trace.
+    /// Adds the request's line to `lines`, unless it is there. `at`: the request's number in the
+    /// trace.
     pub(super) fn new(
         request: &Request,
         (moments, at): (&Moments, usize),

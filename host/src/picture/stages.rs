@@ -1,7 +1,8 @@
 //! The stages of a pipeline over time: when each is filled, full, and read.
 //!
-//! Time is the order in which the CPU ran the block's asynchronous copies and products. It is one of the orders that
-//! CUDA allows: a copy completes as late as possible, when no thread can go on. How long something takes is not known.
+//! Time is the order in which the CPU ran the block's asynchronous copies and products. It is one
+//! of the orders that CUDA allows: a copy completes as late as possible, when no thread can go on.
+//! How long something takes is not known.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +13,13 @@ use simt::check::{AsyncEvent, Asynchronous, Operation, Request, Trace};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stages {
-    /// `tma` if TMA fills the stages, `cp.async` if threads do. Then only the groups of thread 0 are shown.
+    /// `tma` if TMA fills the stages, `cp.async` if threads do. Then only the groups of thread 0
+    /// are shown.
     pub filled_by: &'static str,
     /// Where each stage begins in the block's shared memory, in bytes.
     pub starts: Vec<usize>,
-    /// The bytes of a stage: from the last stage but one to the last. Of a single stage those to the end of its array.
+    /// The bytes of a stage: from the last stage but one to the last. Of a single stage those to
+    /// the end of its array.
     pub bytes: usize,
     /// What happens, one after another.
     pub ticks: Vec<Tick>,
@@ -76,8 +79,8 @@ enum Change {
 }
 
 impl Stages {
-    /// The stages that a traced block fills, and which copy and which product belongs to which fill. `None` if it fills
-    /// none.
+    /// The stages that a traced block fills, and which copy and which product belongs to which
+    /// fill. `None` if it fills none.
     pub(super) fn of(trace: &Trace) -> Option<(Stages, Fills)> {
         let boxes = trace.events.iter().filter_map(|event| match event.what {
             Asynchronous::BoxBegins { to, mbarrier, .. } => Some((mbarrier, to)),
@@ -107,7 +110,8 @@ impl Stages {
     }
 }
 
-/// What fills stages, and what reads them. A fill is the filling of a stage; fills are numbered in their order.
+/// What fills stages, and what reads them. A fill is the filling of a stage; fills are numbered in
+/// their order.
 #[derive(Debug, Default)]
 pub(super) struct Fills {
     /// For each destination of TMA in the block's shared memory its copies, one after another.
@@ -272,7 +276,8 @@ impl<'t> Builder<'t> {
         self.end()
     }
 
-    /// A product that reads a stage begins, or products have ended. `reading`: the stages of each product in flight.
+    /// A product that reads a stage begins, or products have ended. `reading`: the stages of each
+    /// product in flight.
     fn product(
         &mut self,
         barriers: u32,
@@ -310,8 +315,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Stages that groups of `cp.async` fill, as thread 0 sees it. Its warp's reads of shared memory between two
-    /// barriers come after the copies that begin there.
+    /// Stages that groups of `cp.async` fill, as thread 0 sees it. Its warp's reads of shared
+    /// memory between two barriers come after the copies that begin there.
     fn by_groups(mut self) -> (Stages, Fills) {
         let is_read = |request: &&Request| {
             request.warp == 0 && request.operation == Operation::SharedLoad && request.width > 0

@@ -251,7 +251,8 @@ fn a_kernel_of_one_s_own_is_drawn_by_its_trace() {
     let tile = &picture.memories[2];
     assert_eq!((tile.space, tile.columns, tile.bytes), ("shared", Some(33), 32 * 33 * 4));
     let total = |operation| picture.totals.iter().find(|total| total.operation == operation);
-    // 8 warps, 4 rows each: a row is four sectors, and neither a row nor a column of the tile has a conflict.
+    // 8 warps, 4 rows each: a row is four sectors, and neither a row nor a column of the tile has a
+    // conflict.
     let [load, store] = ["global-load", "shared-store"].map(|name| total(name).unwrap().clone());
     assert_eq!((load.requests, load.units, store.units), (32, 128, 32));
     assert_eq!(total("shared-load").unwrap().ideal, total("shared-load").unwrap().units);

@@ -16,7 +16,8 @@ pub struct Counts {
     pub sectors_per_request: Option<f64>,
     /// The fewest sectors for the same bytes.
     pub sectors_per_request_ideal: Option<f64>,
-    /// Wavefronts of a warp's load from shared memory, or store to it. More than the ideal are bank conflicts.
+    /// Wavefronts of a warp's load from shared memory, or store to it. More than the ideal are bank
+    /// conflicts.
     pub wavefronts_per_request: Option<f64>,
     /// The fewest wavefronts for the same bytes.
     pub wavefronts_per_request_ideal: Option<f64>,
@@ -32,10 +33,11 @@ pub struct Counts {
     pub shared_loads_per_warp: f64,
     /// Stores to shared memory that a warp makes.
     pub shared_stores_per_warp: f64,
-    /// The arithmetic intensity: FLOP per byte that threads load from global memory, by loads and by TMA copies.
+    /// The arithmetic intensity: FLOP per byte that threads load from global memory, by loads and
+    /// by TMA copies.
     pub flop_per_byte: Option<f64>,
-    /// FLOP per byte of the sectors that are moved. These include bytes that no thread asked for. Bytes that several
-    /// lanes of a warp ask for count once.
+    /// FLOP per byte of the sectors that are moved. These include bytes that no thread asked for.
+    /// Bytes that several lanes of a warp ask for count once.
     pub flop_per_sector_byte: Option<f64>,
     /// Instructions of tensor cores that a warp executes: `mma.sync`, or its part of `wgmma`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,9 +2,9 @@
 
 use gpu_gemm::Shape;
 
-/// Intervals between waits, counted for each warp, and those in which its lanes take different branches. A
-/// [`Profile`](simt::check::Profile) counts the same for `tiled16` and `tiled32`. Here it is derived from their
-/// boundary checks.
+/// Intervals between waits, counted for each warp, and those in which its lanes take different
+/// branches. A [`Profile`](simt::check::Profile) counts the same for `tiled16` and `tiled32`. Here
+/// it is derived from their boundary checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Divergence {
     /// Intervals in which a warp accesses memory.
@@ -25,17 +25,18 @@ const WARP: usize = 32;
 
 /// The divergence of a kernel with tiles and blocks of `tile` x `tile`, where `tile` divides 32.
 ///
-/// A warp has 32 / `tile` rows of a block. In each phase it loads, waits, multiplies and waits. At the end it stores.
-/// Its lanes diverge
+/// A warp has 32 / `tile` rows of a block. In each phase it loads, waits, multiplies and waits. At
+/// the end it stores. Its lanes diverge
 ///
-/// * at A's check, if its rows exceed the last row of A, or in the last phase, if its columns exceed the last column
-///   of A and it has a row of A;
+/// * at A's check, if its rows exceed the last row of A, or in the last phase, if its columns
+///   exceed the last column of A and it has a row of A;
 /// * at B's check, likewise with the rows of the phase and the block's columns of B;
 /// * at the store, if it has some elements of C but not all.
 ///
-/// Lanes never diverge while they multiply. So divergence occurs in the last row and column of blocks, and in the
-/// last phase of the others: with t phases and t x t blocks about 1 in t. Half of that remains, because only every
-/// second interval loads. The share falls with the size of the matrices.
+/// Lanes never diverge while they multiply. So divergence occurs in the last row and column of
+/// blocks, and in the last phase of the others: with t phases and t x t blocks about 1 in t. Half
+/// of that remains, because only every second interval loads. The share falls with the size of the
+/// matrices.
 pub fn of_tiled(tile: usize, shape: Shape) -> Divergence {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let rows = WARP / tile;
@@ -76,7 +77,8 @@ impl Span {
         self.inside > 0
     }
 
-    /// Whether `row inside && column inside` holds for some of these rows and columns, but not for all.
+    /// Whether `row inside && column inside` holds for some of these rows and columns, but not for
+    /// all.
     fn parts_with(self, columns: Span) -> bool {
         let some = self.is_any() && columns.is_any();
         some && (self.inside < self.all || columns.inside < columns.all)

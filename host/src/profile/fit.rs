@@ -17,7 +17,8 @@ pub struct Gpu {
     pub names: &'static [&'static str],
     /// Compute capability (major, minor).
     pub capability: (u32, u32),
-    /// The kernels for it. (By reference, because a copy in another static might be another copy of the text.)
+    /// The kernels for it. (By reference, because a copy in another static might be another copy of
+    /// the text.)
     ptx: &'static Ptx,
 }
 

@@ -1,7 +1,8 @@
 //! The memory accesses of a kernel, counted on the CPU for each line, as a GPU's counters would.
 //!
-//! A warp's accesses are combined into requests as in the hardware. So the totals can be compared with Nsight
-//! Compute's; see [`simt::check::Profile`]. The report also says how many of the kernel's blocks an SM holds.
+//! A warp's accesses are combined into requests as in the hardware. So the totals can be compared
+//! with Nsight Compute's; see [`simt::check::Profile`]. The report also says how many of the
+//! kernel's blocks an SM holds.
 //!
 //! ```
 //! use host::{Shape, product, profile, simt::check::Operation};
@@ -43,8 +44,8 @@ pub struct Profiled {
     pub profile: Profile,
 }
 
-/// Multiplies uniform operands with every access checked, and counts the accesses of one block in `every`. `seed` is
-/// that of the operands.
+/// Multiplies uniform operands with every access checked, and counts the accesses of one block in
+/// `every`. `seed` is that of the operands.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory) before anything is drawn, and
@@ -63,11 +64,12 @@ pub fn product(
     Ok(Profiled { findings: watched.findings, profile })
 }
 
-/// Threads that are counted by default. 256 blocks of 256 threads give figures within about a percent.
+/// Threads that are counted by default. 256 blocks of 256 threads give figures within about a
+/// percent.
 const ENOUGH_THREADS: u64 = 1 << 16;
 
-/// Which fraction of the blocks to count by default: all blocks of a small grid, a few hundred of a large one. So
-/// counting costs little compared with the product.
+/// Which fraction of the blocks to count by default: all blocks of a small grid, a few hundred of a
+/// large one. So counting costs little compared with the product.
 ///
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for a kernel that computes no product.
@@ -81,14 +83,15 @@ pub fn default_every(entry: &'static Entry, shape: Shape) -> Result<NonZeroU32> 
     Ok(NonZeroU32::new(every).unwrap_or(NonZeroU32::MIN))
 }
 
-/// Bytes that [`product`] needs besides A and B, which it draws first: those of [`check::multiply`], and the accesses
-/// between two barriers. These are kept until all threads of the block have made theirs.
+/// Bytes that [`product`] needs besides A and B, which it draws first: those of
+/// [`check::multiply`], and the accesses between two barriers. These are kept until all threads of
+/// the block have made theirs.
 pub fn bytes(entry: &Entry, shape: Shape) -> u64 {
     check::bytes(shape).saturating_add(accesses(entry, shape))
 }
 
-/// Accesses that are kept. Without a barrier they are kept to the end of a block: an element of A and one of B in
-/// every step. Between barriers there are too few to matter.
+/// Accesses that are kept. Without a barrier they are kept to the end of a block: an element of A
+/// and one of B in every step. Between barriers there are too few to matter.
 fn accesses(entry: &Entry, shape: Shape) -> u64 {
     /// Bytes of an access in a growing list. A full list is copied to one of twice the length.
     const BYTES: u64 = 2 * 24;

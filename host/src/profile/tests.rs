@@ -24,8 +24,8 @@ fn the_totals_of_a_small_aligned_product() {
     // 16 blocks of 8 warps in 2 phases.
     let steps = 16 * 8 * 2;
     let stores = 16 * 8;
-    // A warp loads and stores two rows of sixteen floats, two sectors each. In a phase it reads both tiles sixteen
-    // times, stores to both once, and waits twice.
+    // A warp loads and stores two rows of sixteen floats, two sectors each. In a phase it reads
+    // both tiles sixteen times, stores to both once, and waits twice.
     let expected = [
         steps * 2,
         stores,
@@ -61,8 +61,8 @@ fn a_sample_comes_within_a_few_percent_of_all() {
 
 #[test]
 fn what_is_far_from_ideal_is_found() {
-    // A warp reads two elements of A in two sectors. They would fit into one. B's stride of 129 is not a multiple of
-    // eight.
+    // A warp reads two elements of A in two sectors. They would fit into one. B's stride of 129 is
+    // not a multiple of eight.
     let profile = profile("basic", shape(32, 129, 40), 1);
     let worst = profile.worst().expect("there is one");
     let most = profile.lines.iter().map(|line| line.units - line.ideal).max();
@@ -93,7 +93,8 @@ fn all_of_a_small_grid_and_some_hundred_blocks_of_a_large_one() {
 
 #[test]
 fn memory_is_not_overdrawn() {
-    // Kept to the end of a block: an element of A and one of B, for each of 256 threads and each k-step.
+    // Kept to the end of a block: an element of A and one of B, for each of 256 threads and each
+    // k-step.
     let entry = gpu_gemm::product::find("basic").unwrap();
     let long = shape(1, 1, u32::MAX.into());
     let error = product(entry, long, NonZeroU32::MIN, 1).unwrap_err();

@@ -12,8 +12,8 @@ pub struct Total {
     pub name: &'static str,
     /// The count of the kernel as written.
     pub value: u64,
-    /// The count if neighbouring reads of shared memory are merged to 128 bits, as ptxas does in loops that it
-    /// unrolls. `None` for what is not merged.
+    /// The count if neighbouring reads of shared memory are merged to 128 bits, as ptxas does in
+    /// loops that it unrolls. `None` for what is not merged.
     pub merged: Option<u64>,
 }
 
@@ -57,9 +57,9 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
     ]
 };
 
-/// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by `fma`: arithmetic by
-/// operators is not counted. Barriers are counted for each warp. Asynchronous copies, TMA copies and tensor
-/// cores are listed only if the kernel uses them.
+/// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by
+/// `fma`: arithmetic by operators is not counted. Barriers are counted for each warp. Asynchronous
+/// copies, TMA copies and tensor cores are listed only if the kernel uses them.
 pub fn totals(profile: &Profile) -> Vec<Total> {
     let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
     let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
@@ -76,14 +76,16 @@ pub fn totals(profile: &Profile) -> Vec<Total> {
     metrics.map(total).collect()
 }
 
-/// FLOP of the product per byte that `operation` moves between L1 and the threads, in sectors of 32 bytes. The FLOP are
-/// [`Shape::flop`], whatever the kernel computes besides. `None` if no byte is moved.
+/// FLOP of the product per byte that `operation` moves between L1 and the threads, in sectors of 32
+/// bytes. The FLOP are [`Shape::flop`], whatever the kernel computes besides. `None` if no byte is
+/// moved.
 pub fn flop_per_byte(profile: &Profile, operation: Operation, shape: Shape) -> Option<f64> {
     let bytes = 32.0 * profile.total(operation, |line| line.units);
     (bytes > 0.0).then(|| shape.flop() / bytes)
 }
 
-/// The share of intervals between waits, counted for each warp, in which the lanes took different branches.
+/// The share of intervals between waits, counted for each warp, in which the lanes took different
+/// branches.
 pub fn divergent_share(profile: &Profile) -> f64 {
     profile.divergent_intervals as f64 / profile.warp_intervals.max(1) as f64
 }

@@ -1,10 +1,10 @@
 //! Timing of launches, and comparisons between candidates.
 //!
-//! The candidates run in turn, A B C A B C ..., so that a drift of clock, temperature or power affects all alike.
-//! Ratios are taken within a round. A measurement is a *batch* of consecutive launches between two events. It has
-//! enough launches to be long compared with the resolution of an event. Consecutive launches use different operand
-//! sets, together larger than twice the L2, so that no launch finds its operands there. Measuring starts when times
-//! have settled.
+//! The candidates run in turn, A B C A B C ..., so that a drift of clock, temperature or power
+//! affects all alike. Ratios are taken within a round. A measurement is a *batch* of consecutive
+//! launches between two events. It has enough launches to be long compared with the resolution of
+//! an event. Consecutive launches use different operand sets, together larger than twice the L2, so
+//! that no launch finds its operands there. Measuring starts when times have settled.
 //!
 //! Clocks are read, never set ([`telemetry`]).
 
@@ -32,7 +32,8 @@ pub struct Options {
     pub warmup_at_most: Duration,
     /// The shortest batch, unless one launch is longer.
     pub batch: Duration,
-    /// Before each batch the candidate runs alone for this time, not timed, so that clocks and power are its own.
+    /// Before each batch the candidate runs alone for this time, not timed, so that clocks and
+    /// power are its own.
     pub settle: Duration,
 }
 
@@ -56,9 +57,9 @@ impl Options {
         }
     }
 
-    /// Each candidate runs alone for this time, after half of it untimed: its sustained speed. If launches alternate
-    /// every millisecond, they share the card's power budget, and a candidate that draws more power profits from the
-    /// others.
+    /// Each candidate runs alone for this time, after half of it untimed: its sustained speed. If
+    /// launches alternate every millisecond, they share the card's power budget, and a candidate
+    /// that draws more power profits from the others.
     pub fn sustained(device: &Device, batch: Duration) -> Self {
         let settle = batch / 2;
         Options { duration: Duration::ZERO, batch, settle, ..Options::new(device, 1) }
@@ -83,7 +84,8 @@ impl Measurement {
         Summary::of(&self.times_us)
     }
 
-    /// The speed relative to `baseline`, with a 95 % interval: round by round the baseline's time over this one.
+    /// The speed relative to `baseline`, with a 95 % interval: round by round the baseline's time
+    /// over this one.
     pub fn speed_over(&self, baseline: &Measurement) -> Interval {
         let pairs = baseline.times_us.iter().zip(&self.times_us);
         interval_of_median(&pairs.map(|(base, own)| base / own).collect::<Vec<_>>())
@@ -160,8 +162,9 @@ pub fn compare(
     Ok(measurements)
 }
 
-/// The number of the fastest candidate, from a few batches of each: accurate enough for a choice, but not for
-/// publication. A candidate that is much slower than the fastest runs once. `None` without candidates.
+/// The number of the fastest candidate, from a few batches of each: accurate enough for a choice,
+/// but not for publication. A candidate that is much slower than the fastest runs once. `None`
+/// without candidates.
 ///
 /// # Errors
 /// As [`compare`].
@@ -202,8 +205,8 @@ pub fn fastest(
     Ok(medians.enumerate().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(number, _)| number))
 }
 
-/// Whether times have settled: the medians of the last eight rounds and of the eight before differ by at most one per
-/// cent.
+/// Whether times have settled: the medians of the last eight rounds and of the eight before differ
+/// by at most one per cent.
 fn settled(rounds: &[f64]) -> bool {
     const WINDOW: usize = 8;
     let Some(start) = rounds.len().checked_sub(2 * WINDOW) else { return false };
@@ -227,7 +230,8 @@ impl Operands {
     /// Uniform operands drawn from that seed. C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
+    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory),
+    /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
     pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
         let a = operands::uniform(seed, shape.a_len())?;
         let b = operands::uniform(operands::seed_of_b(seed), shape.b_len())?;
@@ -237,7 +241,8 @@ impl Operands {
     /// Operands with these row-major elements. C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory), [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
+    /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory),
+    /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
     pub fn upload(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Self> {
         Ok(Operands {
             a: Matrix::from_row_major(device, shape.m(), shape.k(), a)?,
@@ -246,7 +251,8 @@ impl Operands {
         })
     }
 
-    /// The number of operand sets that together exceed twice the device's L2, at least two. On the CPU one.
+    /// The number of operand sets that together exceed twice the device's L2, at least two. On the
+    /// CPU one.
     pub fn sets(device: &Device, shape: Shape) -> u64 {
         let bytes = shape.bytes();
         match device.l2_bytes() {

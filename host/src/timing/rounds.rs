@@ -17,7 +17,8 @@ pub struct Rounds {
     pub total: usize,
 }
 
-/// The progress of the comparison that started last. It is for display, as [`progress`](gpu_gemm::progress()).
+/// The progress of the comparison that started last. It is for display, as
+/// [`progress`](gpu_gemm::progress()).
 pub fn rounds() -> Rounds {
     let [candidate, done, total] =
         [&CANDIDATE, &ROUNDS_DONE, &ROUNDS].map(|counter| counter.load(Ordering::Relaxed));

@@ -64,16 +64,17 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The median with its 95 % interval, from order statistics. The values must be independent, but may have any
-/// distribution (W. J. Conover, *Practical Nonparametric Statistics*, section 3.2). With fewer than six values there
-/// is no such interval: it is from minus to plus infinity.
+/// The median with its 95 % interval, from order statistics. The values must be independent, but
+/// may have any distribution (W. J. Conover, *Practical Nonparametric Statistics*, section 3.2).
+/// With fewer than six values there is no such interval: it is from minus to plus infinity.
 pub fn interval_of_median(values: &[f64]) -> Interval {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let median = Summary::of(values).median;
     let n = sorted.len();
-    // The `rank` smallest and the `rank` largest values are left out. The true median is among the smallest ones left
-    // out with the probability that fewer than `rank` of n fair coins show heads.
+    // The `rank` smallest and the `rank` largest values are left out. The true median is among the
+    // smallest ones left out with the probability that fewer than `rank` of n fair coins show
+    // heads.
     let mut tail = 0.5f64.powi(n.min(1000) as i32);
     let mut binomial = tail;
     let mut rank = 0;
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn intervals_as_in_the_tables() {
-        // Conover's ranks for 95 %: none for n = 5, the extremes for 6 to 8, then 2 for 9, and 6 for 20.
+        // Conover's ranks for 95 %: none for n = 5, the extremes for 6 to 8, then 2 for 9, and 6
+        // for 20.
         let values = |n: usize| (1..=n).map(|i| i as f64).collect::<Vec<_>>();
         let ends = |n| {
             let interval = interval_of_median(&values(n));

@@ -66,7 +66,8 @@ impl Format {
         }
     }
 
-    /// The nearest number of this format. Ties go to the even one. Beyond the largest number it is infinity.
+    /// The nearest number of this format. Ties go to the even one. Beyond the largest number it is
+    /// infinity.
     pub fn nearest(self, value: f64) -> f64 {
         match self {
             Format::F64 => value,
@@ -98,8 +99,8 @@ impl From<Dtype> for Format {
     }
 }
 
-/// The claim that C is `alpha A B + beta C0`, apart from rounding. [`Claim::product`] makes one. Its fields change
-/// the details.
+/// The claim that C is `alpha A B + beta C0`, apart from rounding. [`Claim::product`] makes one.
+/// Its fields change the details.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Claim<'a> {
@@ -115,10 +116,11 @@ pub struct Claim<'a> {
     pub alpha: f64,
     /// beta, as rounded for the computation.
     pub beta: f64,
-    /// The format to which A and B were rounded before they were multiplied, if it is narrower than theirs. No
-    /// element may be so small that this underflows.
+    /// The format to which A and B were rounded before they were multiplied, if it is narrower than
+    /// theirs. No element may be so small that this underflows.
     pub factors: Option<Format>,
-    /// Whether A and B may have been split into slices for tensor cores. No significant slice may underflow.
+    /// Whether A and B may have been split into slices for tensor cores. No significant slice may
+    /// underflow.
     pub sliced: bool,
     /// The format of the computation.
     pub computed: Format,
@@ -166,17 +168,18 @@ impl<'a> Claim<'a> {
 
     /// The error bounds of elements that are sums of `k` products.
     ///
-    /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha or beta, `k + 5` replaces `k + 3`. For a result in f64 the
-    /// bound is doubled, because the reference is no more accurate. It is infinite if k is so large that there is no
-    /// bound.
+    /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha or beta, `k + 5` replaces `k + 3`. For a
+    /// result in f64 the bound is doubled, because the reference is no more accurate. It is
+    /// infinite if k is so large that there is no bound.
     ///
-    /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores truncate the sum and
-    /// each of 8 products, 25 bits below the largest: at most `k + 20` roundings to the nearest. (Ampere's and Ada's
-    /// add 4 products at a time, and truncate 24 bits below. If each step lost the most, this would be `1.5 k + 20`.
-    /// Half of that is lost if all terms have one sign, and less otherwise.)
+    /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores
+    /// truncate the sum and each of 8 products, 25 bits below the largest: at most `k + 20`
+    /// roundings to the nearest. (Ampere's and Ada's add 4 products at a time, and truncate 24 bits
+    /// below. If each step lost the most, this would be `1.5 k + 20`. Half of that is lost if all
+    /// terms have one sign, and less otherwise.)
     ///
-    /// Emulated fp32 has at most `k / 32 + 48` roundings, or `k / 32 + 58` with scaled slices of f16. It is not known
-    /// here whether f32 was split: `k + 58` is above both.
+    /// Emulated fp32 has at most `k / 32 + 48` roundings, or `k / 32 + 58` with scaled slices of
+    /// f16. It is not known here whether f32 was split: `k + 58` is above both.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
         let (mut roundings, format) = (self.roundings(k), self.computed);
         let mut of_factors = 0.0;
@@ -197,8 +200,8 @@ impl<'a> Claim<'a> {
         Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
     }
 
-    /// Whether a sum may have overflowed. `size` and `magnitude`: the sums of its terms' absolute values, before
-    /// alpha and at the end.
+    /// Whether a sum may have overflowed. `size` and `magnitude`: the sums of its terms' absolute
+    /// values, before alpha and at the end.
     pub(super) fn may_overflow(&self, size: f64, magnitude: f64) -> bool {
         let largest = size.max(magnitude);
         // Rounding makes no sum twice as large.

@@ -7,7 +7,8 @@ pub struct Comparison {
     pub elements: u64,
     /// Among them, elements that must be NaN. They have no error.
     pub nan: u64,
-    /// Among them, elements that are not finite, because their sums may have overflowed. They have no error.
+    /// Among them, elements that are not finite, because their sums may have overflowed. They have
+    /// no error.
     pub overflowing: u64,
     /// Elements outside the bound, NaN among them.
     pub wrong: u64,
@@ -15,7 +16,8 @@ pub struct Comparison {
     pub max_abs_err: f64,
     /// The largest `|c - ref| / bound`; NaN if one is. At most 1 if nothing is wrong.
     pub max_err_over_bound: f64,
-    /// The sum of all `|c - ref|` squared. NaN if one is. Elements that must be NaN or infinite add nothing.
+    /// The sum of all `|c - ref|` squared. NaN if one is. Elements that must be NaN or infinite add
+    /// nothing.
     pub squared_err: f64,
     /// The sum of all `|ref|` squared, of the same elements.
     pub squared_ref: f64,
@@ -74,9 +76,9 @@ impl Comparison {
         self.elements > 0 && self.wrong == 0
     }
 
-    /// `|C - ref| / |ref|` in the Frobenius norm: the accuracy of the arithmetic. An f32 sum of a few thousand
-    /// products has about 1e-6, in any order. A tf32 sum has 3e-4, and may still be within the bound. 0 if everything
-    /// is exact, also for a product of zeros.
+    /// `|C - ref| / |ref|` in the Frobenius norm: the accuracy of the arithmetic. An f32 sum of a
+    /// few thousand products has about 1e-6, in any order. A tf32 sum has 3e-4, and may still be
+    /// within the bound. 0 if everything is exact, also for a product of zeros.
     pub fn relative_err(&self) -> f64 {
         if self.squared_err == 0.0 { 0.0 } else { (self.squared_err / self.squared_ref).sqrt() }
     }
@@ -117,8 +119,8 @@ pub(super) fn distance(got: f64, want: f64) -> f64 {
     if same { 0.0 } else { (got - want).abs() }
 }
 
-/// `err <= bound`, for a finite error. An infinite error is wrong even under the infinite bound of an infinite
-/// operand. An error of zero is right under any bound, also NaN.
+/// `err <= bound`, for a finite error. An infinite error is wrong even under the infinite bound of
+/// an infinite operand. An error of zero is right under any bound, also NaN.
 pub(super) fn within(err: f64, bound: f64) -> bool {
     err == 0.0 || err.is_finite() && err <= bound
 }
@@ -128,7 +130,8 @@ pub(super) fn max_or_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() || a >= b { a } else { b }
 }
 
-/// The one with the larger error relative to its bound. NaN is the largest. Of equal ones, the first.
+/// The one with the larger error relative to its bound. NaN is the largest. Of equal ones, the
+/// first.
 pub(super) fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
     match (a, b) {
         (Some(a), Some(b)) => {

@@ -125,8 +125,8 @@ pub(super) fn panels(rows: usize) -> usize {
 impl Claim<'_> {
     /// Compares all of C.
     ///
-    /// It takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and at most a quarter
-    /// of a GiB of memory.
+    /// It takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and
+    /// at most a quarter of a GiB of memory.
     ///
     /// # Errors
     /// [`Error::Argument`](gpu_gemm::Error::Argument) for matrices that do not fit together;
@@ -189,8 +189,8 @@ impl Claim<'_> {
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Compares an element of C with its sum and the sum of its terms' absolute values. Without bounds it must be
-    /// exact.
+    /// Compares an element of C with its sum and the sum of its terms' absolute values. Without
+    /// bounds it must be exact.
     pub(super) fn add(
         &self,
         comparison: &mut Comparison,

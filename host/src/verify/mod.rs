@@ -2,24 +2,26 @@
 //!
 //! There are two comparisons. A result is verified only if it passes both.
 //!
-//! 1. **Within the bound**, on real data: `|c - ref| <= gamma(k + 3) (|A| |B|) + (k + 3) tiny`, where `gamma(n) = n u
-//!    / (1 - n u)`, `u = 2^-24`, and `tiny` is the smallest subnormal f32. This is the a-priori bound for a sum of k
-//!    products in any order (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 3.5),
-//!    with three roundings to spare. Hopper's tensor cores truncate where others round, but their sums of bf16
-//!    products keep to it, too. docs/design/numerics.md says why.
-//! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows with k, and
-//!    at k = 4096 it lets a dropped product pass. The exact comparison does not.
+//! 1. **Within the bound**, on real data: `|c - ref| <= gamma(k + 3) (|A| |B|) + (k + 3)
+//!    tiny`, where `gamma(n) = n u / (1 - n u)`, `u = 2^-24`, and `tiny` is the smallest subnormal
+//!    f32. This is the a-priori bound for a sum of k products in any order (N. J. Higham, *Accuracy
+//!    and Stability of Numerical Algorithms*, 2nd ed., section 3.5), with three roundings to spare.
+//!    Hopper's tensor cores truncate where others round, but their sums of bf16 products keep to
+//!    it, too. docs/design/numerics.md says why.
+//! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound
+//!    grows with k, and at k = 4096 it lets a dropped product pass. The exact comparison does not.
 //!
-//! Comparisons are written `err <= bound`, which is false for NaN. If the product is NaN or infinite, because the
-//! operands are, C must be the same.
+//! Comparisons are written `err <= bound`, which is false for NaN. If the product is NaN or
+//! infinite, because the operands are, C must be the same.
 //!
-//! [`compare`] compares every element, and takes the time of a product in float64. If that is too long, [`sample()`]
-//! compares some elements, and random projections of all.
+//! [`compare`] compares every element, and takes the time of a product in float64. If that is too
+//! long, [`sample()`] compares some elements, and random projections of all.
 //!
-//! Both take slices of `C = A B`. A [`Claim`] is for `C = alpha A B + beta C0`, in f32 and f64, perhaps stored in
-//! another format (bf16, from a sum in f32). Its matrices need not fit into memory: they are read in blocks. With
-//! alpha or beta the bound has `k + 5` in place of `k + 3`. A sum may overflow if its terms' absolute values together
-//! exceed the type's largest number. Infinity and NaN are then counted, and are not wrong.
+//! Both take slices of `C = A B`. A [`Claim`] is for `C = alpha A B + beta C0`, in f32 and f64,
+//! perhaps stored in another format (bf16, from a sum in f32). Its matrices need not fit into
+//! memory: they are read in blocks. With alpha or beta the bound has `k + 5` in place of `k + 3`. A
+//! sum may overflow if its terms' absolute values together exceed the type's largest number.
+//! Infinity and NaN are then counted, and are not wrong.
 
 mod claim;
 mod comparison;
@@ -35,8 +37,8 @@ use gpu_gemm::{Layout, Pod, Result, Shape, blocks::Dense};
 /// Compares all of C with A B: [`Claim::compare`] of row-major slices.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's;
-/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
+/// shape's; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn compare(
     shape: Shape,
     a: &[f32],
@@ -53,11 +55,12 @@ pub trait Compared: Pod + Default + Into<f64> + Sync {}
 impl Compared for f32 {}
 impl Compared for f64 {}
 
-/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32, and so are those of an A and B of f64 that f32
-/// holds.
+/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32, and
+/// so are those of an A and B of f64 that f32 holds.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's; those of `work`.
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
+/// shape's; those of `work`.
 pub fn slices<C: Compared, R>(
     shape: Shape,
     a: &[f32],

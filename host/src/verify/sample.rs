@@ -23,8 +23,8 @@ const PROJECTIONS: usize = 16;
 /// The result of [`sample`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The crossings of random rows and columns, with the first and the last among them, compared as by
-    /// [`compare`](crate::verify::compare).
+    /// The crossings of random rows and columns, with the first and the last among them, compared
+    /// as by [`compare`](crate::verify::compare).
     pub elements: Comparison,
     /// The number of random vectors x for which C x was compared with A (B x), row by row.
     pub projections: usize,
@@ -44,11 +44,12 @@ impl Sample {
     }
 }
 
-/// Compares some elements of C, and random projections of all of it, with A B: [`Claim::sample`] of row-major slices.
+/// Compares some elements of C, and random projections of all of it, with A B: [`Claim::sample`] of
+/// row-major slices.
 ///
 /// # Errors
-/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the shape's;
-/// [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
+/// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
+/// shape's; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
 pub fn sample(
     shape: Shape,
     a: &[f32],
@@ -63,14 +64,16 @@ pub fn sample(
 impl Claim<'_> {
     /// Compares some elements of C, and random projections of all of it.
     ///
-    /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for a
-    /// vector x of random signs, C x = alpha A (B x) + beta C0 x. Under [`Criterion::Exact`] a wrong row passes all
-    /// sixteen with a probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
-    /// elements' bounds, so a single wrong element may pass. The exact run on integers finds it. (If C was rounded to
-    /// another format, a row may be off by that rounding under both.)
+    /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*,
+    /// 1977): for a vector x of random signs, C x = alpha A (B x) + beta C0 x. Under
+    /// [`Criterion::Exact`] a wrong row passes all sixteen with a probability of at most 2^-16.
+    /// Under [`Criterion::Bound`] a row may be off by the sum of its elements' bounds, so a single
+    /// wrong element may pass. The exact run on integers finds it. (If C was rounded to another
+    /// format, a row may be off by that rounding under both.)
     ///
-    /// Each matrix is read once, block by block. B is read twice if it has a NaN or an infinity. The check takes some
-    /// hundred bytes for each row and column, and at most half a GiB for the elements.
+    /// Each matrix is read once, block by block. B is read twice if it has a NaN or an infinity.
+    /// The check takes some hundred bytes for each row and column, and at most half a GiB for the
+    /// elements.
     ///
     /// # Errors
     /// As [`Claim::compare`].
@@ -93,8 +96,9 @@ impl Claim<'_> {
         let mut signs = memory::reserved(n * PROJECTIONS)?;
         signs.extend((0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }));
 
-        // A NaN or an infinity makes its whole sum useless. So columns of B with one have a zero in x, and rows of A
-        // and C0 with one are not compared. If it is a NaN in A or B, the whole row or column of C must be NaN.
+        // A NaN or an infinity makes its whole sum useless. So columns of B with one have a zero in
+        // x, and rows of A and C0 with one are not compared. If it is a NaN in A or B, the whole
+        // row or column of C must be NaN.
         let mut x = Vectors { values: signs, weights: memory::filled(1.0, n)? };
         let operands = match k {
             0 => None,
@@ -149,7 +153,8 @@ impl Claim<'_> {
             let (added, added_size) = before.as_ref().map_or(nothing, |before| before.row(row));
             let magnitude = self.alpha.abs() * size + self.beta.abs() * added_size;
             if c.rows[row] != FINE {
-                // A row that exceeds the largest number of its type, or of its file's type, may have an infinity.
+                // A row that exceeds the largest number of its type, or of its file's type, may
+                // have an infinity.
                 let largest = self.computed.largest().min(self.stored.largest());
                 wrong[row] |= !self.may_overflow(size, magnitude) && magnitude < largest;
                 continue;
@@ -215,7 +220,8 @@ fn content(value: f64) -> Content {
     }
 }
 
-/// [`PROJECTIONS`] vectors, interleaved by element, and one more with the weights of the elements' absolute values.
+/// [`PROJECTIONS`] vectors, interleaved by element, and one more with the weights of the elements'
+/// absolute values.
 struct Vectors {
     values: Vec<f64>,
     weights: Vec<f64>,
@@ -236,8 +242,8 @@ impl Vectors {
 
 /// The result of reading a matrix once.
 struct Pass {
-    /// The matrix times the vectors, and its absolute values times their weights. Elements that are not finite are
-    /// left out.
+    /// The matrix times the vectors, and its absolute values times their weights. Elements that are
+    /// not finite are left out.
     x: Vectors,
     /// The content of its rows, where their elements have a weight, and of its columns.
     rows: Vec<Content>,

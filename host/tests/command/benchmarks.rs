@@ -137,8 +137,8 @@ fn is_lesson(name: &str) -> bool {
     registry::find(name).unwrap().product.as_ref().is_some_and(Product::is_lesson)
 }
 
-/// Of f32 lessons and general products are compared. Of other types and arithmetics it is what a program may get, and what it does get
-/// comes first.
+/// Of f32 lessons and general products are compared. Of other types and arithmetics it is what a
+/// program may get, and what it does get comes first.
 #[test]
 fn a_benchmark_without_names_compares_what_its_help_says() {
     let (code, help, _) = finish(host(&["bench", "--help"]));

@@ -37,8 +37,8 @@ fn a_product_runs_with_every_kernel_listed() {
             () => &[],
         };
         let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
-        // Row-major matrices are none of these layouts. Tiles for few columns are the exception: with A and B
-        // swapped, `tt` is `nn`.
+        // Row-major matrices are none of these layouts. Tiles for few columns are the exception:
+        // with A and B swapped, `tt` is `nn`.
         let is_narrow = kernel["tile"][1] == 16;
         let other = match kernel["layout"].as_str() {
             Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,

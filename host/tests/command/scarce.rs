@@ -48,7 +48,8 @@ fn path(folder: &TempDir, name: &str) -> String {
     path.join(name).into_os_string().into_string().unwrap()
 }
 
-/// Checks that the line says how many bytes were needed, and that fewer were free or why they cannot be used.
+/// Checks that the line says how many bytes were needed, and that fewer were free or why they
+/// cannot be used.
 #[track_caller]
 fn is_true(stderr: &str) {
     let line = stderr.lines().find(|line| line.starts_with("error: ")).expect("an error");

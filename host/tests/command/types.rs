@@ -12,8 +12,8 @@ use crate::{
     with,
 };
 
-/// C of such a type is right if it is the nearest to a possible result in f32. For integers it must be the nearest to
-/// the exact sum.
+/// C of such a type is right if it is the nearest to a possible result in f32. For integers it must
+/// be the nearest to the exact sum.
 fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
     for (out_type, off) in [(None, &rounded), (Some(of), &rounded), (Some("f32"), &(0.0..1e-5))] {
         for init in ["uniform", "normal", "int", "nan"] {

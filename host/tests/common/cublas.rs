@@ -8,8 +8,8 @@ use std::{
 
 use super::common::on;
 
-/// The command with the stand-ins for the driver, which multiplies, and for cuBLAS, which computes as `computes`
-/// says.
+/// The command with the stand-ins for the driver, which multiplies, and for cuBLAS, which computes
+/// as `computes` says.
 pub fn with_cublas(computes: &str, args: &[&str]) -> Command {
     static SOURCE: &str = include_str!("../fake/cublas.rs");
     static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();

@@ -38,7 +38,8 @@ pub fn finish(mut command: Command) -> (i32, String, String) {
     (code, stdout, stderr)
 }
 
-/// Checks a failure: the exit code, an empty standard output, and a message on standard error with all of `words`.
+/// Checks a failure: the exit code, an empty standard output, and a message on standard error with
+/// all of `words`.
 #[track_caller]
 pub fn fails(command: Command, code: i32, words: &[&str]) {
     let (actual, stdout, stderr) = finish(command);
@@ -73,8 +74,8 @@ pub fn has_no_noise(object: &Value) {
     }
 }
 
-/// Sends SIGINT when the command has announced this step, whose work takes minutes, and has computed for a while.
-/// Checks how it ends. Returns standard error.
+/// Sends SIGINT when the command has announced this step, whose work takes minutes, and has
+/// computed for a while. Checks how it ends. Returns standard error.
 #[track_caller]
 pub fn is_interrupted(mut command: Command, step: &str) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -105,7 +106,8 @@ pub fn is_interrupted(mut command: Command, step: &str) -> String {
 /// The processor time of a process in hundredths of a second (`proc(5)`).
 fn processor_ticks(id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-    // After the program's name, which may have any characters: the state, and eleven fields later the two sums.
+    // After the program's name, which may have any characters: the state, and eleven fields later
+    // the two sums.
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let times = fields.split_whitespace().skip(11).take(2);
     times.map(|ticks| ticks.parse::<u64>().unwrap()).sum()

@@ -1,9 +1,9 @@
-//! A stand-in for `libcublas.so.13` and `libcublasLt.so.13`. `bench.rs` compiles it, not Cargo. Device memory is host
-//! memory, as in the stand-in for the driver.
+//! A stand-in for `libcublas.so.13` and `libcublasLt.so.13`. `bench.rs` compiles it, not Cargo.
+//! Device memory is host memory, as in the stand-in for the driver.
 //!
-//! The environment variable `FAKE_CUBLAS` sets the arithmetic: `fp32`, `tf32` (factors with 11 bits, as with
-//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C is not changed). With `refused` cuBLAS returns an error, and cublasLt
-//! computes in fp32. Wrong arguments make it panic.
+//! The environment variable `FAKE_CUBLAS` sets the arithmetic: `fp32`, `tf32` (factors with 11
+//! bits, as with `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C is not changed). With `refused` cuBLAS
+//! returns an error, and cublasLt computes in fp32. Wrong arguments make it panic.
 
 #![allow(non_snake_case)]
 

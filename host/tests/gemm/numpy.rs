@@ -95,8 +95,8 @@ fn bfloat16_in_and_out() {
         assert_eq!((code, &*stderr), (0, ""), "{stdout}");
         let first = "C = A B: 7 x 9, k 5   computed in f32, rounded to bf16\n";
         assert!(stdout.starts_with(first) && stdout.contains("\nverified "), "{stdout}");
-        // The bytes are those of ml_dtypes, except where the float32 sum rounds to another number than the float64
-        // sum.
+        // The bytes are those of ml_dtypes, except where the float32 sum rounds to another number
+        // than the float64 sum.
         let (got, rounded) =
             (fs::read(&out).unwrap(), fs::read(numpys("ab_bf16_rounded")).unwrap());
         assert!(got[..128] == rounded[..128], "the header");

@@ -1,4 +1,5 @@
-//! Kernels with compound assignments. They are compiled for a launch without checks, and for a checked one.
+//! Kernels with compound assignments. They are compiled for a launch without checks, and for a
+//! checked one.
 
 #![allow(non_snake_case, reason = "matrices have capitals")]
 

@@ -1,4 +1,5 @@
-//! Launches of kernels that are checked: in every order, with every number of workers, with low limits.
+//! Launches of kernels that are checked: in every order, with every number of workers, with low
+//! limits.
 
 use std::{hint::black_box, time::Duration};
 
@@ -12,7 +13,8 @@ use simt::{
 /// Blocks of a grid.
 pub(super) const BLOCKS: u32 = 4;
 
-/// Elements of x and of y. They are also matrices of `COLS` columns for kernels that copy boxes of four rows.
+/// Elements of x and of y. They are also matrices of `COLS` columns for kernels that copy boxes of
+/// four rows.
 pub(super) const LEN: usize = 1024;
 pub(super) const COLS: usize = 16;
 pub(super) const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
@@ -80,8 +82,8 @@ checked! {
     );
 }
 
-/// Returns the report, and y. The limits on accesses, waits and time are low, so that kernels that never end are
-/// ended soon.
+/// Returns the report, and y. The limits on accesses, waits and time are low, so that kernels that
+/// never end are ended soon.
 pub(super) fn run(
     kernel: &dyn Checked,
     order: Order,
@@ -107,14 +109,16 @@ pub(super) fn orders() -> impl Iterator<Item = Order> {
     [Order::Forward, Order::Reverse].into_iter().chain((1..=8).map(Order::Random))
 }
 
-/// One order, for kernels that the watchdog ends: each launch takes as long as the watchdog's patience.
+/// One order, for kernels that the watchdog ends: each launch takes as long as the watchdog's
+/// patience.
 pub(super) fn one_order() -> impl Iterator<Item = Order> {
     [Order::Forward].into_iter()
 }
 
 pub(super) const WORKERS: [usize; 3] = [1, 2, 16];
 
-/// The most waits for a correct kernel and for a wrong one. Where several blocks never end, each may have twice that number.
+/// The most waits for a correct kernel and for a wrong one. Where several blocks never end, each
+/// may have twice that number.
 pub(super) const MOST_WAITS: u64 = 2_000;
 pub(super) const MOST_WAITS_OF_WRONG: u64 = MOST_WAITS / 2;
 

@@ -110,7 +110,8 @@ kernels! {
         thread::sync_threads();
         tile[lane] = 1.0;
     }
-    /// After two blocks have read an element, another read of it adds nothing new and is not counted.
+    /// After two blocks have read an element, another read of it adds nothing new and is not
+    /// counted.
     reads_what_all_have_read(block = (32)): |lane, block, x: In<f32>, y, _words| {
         while x[0] == 0.0 {}
     }
@@ -204,7 +205,8 @@ kernels! {
             while words.atomic_add(0, 0) != BLOCKS + 1 {}
         }
     }
-    /// A wait for the wrong parity: the phase before the first counts as ended, and the wait returns at once.
+    /// A wait for the wrong parity: the phase before the first counts as ended, and the wait
+    /// returns at once.
     a_phase_that_has_ended(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
         if lane == 0 {

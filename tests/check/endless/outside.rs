@@ -1,4 +1,5 @@
-//! Kernels that access memory out of bounds, and then do not end, or wait in vain. A read out of bounds gives all ones.
+//! Kernels that access memory out of bounds, and then do not end, or wait in vain. A read out of
+//! bounds gives all ones.
 
 #![allow(clippy::while_immutable_condition, reason = "they are to have no end")]
 #![allow(unused_mut, reason = "some write to y, some to the words")]

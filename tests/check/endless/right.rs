@@ -1,4 +1,5 @@
-//! Correct kernels that wait and poll. x is 0, 1, 2 and so on. After its results a kernel may use y freely.
+//! Correct kernels that wait and poll. x is 0, 1, 2 and so on. After its results a kernel may use y
+//! freely.
 
 mod blocks;
 mod clusters;
@@ -9,8 +10,8 @@ mod mbarriers;
 use self::kernel::Right;
 use super::launches::{MOST_WAITS, each, orders};
 
-/// A test for each module: correct kernels have no findings and right results, in every order and with every number
-/// of workers.
+/// A test for each module: correct kernels have no findings and right results, in every order and
+/// with every number of workers.
 macro_rules! tests {
     ($($name:ident: $module:ident)*) => {$(
         #[test]

@@ -1,5 +1,5 @@
-//! A block that got its answer, and computes for long before the checker sees it continue. Meanwhile another block
-//! asks for its result.
+//! A block that got its answer, and computes for long before the checker sees it continue.
+//! Meanwhile another block asks for its result.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},

@@ -31,7 +31,8 @@ impl<T: Stored<Real = f32>> Operand<T> {
         value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        // The rows of each alignment class have another misalignment, and there is padding between all rows.
+        // The rows of each alignment class have another misalignment, and there is padding between
+        // all rows.
         let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
         let at = |row: usize, col: usize| match () {
             // The padding is not zero: it must not be read.
@@ -45,7 +46,8 @@ impl<T: Stored<Real = f32>> Operand<T> {
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
+    /// class's first row.
     pub(super) fn maps(&self, classes: usize) -> Bound<'static> {
         let [_, rows, len] = self.extents;
         let map = |class: usize| -> Map {
@@ -88,8 +90,8 @@ pub(super) fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-/// A B whose tail, from the last tile on, is not packed yet. The kernel packs it in the background from unaligned
-/// rows, `from`.
+/// A B whose tail, from the last tile on, is not packed yet. The kernel packs it in the background
+/// from unaligned rows, `from`.
 pub(super) struct Beside<T> {
     pub(super) from: Operand<T>,
     pub(super) b: Operand<T>,

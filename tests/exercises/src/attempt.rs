@@ -75,8 +75,8 @@ pub trait Subject: Sync + fmt::Debug {
     ) -> Result<(Report, Vec<f64>), String>;
 }
 
-/// Launches a kernel once, with all checks, in that order of its threads. If it is not `counted`, profile and trace are
-/// empty.
+/// Launches a kernel once, with all checks, in that order of its threads. If it is not `counted`,
+/// profile and trace are empty.
 ///
 /// # Errors
 /// As [`Subject::launch`].

@@ -40,7 +40,8 @@ pub enum Measure {
     Sectors,
     /// The same of stores alone.
     StoreSectors,
-    /// Wavefronts for each request to shared memory, divided by the fewest that its bytes can take: of the worst line.
+    /// Wavefronts for each request to shared memory, divided by the fewest that its bytes can take:
+    /// of the worst line.
     Conflicts,
     /// The same of reads alone.
     ReadConflicts,
@@ -58,17 +59,20 @@ pub enum Measure {
     SharedReads,
     /// Multiply-adds of threads for each that the product needs, m n k.
     MultiplyAdds,
-    /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the product, 2 m n k.
+    /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the
+    /// product, 2 m n k.
     Intensity,
     /// Bytes of shared memory of a block.
     Shared,
     /// Blocks for which an SM of Hopper has enough shared memory.
     Blocks,
-    /// Of the intervals between barriers in which a thread multiplies: the per cent in which it has begun to load before.
+    /// Of the intervals between barriers in which a thread multiplies: the per cent in which it has
+    /// begun to load before.
     Ahead,
     /// Per cent of the warps' intervals between waits in which lanes take different branches.
     Divergent,
-    /// Instructions of tensor cores of a warp, `mma` and `wgmma`, for each 16 k-steps of a 16 x 16 part of C.
+    /// Instructions of tensor cores of a warp, `mma` and `wgmma`, for each 16 k-steps of a 16 x 16
+    /// part of C.
     Mma,
     /// Bytes that TMA loads, of the whole launch.
     TmaLoads,
@@ -82,20 +86,24 @@ pub enum Measure {
     SharedRequests,
     /// Stages of so many bytes for which a block has shared memory.
     Stages(u32),
-    /// Groups of `cp.async` that the first thread commits in a phase of so many k-steps, without empty ones.
+    /// Groups of `cp.async` that the first thread commits in a phase of so many k-steps, without
+    /// empty ones.
     CopyGroups(usize),
-    /// Of the intervals between barriers in which the first thread waits for its groups of `cp.async`: the per cent in which each wait leaves
-    /// a group in flight.
+    /// Of the intervals between barriers in which the first thread waits for its groups of
+    /// `cp.async`: the per cent in which each wait leaves a group in flight.
     CopiesLeft,
     /// Of the waits of warpgroups for their products: the per cent that leave a product in flight.
     ProductsLeft,
     /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
     TmaAhead,
-    /// Of the products of warpgroups after the first TMA copy to global memory: the per cent that begin while such a copy reads its box.
+    /// Of the products of warpgroups after the first TMA copy to global memory: the per cent that
+    /// begin while such a copy reads its box.
     StoresBehind,
-    /// Of the products of warpgroups of the blocks that share the work: the per cent of the block that computes most.
+    /// Of the products of warpgroups of the blocks that share the work: the per cent of the block
+    /// that computes most.
     LargestShare,
-    /// Of the bytes that these blocks load from global memory: the per cent of the block that loads most.
+    /// Of the bytes that these blocks load from global memory: the per cent of the block that loads
+    /// most.
     LargestLoad,
     /// Of the bytes that threads load from global memory: the per cent that `cp.async` copies.
     Copied,

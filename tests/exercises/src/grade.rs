@@ -1,4 +1,5 @@
-//! Grades a kernel: findings, result and counters, at every shape and in every order of its threads.
+//! Grades a kernel: findings, result and counters, at every shape and in every order of its
+//! threads.
 
 use std::fmt;
 
@@ -13,7 +14,8 @@ use crate::{
 /// Orders in which a kernel is run. CUDA promises none.
 pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
 
-/// The path of this package in the repository. Where one exercise alone is compiled, the compiler was given whole paths.
+/// The path of this package in the repository. Where one exercise alone is compiled, the compiler
+/// was given whole paths.
 const FOLDER: &str = "tests/exercises/";
 
 /// Why a gate was not passed.

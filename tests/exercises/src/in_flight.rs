@@ -1,4 +1,5 @@
-//! What is in flight while a block goes on: asynchronous copies and products, from the events of its trace.
+//! What is in flight while a block goes on: asynchronous copies and products, from the events of
+//! its trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +20,8 @@ pub(crate) fn instructions(trace: &Trace) -> usize {
     of_event.sum()
 }
 
-/// Of the intervals between barriers in which the first thread waits for its groups: the per cent in which each wait
-/// leaves a group in flight. `None`: it never waits.
+/// Of the intervals between barriers in which the first thread waits for its groups: the per cent
+/// in which each wait leaves a group in flight. `None`: it never waits.
 pub(crate) fn copies_left(trace: &Trace) -> Option<f64> {
     let mut in_flight = BTreeSet::new();
     let mut intervals = BTreeMap::<u32, bool>::new();
@@ -39,7 +40,8 @@ pub(crate) fn copies_left(trace: &Trace) -> Option<f64> {
     per_cent(intervals.into_values())
 }
 
-/// Of the waits of warpgroups for products: the per cent that leave one in flight. `None`: none waits.
+/// Of the waits of warpgroups for products: the per cent that leave one in flight. `None`: none
+/// waits.
 pub(crate) fn products_left(trace: &Trace) -> Option<f64> {
     let mut begun = BTreeMap::new();
     let waits = trace.events.iter().filter_map(|event| match event.what {
@@ -55,7 +57,8 @@ pub(crate) fn products_left(trace: &Trace) -> Option<f64> {
     per_cent(waits.collect::<Vec<_>>())
 }
 
-/// Of the products of warpgroups: the per cent that begin while TMA copies to shared memory. `None`: there are none.
+/// Of the products of warpgroups: the per cent that begin while TMA copies to shared memory.
+/// `None`: there are none.
 pub(crate) fn tma_ahead(trace: &Trace) -> Option<f64> {
     let mut in_flight = 0u32;
     let products = trace.events.iter().filter_map(|event| match event.what {
@@ -73,8 +76,8 @@ pub(crate) fn tma_ahead(trace: &Trace) -> Option<f64> {
     per_cent(products.collect::<Vec<_>>())
 }
 
-/// Of the products of warpgroups after the first TMA copy to global memory: the per cent that begin while such a copy reads shared memory.
-/// `None`: there are none.
+/// Of the products of warpgroups after the first TMA copy to global memory: the per cent that begin
+/// while such a copy reads shared memory. `None`: there are none.
 pub(crate) fn stores_behind(trace: &Trace) -> Option<f64> {
     let (mut in_flight, mut any) = (BTreeSet::new(), false);
     let products = trace.events.iter().filter_map(|event| match event.what {

@@ -1,13 +1,15 @@
-//! The exercises of `docs/course`: kernels that grade themselves, and questions whose answers are counted.
+//! The exercises of `docs/course`: kernels that grade themselves, and questions whose answers are
+//! counted.
 //!
 //! `README.md` beside this crate's manifest says how to start. An exercise is
 //!
 //! * the kernel that the student edits, in [`kernels`],
 //! * a solution of the same name, in [`solutions`],
-//! * a row in [`list`]: idea, task, hint, launch, shapes, counters, and the gate that the first kernel does not pass.
+//! * a row in [`list`]: idea, task, hint, launch, shapes, counters, and the gate that the first
+//!   kernel does not pass.
 //!
-//! The repository's tests check that each kernel of [`kernels`] fails by the gate of its row, and that each of
-//! [`solutions`] passes all gates.
+//! The repository's tests check that each kernel of [`kernels`] fails by the gate of its row, and
+//! that each of [`solutions`] passes all gates.
 
 // Arrays of a thread are indexed together, as on a slide.
 #![allow(clippy::needless_range_loop)]

@@ -11,7 +11,8 @@ pub enum Problem {
     ProductInto,
     /// z = x + y, of n elements. m and k are 1.
     Sum,
-    /// Each of n elements is the sum of its two neighbours and itself; outside x there are zeros. m and k are 1.
+    /// Each of n elements is the sum of its two neighbours and itself; outside x there are zeros. m
+    /// and k are 1.
     Neighbours,
     /// y (n x m) is x (m x n), transposed. k is 1.
     Transpose,
@@ -22,7 +23,8 @@ pub enum Problem {
 /// The blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// A block for each tile of so many rows and columns of the result: columns along x, rows along y.
+    /// A block for each tile of so many rows and columns of the result: columns along x, rows along
+    /// y.
     Tiles(usize, usize),
     /// The same, and so many blocks along z.
     Split(usize, usize, u32),
@@ -73,7 +75,8 @@ impl Problem {
         }
     }
 
-    /// Whether the result holds zeros before the launch. Otherwise it holds nothing that may be read.
+    /// Whether the result holds zeros before the launch. Otherwise it holds nothing that may be
+    /// read.
     pub fn begins_with_zeros(self) -> bool {
         self == Problem::ProductInto
     }
@@ -87,7 +90,8 @@ impl Problem {
         }
     }
 
-    /// The operands: integers from -1 to 1, so that every sum is exact, also one that is rounded to bf16.
+    /// The operands: integers from -1 to 1, so that every sum is exact, also one that is rounded to
+    /// bf16.
     pub fn data(self, [m, n, k]: [usize; 3]) -> Data {
         let (a, b) = match self {
             Problem::Product | Problem::ProductInto => (digits(m * k, 1), digits(k * n, 2)),
@@ -144,8 +148,8 @@ impl Grid {
 }
 
 impl Launch {
-    /// The blocks that share the work: all blocks of a persistent grid, the first cluster, or the first tile's blocks along z.
-    /// Empty if each tile has one block.
+    /// The blocks that share the work: all blocks of a persistent grid, the first cluster, or the
+    /// first tile's blocks along z. Empty if each tile has one block.
     pub fn sharing(&self) -> Vec<[u32; 3]> {
         match self.grid {
             Grid::Tiles(..) => Vec::new(),

@@ -130,8 +130,8 @@ fn per_request(profile: &Profile, operation: Operation) -> f64 {
     profile.total(operation, |line| line.units) / profile.total(operation, |line| line.requests)
 }
 
-/// FLOP per byte that a block loads, if a rows x cols tile of C needs rows elements of A and cols of B for each
-/// k-step.
+/// FLOP per byte that a block loads, if a rows x cols tile of C needs rows elements of A and cols
+/// of B for each k-step.
 fn flop_per_byte(rows: u32, cols: u32) -> f64 {
     f64::from(2 * rows * cols) / f64::from(4 * (rows + cols))
 }
@@ -144,8 +144,8 @@ fn zeros_of_the_3x3_example() -> Result<f64, String> {
     Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
 }
 
-/// Blocks with `tile x tile` threads and two tiles on the slides' SM. The slides name neither registers nor a largest
-/// number of blocks, so neither limits here.
+/// Blocks with `tile x tile` threads and two tiles on the slides' SM. The slides name neither
+/// registers nor a largest number of blocks, so neither limits here.
 fn blocks_on_the_slides_multiprocessor(tile: u32) -> u32 {
     let slides = Sm { warps: 1536 / 32, shared: 16 << 10, shared_reserved: 0, ..Sm::SM_80 };
     let block = Block { threads: tile * tile, registers: 16, shared: 2 * 4 * tile * tile };

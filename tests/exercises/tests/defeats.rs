@@ -1,4 +1,5 @@
-//! Ways round the exercises: each is clean and right, and is refused by a counter that says what is asked.
+//! Ways round the exercises: each is clean and right, and is refused by a counter that says what is
+//! asked.
 
 use exercises::{
     attempt::Subject,

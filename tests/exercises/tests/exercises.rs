@@ -1,5 +1,5 @@
-//! Each kernel fails by the gate of its row, and each solution passes all gates. Each question has the answer that
-//! its explanation derives.
+//! Each kernel fails by the gate of its row, and each solution passes all gates. Each question has
+//! the answer that its explanation derives.
 
 use std::{
     collections::BTreeSet,
@@ -238,7 +238,8 @@ fn names_in(text: &str) -> BTreeSet<&str> {
     words.filter(is_name).collect()
 }
 
-/// A hint says where to look, and which fact is needed. What the solution has and the kernel lacks, it does not name.
+/// A hint says where to look, and which fact is needed. What the solution has and the kernel lacks,
+/// it does not name.
 #[test]
 fn no_hint_is_the_solution() {
     for Exercise { name, hint, start, solution, .. } in exercises() {

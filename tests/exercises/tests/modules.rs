@@ -1,4 +1,5 @@
-//! One exercise alone is compiled if `EXERCISE` names it: a kernel that does not compile leaves the others usable.
+//! One exercise alone is compiled if `EXERCISE` names it: a kernel that does not compile leaves the
+//! others usable.
 
 use std::path::Path;
 

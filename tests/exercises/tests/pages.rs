@@ -1,4 +1,5 @@
-//! The pages of the course: the list of exercises is that of the command, and each rung's page links to its part.
+//! The pages of the course: the list of exercises is that of the command, and each rung's page
+//! links to its part.
 
 use std::{fs, path::PathBuf};
 

@@ -1,4 +1,5 @@
-//! The reference of emulated fp32: operands of every size, errors, and sums of slices in another order.
+//! The reference of emulated fp32: operands of every size, errors, and sums of slices in another
+//! order.
 
 use super::*;
 
@@ -75,8 +76,9 @@ impl Kind {
     }
 }
 
-/// The errors of C: the median and the largest relative error, the Frobenius norm's, and the largest relative to the
-/// terms' absolute values. `want`: sums in f64, and the sums of the terms' absolute values.
+/// The errors of C: the median and the largest relative error, the Frobenius norm's, and the
+/// largest relative to the terms' absolute values. `want`: sums in f64, and the sums of the terms'
+/// absolute values.
 pub(crate) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
     let off = |(c, want): (&f32, &(f64, f64))| (f64::from(*c) - want.0).abs();
     let pairs = || c.iter().zip(want);
@@ -89,9 +91,9 @@ pub(crate) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
     [relative[relative.len() / 2], relative[relative.len() - 1], frobenius, largest]
 }
 
-/// A step of the tensor cores as `simt` models it, for normal numbers. The sum so far and 16 products are truncated
-/// 25 bits below the largest exponent. A product's exponent is the sum of its factors' exponents. The sum is
-/// truncated to f32.
+/// A step of the tensor cores as `simt` models it, for normal numbers. The sum so far and 16
+/// products are truncated 25 bits below the largest exponent. A product's exponent is the sum of
+/// its factors' exponents. The sum is truncated to f32.
 pub(crate) fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
     let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32 - 127;
     let exponents = a.iter().zip(b).filter(|(a, b)| **a * **b != 0.0);
@@ -117,7 +119,8 @@ pub(crate) fn slices(x: f32) -> [f32; 3] {
     })
 }
 
-/// The sum of the slices' products, in that order within `together` k-steps, before they are promoted.
+/// The sum of the slices' products, in that order within `together` k-steps, before they are
+/// promoted.
 pub(crate) fn sum_of_slices(
     a: &[f32],
     b: &[f32],
@@ -141,7 +144,8 @@ pub(crate) fn sum_of_slices(
     master
 }
 
-/// A size of C, with partial tiles, at which the device has tiles of two widths: at least `wide` wide ones across.
+/// A size of C, with partial tiles, at which the device has tiles of two widths: at least `wide`
+/// wide ones across.
 pub(crate) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
     let clusters = (device.sms() / 2).max(1) as usize;
     let sizes = [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));

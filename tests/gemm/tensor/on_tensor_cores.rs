@@ -15,8 +15,8 @@ use tests::{
 pub(crate) const WAYS: [(bool, bool); 4] =
     [(true, true), (true, false), (false, true), (false, false)];
 
-/// A product with the whole epilogue, for operands at these places. C's rows are padded, and its matrices, if
-/// several, are an element apart.
+/// A product with the whole epilogue, for operands at these places. C's rows are padded, and its
+/// matrices, if several, are an element apart.
 pub(crate) fn full_case<T: Number>(
     [m, n, k]: [usize; 3],
     [a, b]: [Place; 2],
@@ -32,10 +32,10 @@ pub(crate) fn full_case<T: Number>(
     case.biased(side, data, 74).activated(Activation::Relu)
 }
 
-/// Products of 16-bit elements on tensor cores. Of the four kernels with the same tiles exactly one takes each layout
-/// of A and B, for any layout of C. (With tiles of 64 x 16 also the one that takes it swapped, if that is another.)
-/// By default one of the kernels that take a case runs it, with k whole or split. `whole` says which of these the
-/// first case has.
+/// Products of 16-bit elements on tensor cores. Of the four kernels with the same tiles exactly one
+/// takes each layout of A and B, for any layout of C. (With tiles of 64 x 16 also the one that
+/// takes it swapped, if that is another.) By default one of the kernels that take a case runs it,
+/// with k whole or split. `whole` says which of these the first case has.
 pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
     let mut count = 0;
     let kernels = <T as Scalar>::kernels();
@@ -90,7 +90,8 @@ pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
                     }
                     let takers = takers.len();
                     let exchanged = usize::from(way.0 == way.1);
-                    // And for a K-major A and an MN-major B the two kernels with unaligned rows of A.
+                    // And for a K-major A and an MN-major B the two kernels with unaligned rows of
+                    // A.
                     let nn = if order == Order::Rows { (true, true) } else { (false, false) };
                     assert_eq!(takers, 11 + exchanged + 2 * usize::from(way == nn), "{case}");
                     count += 1;
@@ -102,8 +103,8 @@ pub(crate) fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
     count / devices().len()
 }
 
-/// Unaligned rows, matrices and first elements are copied to aligned ones if there is room. Otherwise the `ldg`
-/// kernels, whose tiles are `gathered`, load them.
+/// Unaligned rows, matrices and first elements are copied to aligned ones if there is room.
+/// Otherwise the `ldg` kernels, whose tiles are `gathered`, load them.
 pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     let even = Request::dense(Shape::new(256, 512, 128).unwrap());
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
@@ -152,8 +153,8 @@ pub(crate) fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -
     count / devices().len()
 }
 
-/// Cases in which B is packed in the background. A kernel runs one of them in turn, or all, which count as one.
-/// Returns the number of cases.
+/// Cases in which B is packed in the background. A kernel runs one of them in turn, or all, which
+/// count as one. Returns the number of cases.
 pub(crate) fn copied_beside<T: Number>(
     device: &Device,
     name: &str,

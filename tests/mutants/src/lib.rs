@@ -1,12 +1,13 @@
 //! Mutation tests of the kernels: are mistakes found?
 //!
-//! Every function of the kernel files gets one mistake at a time, at every possible place: a barrier left out, a
-//! comparison off by one, an index transposed. Such a *mutant* runs under the checker, which knows no expected
-//! result. Its result is also compared with the unchanged kernel's.
+//! Every function of the kernel files gets one mistake at a time, at every possible place: a
+//! barrier left out, a comparison off by one, an index transposed. Such a *mutant* runs under the
+//! checker, which knows no expected result. Its result is also compared with the unchanged
+//! kernel's.
 //!
-//! All mutants are one program: each mistake is an expression that a number switches on at run time. First the
-//! unchanged kernels run, and record which expressions each trial reaches. Then each mutant runs only the trials that
-//! reach it.
+//! All mutants are one program: each mistake is an expression that a number switches on at run
+//! time. First the unchanged kernels run, and record which expressions each trial reaches. Then
+//! each mutant runs only the trials that reach it.
 //!
 //! | module | its one idea |
 //! |---|---|
@@ -62,7 +63,8 @@ pub struct Options {
     pub changed: Option<String>,
     /// Only files that have changed since they were last run.
     pub stale: bool,
-    /// This many for each file, drawn by its content. Four times as many if it has changed since it was last run.
+    /// This many for each file, drawn by its content. Four times as many if it has changed since it
+    /// was last run.
     pub sample: Option<usize>,
     /// Print names only. Nothing is run.
     pub list: bool,
@@ -109,8 +111,8 @@ const RECORD: &str = "docs/testing/mutants.md";
 /// Runs mutants of the project in `root` and reports on them.
 ///
 /// # Errors
-/// An unchanged kernel that fails; a wrong entry of a list; a mistake that nothing finds and that the table does not
-/// have; too few found in a run of all.
+/// An unchanged kernel that fails; a wrong entry of a list; a mistake that nothing finds and that
+/// the table does not have; too few found in a run of all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let project = Project::read(root)?;
     project.lists_are_right()?;

@@ -18,9 +18,9 @@ pub struct Mutant {
     pub id: u32,
     /// The number of its site.
     pub site: u32,
-    /// `tiled/tiled/weaken-comparison/a_col < k`: module, function, operator, expression. If several mutants would
-    /// have this name, also the replacement, and a number. The name stays the same when the function moves or is
-    /// reformatted.
+    /// `tiled/tiled/weaken-comparison/a_col < k`: module, function, operator, expression. If
+    /// several mutants would have this name, also the replacement, and a number. The name stays the
+    /// same when the function moves or is reformatted.
     pub name: String,
     pub operator: Operator,
     /// Its file, as an index into the list.
@@ -75,7 +75,8 @@ pub fn content(file: &SourceFile) -> u64 {
     hasher.finish()
 }
 
-/// FNV-1a. Its values are the same in every release of the compiler, because tables in the repository have them.
+/// FNV-1a. Its values are the same in every release of the compiler, because tables in the
+/// repository have them.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -123,7 +124,8 @@ pub struct Woven {
     pub places: Vec<(Range<usize>, u32)>,
 }
 
-/// Puts switches into a file's text: each site gets its expression, or the replacement that is switched on.
+/// Puts switches into a file's text: each site gets its expression, or the replacement that is
+/// switched on.
 pub fn weave(text: &str, mutants: &[&Mutant]) -> Woven {
     let mut sites = BTreeMap::<(usize, usize), Vec<&Mutant>>::new();
     for &mutant in mutants {

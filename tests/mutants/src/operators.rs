@@ -1,7 +1,7 @@
 //! The places in a function where each kind of mistake can be made, and the replacements.
 //!
-//! A *site* is an expression with its alternatives. These are whole expressions, so that each can be switched on at
-//! run time.
+//! A *site* is an expression with its alternatives. These are whole expressions, so that each can
+//! be switched on at run time.
 
 mod syntax;
 
@@ -162,8 +162,9 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `sync_threads()` left out, or reached by some threads only: by the block's first column, or by those for which
-    /// a condition of the function holds. `sync_warp(mask)` and a cluster's `sync()` left out.
+    /// `sync_threads()` left out, or reached by some threads only: by the block's first column, or
+    /// by those for which a condition of the function holds. `sync_warp(mask)` and a cluster's
+    /// `sync()` left out.
     fn barrier(&mut self, call: &ExprCall, name: &str) {
         if !["sync_threads", "sync_warp", "sync"].contains(&name) {
             return;
@@ -180,8 +181,8 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// `wait_group::<N>()`, `wait_group_read` or `wait` left out, or with one more group in flight; `commit_group()`
-    /// or `commit` left out.
+    /// `wait_group::<N>()`, `wait_group_read` or `wait` left out, or with one more group in flight;
+    /// `commit_group()` or `commit` left out.
     fn group(&mut self, call: &ExprCall, function: &ExprPath) {
         let Some(segment) = function.path.segments.last() else { return };
         let removed = match &*segment.ident.to_string() {

@@ -14,8 +14,8 @@ use crate::{
     trial::Findings,
 };
 
-/// Of a hundred mutants that make a difference, the fewest that must be caught: by anything, and by the checker,
-/// which needs no expected result.
+/// Of a hundred mutants that make a difference, the fewest that must be caught: by anything, and by
+/// the checker, which needs no expected result.
 pub type Least = [usize; 2];
 
 /// For a run of all mutants.

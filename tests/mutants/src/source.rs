@@ -1,7 +1,7 @@
 //! The kernel files: their functions, and their kernels.
 //!
-//! Functions that a `macro_rules!` makes are taken from its definition. The names of its kernels are taken from its
-//! calls: the first word.
+//! Functions that a `macro_rules!` makes are taken from its definition. The names of its kernels
+//! are taken from its calls: the first word.
 
 use std::{
     fs,
@@ -30,7 +30,8 @@ pub struct SourceFile {
     expansions: Vec<Expansion>,
 }
 
-/// The expansion of a macro's rule, as in the definition: `$x` is a name, and repeated parts are there once.
+/// The expansion of a macro's rule, as in the definition: `$x` is a name, and repeated parts are
+/// there once.
 struct Expansion {
     name: String,
     kind: ExpansionKind,
@@ -118,8 +119,8 @@ impl SourceFile {
         self.syntax.items.iter().filter_map(|item| self.kernel(item)).collect()
     }
 
-    /// Its text with spaces in place of the kernels that are not `wanted`, so that everything else stays at its
-    /// place.
+    /// Its text with spaces in place of the kernels that are not `wanted`, so that everything else
+    /// stays at its place.
     pub fn with_kernels(&self, wanted: impl Fn(&str) -> bool) -> String {
         let unwanted = |item: &&Item| self.kernel(item).is_some_and(|name| !wanted(&name));
         let mut text = self.text.clone();

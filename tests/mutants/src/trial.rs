@@ -1,4 +1,5 @@
-//! Runs mutants, each in a process of its own, because it may crash or hang. Only trials that reach it are run.
+//! Runs mutants, each in a process of its own, because it may crash or hang. Only trials that reach
+//! it are run.
 
 use std::{
     collections::BTreeSet,
@@ -117,7 +118,8 @@ impl Run {
         let mut result = all("wrong ").into_iter().next();
         match &self.end {
             End::Success if self.out.lines().last() == Some("done") => {}
-            // An access to unmapped memory, or an abort. It shows, but the checker has not found it.
+            // An access to unmapped memory, or an abort. It shows, but the checker has not found
+            // it.
             End::Crash => result = result.or(Some("crash".into())),
             End::Hang => result = result.or(Some("hang".into())),
             End::Success | End::Failure(_) => bail!("{:?}: {}", self.end, self.err.trim_end()),
@@ -162,7 +164,8 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> 
     })
 }
 
-/// Calls a function for each item of a list, several at a time. The results are in the list's order.
+/// Calls a function for each item of a list, several at a time. The results are in the list's
+/// order.
 pub fn in_parallel<T: Sync, R: Send>(
     list: &[T],
     jobs: usize,

@@ -1,7 +1,8 @@
-//! The generated workspace: crate `gpu` with switches in its kernels, and the driver that runs them.
+//! The generated workspace: crate `gpu` with switches in its kernels, and the driver that runs
+//! them.
 //!
-//! One program holds all mutants, so that it is compiled once. Mutants that do not compile are found from the
-//! compiler's messages, and left out.
+//! One program holds all mutants, so that it is compiled once. Mutants that do not compile are
+//! found from the compiler's messages, and left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -106,8 +107,8 @@ impl Parts<'_> {
         write_if_changed(&folder.join("Cargo.toml"), &frame(manifest)?.to_string())?;
         // The workspace's versions, so that nothing is fetched.
         let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-        // Cargo removes from its lock file what this workspace does not need. So a copy of the original is kept next
-        // to it.
+        // Cargo removes from its lock file what this workspace does not need. So a copy of the
+        // original is kept next to it.
         if !fs::read_to_string(folder.join("Cargo.lock.from")).is_ok_and(|old| old == lock) {
             write_if_changed(&folder.join("Cargo.lock"), &lock)?;
             write_if_changed(&folder.join("Cargo.lock.from"), &lock)?;
@@ -215,7 +216,8 @@ impl Parts<'_> {
     }
 }
 
-/// The manifest of the generated workspace: the project's profiles, lints and versions, and these members.
+/// The manifest of the generated workspace: the project's profiles, lints and versions, and these
+/// members.
 fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     let workspace = manifest.get_mut("workspace").and_then(toml::Value::as_table_mut);
     let workspace = workspace.context("the project's manifest is no workspace's")?;
@@ -229,8 +231,8 @@ fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     Ok(manifest)
 }
 
-/// The registry with the entries of some kernels only, and the kernels that are left out. An entry is an element of
-/// `DESIGNS` that names its kernel.
+/// The registry with the entries of some kernels only, and the kernels that are left out. An entry
+/// is an element of `DESIGNS` that names its kernel.
 fn with_entries(
     registry: &SourceFile,
     all: &BTreeSet<String>,
@@ -341,8 +343,8 @@ impl CompileError {
     }
 }
 
-/// How near to an error a mutant must be to be its cause. A mutant that changes a variable's type causes errors
-/// elsewhere.
+/// How near to an error a mutant must be to be its cause. A mutant that changes a variable's type
+/// causes errors elsewhere.
 #[derive(Clone, Copy)]
 enum Reach {
     Place,

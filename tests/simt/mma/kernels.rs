@@ -2,8 +2,8 @@
 
 use super::device::{mma::*, *};
 
-/// C (32 x 32, row-major) = A B, 16 k-steps, by one warp. A has rows of 16 steps or, transposed, 16 rows of 32. B
-/// likewise.
+/// C (32 x 32, row-major) = A B, 16 k-steps, by one warp. A has rows of 16 steps or, transposed, 16
+/// rows of 32. B likewise.
 #[inline(always)]
 #[track_caller]
 fn product<T: Loaded<Factor = T> + Factor, const A: bool, const B: bool>(
@@ -68,8 +68,8 @@ pub fn of_f16(a: In<F16>, b: In<F16>, mut c: Out<f32>) {
     product::<_, false, true>(a, b, &mut c);
 }
 
-/// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 k-steps, by one warp. A has rows of 8 steps or, MN-major,
-/// 8 rows of 32, of which each lane loads its elements. B likewise.
+/// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 k-steps, by one warp. A has rows of 8
+/// steps or, MN-major, 8 rows of 32, of which each lane loads its elements. B likewise.
 #[inline(always)]
 #[track_caller]
 fn product_of_f32<const A: bool, const B: bool>(a: In<f32>, b: In<f32>, c: &mut Out<f32>) {

@@ -56,7 +56,8 @@ fn operand<T: Element, const LEN: usize>(
     })))
 }
 
-/// Twice A B, computed fast, and by checked launches in several orders, which find nothing and give the same bits.
+/// Twice A B, computed fast, and by checked launches in several orders, which find nothing and give
+/// the same bits.
 fn run<T: Element, const LEN: usize>(
     (kernel, watched, lie): Case<T>,
     a: impl Fn(usize, usize) -> T,
@@ -108,7 +109,8 @@ fn products_of_integers_are_exact_whatever_way_operands_lie() {
     }
 }
 
-/// Three numbers between two tf32 neighbours: below the middle, in it, and above it. Truncated, all would be 1.
+/// Three numbers between two tf32 neighbours: below the middle, in it, and above it. Truncated, all
+/// would be 1.
 #[test]
 fn f32_is_rounded_to_the_nearest_tf32() {
     let below = 2f32.powi(-11);

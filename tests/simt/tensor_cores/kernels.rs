@@ -5,8 +5,8 @@ use super::{
     mistakes,
 };
 
-/// C (64 x `N`, row-major) = A B. k is a multiple of a stage's depth. Warp 4 starts the copies, warpgroup 0
-/// multiplies.
+/// C (64 x `N`, row-major) = A B. k is a multiple of a stage's depth. Warp 4 starts the copies,
+/// warpgroup 0 multiplies.
 #[track_caller]
 fn product<T: Factor, A: Layout, B: Layout, const N: usize>(
     k: u32,
@@ -103,8 +103,8 @@ pub fn mn_major_by_k_major(k: u32, a: TensorMap<F16>, b: TensorMap<F16>, c: Out<
     product::<F16, MnMajor<32>, KMajor<32>, 192>(k, a, b, c);
 }
 
-/// C (64 x 64) = 2 X X^T, with operands that the threads write themselves. x is row-major, 64 x 64. `mistake`: what
-/// is wrong.
+/// C (64 x 64) = 2 X X^T, with operands that the threads write themselves. x is row-major, 64 x 64.
+/// `mistake`: what is wrong.
 #[kernel(block = (128), dynamic_shared = 64 * 64 * 2 * 2, barriers = 2, arch = 90)]
 pub fn written(mistake: u32, x: In<f32>, mut c: Out<f32>) {
     let mut tiles = dynamic_shared![Bf16];

@@ -1,5 +1,5 @@
-//! Products of warpgroups on tensor cores: right for each layout of the operands, rounded as the hardware does, and
-//! the findings of a checked launch.
+//! Products of warpgroups on tensor cores: right for each layout of the operands, rounded as the
+//! hardware does, and the findings of a checked launch.
 
 use simt::{
     Element, Kernel, LaunchConfig,
@@ -222,9 +222,9 @@ impl<T: Element> Case<T> {
     }
 }
 
-/// The sum of an `f32` and an instruction's products, sixteen or for tf32 eight, as in MMA-Sim. Each is shifted to
-/// the largest exponent among them, and 25 bits after the point are kept. Then all are added, and truncated to `f32`.
-/// For normal numbers.
+/// The sum of an `f32` and an instruction's products, sixteen or for tf32 eight, as in MMA-Sim.
+/// Each is shifted to the largest exponent among them, and 25 bits after the point are kept. Then
+/// all are added, and truncated to `f32`. For normal numbers.
 pub(crate) fn truncated<const STEPS: usize>(sum: f32, products: [(f32, f32); STEPS]) -> f32 {
     let exponent = |value: f32| match value {
         0.0 => -500,

@@ -1,7 +1,7 @@
 //! Small kernels that are wrong in one way each, and small correct kernels that look wrong.
 //!
-//! They test the checked launch. On a GPU they run under compute-sanitizer, so that the findings of both can be
-//! compared. All take `(n, x, y)`, and y is `n` elements that were not written yet.
+//! They test the checked launch. On a GPU they run under compute-sanitizer, so that the findings of
+//! both can be compared. All take `(n, x, y)`, and y is `n` elements that were not written yet.
 //!
 //! This is also an example of a kernel crate outside the repository.
 

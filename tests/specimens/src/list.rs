@@ -141,7 +141,8 @@ impl Specimen {
         options: &check::Options,
     ) -> Result<Report, Stop> {
         let config = self.config();
-        // SAFETY: both outlive the launch and nobody else uses them. Specimens take views, whose bounds are checked.
+        // SAFETY: both outlive the launch and nobody else uses them. Specimens take views, whose
+        // bounds are checked.
         unsafe {
             let out = match self.zeroed {
                 true => checked::Out::new(y.as_mut_ptr(), y.len()),

@@ -50,8 +50,8 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         &self.device
     }
 
-    /// Runs a case with that kernel, or with the one that the library selects. Returns C's elements: product by
-    /// product, row by row.
+    /// Runs a case with that kernel, or with the one that the library selects. Returns C's
+    /// elements: product by product, row by row.
     ///
     /// # Errors
     /// Those of the library.
@@ -81,8 +81,8 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         self.go(case, choose)
     }
 
-    /// Runs a case with those of these kernels that can compute it, at most `most`. Returns their indices, each with
-    /// C's elements.
+    /// Runs a case with those of these kernels that can compute it, at most `most`. Returns their
+    /// indices, each with C's elements.
     ///
     /// # Errors
     /// As [`run`](Self::run), except for a kernel that cannot compute the case.

@@ -20,7 +20,8 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Row, Side::Col];
 }
 
-/// `C = activation(alpha A B + beta C + bias)`, with its operands: A and B of `T`, C and the bias of `O`.
+/// `C = activation(alpha A B + beta C + bias)`, with its operands: A and B of `T`, C and the bias
+/// of `O`.
 #[derive(Clone, Debug)]
 pub struct Case<T, O = T> {
     /// m x k.

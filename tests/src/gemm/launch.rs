@@ -65,8 +65,8 @@ fn part<T: Number>(operand: &Operand<T>) -> (*const T, usize) {
     (operand.stored[BAND + operand.place.offset..].as_ptr(), operand.extent())
 }
 
-/// Runs a case by the kernel's checked version, in that order of blocks and fibers. Returns C's elements, and the
-/// findings.
+/// Runs a case by the kernel's checked version, in that order of blocks and fibers. Returns C's
+/// elements, and the findings.
 ///
 /// # Panics
 /// If the launch fails, or something around C has changed.
@@ -82,8 +82,8 @@ pub fn watched<T: Number>(
     let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
     let mut options = check::Options::default();
     options.order = order;
-    // SAFETY: the views have these lengths, and are in vectors that nobody else uses meanwhile. The kernels of the
-    // registry keep no references.
+    // SAFETY: the views have these lengths, and are in vectors that nobody else uses meanwhile. The
+    // kernels of the registry keep no references.
     let report = unsafe {
         let c = Elements::write(start, c_len);
         // With beta = 0 it must not be read: for the check it counts as not written.

@@ -1,5 +1,5 @@
-//! General products: a [`Case`] describes a product and its places, [`Suite`] runs it with every kernel on every
-//! device between guard bands, and [`Want`] is the right result.
+//! General products: a [`Case`] describes a product and its places, [`Suite`] runs it with every
+//! kernel on every device between guard bands, and [`Want`] is the right result.
 
 mod bench;
 mod case;

@@ -68,7 +68,8 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
 /// The number of NaNs: a prime, so that for no leading dimension every row has the same ones.
 const NOISE: usize = 65_521;
 
-/// [`Number::noise`] for numbers with these bits. The last bit is set, so none of them is an infinity.
+/// [`Number::noise`] for numbers with these bits. The last bit is set, so none of them is an
+/// infinity.
 macro_rules! noise {
     ($bits:ident, $infinity:expr, $rest:expr, $from_bits:expr) => {{
         let mut random = Random::new(1);
@@ -189,7 +190,8 @@ pub enum Data {
 }
 
 impl Data {
-    /// Integers so small that sums of `k` products are exact in any order, with scalars up to 4 and a bias.
+    /// Integers so small that sums of `k` products are exact in any order, with scalars up to 4 and
+    /// a bias.
     ///
     /// # Panics
     /// If there are none.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{Data, Number, Random, bytes};
 
-/// Elements of a guard band: more than the rows and columns of the largest tile that exceed a small matrix, and a
-/// multiple of sixteen bytes.
+/// Elements of a guard band: more than the rows and columns of the largest tile that exceed a small
+/// matrix, and a multiple of sixteen bytes.
 pub const BAND: usize = 4096;
 
 /// The elements that are contiguous.
@@ -27,7 +27,8 @@ impl Order {
 pub struct Place {
     /// Elements between rows, and between columns.
     pub strides: [usize; 2],
-    /// Elements between the guard band, which ends at a multiple of sixteen bytes, and the first element.
+    /// Elements between the guard band, which ends at a multiple of sixteen bytes, and the first
+    /// element.
     pub offset: usize,
     /// The number of matrices. `None` if it is no batch.
     pub count: Option<usize>,
@@ -214,7 +215,8 @@ impl<T: Number> Operand<T> {
         same(&self.stored, after, self.range().start)
     }
 
-    /// The elements of `after`: product by product, row by row. Padding and bands must be equal to what is stored.
+    /// The elements of `after`: product by product, row by row. Padding and bands must be equal to
+    /// what is stored.
     ///
     /// # Errors
     /// The first place that differs.

@@ -5,12 +5,12 @@ use gpu::registry::Family;
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
 use crate::{Turns, cuda_devices, devices, kernels::variant, ran};
 
-/// The number of products from which on the CPU device runs one kernel, and no TMA kernel, because these compute
-/// whole tiles.
+/// The number of products from which on the CPU device runs one kernel, and no TMA kernel, because
+/// these compute whole tiles.
 const LARGE: usize = 1 << 21;
 
-/// The number of products up to which C is compared with plain loops bit by bit. Above, it is compared with the first
-/// kernel's bits only.
+/// The number of products up to which C is compared with plain loops bit by bit. Above, it is
+/// compared with the first kernel's bits only.
 const BIT_BY_BIT: usize = 1 << 18;
 
 /// Every device, and every general kernel for `T`.
@@ -100,10 +100,11 @@ impl<T: Number> Suite<T> {
         self.check(case, &Want::bounded(case))
     }
 
-    /// With every general kernel on every device C is what it should be, and has the same bits; with those on tensor cores,
-    /// which add in another way, the same among themselves. (Where a case is large, or they are to take turns, with one, and
-    /// with all with `FULL=1`.) With the next of those whose sums are in other orders and that takes the case, or all with `FULL=1`, it is right.
-    /// Returns that of the general ones.
+    /// With every general kernel on every device C is what it should be, and has the same bits;
+    /// with those on tensor cores, which add in another way, the same among themselves. (Where a
+    /// case is large, or they are to take turns, with one, and with all with `FULL=1`.) With the
+    /// next of those whose sums are in other orders and that takes the case, or all with `FULL=1`,
+    /// it is right. Returns that of the general ones.
     ///
     /// # Panics
     /// As [`Suite::exact`].
@@ -174,7 +175,8 @@ impl<T: Number> Suite<T> {
         }
     }
 
-    /// Checks that the test of that name made the number of runs in docs/testing/gemm.md, for each kernel and device.
+    /// Checks that the test of that name made the number of runs in docs/testing/gemm.md, for each
+    /// kernel and device.
     ///
     /// # Panics
     /// If the number differs.

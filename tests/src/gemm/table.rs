@@ -6,8 +6,8 @@ use crate::{everything, full};
 pub const TABLE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/testing/gemm.md"));
 
-/// The tests of the table and their cases, in order. Of `60 of 500` the first is the number by default. The second is
-/// for `FULL=1`, and if a GPU is required.
+/// The tests of the table and their cases, in order. Of `60 of 500` the first is the number by
+/// default. The second is for `FULL=1`, and if a GPU is required.
 pub fn cases() -> Vec<(&'static str, usize)> {
     let rows = TABLE.lines().filter(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());

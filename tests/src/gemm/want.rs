@@ -8,8 +8,8 @@ use super::{Case, Number, Side};
 /// The number of products of one matrix up to which three plain loops are fast enough.
 const PLAIN_LOOPS: usize = 1 << 16;
 
-/// The error of GELU's value in units in the last place, with the reference's in f64. Measured are 1.36 for f32, by
-/// trying every number, and 1.5 for f64.
+/// The error of GELU's value in units in the last place, with the reference's in f64. Measured
+/// are 1.36 for f32, by trying every number, and 1.5 for f64.
 const GELU_ULPS: f64 = 4.0;
 /// The largest slope of GELU, at sqrt(2): it enlarges an error before it.
 const GELU_SLOPE: f64 = 1.13;
@@ -25,11 +25,13 @@ pub struct Want {
 }
 
 impl Want {
-    /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a sum of k products
-    /// in any order, then the products by alpha and beta and the sums with C and the bias, with one rounding to
-    /// spare. All of these have the type of the sums. If C has another type, an element is rounded once more.
+    /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a
+    /// sum of k products in any order, then the products by alpha and beta and the sums with C and
+    /// the bias, with one rounding to spare. All of these have the type of the sums. If C has
+    /// another type, an element is rounded once more.
     ///
-    /// Tensor cores truncate where others round. Their sums keep to it, too: docs/design/numerics.md says why.
+    /// Tensor cores truncate where others round. Their sums keep to it, too:
+    /// docs/design/numerics.md says why.
     pub fn bounded<T: Number>(case: &Case<T>) -> Self {
         Want::new(case, true)
     }
@@ -89,7 +91,8 @@ impl Want {
         Want { values, bounds, cols: n }
     }
 
-    /// Checks the elements. NaN and infinities must be the same, and everything else within the bounds.
+    /// Checks the elements. NaN and infinities must be the same, and everything else within the
+    /// bounds.
     ///
     /// # Errors
     /// The first wrong element.
@@ -122,7 +125,8 @@ fn within(got: f64, want: f64, bound: f64) -> bool {
     }
 }
 
-/// The value of an activation, and its error bound in the type of the sums, where `x` is off by `bound`.
+/// The value of an activation, and its error bound in the type of the sums, where `x` is off by
+/// `bound`.
 ///
 /// # Panics
 /// For an activation that this does not know.
@@ -155,7 +159,8 @@ pub fn gelu(x: f64) -> f64 {
         return 0.0;
     }
     if x < -37.0 {
-        // erfc is subnormal here. NIST's Digital Library of Mathematical Functions, 7.12.1: the next term is 1e-16.
+        // erfc is subnormal here. NIST's Digital Library of Mathematical Functions, 7.12.1: the
+        // next term is 1e-16.
         let square = x * x;
         let series = [10395.0, -945.0, 105.0, -15.0, 3.0, -1.0];
         let series = series.iter().fold(0.0, |sum, term| (sum + term) / square) + 1.0;
@@ -163,7 +168,8 @@ pub fn gelu(x: f64) -> f64 {
         let rest = 1.0 - x.mul_add(x, -square) / 2.0;
         return -root * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2 / 2.0 * series * rest) * root;
     }
-    // erfc takes its argument as exact, and is steep: the error of the product is enlarged up to 1400 times.
+    // erfc takes its argument as exact, and is steep: the error of the product is enlarged up to
+    // 1400 times.
     let z = -x * FRAC_1_SQRT_2;
     let rest = -x.mul_add(FRAC_1_SQRT_2, z) - x * REST;
     0.5 * x * (-FRAC_2_SQRT_PI * (-z * z).exp()).mul_add(rest, libm::erfc(z))
@@ -200,8 +206,8 @@ fn plain_loops([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
     c
 }
 
-/// The documented result, bit by bit: a sum in the order of k by fused multiply-adds, then `fma(beta, c, alpha *
-/// sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
+/// The documented result, bit by bit: a sum in the order of k by fused multiply-adds, then
+/// `fma(beta, c, alpha * sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
 pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
     let zero = T::Sum::nearest(0.0);
     let (alpha, beta) = (T::Sum::nearest(case.alpha), T::Sum::nearest(case.beta));

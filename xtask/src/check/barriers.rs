@@ -1,7 +1,8 @@
 //! Block barriers, and the rule that none may depend on a constant.
 //!
-//! A kernel declares one number of barriers. If a constant decides whether one is reached, some specialisations have
-//! fewer, which were not counted. And the compiler may have copied the barrier into branches.
+//! A kernel declares one number of barriers. If a constant decides whether one is reached, some
+//! specialisations have fewer, which were not counted. And the compiler may have copied the barrier
+//! into branches.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,12 +13,14 @@ use crate::{
 };
 
 impl Kernel<'_> {
-    /// The barriers that depend on a constant: those with a predicate that depends on one, and those between a branch
-    /// that does and the place where its ways meet. A loop that a constant ends is such a branch.
+    /// The barriers that depend on a constant: those with a predicate that depends on one, and
+    /// those between a branch that does and the place where its ways meet. A loop that a constant
+    /// ends is such a branch.
     ///
-    /// A register depends on a constant if arithmetic, a comparison or a selection computes it from one that does.
-    /// The rule does not follow memory or parameters of functions, nor a register that two branches set differently.
-    /// It looks at the kernel only. A call counts as a barrier if any function that the kernel reaches has one.
+    /// A register depends on a constant if arithmetic, a comparison or a selection computes it from
+    /// one that does. The rule does not follow memory or parameters of functions, nor a register
+    /// that two branches set differently. It looks at the kernel only. A call counts as a barrier
+    /// if any function that the kernel reaches has one.
     pub(super) fn constants_barriers(&self) -> Vec<String> {
         let body = &self.entry.body;
         let functions = self.reached.iter().skip(1);
@@ -150,8 +153,9 @@ impl Flow {
                     targets.unwrap_or_else(|_| all()).into_iter().map(block_of).collect()
                 }
                 Some("ret") => vec![blocks],
-                // `trap` and `exit` end the thread, so they meet no other way. LLVM writes `exit` where no thread
-                // comes, such as after a table with all cases. (A kernel returns by `ret`.)
+                // `trap` and `exit` end the thread, so they meet no other way. LLVM writes `exit`
+                // where no thread comes, such as after a table with all cases. (A kernel returns by
+                // `ret`.)
                 Some("trap" | "exit") => vec![],
                 _ => vec![block + 1],
             };

@@ -2,8 +2,8 @@
 
 use crate::ptx::{Array, Module};
 
-/// The most bytes of constant memory of a program (NVIDIA, *CUDA C++ Programming Guide*, "Technical Specifications
-/// per Compute Capability").
+/// The most bytes of constant memory of a program (NVIDIA, *CUDA C++ Programming Guide*, "Technical
+/// Specifications per Compute Capability").
 const CONSTANT_BYTES: u64 = 64 << 10;
 
 /// With too much of it the driver's compiler fails, and does not name the arrays.

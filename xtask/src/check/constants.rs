@@ -71,8 +71,8 @@ impl Kernel<'_> {
         problems
     }
 
-    /// Whether its value is moved to a register in the kernel itself. There may be several such places: each is
-    /// written when the kernel is loaded.
+    /// Whether its value is moved to a register in the kernel itself. There may be several such
+    /// places: each is written when the kernel is loaded.
     fn entry_moves(&self, name: &str) -> bool {
         let places = self.entry.constants.iter().filter(|place| place.constant == name);
         let mut opcodes = places.map(|place| self.entry.body[place.statement].opcode().next());
@@ -85,7 +85,8 @@ fn is_number(values: &[String]) -> bool {
     values.iter().all(|value| value.parse::<u32>().is_ok())
 }
 
-/// Whether a text may stand in a constant's place: its first value. After a word more text may follow.
+/// Whether a text may stand in a constant's place: its first value. After a word more text may
+/// follow.
 fn stands_for(text: &str, values: &[String]) -> bool {
     match is_number(values) {
         true => text == values[0],

@@ -38,9 +38,9 @@ impl<'m> Kernel<'m> {
     }
 }
 
-/// Whether an instruction is a block barrier, in any of PTX's spellings: `bar.sync`, `bar.red`, `bar.arrive`,
-/// `barrier.sync`, `barrier.cta.sync.aligned`. Barriers of a warp or a cluster are not, nor are named barriers with a
-/// number of threads: these are for some of the block's warps.
+/// Whether an instruction is a block barrier, in any of PTX's spellings: `bar.sync`, `bar.red`,
+/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Barriers of a warp or a cluster are
+/// not, nor are named barriers with a number of threads: these are for some of the block's warps.
 pub(super) fn is_barrier(statement: &Statement) -> bool {
     let parts: Vec<&str> = statement.opcode().collect();
     matches!(parts[0], "bar" | "barrier")

@@ -61,7 +61,8 @@ impl Crate {
         Ok(krate)
     }
 
-    /// Reads a module's file. The files of its children are in `folder`. A file of two modules is read once.
+    /// Reads a module's file. The files of its children are in `folder`. A file of two modules is
+    /// read once.
     fn read_file(
         &mut self,
         file: &str,

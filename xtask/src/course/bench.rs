@@ -5,8 +5,8 @@ use std::{fs, io::ErrorKind, path::Path};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The sentences and the table for the marker, from a folder that `host bench --vs cublas --out` wrote on that GPU.
-/// If the folder does not exist, a sentence that says so.
+/// The sentences and the table for the marker, from a folder that `host bench --vs cublas --out`
+/// wrote on that GPU. If the folder does not exist, a sentence that says so.
 pub fn section(root: &Path, record: &str) -> Result<String> {
     let read = |name: &str| -> Result<Option<String>> {
         match fs::read_to_string(root.join(record).join(name)) {

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{kernels, measured::Measured, program::Programs};
 
-/// m, n and k of the rungs on CUDA cores: several blocks, all of them counted, and every row starts at a sector.
+/// m, n and k of the rungs on CUDA cores: several blocks, all of them counted, and every row starts
+/// at a sector.
 const SIZE: u64 = 256;
 /// Those of the rungs on tensor cores: a stage, and at least one block of the largest tile.
 const TENSOR_SIZE: [u64; 3] = [256, 256, 64];

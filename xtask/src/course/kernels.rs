@@ -16,8 +16,8 @@ pub(super) fn lines(programs: &Programs, arguments: &[&str]) -> Result<Vec<Value
     lines.lines().map(|line| serde_json::from_str(line).context("not a line of JSON")).collect()
 }
 
-/// Every kernel by its name: a heading and a table for each contract. Kernels that differ only in the layouts of
-/// their operands have one row.
+/// Every kernel by its name: a heading and a table for each contract. Kernels that differ only in
+/// the layouts of their operands have one row.
 pub fn list(kernels: &[Value]) -> String {
     let mut text = String::new();
     for (contract, kernels) in by_contract(kernels) {

@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use syn::{ImplItem, Item, spanned::Spanned};
 
-/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust. `FILE`: the file without the
-/// comment at its head.
+/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust. `FILE`: the
+/// file without the comment at its head.
 pub fn excerpt(root: &Path, arguments: &str) -> Result<String> {
     let (file, name) = match arguments.split_once(" fn ") {
         Some((file, name)) => (file, Some(name)),

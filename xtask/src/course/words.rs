@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 
-/// The files, in the order in which a reader needs them. `$`: the types for which a macro of that file writes methods.
+/// The files, in the order in which a reader needs them. `$`: the types for which a macro of that
+/// file writes methods.
 const FILES: [(&str, &str); 20] = [
     ("macros.rs", ""),
     ("cpu/device/thread.rs", ""),
@@ -38,7 +39,8 @@ pub fn table(root: &Path) -> Result<String> {
         let source = fs::read_to_string(root.join(&path));
         let source = source.with_context(|| format!("cannot read {path}"))?;
         let name = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".rs");
-        // The functions of a public module have its name before theirs. Of another file the types are words that `mod.rs` names.
+        // The functions of a public module have its name before theirs. Of another file the types
+        // are words that `mod.rs` names.
         let module = modules.contains(&format!("\npub mod {name};")).then(|| format!("{name}::"));
         let is_word = |of_type: &str| module.is_some() || modules.contains(of_type);
         let prefix = module.as_deref().unwrap_or_default();

@@ -5,7 +5,8 @@ use crate::Target;
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kernel. For a specialisation, the name in `gpu/ptx/resources.tsv` or in `host kernels` is possible, too.
+    /// The kernel. For a specialisation, the name in `gpu/ptx/resources.tsv` or in `host kernels`
+    /// is possible, too.
     pub kernel: String,
     /// Values of its constants, by name. The others have their first declared value.
     pub constants: Vec<(String, String)>,

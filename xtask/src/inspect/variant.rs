@@ -33,14 +33,16 @@ pub fn constants(text: &str) -> Result<Vec<(String, String)>> {
     all.with_context(|| format!("--constants {text}: must be like half=f16,a_mn_major=1"))
 }
 
-/// The text after the kernel in a name: empty, or values of constants. `None` if it is another kernel's name.
+/// The text after the kernel in a name: empty, or values of constants. `None` if it is another
+/// kernel's name.
 pub(super) fn split<'a>(name: &'a str, kernel: &str) -> Option<&'a str> {
     let rest = name.strip_prefix(kernel)?;
     (rest.is_empty() || rest.starts_with("__")).then_some(rest)
 }
 
-/// The constants of a kernel for a name in `host kernels`: `wgmma_bf16_64x16x64_tn` is `wgmma_half_64x16x64` with
-/// bf16, and with column-major A and B. `None` for another kernel's name, and for the kernel's own.
+/// The constants of a kernel for a name in `host kernels`: `wgmma_bf16_64x16x64_tn` is
+/// `wgmma_half_64x16x64` with bf16, and with column-major A and B. `None` for another kernel's
+/// name, and for the kernel's own.
 pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String)>> {
     // N is row-major: A is K-major then, and B is not.
     const LAYOUTS: [(&str, [&str; 2]); 4] =

@@ -1,4 +1,5 @@
-//! Kinds of PTX instructions. The instruction set: NVIDIA, *Parallel Thread Execution ISA*, chapter 9.
+//! Kinds of PTX instructions. The instruction set: NVIDIA, *Parallel Thread Execution ISA*,
+//! chapter 9.
 
 use anyhow::{Context, Result};
 

@@ -1,7 +1,7 @@
 //! Kinds of machine code instructions, from the output of NVIDIA's disassembler.
 //!
-//! The instruction set is documented only as a list of names: NVIDIA, *CUDA Binary Utilities*, "Instruction Set
-//! Reference".
+//! The instruction set is documented only as a list of names: NVIDIA, *CUDA Binary Utilities*,
+//! "Instruction Set Reference".
 
 use std::{collections::HashMap, path::Path, process::Command};
 
@@ -42,8 +42,8 @@ pub(crate) const TOOL: Tool = Tool {
 pub struct Nvdisasm(Program);
 
 impl Nvdisasm {
-    /// The first one found: `$NVDISASM`, the one on `PATH`, a CUDA toolkit's, one that was [fetched](Nvdisasm::fetch)
-    /// for the workspace in `root`. One that is too old is skipped.
+    /// The first one found: `$NVDISASM`, the one on `PATH`, a CUDA toolkit's, one that was
+    /// [fetched](Nvdisasm::fetch) for the workspace in `root`. One that is too old is skipped.
     pub fn find(root: &Path) -> Option<Nvdisasm> {
         TOOL.find(root).map(Nvdisasm)
     }
@@ -108,8 +108,8 @@ impl Sass {
     }
 }
 
-/// The number of instructions that only fill the last cache line: the assembler ends a kernel with a branch to
-/// itself, for an instruction fetch that runs ahead, and with `NOP`s.
+/// The number of instructions that only fill the last cache line: the assembler ends a kernel with
+/// a branch to itself, for an instruction fetch that runs ahead, and with `NOP`s.
 fn filling(code: &[(usize, Operation)], labels: &HashMap<&str, usize>) -> usize {
     let is_filling = |(index, (_, operation)): &(usize, &(usize, Operation))| {
         let to_itself = || {
@@ -220,7 +220,8 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Whether an opcode computes: on floating-point numbers, on integers, or for a whole warp (opcodes with `U`).
+/// Whether an opcode computes: on floating-point numbers, on integers, or for a whole warp (opcodes
+/// with `U`).
 fn is_arithmetic(opcode: &str) -> bool {
     const NAMES: [&str; 62] = [
         "BMSK",

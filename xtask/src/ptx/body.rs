@@ -13,8 +13,8 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Splits a body into statements and labels. A brace at the start of a statement opens or closes a block. Any
-    /// other brace belongs to a vector operand, `{%r1, %r2}`.
+    /// Splits a body into statements and labels. A brace at the start of a statement opens or
+    /// closes a block. Any other brace belongs to a vector operand, `{%r1, %r2}`.
     pub(super) fn read(code: &str, body: Range<usize>) -> Body {
         let mut statements = Vec::new();
         let mut starts = Vec::new();

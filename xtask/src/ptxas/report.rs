@@ -86,7 +86,8 @@ pub(super) fn usage_problems(usage: &Usage, shared: std::ops::RangeInclusive<u64
     problems
 }
 
-/// The warnings, and the advisory messages C75xx: each says that an instruction was ignored or made slow.
+/// The warnings, and the advisory messages C75xx: each says that an instruction was ignored or made
+/// slow.
 pub(super) fn warnings(said: &str) -> Vec<String> {
     let is_warning = |line: &&str| {
         line.contains("warning") || line.contains("(C75") || line.contains("Performance Loss")

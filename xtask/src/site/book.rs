@@ -127,7 +127,8 @@ fn summary(contents: &[(String, String)]) -> String {
     text
 }
 
-/// A page whose links to files outside `docs`, and to folders, are plain text: the site does not have them.
+/// A page whose links to files outside `docs`, and to folders, are plain text: the site does not
+/// have them.
 fn without_outer_links(root: &Path, name: &str, text: &str) -> String {
     let mut page = text.to_owned();
     let mut from = 0;

@@ -1,4 +1,5 @@
-//! What the page of a rung gets: the picture of a block, and the rung's source beside the last rung's.
+//! What the page of a rung gets: the picture of a block, and the rung's source beside the last
+//! rung's.
 
 use std::{fs, path::Path};
 
@@ -35,7 +36,8 @@ pub(super) fn rungs(host: &Host) -> Result<Vec<Rung>> {
 }
 
 impl Rung {
-    /// The page with what it gets: before its first source or its second heading, whichever comes first.
+    /// The page with what it gets: before its first source or its second heading, whichever comes
+    /// first.
     pub(super) fn page(
         &self,
         root: &Path,

@@ -1,5 +1,5 @@
-//! Comments that are wider than rustfmt's `max_width`. It leaves them as they are, and wide lines are not counted where
-//! lines are.
+//! Comments that are wider than rustfmt's `max_width`. It leaves them as they are, and wide lines
+//! are not counted where lines are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,8 @@ pub(super) fn max_width(settings: &str) -> usize {
     value.and_then(|value| value.trim().parse().ok()).unwrap_or(100)
 }
 
-/// Comments and documentation of sources that are too wide. Tables, blocks of code and what cannot be broken may be.
+/// Comments and documentation of sources that are too wide. Tables, blocks of code and what cannot
+/// be broken may be.
 pub(super) fn check(max_width: usize, sources: &[(String, String)]) -> Vec<Refusal> {
     let is_wide = |line: &str| line.chars().count() > max_width;
     let mut refusals = Vec::new();
@@ -61,7 +62,8 @@ fn comment(line: &str) -> (&str, &str) {
     marker.map_or(("", ""), |marker| (marker, line[marker.len()..].trim()))
 }
 
-/// Whether a word begins after the first one, and within the width. The definition of a link is one line.
+/// Whether a word begins after the first one, and within the width. The definition of a link is one
+/// line.
 fn can_be_broken(line: &str, words: &str, max_width: usize) -> bool {
     let is_link = words.starts_with('[') && words.contains("]: ");
     let indent = line.chars().count() - words.chars().count();

@@ -10,7 +10,8 @@ use super::{
 /// The log may name files that no longer exist.
 const LOG: &str = "docs/log/";
 
-/// Checks links of documents, to files and to headings; paths in backticks; and paths of documents in comments.
+/// Checks links of documents, to files and to headings; paths in backticks; and paths of documents
+/// in comments.
 pub(super) fn check(root: &Path, pages: &[Page], sources: &[(String, String)]) -> Vec<Refusal> {
     let anchors = pages.iter().map(|page| (page.file, anchors(page))).collect();
     let mut refusals = Vec::new();
@@ -95,8 +96,8 @@ fn join(file: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors of a page's headings, as GitHub makes them. (A second heading with the same words would have a
-/// number.)
+/// The anchors of a page's headings, as GitHub makes them. (A second heading with the same words
+/// would have a number.)
 fn anchors(page: &Page) -> Vec<String> {
     let generated =
         page.lines.iter().filter(|line| line.kind == Kind::Generated && line.text.starts_with('#'));

@@ -40,7 +40,8 @@ impl<'a> Page<'a> {
                 }
                 _ if is_generated => Kind::Generated,
                 _ if is_fence || is_fenced => Kind::Code,
-                // An indented block follows an empty line. (In a list such a line is a continuation.)
+                // An indented block follows an empty line. (In a list such a line is a
+                // continuation.)
                 _ if text.starts_with("    ") && (is_blank || before == Some(Kind::Code)) => {
                     Kind::Code
                 }

@@ -12,7 +12,8 @@ const SENTENCES: usize = 8;
 /// The most words of a sentence.
 const WORDS: usize = 40;
 
-/// Pages that are not rewritten yet, and the number of their long paragraphs. The list only shrinks.
+/// Pages that are not rewritten yet, and the number of their long paragraphs. The list only
+/// shrinks.
 const LONG: [(&str, usize); 0] = [];
 
 pub(super) fn check(pages: &[Page]) -> Vec<Refusal> {

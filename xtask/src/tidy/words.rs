@@ -9,8 +9,8 @@ use super::{
 
 type Row = (&'static str, &'static str, &'static str);
 
-/// Retired words, what to write instead, and the folder where the rule holds. Small letters stand for either case of
-/// a first letter. Anything else is an identifier, exactly.
+/// Retired words, what to write instead, and the folder where the rule holds. Small letters stand
+/// for either case of a first letter. Anything else is an identifier, exactly.
 const RETIRED: &[Row] = &[
     ("multiprocessor", "SM", ""),
     ("multiprocessors", "SMs", ""),

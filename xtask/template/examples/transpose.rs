@@ -6,8 +6,9 @@ use gpu_gemm::{BufferView, BufferViewMut, Device, Error, Result, Stream, simt::L
 /// Loads the kernels on a GPU. On the CPU device they are part of the program.
 fn load(device: &Device) -> Result<()> {
     let Some(gpu) = device.cuda_properties() else { return Ok(()) };
-    // SAFETY: it is the PTX of this crate's kernels. (A kernel whose declaration is not that of the source is refused at the
-    // launch. One whose body is older is not: build the PTX anew after each change.)
+    // SAFETY: it is the PTX of this crate's kernels. (A kernel whose declaration is not that of the
+    // source is refused at the launch. One whose body is older is not: build the PTX anew after
+    // each change.)
     unsafe { device.load_ptx("mykernels", ::mykernels::ptx(gpu.capability)) }
 }
 
@@ -15,8 +16,9 @@ fn load(device: &Device) -> Result<()> {
 fn transpose(stream: &Stream, n: u32, x: BufferView<f32>, y: BufferViewMut<f32>) -> Result<()> {
     let config = LaunchConfig::new([n.div_ceil(32), n.div_ceil(32), 1], [32, 32, 1]);
     // The launch compares the lengths of x and y with n * n, and the block with the kernel's.
-    // SAFETY: `Stream::launch` lists the conditions. The kernel accesses elements of its buffers alone, and no element from two
-    // threads without a barrier between: the tests check both. It has no variables, and keeps no references.
+    // SAFETY: `Stream::launch` lists the conditions. The kernel accesses elements of its buffers
+    // alone, and no element from two threads without a barrier between: the tests check both. It
+    // has no variables, and keeps no references.
     unsafe { stream.launch(&kernels::transpose, &config, (n, x, y)) }
 }
 

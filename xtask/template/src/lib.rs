@@ -1,7 +1,8 @@
 //! Kernels, and the PTX that was compiled from them.
 //!
-//! [`kernels`] is compiled three times: as plain functions for the CPU device, with every access watched ([`checked`]), and to PTX by
-//! `cargo xtask build-ptx` of rust-gpu-gemm. So it takes its words from `super::device`, and uses no `std`.
+//! [`kernels`] is compiled three times: as plain functions for the CPU device, with every access
+//! watched ([`checked`]), and to PTX by `cargo xtask build-ptx` of rust-gpu-gemm. So it takes its
+//! words from `super::device`, and uses no `std`.
 
 #![allow(clippy::duplicate_mod, reason = "`kernels` is compiled a second time, for the checker")]
 #![cfg_attr(target_arch = "nvptx64", no_std)]
@@ -20,9 +21,11 @@ pub mod checked {
     pub mod kernels;
 }
 
-/// The PTX for a GPU of that compute capability (major, minor). The driver compiles it for the GPU when it is loaded.
+/// The PTX for a GPU of that compute capability (major, minor). The driver compiles it for the GPU
+/// when it is loaded.
 ///
-/// PTX for `sm_80` runs on every GPU from 8.0 on. PTX for `sm_90a` may use what only Hopper has, and runs on 9.0 alone.
+/// PTX for `sm_80` runs on every GPU from 8.0 on. PTX for `sm_90a` may use what only Hopper has,
+/// and runs on 9.0 alone.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn ptx(capability: (u32, u32)) -> &'static str {
     match capability {

@@ -1,4 +1,5 @@
-//! The kernel on the CPU, with every access of every thread watched: races, barriers, bounds, unwritten memory.
+//! The kernel on the CPU, with every access of every thread watched: races, barriers, bounds,
+//! unwritten memory.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +10,8 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Transposes an n x n matrix under all checks, and compares the result. Returns what the checker saw.
+/// Transposes an n x n matrix under all checks, and compares the result. Returns what the checker
+/// saw.
 fn check(n: usize, order: Order) -> check::Report {
     let x = (0..n * n).map(|i| i as f32).collect::<Vec<_>>();
     let mut y = vec![f32::NAN; n * n];
@@ -42,7 +44,8 @@ fn transpose_is_clean_and_right() {
     }
 }
 
-/// A warp takes no more wavefronts of shared memory, and sectors of global memory, than its accesses need.
+/// A warp takes no more wavefronts of shared memory, and sectors of global memory, than its
+/// accesses need.
 #[test]
 fn memory_is_used_well() {
     let profile = check(128, Order::Forward).profile.unwrap();

@@ -1,17 +1,20 @@
 //! The body of a kernel for the CPU, in which `x[i] += v` reads the element before it writes it.
 //!
-//! `x[i] += v` calls `IndexMut`, which gives a reference: what is done with that cannot be seen. So it becomes
+//! `x[i] += v` calls `IndexMut`, which gives a reference: what is done with that cannot be seen. So
+//! it becomes
 //!
 //! ```ignore
 //! match v { value => { let index = i; Place(&x).read(&index); x[index] += value } }
 //! ```
 //!
-//! `Place::read` reads an element of memory that a checked launch watches, and does nothing for any other type. The type of `x` is not
-//! known here, so `x` must be a plain name: to name it twice has no effect. What functions and macros do that the body calls is not seen,
-//! nor are items and constants within the body.
+//! `Place::read` reads an element of memory that a checked launch watches, and does nothing for any
+//! other type. The type of `x` is not known here, so `x` must be a plain name: to name it twice has
+//! no effect. What functions and macros do that the body calls is not seen, nor are items and
+//! constants within the body.
 //!
-//! `v` is evaluated before `i`, as Rust does for numbers. For a type with a `+=` of its own, such as bf16, Rust evaluates `i` first. (What
-//! `v` borrows lives as long as in the original: hence `match`.)
+//! `v` is evaluated before `i`, as Rust does for numbers. For a type with a `+=` of its own, such
+//! as bf16, Rust evaluates `i` first. (What `v` borrows lives as long as in the original: hence
+//! `match`.)
 
 use proc_macro2::Span;
 use quote::quote_spanned;
@@ -22,7 +25,8 @@ use syn::{
 
 use crate::dereference::is_assignment;
 
-/// The same block with a read before each compound assignment to an element of a name. `params`: the names of the kernel's parameters.
+/// The same block with a read before each compound assignment to an element of a name. `params`:
+/// the names of the kernel's parameters.
 pub(crate) fn with_reads(block: &Block, params: Vec<String>) -> Block {
     let mut block = block.clone();
     WithReads { params }.visit_block_mut(&mut block);
@@ -76,7 +80,8 @@ impl VisitMut for WithReads {
 }
 
 impl WithReads {
-    /// Whether it is the name of a variable: a parameter's, or one with a small letter. (A static's has none, and may need `unsafe`.)
+    /// Whether it is the name of a variable: a parameter's, or one with a small letter. (A static's
+    /// has none, and may need `unsafe`.)
     fn is_variable(&self, expr: &Expr) -> bool {
         let Expr::Path(path) = expr else { return false };
         let name = path.path.get_ident().map(ToString::to_string);

@@ -26,7 +26,8 @@ pub(crate) struct Attribute {
     pub(crate) constants: Vec<Constant>,
 }
 
-/// `a_mn_major = 0 | 1` or `half = bf16 | f16`: the values that a launch may set. The first is the default.
+/// `a_mn_major = 0 | 1` or `half = bf16 | f16`: the values that a launch may set. The first is the
+/// default.
 pub(crate) struct Constant {
     pub(crate) name: Ident,
     pub(crate) values: Values,

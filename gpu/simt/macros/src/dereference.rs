@@ -9,8 +9,8 @@ use syn::{
 };
 
 /// `*p` that is read becomes `*Probe(&p).read()`; an assignment to a place behind `*p` is made
-/// `if Probe(&p).write()`. (`Probe` lets everything pass that is no raw pointer.) Where an address is taken,
-/// nothing is reported.
+/// `if Probe(&p).write()`. (`Probe` lets everything pass that is no raw pointer.) Where an address
+/// is taken, nothing is reported.
 pub(crate) fn reported(block: &Block) -> Block {
     let mut block = block.clone();
     Reported.visit_block_mut(&mut block);

@@ -179,7 +179,8 @@ fn entry_point(
             false => arg.to_token_stream(),
         }
     });
-    // TMA needs the address of a map among the parameters; Rust would copy the map to a local variable.
+    // TMA needs the address of a map among the parameters; Rust would copy the map to a local
+    // variable.
     let maps = params.iter().enumerate().filter(|(_, param)| param.is_tensor_map());
     let maps = maps.map(|(number, Param { name: map, ty, .. })| {
         let text = format!("cvta.param.u64 {{}}, {name}_param_{number};");
@@ -320,8 +321,8 @@ fn kernel_value(
     })
 }
 
-/// The function that one fiber runs, compiled for any processor and for this kind of processor; where it is `watched`, for any
-/// processor alone.
+/// The function that one fiber runs, compiled for any processor and for this kind of processor;
+/// where it is `watched`, for any processor alone.
 fn thread_fn(
     attribute: &Attribute,
     params: &[Param],
@@ -450,8 +451,8 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
     quote!(#(#assignments)*)
 }
 
-/// Statements that compare each buffer with its rule, in saturating arithmetic: no sizes overflow it, and `(m - 1) * lda + k` of an empty
-/// matrix is no panic.
+/// Statements that compare each buffer with its rule, in saturating arithmetic: no sizes overflow
+/// it, and `(m - 1) * lda + k` of an empty matrix is no panic.
 fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream> {
     let sizes = params
         .iter()

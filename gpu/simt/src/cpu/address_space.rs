@@ -2,7 +2,8 @@
 
 use corosensei::stack::DefaultStack;
 
-/// Bytes that a thread of the standard library takes: its stack, and a stack for signal handlers, without which it panics.
+/// Bytes that a thread of the standard library takes: its stack, and a stack for signal handlers,
+/// without which it panics.
 pub(super) const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
 
 /// Whether the system would give that number of bytes for stacks.
@@ -10,12 +11,14 @@ pub(super) fn can_allocate(bytes: usize) -> bool {
     !address_space_is_limited() || DefaultStack::new(bytes).is_ok()
 }
 
-/// Whether the system has memory for one more thread. A thread that gets no stack for its signal handlers panics at once.
+/// Whether the system has memory for one more thread. A thread that gets no stack for its signal
+/// handlers panics at once.
 pub fn gives_a_thread() -> bool {
     can_allocate(THREAD_BYTES)
 }
 
-/// The workers, of those `wanted`, for which there is memory: each needs `bytes`, and all together `have` some already. At least one.
+/// The workers, of those `wanted`, for which there is memory: each needs `bytes`, and all together
+/// `have` some already. At least one.
 pub(super) fn workers_that_fit(wanted: usize, bytes: usize, have: usize) -> usize {
     if !address_space_is_limited() {
         return wanted;

@@ -1,4 +1,5 @@
-//! The block that an operating-system thread is running, and its threads, as the code of a kernel sees them.
+//! The block that an operating-system thread is running, and its threads, as the code of a kernel
+//! sees them.
 
 use std::{cell::Cell, panic::Location, ptr::null};
 
@@ -14,8 +15,8 @@ use crate::LaunchConfig;
 
 /// A CUDA thread of the block that a worker is running.
 ///
-/// It fills one cache line: the threads of a block and the tops of their stacks must fit into the L1 cache together, or every barrier is
-/// twice as slow.
+/// It fills one cache line: the threads of a block and the tops of their stacks must fit into the
+/// L1 cache together, or every barrier is twice as slow.
 #[repr(align(64))]
 pub(super) struct Thread {
     pub(super) index: [u32; 3],
@@ -32,7 +33,8 @@ pub(super) struct Thread {
     /// Bytes of the static shared arrays that it has declared.
     shared_bytes: Cell<u32>,
     pub(super) state: Cell<State>,
-    /// Atomic operations since it last let others run; [`POLLING`](super::poll::POLLING) while it lets them run.
+    /// Atomic operations since it last let others run; [`POLLING`](super::poll::POLLING) while it
+    /// lets them run.
     pub(super) polls: Cell<u8>,
 }
 
@@ -41,8 +43,8 @@ const _: () = assert!(size_of::<Thread>() == 64);
 /// The state of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has not started, runs, or waits at a barrier of its block. A barrier has no state of its own, which saves a store at
-    /// every barrier.
+    /// It has not started, runs, or waits at a barrier of its block. A barrier has no state of its
+    /// own, which saves a store at every barrier.
     Running,
     /// It waits in a warp operation.
     InWarp,
@@ -79,10 +81,11 @@ pub(super) enum WarpKind {
     Elect,
     /// A shuffle that reads the given lane. Reading a lane outside the mask is a fault.
     Shuffle(u32),
-    /// All lanes exchange words ([`Exchange`](super::exchange::Exchange)), for the operation of this name.
+    /// All lanes exchange words ([`Exchange`](super::exchange::Exchange)), for the operation of
+    /// this name.
     Exchange(&'static str),
-    /// A shuffle whose source lane is computed from the own one. At the edge of the warp or of the mask the source does not take part;
-    /// that is usual, and the kernel does not use the value.
+    /// A shuffle whose source lane is computed from the own one. At the edge of the warp or of the
+    /// mask the source does not take part; that is usual, and the kernel does not use the value.
     Relative(u32),
 }
 
@@ -136,7 +139,8 @@ impl Thread {
     #[inline(always)]
     pub(super) fn wait(&self, place: &'static Location<'static>, event: Event) {
         self.place.set(Some(place));
-        // SAFETY: set by `start_thread` to what the fiber that this runs on keeps as long as it lives.
+        // SAFETY: set by `start_thread` to what the fiber that this runs on keeps as long as it
+        // lives.
         unsafe { (*self.fiber.get()).yielder.suspend(event) };
     }
 
@@ -184,7 +188,8 @@ pub(super) struct BlockRun {
     pub(super) config: LaunchConfig,
     pub(super) declared_shared: Option<usize>,
     pub(super) shared: *mut u8,
-    /// The most bytes of static shared memory that a thread has declared. They are poisoned again after the block.
+    /// The most bytes of static shared memory that a thread has declared. They are poisoned again
+    /// after the block.
     pub(super) shared_high: Cell<usize>,
     /// Null in a fast launch.
     pub(super) checker: *const Checker<'static>,
@@ -217,12 +222,13 @@ pub(super) fn current() -> &'static Thread {
     if thread.is_null() {
         outside();
     }
-    // SAFETY: set by a worker to a thread of its own while that runs, and null otherwise. The reference
-    // does not leave the functions that call this, which end before the thread does.
+    // SAFETY: set by a worker to a thread of its own while that runs, and null otherwise. The
+    // reference does not leave the functions that call this, which end before the thread does.
     unsafe { &*thread }
 }
 
-/// Panics outside a kernel. The host reads and writes a kernel's variables by [`symbol`](super::symbol).
+/// Panics outside a kernel. The host reads and writes a kernel's variables by
+/// [`symbol`](super::symbol).
 #[inline(always)]
 #[track_caller]
 pub(super) fn assert_in_kernel() {
@@ -287,14 +293,16 @@ pub(super) fn checker() -> Option<&'static Checker<'static>> {
 
 /// Suspends the running thread until all threads of its block wait at a barrier.
 ///
-/// It is inlined all the way into the kernel: the processor predicts that a fiber's switch returns to where the
-/// scheduler called it from, and one more call in between makes that prediction wrong every time.
+/// It is inlined all the way into the kernel: the processor predicts that a fiber's switch returns
+/// to where the scheduler called it from, and one more call in between makes that prediction wrong
+/// every time.
 #[inline(always)]
 pub(super) fn barrier(place: &'static Location<'static>) {
     current().wait(place, Event::Barrier);
 }
 
-/// Suspends the running thread until the lanes of `mask` have come to the same operation, and gives its result.
+/// Suspends the running thread until the lanes of `mask` have come to the same operation, and gives
+/// its result.
 pub(super) fn warp_operation(
     kind: WarpKind,
     mask: u32,
@@ -310,8 +318,9 @@ pub(super) fn warp_operation(
     operation.get().value
 }
 
-/// Exchanges words among the lanes of the running thread's warp: waits until all have come to the operation `name`, and calls `read` with
-/// the words of each lane. Panics where the warp has fewer than 32 lanes.
+/// Exchanges words among the lanes of the running thread's warp: waits until all have come to the
+/// operation `name`, and calls `read` with the words of each lane. Panics where the warp has fewer
+/// than 32 lanes.
 pub(super) fn exchange<R>(
     name: &'static str,
     own: &[u32],
@@ -353,9 +362,10 @@ pub(super) fn lanes_of_warp() -> usize {
     (threads - (warp * WARP) as usize).min(WARP as usize)
 }
 
-/// Gives the running thread a shared array: its first byte, and its shadow in a checked launch (else null). Every thread declares the same
-/// arrays in the same order, and so gets the same addresses. (The arguments are plain values: a struct would take space on the stack of
-/// every thread, and that costs time at every barrier.)
+/// Gives the running thread a shared array: its first byte, and its shadow in a checked launch
+/// (else null). Every thread declares the same arrays in the same order, and so gets the same
+/// addresses. (The arguments are plain values: a struct would take space on the stack of every
+/// thread, and that costs time at every barrier.)
 pub(super) fn declare_shared(
     element: usize,
     shape: (usize, usize),

@@ -1,4 +1,5 @@
-//! Boxes of a tensor as TMA copies them: with strides, zeros for elements outside the tensor, and the shared-memory swizzle.
+//! Boxes of a tensor as TMA copies them: with strides, zeros for elements outside the tensor, and
+//! the shared-memory swizzle.
 
 use std::ops::Range;
 
@@ -8,7 +9,8 @@ use crate::Tf32;
 /// What a load delivers for a byte that is skipped: NaN, in every type of floats.
 const SKIPPED: u8 = 0xff;
 
-/// A box of `rows x cols` elements in global memory. Of its rows and columns a range in the middle is inside the matrix.
+/// A box of `rows x cols` elements in global memory. Of its rows and columns a range in the middle
+/// is inside the matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBox {
     /// The address of the first element, and the bytes of an element.
@@ -19,8 +21,9 @@ pub struct GlobalBox {
     /// Rows before the matrix's first row, and the rows after them that are inside.
     pub(super) rows_before: usize,
     pub(super) rows_inside: usize,
-    /// Columns before the matrix's first column; those after them that the tensor map [skips](super::device::TensorMap::skipping); and
-    /// those after these that are elements of the matrix.
+    /// Columns before the matrix's first column; those after them that the tensor map
+    /// [skips](super::device::TensorMap::skipping); and those after these that are elements of the
+    /// matrix.
     pub(super) cols_before: usize,
     pub(super) cols_skipped: usize,
     pub(super) cols_inside: usize,
@@ -37,9 +40,10 @@ impl GlobalBox {
         self.rows * self.cols * self.element
     }
 
-    /// Bytes that a load brings to an SM, as Nsight Compute counts them: of each row the sectors of 32 bytes that the matrix has part in,
-    /// and as many as the zeros beside them fill. `base` is the address of the matrix's buffer, which is taken to start a sector. What is
-    /// skipped counts: TMA loads it.
+    /// Bytes that a load brings to an SM, as Nsight Compute counts them: of each row the sectors of
+    /// 32 bytes that the matrix has part in, and as many as the zeros beside them fill. `base` is
+    /// the address of the matrix's buffer, which is taken to start a sector. What is skipped
+    /// counts: TMA loads it.
     pub(super) fn loaded(&self, base: usize) -> usize {
         let row = self.cols * self.element;
         let outside = row - (self.cols_skipped + self.cols_inside) * self.element;
@@ -57,7 +61,8 @@ impl GlobalBox {
         32 * self.parts().map(sectors).sum::<usize>()
     }
 
-    /// Bytes of shared memory that it may touch: the swizzle permutes 16-byte groups within lines of 128 bytes.
+    /// Bytes of shared memory that it may touch: the swizzle permutes 16-byte groups within lines
+    /// of 128 bytes.
     pub(super) fn extent(&self) -> usize {
         match self.swizzle {
             Swizzle::None => self.bytes(),
@@ -65,8 +70,8 @@ impl GlobalBox {
         }
     }
 
-    /// The parts of shared memory that it occupies, if it is at that address: offset and bytes of each. In a last line that it does not
-    /// fill, these are single 16-byte groups.
+    /// The parts of shared memory that it occupies, if it is at that address: offset and bytes of
+    /// each. In a last line that it does not fill, these are single 16-byte groups.
     pub(super) fn places(&self, address: usize) -> impl Iterator<Item = (usize, usize)> {
         let whole = match self.swizzle {
             Swizzle::None => self.bytes(),
@@ -79,7 +84,8 @@ impl GlobalBox {
         lines.into_iter().chain(groups.map(|group| (group.place, group.width)))
     }
 
-    /// The parts of its rows that are inside the matrix: the address of each, with `cols_inside` elements.
+    /// The parts of its rows that are inside the matrix: the address of each, with `cols_inside`
+    /// elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
         let GlobalBox { rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
         let rows = if cols_inside > 0 { rows_inside } else { 0 };
@@ -108,8 +114,8 @@ impl GlobalBox {
         }
     }
 
-    /// Copies the box to global memory, from `read`: its [`extent`](Self::extent) as read at that address of shared memory. Nothing is
-    /// written outside the matrix.
+    /// Copies the box to global memory, from `read`: its [`extent`](Self::extent) as read at that
+    /// address of shared memory. Nothing is written outside the matrix.
     ///
     /// # Safety
     /// 1. The elements inside the matrix are valid, and may be written.
@@ -127,9 +133,11 @@ impl GlobalBox {
         let row_bytes = self.cols * self.element;
         let groups = (0..self.rows)
             .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
-        // The swizzle depends on the address and repeats after at most 1024 bytes. A block's shared memory begins at a multiple of that.
+        // The swizzle depends on the address and repeats after at most 1024 bytes. A block's shared
+        // memory begins at a multiple of that.
         let start = (address % 1024) as u32;
-        // Bytes of a row up to where the skipped columns begin, to where they end, and to where the matrix ends.
+        // Bytes of a row up to where the skipped columns begin, to where they end, and to where the
+        // matrix ends.
         let before = self.cols_before * self.element;
         let skipped = before + self.cols_skipped * self.element;
         let end = skipped + self.cols_inside * self.element;
@@ -149,9 +157,10 @@ impl GlobalBox {
     }
 }
 
-/// Rounds four f32 as TMA does where the tensor map's type is tf32: to nearest, ties to even. Measured on an H200 with ties, with the
-/// greatest f32 and with subnormal numbers (docs/log/wgmma-tf32.md; NVIDIA's documentation says that TMA rounds,
-/// and not how). NaN was not measured.
+/// Rounds four f32 as TMA does where the tensor map's type is tf32: to nearest, ties to even.
+/// Measured on an H200 with ties, with the greatest f32 and with subnormal numbers
+/// (docs/log/wgmma-tf32.md; NVIDIA's documentation says that TMA rounds, and not how). NaN was not
+/// measured.
 fn round_to_tf32(bytes: &mut [u8; 16]) {
     const DROPPED: u32 = 13;
     for bytes in bytes.as_chunks_mut::<4>().0 {
@@ -160,7 +169,8 @@ fn round_to_tf32(bytes: &mut [u8; 16]) {
         let just_below_half = (1 << (DROPPED - 1)) - 1;
         let rounded = match value.is_nan() {
             true => Tf32::from_f32(value).to_bits(),
-            // A carry out of the fraction increments the exponent; from the greatest exponent it gives infinity.
+            // A carry out of the fraction increments the exponent; from the greatest exponent it
+            // gives infinity.
             false => (bits + just_below_half + (bits >> DROPPED & 1)) >> DROPPED << DROPPED,
         };
         *bytes = rounded.to_ne_bytes();
@@ -169,7 +179,8 @@ fn round_to_tf32(bytes: &mut [u8; 16]) {
 
 /// A group of at most 16 bytes of a row.
 struct Group {
-    /// Its address in global memory; and the bytes of it that the tensor map skips, and that are inside the matrix.
+    /// Its address in global memory; and the bytes of it that the tensor map skips, and that are
+    /// inside the matrix.
     global: *const u8,
     skipped: Range<usize>,
     inside: Range<usize>,

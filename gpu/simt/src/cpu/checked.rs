@@ -42,11 +42,14 @@ pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
     device::arrays::Shared<T, ROWS, COLS, Watched>;
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
 pub type DynamicShared<T> = device::arrays::DynamicShared<T, Watched>;
-/// An array in global memory, made by [`global!`]. The fast version of the kernel has an array of its own.
+/// An array in global memory, made by [`global!`]. The fast version of the kernel has an array of
+/// its own.
 pub type Global<T, const N: usize> = device::variables::Global<T, N, Watched>;
-/// An array in constant memory, made by [`constant!`]. The fast version of the kernel has an array of its own.
+/// An array in constant memory, made by [`constant!`]. The fast version of the kernel has an array
+/// of its own.
 pub type Constant<T, const N: usize> = device::variables::Constant<T, N, Watched>;
-/// A pointer in global memory, made by [`global_pointer!`]. The fast version of the kernel has a pointer of its own.
+/// A pointer in global memory, made by [`global_pointer!`]. The fast version of the kernel has a
+/// pointer of its own.
 pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 
 /// `a * b + c`, rounded once.

@@ -1,5 +1,6 @@
-//! What the blocks of a cluster share: mbarriers, named barriers, asynchronous copies, warpgroups' products, and shared memory. The blocks
-//! run on one worker. In a launch without clusters each block is a cluster of its own.
+//! What the blocks of a cluster share: mbarriers, named barriers, asynchronous copies, warpgroups'
+//! products, and shared memory. The blocks run on one worker. In a launch without clusters each
+//! block is a cluster of its own.
 
 use std::{
     cell::{Cell, RefCell, RefMut},
@@ -23,7 +24,8 @@ use super::{
 pub(super) enum Wait {
     /// The end of an mbarrier's phase of that parity.
     Mbarrier(Place, u32),
-    /// Products of a warpgroup: until the operands of all products below that number have been read.
+    /// Products of a warpgroup: until the operands of all products below that number have been
+    /// read.
     Products(WarpgroupKey, u64),
     /// The end of a named barrier's round.
     Named(Place),
@@ -33,7 +35,8 @@ pub(super) enum Wait {
     Cluster,
 }
 
-/// A place in a cluster's shared memory: the block's rank, and the bytes from the start of the block's shared memory.
+/// A place in a cluster's shared memory: the block's rank, and the bytes from the start of the
+/// block's shared memory.
 pub(super) type Place = (u32, u32);
 
 /// A TMA copy from global to shared memory that is in flight.
@@ -62,8 +65,8 @@ impl BoxStore {
     /// Reads shared memory, unless it has.
     fn read(&mut self) -> &[u8] {
         self.data.get_or_insert_with(|| {
-            // SAFETY: inside the block's shared memory, as whoever began the copy has checked. Nobody writes meanwhile: a
-            // worker does one thing at a time.
+            // SAFETY: inside the block's shared memory, as whoever began the copy has checked.
+            // Nobody writes meanwhile: a worker does one thing at a time.
             unsafe { std::slice::from_raw_parts(self.from, self.target.extent()) }.to_vec()
         })
     }
@@ -132,7 +135,8 @@ impl ClusterRun {
         self.shared.wrapping_add(rank as usize * SHARED_BYTES)
     }
 
-    /// A thread arrives at the cluster's barrier. `false` where it had arrived and not waited since.
+    /// A thread arrives at the cluster's barrier. `false` where it had arrived and not waited
+    /// since.
     pub(super) fn arrive_at_cluster(&self, thread: u32) -> bool {
         self.arrived.borrow_mut().insert(thread)
     }
@@ -200,7 +204,8 @@ impl ClusterRun {
         self.with_mbarrier(place, |mbarrier| mbarrier.complete(bytes))
     }
 
-    /// At the end of the cluster: a copy whose bytes were never announced to their mbarrier, and what is wrong.
+    /// At the end of the cluster: a copy whose bytes were never announced to their mbarrier, and
+    /// what is wrong.
     pub(super) fn unannounced(&self) -> Option<(CopyOrigin, String)> {
         let mbarriers = self.mbarriers.borrow();
         let (place, reason) =
@@ -235,7 +240,8 @@ impl ClusterRun {
         self.named.borrow().get(&at).is_none_or(|barrier| barrier.has_ended(thread))
     }
 
-    /// A thread arrives at a named barrier; its warp has that number of lanes. If that ends the round, gives all its arrivals.
+    /// A thread arrives at a named barrier; its warp has that number of lanes. If that ends the
+    /// round, gives all its arrivals.
     pub(super) fn arrive_at_named(
         &self,
         at: Place,
@@ -288,7 +294,8 @@ impl ClusterRun {
         }
     }
 
-    /// Lets the copies of a thread's bulk groups before `group` read shared memory; with `written` also write.
+    /// Lets the copies of a thread's bulk groups before `group` read shared memory; with `written`
+    /// also write.
     pub(super) fn end_stores(&self, thread: u32, group: usize, written: bool) {
         let mut stores = self.stores.borrow_mut();
         let is_waited_for = |store: &mut BoxStore| store.thread == thread && store.group < group;
@@ -308,7 +315,8 @@ impl ClusterRun {
         RefMut::map(self.warpgroups.borrow_mut(), |groups| groups.entry(key).or_default())
     }
 
-    /// A thread begins a product. Gives the product's number, and whether the thread is the last of its warpgroup to begin it.
+    /// A thread begins a product. Gives the product's number, and whether the thread is the last of
+    /// its warpgroup to begin it.
     pub(super) fn begin_product(
         &self,
         key: WarpgroupKey,

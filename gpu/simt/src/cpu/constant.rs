@@ -1,7 +1,7 @@
 //! The constants of the launch that this worker runs.
 //!
-//! They are kept per operating-system thread, apart from the running block: elements ([`Half`](crate::Half)) and operands ask for them,
-//! and know nothing of blocks.
+//! They are kept per operating-system thread, apart from the running block: elements
+//! ([`Half`](crate::Half)) and operands ask for them, and know nothing of blocks.
 
 use std::cell::{Cell, RefCell};
 
@@ -28,7 +28,8 @@ pub(crate) fn constant(name: &str) -> u32 {
     }
 }
 
-/// Whether a `Half` of this launch is an `F16` (else a `Bf16`). Panics where the kernel declares no constant `half`.
+/// Whether a `Half` of this launch is an `F16` (else a `Bf16`). Panics where the kernel declares no
+/// constant `half`.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn is_f16() -> bool {

@@ -4,8 +4,8 @@ use std::{cell::Cell, ops::Range};
 
 use corosensei::trap::CoroutineTrapHandler;
 
-/// A fiber's [`Exit`]. It is set when the coroutine is made, and taken by the signal handler. The worker finds it empty, or changed,
-/// when the coroutine has returned.
+/// A fiber's [`Exit`]. It is set when the coroutine is made, and taken by the signal handler. The
+/// worker finds it empty, or changed, when the coroutine has returned.
 pub(super) type ExitCell = Cell<Option<Exit>>;
 
 /// What the signal handler needs to leave a fiber.

@@ -11,7 +11,8 @@ use super::{
     mode::{self, Mode},
 };
 
-/// Bounds are checked, and an access out of bounds ends the launch. Asynchronous operations complete where they begin.
+/// Bounds are checked, and an access out of bounds ends the launch. Asynchronous operations
+/// complete where they begin.
 #[derive(Clone, Copy, Debug)]
 pub enum Fast {}
 
@@ -82,7 +83,8 @@ impl Mode for Fast {
 
     // At once, as in `copy_async`.
     unsafe fn store_box(_: ((), usize), _: (), from: *const u8, target: GlobalBox) {
-        // SAFETY: inside, as the caller promises; a worker does one thing at a time, so that nobody writes there meanwhile.
+        // SAFETY: inside, as the caller promises; a worker does one thing at a time, so that nobody
+        // writes there meanwhile.
         unsafe { target.store(std::slice::from_raw_parts(from, target.extent()), from.addr()) };
     }
 
@@ -103,14 +105,15 @@ pub(super) fn ranks(blocks: u16) -> impl Iterator<Item = u32> {
     (0..u16::BITS).filter(move |rank| blocks >> rank & 1 == 1)
 }
 
-/// The address in the shared memory of the block of that rank that corresponds to `place` in the running thread's block.
+/// The address in the shared memory of the block of that rank that corresponds to `place` in the
+/// running thread's block.
 pub(super) fn in_block(place: *mut u8, rank: u32) -> *mut u8 {
     current_cluster().shared(rank).wrapping_add(place.addr() - shared_base().addr())
 }
 
-/// Ends the launch. The return type `!` is needed where it is inlined: the compiler does not unroll a loop to which this might return. The
-/// functions below take plain numbers, because a `Refused` would take space on the stack of every thread, and that costs time at every
-/// barrier.
+/// Ends the launch. The return type `!` is needed where it is inlined: the compiler does not unroll
+/// a loop to which this might return. The functions below take plain numbers, because a `Refused`
+/// would take space on the stack of every thread, and that costs time at every barrier.
 #[inline(always)]
 #[track_caller]
 fn end(refused: Refused) -> ! {

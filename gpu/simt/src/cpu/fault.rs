@@ -12,7 +12,8 @@ pub enum Stop {
     /// The caller's cancel flag was raised.
     #[error("interrupted")]
     Interrupted,
-    /// There is no memory for the stacks of a block's threads, or for the checker's shadow memory: that number of bytes.
+    /// There is no memory for the stacks of a block's threads, or for the checker's shadow memory:
+    /// that number of bytes.
     #[error(
         "no memory: {0} bytes needed for the stacks of a block's threads, or for the shadow memory of a checked launch"
     )]
@@ -70,10 +71,12 @@ pub enum FaultKind {
         /// Bytes of its stack.
         bytes: usize,
     },
-    /// A thread that does not end: it makes too many accesses, or computes for too long, without a wait.
+    /// A thread that does not end: it makes too many accesses, or computes for too long, without a
+    /// wait.
     #[error("does not end{}", last_seen(.location))]
     Endless {
-        /// File, line and column of the last access that was counted, or of the last wait. Empty: there was none.
+        /// File, line and column of the last access that was counted, or of the last wait. Empty:
+        /// there was none.
         location: String,
     },
     /// A thread that was stopped after too many accesses out of bounds.
@@ -97,7 +100,8 @@ pub enum FaultKind {
         /// File, line and column of the operation.
         location: String,
     },
-    /// A wait that never ends: for an mbarrier, a named barrier, products, a flag, or the barrier of the cluster.
+    /// A wait that never ends: for an mbarrier, a named barrier, products, a flag, or the barrier
+    /// of the cluster.
     #[error("{operation} at {location}: {reason}")]
     Wait {
         /// The operation that waits.
@@ -125,8 +129,8 @@ pub enum FaultKind {
     },
 }
 
-/// A place in the source as text: file, line and column. (A module tree that is compiled a second time has `#[path = "."]`, and so `/./`
-/// in its files' paths.)
+/// A place in the source as text: file, line and column. (A module tree that is compiled a second
+/// time has `#[path = "."]`, and so `/./` in its files' paths.)
 pub(super) fn place_name(place: &Location) -> String {
     place.to_string().replace("/./", "/")
 }

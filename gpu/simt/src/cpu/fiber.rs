@@ -17,18 +17,20 @@ use super::{
     panics,
 };
 
-/// Bytes of memory that stacks leave to the process: the C library ends a process that has no memory for a new thread's data.
+/// Bytes of memory that stacks leave to the process: the C library ends a process that has no
+/// memory for a new thread's data.
 pub(super) const SPARE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Successive stacks start this many bytes apart within a page. If all started at the same offset, the hot frames of
-/// 256 fibers would share a few sets of the L1 cache (a third slower, measured).
+/// Successive stacks start this many bytes apart within a page. If all started at the same offset,
+/// the hot frames of 256 fibers would share a few sets of the L1 cache (a third slower, measured).
 const COLOUR_BYTES: usize = 320;
 
 /// A block as its fibers see it: threads to start, one after another.
 pub(super) trait ThreadSource: Sized {
     type Thread;
 
-    /// Makes the next thread that has not started the running one, on `fiber`. `None` when all have started.
+    /// Makes the next thread that has not started the running one, on `fiber`. `None` when all have
+    /// started.
     fn start_thread(&self, fiber: &FiberContext<'_, Self>) -> Option<&Self::Thread>;
 
     /// The kernel, which runs as the running thread.
@@ -44,11 +46,12 @@ struct ColouredStack {
     shift: usize,
 }
 
-// SAFETY: the guard page is the inner stack's; the base stays aligned, since COLOUR_BYTES and so `shift`
-// are multiples of 64, and far more than MIN_STACK_SIZE remain below it.
+// SAFETY: the guard page is the inner stack's; the base stays aligned, since COLOUR_BYTES and so
+// `shift` are multiples of 64, and far more than MIN_STACK_SIZE remain below it.
 unsafe impl Stack for ColouredStack {
     fn base(&self) -> StackPointer {
-        // `shift` is below 4096 and the stack is larger, so this never falls back on the unshifted base.
+        // `shift` is below 4096 and the stack is larger, so this never falls back on the unshifted
+        // base.
         NonZeroUsize::new(self.stack.base().get() - self.shift).unwrap_or(self.stack.base())
     }
 
@@ -115,7 +118,8 @@ pub(super) struct Fiber<S: ThreadSource + 'static> {
 impl<S: ThreadSource> Fiber<S> {
     /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
-        // The error names the stack alone, also where memory would be left for it and not for the spare bytes.
+        // The error names the stack alone, also where memory would be left for it and not for the
+        // spare bytes.
         let allocate = |bytes: usize| {
             DefaultStack::new(bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))
         };
@@ -132,8 +136,8 @@ impl<S: ThreadSource> Fiber<S> {
     ///
     /// # Safety
     /// 1. `block` stays valid until the fiber is idle or has been reset.
-    /// 2. The fiber is always resumed on one operating-system thread (the kernel may hold an address of
-    ///    a thread-local).
+    /// 2. The fiber is always resumed on one operating-system thread (the kernel may hold an
+    ///    address of a thread-local).
     pub(super) unsafe fn resume(&mut self, block: &S) -> Event {
         match self.coroutine.as_mut().map(|coroutine| coroutine.resume(block)) {
             Some(CoroutineResult::Yield(event)) => event,
@@ -144,7 +148,8 @@ impl<S: ThreadSource> Fiber<S> {
         }
     }
 
-    /// A signal handler has left the coroutine: its stack overflowed, or the watchdog interrupted it.
+    /// A signal handler has left the coroutine: its stack overflowed, or the watchdog interrupted
+    /// it.
     #[cold]
     #[inline(never)]
     fn abandoned(&mut self) -> Event {
@@ -157,9 +162,9 @@ impl<S: ThreadSource> Fiber<S> {
     /// Abandons the thread that it has begun and not ended.
     pub(super) fn reset(&mut self) {
         if let Some(mut coroutine) = self.coroutine.take() {
-            // SAFETY: destructors of the abandoned frames do not run. The frames are `spawn`'s, which
-            // own nothing, and the kernel's, which hold nothing that must be dropped (the fifth condition
-            // of `launch`); the block is over, so nothing looks at them again.
+            // SAFETY: destructors of the abandoned frames do not run. The frames are `spawn`'s,
+            // which own nothing, and the kernel's, which hold nothing that must be dropped (the
+            // fifth condition of `launch`); the block is over, so nothing looks at them again.
             unsafe { coroutine.force_reset() };
             self.coroutine = Some(spawn(coroutine.into_stack(), &self.exit));
         }
@@ -175,8 +180,8 @@ impl<S: ThreadSource> Drop for Fiber<S> {
     }
 }
 
-/// A coroutine that runs a block's threads one after another. When a thread suspends, so does the coroutine; when one ends, the next
-/// begins.
+/// A coroutine that runs a block's threads one after another. When a thread suspends, so does the
+/// coroutine; when one ends, the next begins.
 fn spawn<S: ThreadSource + 'static>(stack: ColouredStack, exit: &ExitCell) -> FiberCoroutine<S> {
     let (stack_end, limit) = (stack.base().get(), stack.limit().get());
     // The lowest page of the stack is its guard page.

@@ -1,7 +1,7 @@
 //! Flags in global memory: counters by which the blocks of a launch wait for each other.
 //!
-//! A block adds to a flag with release semantics (PTX `red.release.gpu`). Another waits until the flag has reached a value, and reads it
-//! with acquire semantics (`ld.acquire.gpu`).
+//! A block adds to a flag with release semantics (PTX `red.release.gpu`). Another waits until the
+//! flag has reached a value, and reads it with acquire semantics (`ld.acquire.gpu`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,13 +21,14 @@ impl FlagWait {
     }
 }
 
-/// Adds to a flag and gives its new value. What this thread knows is visible to whoever waits for the flag.
+/// Adds to a flag and gives its new value. What this thread knows is visible to whoever waits for
+/// the flag.
 pub(super) fn release_add(flag: *mut u32, value: u32) -> u32 {
     atomic(flag).fetch_add(value, Ordering::Release).wrapping_add(value)
 }
 
 fn atomic<'a>(flag: *mut u32) -> &'a AtomicU32 {
-    // SAFETY: an element of a view, which is valid and aligned while the launch runs. Other threads access it as a flag, too, or a
-    // checked launch reports a race.
+    // SAFETY: an element of a view, which is valid and aligned while the launch runs. Other threads
+    // access it as a flag, too, or a checked launch reports a race.
     unsafe { AtomicU32::from_ptr(flag) }
 }

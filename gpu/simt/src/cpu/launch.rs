@@ -40,10 +40,12 @@ pub const LIMITS: Limits = Limits {
 pub struct Options<'a> {
     /// The most workers, 1 to 28. `None`: [one for each core](workers).
     pub workers: Option<usize>,
-    /// The most clusters in progress at a time, where clusters wait for each other's flags. `None`: the clusters that an H200 would have
-    /// resident, as far as threads and shared memory limit them.
+    /// The most clusters in progress at a time, where clusters wait for each other's flags. `None`:
+    /// the clusters that an H200 would have resident, as far as threads and shared memory limit
+    /// them.
     pub resident: Option<u64>,
-    /// Run only these blocks, numbered along x, then y, then z. In a launch with clusters these are numbers of clusters.
+    /// Run only these blocks, numbered along x, then y, then z. In a launch with clusters these are
+    /// numbers of clusters.
     pub blocks: Option<Range<u64>>,
     /// A flag that cancels the launch when it is set: the launch ends at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
@@ -57,23 +59,25 @@ pub struct Options<'a> {
 /// kept for the [`Fault`](super::Fault) and not printed, every other goes to the previous hook.
 ///
 /// # Errors
-/// [`Stop::Config`] where the launch breaks the kernel's declaration or [`LIMITS`], before anything runs.
-/// [`Stop::Fault`] where the kernel fails; what it had written by then stays written.
-/// [`Stop::Interrupted`] where it was cancelled, [`Stop::OutOfMemory`] and [`Stop::TooManyThreads`] where there are too few stacks.
+/// [`Stop::Config`] where the launch breaks the kernel's declaration or [`LIMITS`], before anything
+/// runs. [`Stop::Fault`] where the kernel fails; what it had written by then stays written.
+/// [`Stop::Interrupted`] where it was cancelled, [`Stop::OutOfMemory`] and [`Stop::TooManyThreads`]
+/// where there are too few stacks.
 ///
 /// # Safety
-/// 1. Every view and pointer in `params` is valid until this returns, and nobody else writes what the
-///    kernel reads, or touches what it writes.
-///    The same of the kernel's variables ([`global!`](crate::global)), except for the functions of
-///    [`symbol`](super::symbol), and of the buffers that they point to.
-/// 2. No two threads of the launch access one element, one of them writing, without a barrier between.
+/// 1. Every view and pointer in `params` is valid until this returns, and nobody else writes what
+///    the kernel reads, or touches what it writes. The same of the kernel's variables
+///    ([`global!`](crate::global)), except for the functions of [`symbol`](super::symbol), and of
+///    the buffers that they point to.
+/// 2. No two threads of the launch access one element, one of them writing, without a barrier
+///    between.
 /// 3. A kernel that takes raw pointers stays inside their buffers.
-/// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable (the
-///    views are `Copy`, so the compiler does not see it), and none where it waits for threads that write there. No reference, view,
-///    tensor map or shared array outlives the thread.
-/// 5. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: when another thread
-///    fails, or the launch is cancelled, the ones that wait are abandoned where they are. So is one whose stack is too small, wherever
-///    it is.
+/// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them
+///    mutable (the views are `Copy`, so the compiler does not see it), and none where it waits for
+///    threads that write there. No reference, view, tensor map or shared array outlives the thread.
+/// 5. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must
+///    run: when another thread fails, or the launch is cancelled, the ones that wait are abandoned
+///    where they are. So is one whose stack is too small, wherever it is.
 pub unsafe fn launch<P: Params>(
     kernel: &Kernel<P>,
     config: &LaunchConfig,
@@ -108,7 +112,8 @@ pub(super) unsafe fn bind<P: Params>(thread: &ThreadFn<P>, params: P) -> impl Fn
     move || unsafe { thread(params.get()) }
 }
 
-/// The part of a launch that is the same for every kernel. It is compiled once, and in this crate, which is optimised in a dev build, too.
+/// The part of a launch that is the same for every kernel. It is compiled once, and in this crate,
+/// which is optimised in a dev build, too.
 pub(super) fn run_blocks(
     declaration: &Declaration,
     config: &LaunchConfig,
@@ -126,7 +131,8 @@ pub(super) fn run_blocks(
         None => 0..clusters.blocks(),
     };
     let cancelled = || options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    // A worker runs all threads of a cluster. If these are more than a block's 1024, there may be fewer workers.
+    // A worker runs all threads of a cluster. If these are more than a block's 1024, there may be
+    // fewer workers.
     let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
     let most = (MOST_WORKERS as u64 * 1024 / threads.max(1024)).max(1) as usize;
     let workers = options.workers.unwrap_or_else(workers).clamp(1, most);
@@ -174,8 +180,9 @@ pub(super) fn run_blocks(
     }
 }
 
-/// The workers, of those `wanted`, for which the process's limits leave memory, should each need that number of fibers. A launch that
-/// has begun cannot do with fewer. (Stacks of other launches count as this launch's. So a launch may fail while others run.)
+/// The workers, of those `wanted`, for which the process's limits leave memory, should each need
+/// that number of fibers. A launch that has begun cannot do with fewer. (Stacks of other launches
+/// count as this launch's. So a launch may fail while others run.)
 fn workers_with_memory(wanted: usize, fibers: usize, stack_bytes: usize) -> usize {
     // And a stack for the coroutine that runs a cluster.
     let bytes = fibers.saturating_add(1).saturating_mul(stack_bytes);
@@ -187,8 +194,8 @@ fn workers_with_memory(wanted: usize, fibers: usize, stack_bytes: usize) -> usiz
     )
 }
 
-/// The clusters of a launch that an H200 would have resident, as far as threads and shared memory limit them. The kernel's registers on a
-/// GPU are not known here.
+/// The clusters of a launch that an H200 would have resident, as far as threads and shared memory
+/// limit them. The kernel's registers on a GPU are not known here.
 fn resident(declaration: &Declaration, config: &LaunchConfig) -> u64 {
     const SMS: u64 = 132;
     let shared = declaration.shared.unwrap_or(0) as u32 + config.dynamic_shared;

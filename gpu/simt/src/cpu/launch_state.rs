@@ -57,8 +57,9 @@ pub(super) struct LaunchState<'a> {
     pub(super) done: Option<&'a AtomicU64>,
     /// Whether a cluster has failed.
     pub(super) failed: AtomicBool,
-    /// The failure of the cluster with the lowest number. Clusters begin in order, and each that has begun is run to its end, so it does
-    /// not depend on timing. Clusters that wait for flags are an exception: they are interrupted.
+    /// The failure of the cluster with the lowest number. Clusters begin in order, and each that
+    /// has begun is run to its end, so it does not depend on timing. Clusters that wait for flags
+    /// are an exception: they are interrupted.
     pub(super) failure: Mutex<Option<(u64, Stop)>>,
     /// Slots that are in use, slots that were ever opened, and the most that may be in use at once.
     pub(super) open: AtomicU64,

@@ -2,7 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Counts the running launches. A copy of a variable waits until none runs, and new launches wait until it is done.
+/// Counts the running launches. A copy of a variable waits until none runs, and new launches wait
+/// until it is done.
 #[derive(Default)]
 pub(super) struct Launches {
     state: Mutex<State>,
@@ -12,7 +13,8 @@ pub(super) struct Launches {
 #[derive(Default)]
 struct State {
     running: usize,
-    /// Callers that copy a variable, or wait to. While there are any, no launch begins: otherwise they might wait for ever.
+    /// Callers that copy a variable, or wait to. While there are any, no launch begins: otherwise
+    /// they might wait for ever.
     copying: usize,
 }
 
@@ -25,7 +27,8 @@ impl Launches {
         Running(self)
     }
 
-    /// Calls `copy` while no launch runs. Not to be called in a kernel, which would wait for itself.
+    /// Calls `copy` while no launch runs. Not to be called in a kernel, which would wait for
+    /// itself.
     pub(super) fn between<R>(&self, copy: impl FnOnce() -> R) -> R {
         let mut state = self.lock();
         state.copying += 1;

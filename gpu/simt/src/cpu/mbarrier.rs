@@ -1,6 +1,8 @@
-//! The state of an mbarrier. A phase ends when its arrivals have come and the announced bytes have been copied.
+//! The state of an mbarrier. A phase ends when its arrivals have come and the announced bytes have
+//! been copied.
 
-/// The most bytes that a phase may wait for (PTX ISA, "Tracking asynchronous operations by the mbarrier object").
+/// The most bytes that a phase may wait for (PTX ISA, "Tracking asynchronous operations by the
+/// mbarrier object").
 const MOST_BYTES: i64 = (1 << 20) - 1;
 
 /// An mbarrier that has been initialised.

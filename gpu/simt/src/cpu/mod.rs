@@ -1,22 +1,25 @@
 //! The CPU device: kernels run on the CPU, and are checked there.
 //!
-//! Every thread of a block is a fiber (a stackful coroutine) on one operating-system thread, a *worker*. A barrier suspends the
-//! fiber. When all threads of the block wait, the scheduler resumes them in order. A kernel without barriers never suspends, and
-//! then one fiber runs thread after thread. Workers take blocks in the order of their index.
+//! Every thread of a block is a fiber (a stackful coroutine) on one operating-system thread, a
+//! *worker*. A barrier suspends the fiber. When all threads of the block wait, the scheduler
+//! resumes them in order. A kernel without barriers never suspends, and then one fiber runs thread
+//! after thread. Workers take blocks in the order of their index.
 //!
 //! Shared memory is filled with NaN before every block, so that no values leak from block to block.
-//! Accesses through views and shared arrays are bounds-checked. A panic in a kernel becomes a [`Fault`]
-//! that names the kernel, the block and the thread.
+//! Accesses through views and shared arrays are bounds-checked. A panic in a kernel becomes a
+//! [`Fault`] that names the kernel, the block and the thread.
 //!
-//! A thread's stack has 256 KiB. A kernel whose local arrays need more ends with a [`FaultKind::StackOverflow`], or declares `stack`.
-//! (On a GPU such arrays would be in local memory, which is slow.)
+//! A thread's stack has 256 KiB. A kernel whose local arrays need more ends with a
+//! [`FaultKind::StackOverflow`], or declares `stack`. (On a GPU such arrays would be in local
+//! memory, which is slow.)
 //!
-//! Workers are threads of their own ([`workers`]) and wait for no other thread of the program. So a launch may be made anywhere but in a
-//! kernel.
+//! Workers are threads of their own ([`workers`]) and wait for no other thread of the program. So a
+//! launch may be made anywhere but in a kernel.
 //!
-//! What a fast launch does not find: a missing barrier, a race, threads of a block that wait at different barriers; and reads of
-//! unwritten memory only by the NaN in the result. Fibers run in order, so a kernel with such a bug may even give the right
-//! result here. A checked launch ([`check`]) finds these. Neither shows weak memory ordering, or timing.
+//! What a fast launch does not find: a missing barrier, a race, threads of a block that wait at
+//! different barriers; and reads of unwritten memory only by the NaN in the result. Fibers run in
+//! order, so a kernel with such a bug may even give the right result here. A checked launch
+//! ([`check`]) finds these. Neither shows weak memory ordering, or timing.
 //!
 //! # Files
 //! From the lowest layer up; each file uses only files above it in this table.

@@ -1,7 +1,8 @@
 //! How a kernel's accesses are carried out: only bounds-checked, or observed by the checker.
 //!
-//! The views and the shared arrays are written once, generic in their [`Mode`]. [`device`](super::device) uses [`Fast`](super::fast::Fast),
-//! [`checked`](crate::checked) uses [`Watched`](super::check::Watched). A kernel is compiled against each, so that the fast version
+//! The views and the shared arrays are written once, generic in their [`Mode`].
+//! [`device`](super::device) uses [`Fast`](super::fast::Fast), [`checked`](crate::checked) uses
+//! [`Watched`](super::check::Watched). A kernel is compiled against each, so that the fast version
 //! contains no trace of the checks.
 
 use std::fmt::Debug;
@@ -43,17 +44,20 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     #[track_caller]
     unsafe fn global<T>(tag: Self::Global, address: *const T, count: usize, access: Access);
 
-    /// Observes an access to `count` elements of a shared array from `index` on, all inside the array.
+    /// Observes an access to `count` elements of a shared array from `index` on, all inside the
+    /// array.
     ///
     /// # Safety
     /// 1. They are inside.
     #[track_caller]
     unsafe fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
 
-    /// The tag of a view that the kernel itself makes: of the variable `name`, or of the buffer that it points to.
+    /// The tag of a view that the kernel itself makes: of the variable `name`, or of the buffer
+    /// that it points to.
     fn global_at(address: *const u8, name: &'static str) -> Self::Global;
 
-    /// Refuses an access to global memory: ends the launch, or reports the access and gives the address of memory to use instead.
+    /// Refuses an access to global memory: ends the launch, or reports the access and gives the
+    /// address of memory to use instead.
     #[track_caller]
     fn refuse_global<T>(tag: Self::Global, refused: Refused, access: Access) -> *mut T;
 
@@ -61,7 +65,8 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     #[track_caller]
     fn refuse_shared<T>(tag: Self::Shared, refused: Refused, access: Access) -> *mut T;
 
-    /// Begins an asynchronous copy (`cp.async`) of `values` to a shared array, from `index` on, all inside the array.
+    /// Begins an asynchronous copy (`cp.async`) of `values` to a shared array, from `index` on, all
+    /// inside the array.
     ///
     /// # Safety
     /// 1. They are inside, and `place` is the address of the first.
@@ -81,11 +86,13 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     #[track_caller]
     fn wait_group(pending: u32);
 
-    /// Begins a TMA copy of a box from global memory to a shared array, from a byte of it on, all inside the array. It completes its bytes
-    /// at the mbarrier `done`. The copy goes to each block of the cluster whose bit of `blocks` is set.
+    /// Begins a TMA copy of a box from global memory to a shared array, from a byte of it on, all
+    /// inside the array. It completes its bytes at the mbarrier `done`. The copy goes to each block
+    /// of the cluster whose bit of `blocks` is set.
     ///
     /// # Safety
-    /// 1. It is inside, `to` is the address of its first byte in this block, and the source is valid.
+    /// 1. It is inside, `to` is the address of its first byte in this block, and the source is
+    ///    valid.
     #[track_caller]
     unsafe fn load_box(
         array: (Self::Shared, usize),
@@ -96,7 +103,8 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
         blocks: u16,
     );
 
-    /// Begins a TMA copy from a shared array, from a byte of it on, all inside the array, to a box of global memory.
+    /// Begins a TMA copy from a shared array, from a byte of it on, all inside the array, to a box
+    /// of global memory.
     ///
     /// # Safety
     /// 1. It is inside, `from` is the address of its first byte, and the target is valid.

@@ -1,4 +1,5 @@
-//! The state of a named barrier. A round ends when the barrier's number of threads have arrived, in whole warps.
+//! The state of a named barrier. A round ends when the barrier's number of threads have arrived, in
+//! whole warps.
 
 use std::{collections::BTreeMap, panic::Location};
 
@@ -51,7 +52,8 @@ impl NamedBarrier {
         !self.arrivals.contains_key(&thread)
     }
 
-    /// A thread arrives; its warp has that number of lanes. If that ends the round, gives the round's arrivals.
+    /// A thread arrives; its warp has that number of lanes. If that ends the round, gives the
+    /// round's arrivals.
     pub(super) fn arrive(
         &mut self,
         arrival: Arrival,
@@ -72,7 +74,8 @@ impl NamedBarrier {
         if of_warp().count() == lanes {
             self.whole.push(warp);
         }
-        // Whole warps are counted, as if each had 32 lanes (PTX ISA, "barrier"). Lanes of other warps belong to the next round.
+        // Whole warps are counted, as if each had 32 lanes (PTX ISA, "barrier"). Lanes of other
+        // warps belong to the next round.
         let counted = self.whole.len() as u32 * WARP;
         Ok((counted == self.threads).then(|| {
             self.rounds += 1;

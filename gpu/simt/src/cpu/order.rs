@@ -2,7 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be correct in every order.
+/// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be correct in every
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
@@ -46,12 +47,14 @@ impl Order {
         match self {
             Order::Forward => number,
             Order::Reverse => blocks - 1 - number,
-            // A random block comes first, and the others follow in turn, which keeps neighbours together.
+            // A random block comes first, and the others follow in turn, which keeps neighbours
+            // together.
             Order::Random(seed) => (number + Random(seed).next() % blocks) % blocks,
         }
     }
 
-    /// The order within a block. It depends on the block's number, and neither on the worker nor on time.
+    /// The order within a block. It depends on the block's number, and neither on the worker nor on
+    /// time.
     pub(super) fn of_block(self, number: u64) -> BlockOrder {
         match self {
             Order::Forward => BlockOrder::Forward,
@@ -87,7 +90,8 @@ impl BlockOrder {
         }
     }
 
-    /// Which of the asynchronous operations in flight is carried out next. `None` where none is due; with `must` one is, if there is any.
+    /// Which of the asynchronous operations in flight is carried out next. `None` where none is
+    /// due; with `must` one is, if there is any.
     pub(super) fn copy(&mut self, copies: usize, must: bool) -> Option<usize> {
         match self {
             // As late as possible, which finds most bugs.

@@ -9,8 +9,9 @@ thread_local! {
     static LAST: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
-/// Installs a panic hook, once. Where `in_kernel` holds, it remembers the panic's place, which the payload does not have, and prints
-/// nothing. Other panics go to the hook that was installed before.
+/// Installs a panic hook, once. Where `in_kernel` holds, it remembers the panic's place, which the
+/// payload does not have, and prints nothing. Other panics go to the hook that was installed
+/// before.
 pub(super) fn install_hook(in_kernel: fn() -> bool) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

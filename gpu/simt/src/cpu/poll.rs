@@ -1,5 +1,5 @@
-//! Threads that poll: a thread that makes many atomic operations may wait for other threads to change the memory, so the others must run
-//! now and then. Also here: how a thread is abandoned.
+//! Threads that poll: a thread that makes many atomic operations may wait for other threads to
+//! change the memory, so the others must run now and then. Also here: how a thread is abandoned.
 
 use std::panic::Location;
 
@@ -14,7 +14,8 @@ pub(super) const POLLING: u8 = u8::MAX;
 /// Atomic operations of a thread after which it lets others run.
 const MOST_POLLS: u8 = 64;
 
-/// Counts an atomic operation of the running thread. After [`MOST_POLLS`] of them it lets other threads run.
+/// Counts an atomic operation of the running thread. After [`MOST_POLLS`] of them it lets other
+/// threads run.
 #[inline(always)]
 pub(super) fn count_atomic(place: &'static Location<'static>) {
     let thread = current();

@@ -1,10 +1,13 @@
-//! The worker threads that carry out launches. They are started when a launch first needs them, and kept with their fibers.
+//! The worker threads that carry out launches. They are started when a launch first needs them, and
+//! kept with their fibers.
 //!
-//! A launch is a job in a queue. Idle workers join the first job that wants more of them. The caller waits and takes no part, so it may be
-//! anybody: a task of the program's own thread pool, or a thread that holds the program's locks. (In a pool whose threads work while they
-//! wait, as rayon's do, other tasks of the program would run in the middle of a launch.)
+//! A launch is a job in a queue. Idle workers join the first job that wants more of them. The
+//! caller waits and takes no part, so it may be anybody: a task of the program's own thread pool,
+//! or a thread that holds the program's locks. (In a pool whose threads work while they wait, as
+//! rayon's do, other tasks of the program would run in the middle of a launch.)
 //!
-//! One worker is enough for a job to end, because a worker sets blocks aside that wait for others (see [`worker`](super::worker)).
+//! One worker is enough for a job to end, because a worker sets blocks aside that wait for others
+//! (see [`worker`](super::worker)).
 
 use std::{
     num::NonZeroUsize,
@@ -21,13 +24,15 @@ use super::{
     worker,
 };
 
-/// How often an idle worker, or the caller of a launch, polls before it sleeps: waking a thread takes longer than a small launch.
+/// How often an idle worker, or the caller of a launch, polls before it sleeps: waking a thread
+/// takes longer than a small launch.
 const POLLS: usize = 64;
 
 /// The time between two calls of `look` during a launch.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The number of workers of a launch whose options do not say it: the cores that the process may use, at most 28.
+/// The number of workers of a launch whose options do not say it: the cores that the process may
+/// use, at most 28.
 pub fn workers() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {
@@ -35,14 +40,15 @@ pub fn workers() -> usize {
     })
 }
 
-/// Calls `work` on up to `wanted` workers, at least once, and waits for all calls. After the first has returned, workers that have not
-/// begun need not begin. Meanwhile it calls `look` now and then.
+/// Calls `work` on up to `wanted` workers, at least once, and waits for all calls. After the first
+/// has returned, workers that have not begun need not begin. Meanwhile it calls `look` now and
+/// then.
 ///
 /// # Panics
 /// Where `work` does.
 pub(super) fn run(wanted: usize, work: &(dyn Fn() + Sync), look: &dyn Fn()) {
-    // SAFETY: only the lifetime changes. Nobody calls it after this function has returned: it waits for all who began, and the job
-    // is in no queue then.
+    // SAFETY: only the lifetime changes. Nobody calls it after this function has returned: it waits
+    // for all who began, and the job is in no queue then.
     let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static _>(work) };
     let process = Process::get();
     let job = Arc::new(Job::new(work, wanted.clamp(1, MOST_WORKERS)));
@@ -79,8 +85,8 @@ pub(super) fn run(wanted: usize, work: &(dyn Fn() + Sync), look: &dyn Fn()) {
     }
 }
 
-/// Starts the workers that the job wants, less those that are idle and that no earlier job wants. At least one, if no worker is free.
-/// Where the system gives no more threads, it starts fewer.
+/// Starts the workers that the job wants, less those that are idle and that no earlier job wants.
+/// At least one, if no worker is free. Where the system gives no more threads, it starts fewer.
 fn start_workers(process: &'static Process, state: &mut State, job: &Job) {
     let promised: usize = state.queue.iter().map(|job| job.missing()).sum();
     let free = state.idle.saturating_sub(promised);

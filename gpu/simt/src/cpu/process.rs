@@ -1,4 +1,5 @@
-//! What the launches of a process share: the queue of jobs for its workers, the budget of fibers, and the count of running launches.
+//! What the launches of a process share: the queue of jobs for its workers, the budget of fibers,
+//! and the count of running launches.
 
 use std::{
     any::Any,
@@ -82,8 +83,8 @@ impl Job {
 }
 
 impl Process {
-    /// The running process's. After a fork the child makes a new one and leaves the parent's alone, because a thread that does not exist
-    /// in the child may hold its lock.
+    /// The running process's. After a fork the child makes a new one and leaves the parent's alone,
+    /// because a thread that does not exist in the child may hold its lock.
     pub(super) fn get() -> &'static Process {
         static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
         let id = process::id();
@@ -111,8 +112,9 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes room for more fibers, of the [`MOST_FIBERS`] of a process. Where there is too little, idle workers give theirs back, and this
-    /// waits for other workers while `waits` holds. Gives whether the room was taken.
+    /// Takes room for more fibers, of the [`MOST_FIBERS`] of a process. Where there is too little,
+    /// idle workers give theirs back, and this waits for other workers while `waits` holds. Gives
+    /// whether the room was taken.
     pub(super) fn take_room(&self, fibers: usize, waits: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         if state.fibers + fibers > MOST_FIBERS {

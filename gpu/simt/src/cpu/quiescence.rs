@@ -1,10 +1,12 @@
 //! Detection of deadlock and livelock among the workers of a launch.
 //!
-//! A cluster may wait for a *flag* that another block raises, or *poll*: repeat an atomic operation until another block has changed the
-//! memory. Nothing tells what a polling thread waits for. So a cluster waits in vain only when no other cluster can make *progress*:
+//! A cluster may wait for a *flag* that another block raises, or *poll*: repeat an atomic operation
+//! until another block has changed the memory. Nothing tells what a polling thread waits for. So a
+//! cluster waits in vain only when no other cluster can make *progress*:
 //!
 //! * deadlock: all workers wait for flags, and no flag has been raised;
-//! * livelock: all workers only poll, each for longer than its budget, and no worker has made progress meanwhile.
+//! * livelock: all workers only poll, each for longer than its budget, and no worker has made
+//!   progress meanwhile.
 //!
 //! Each worker reports its [`Activity`] here, and is answered what the other workers do.
 
@@ -18,26 +20,29 @@ use std::{
 
 use super::flag::FlagWait;
 
-/// What a cluster, or a worker with all its clusters, has done since its last report. Ordered: a worker reports the least of its clusters'.
+/// What a cluster, or a worker with all its clusters, has done since its last report. Ordered: a
+/// worker reports the least of its clusters'.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Activity {
     /// It has made progress.
     Progress,
     /// It has only polled.
     Polling,
-    /// It has only polled, its budget of rounds is used up, and no cluster has made progress since the launch's count was this one
-    /// ([`Quiescence::progress`]).
+    /// It has only polled, its budget of rounds is used up, and no cluster has made progress since
+    /// the launch's count was this one ([`Quiescence::progress`]).
     Stalled(u64),
 }
 
 /// How a cluster that was suspended goes on.
 #[derive(Clone, Copy)]
 pub(super) enum Resumption {
-    /// What it waited for has come, or the launch ends; or it polls again while all other workers only poll.
+    /// What it waited for has come, or the launch ends; or it polls again while all other workers
+    /// only poll.
     Continue,
     /// It polls again, and other workers may make progress.
     OthersActive,
-    /// It polls again. Another worker that polled has not reported since: it may have found what it polled for, and make progress.
+    /// It polls again. Another worker that polled has not reported since: it may have found what it
+    /// polled for, and make progress.
     OthersUnknown,
     /// No worker can make progress: what it waits for never comes.
     Quiescent,
@@ -57,7 +62,8 @@ pub(super) enum WaitState {
 #[derive(Default)]
 pub(super) struct Quiescence {
     state: Mutex<State>,
-    /// The launch's progress: how often a cluster has done something that others may have waited for. Changed under the lock.
+    /// The launch's progress: how often a cluster has done something that others may have waited
+    /// for. Changed under the lock.
     progress: AtomicU64,
 }
 
@@ -105,7 +111,8 @@ impl Quiescence {
         self.lock().active -= 1;
     }
 
-    /// A cluster has done something that others may have waited for. Workers that were stalled have to poll again. Gives the new count.
+    /// A cluster has done something that others may have waited for. Workers that were stalled have
+    /// to poll again. Gives the new count.
     pub(super) fn record_progress(&self) -> u64 {
         let mut state = self.lock();
         state.stalled = 0;
@@ -120,8 +127,9 @@ impl Quiescence {
 
     /// A worker reports its activity in place of its `last` report, and is told what the others do.
     ///
-    /// A worker that polled and was resumed may have found what it polled for, and compute: it reports that only when it suspends again. So
-    /// the answer is that all workers only poll where each of them has polled anew since this worker's last poll.
+    /// A worker that polled and was resumed may have found what it polled for, and compute: it
+    /// reports that only when it suspends again. So the answer is that all workers only poll where
+    /// each of them has polled anew since this worker's last poll.
     pub(super) fn report(&self, last: &mut Report, activity: Activity) -> Resumption {
         let mut state = self.lock();
         let progress = self.progress();
@@ -152,7 +160,8 @@ impl Quiescence {
         }
     }
 
-    /// A worker waits for any of these flags, until `ends` gives a result for the state of the wait.
+    /// A worker waits for any of these flags, until `ends` gives a result for the state of the
+    /// wait.
     pub(super) fn wait_for_flags<R>(
         &self,
         flags: &[FlagWait],

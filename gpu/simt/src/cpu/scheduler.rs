@@ -1,7 +1,9 @@
-//! Runs one cluster, mostly a single block: starts its threads, and resumes each when its wait is over.
+//! Runs one cluster, mostly a single block: starts its threads, and resumes each when its wait is
+//! over.
 //!
-//! Threads run in rounds. In a round every thread that need not wait runs until its next wait. Then the scheduler looks which waits are
-//! over. The common case is a block whose threads all wait at the same barrier: then all of them are resumed in a tight loop.
+//! Threads run in rounds. In a round every thread that need not wait runs until its next wait. Then
+//! the scheduler looks which waits are over. The common case is a block whose threads all wait at
+//! the same barrier: then all of them are resumed in a tight loop.
 
 mod completion;
 mod deadlock;
@@ -22,8 +24,8 @@ use super::{
     slot::Slot,
 };
 
-/// Runs the cluster of that number and index to its end. In a checked launch the checker reports a fault of the kernel as a finding, and
-/// the outcome is `Ok`.
+/// Runs the cluster of that number and index to its end. In a checked launch the checker reports a
+/// fault of the kernel as a finding, and the outcome is `Ok`.
 pub(super) fn run_cluster(
     slot: &mut Slot,
     launch: &LaunchState,
@@ -32,8 +34,8 @@ pub(super) fn run_cluster(
     yielder: &ClusterYielder,
 ) -> Result<(), Stop> {
     let program = &launch.program;
-    // SAFETY: only the lifetimes change. Kernel and checker are used by this cluster's fibers, and before
-    // this function returns each of them is idle or has been reset.
+    // SAFETY: only the lifetimes change. Kernel and checker are used by this cluster's fibers, and
+    // before this function returns each of them is idle or has been reset.
     let (kernel, checker_pointer) = unsafe {
         let kernel =
             std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(program.kernel);
@@ -108,7 +110,8 @@ pub(super) fn run_cluster(
     }
     runs.iter().for_each(|run| slot.poison(run));
     let Some(checker) = checker else { return outcome };
-    // Other clusters may have waited for its end; but a cluster that does not end makes no progress.
+    // Other clusters may have waited for its end; but a cluster that does not end makes no
+    // progress.
     if !outcome.as_ref().is_err_and(Stop::is_endless) {
         launch.quiescence.record_progress();
     }
@@ -124,15 +127,19 @@ struct Scheduler<'a> {
     /// Gives control back to the worker while the cluster waits for other clusters.
     yielder: &'a ClusterYielder,
     checker: Option<&'a Checker<'a>>,
-    /// Whether threads are resumed one by one: there are several blocks, or a thread waits for something other than a barrier of its block.
+    /// Whether threads are resumed one by one: there are several blocks, or a thread waits for
+    /// something other than a barrier of its block.
     partial: bool,
     /// Whether a thread polls.
     polling: bool,
-    /// In a checked launch: whether a thread has gone on, within the budget of rounds, since the cluster was last suspended.
+    /// In a checked launch: whether a thread has gone on, within the budget of rounds, since the
+    /// cluster was last suspended.
     has_progressed: bool,
-    /// In a checked launch, the rounds in which threads went on to their next waits; in a fast one, those in which a thread polled.
+    /// In a checked launch, the rounds in which threads went on to their next waits; in a fast one,
+    /// those in which a thread polled.
     rounds: u64,
-    /// The launch's progress when the cluster last looked, and the round since which it has not grown.
+    /// The launch's progress when the cluster last looked, and the round since which it has not
+    /// grown.
     seen_progress: u64,
     budget_from: u64,
     /// The round in which a cluster past its budget is suspended again.
@@ -177,7 +184,8 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Starts every thread. A fiber runs threads one after another until one waits; then the next fiber goes on.
+    /// Starts every thread. A fiber runs threads one after another until one waits; then the next
+    /// fiber goes on.
     fn start(&mut self) -> Result<(), Stop> {
         if (self.launch.program.cancelled)() {
             return Err(Stop::Interrupted);
@@ -189,7 +197,8 @@ impl Scheduler<'_> {
                     self.slot.add_fiber()?;
                 }
                 let fiber = &mut self.slot.fibers[number];
-                // SAFETY: `run` outlives the cluster (`run_cluster`), and a worker stays on its thread.
+                // SAFETY: `run` outlives the cluster (`run_cluster`), and a worker stays on its
+                // thread.
                 let event = unsafe { fiber.resume(run) };
                 // The last of the threads that the fiber has started.
                 fiber.thread = current_pointer();
@@ -211,7 +220,8 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Resumes every waiting fiber of a single block. The time of a barrier is spent in these loops.
+    /// Resumes every waiting fiber of a single block. The time of a barrier is spent in these
+    /// loops.
     #[inline(never)]
     fn resume_all(&mut self) -> Result<(), Stop> {
         let (waiting, run) = (self.slot.parked.len(), &self.runs[0]);
@@ -309,7 +319,8 @@ impl Scheduler<'_> {
             checker.barrier(run, waiting);
         } else if run.ended.get() > 0 {
             let exited = run.threads()[run.first_ended.get() as usize].index;
-            // It does not matter which waiting thread is named: the last one, as in earlier versions.
+            // It does not matter which waiting thread is named: the last one, as in earlier
+            // versions.
             let Some(waits) = waiting.next_back() else { return Ok(()) };
             let location = location(waits);
             return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
@@ -317,7 +328,8 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Releases threads whose waits are over. While there are none, asynchronous copies and products go on.
+    /// Releases threads whose waits are over. While there are none, asynchronous copies and
+    /// products go on.
     fn release_some(&mut self) -> Result<(), Stop> {
         // Copies also go on while threads run, and not only when no thread can.
         self.advance_async(false)?;

@@ -1,4 +1,5 @@
-//! What a cluster runs in: threads, fibers and shared memory. It is made once, and used by one cluster after another.
+//! What a cluster runs in: threads, fibers and shared memory. It is made once, and used by one
+//! cluster after another.
 
 use std::{cell::Cell, ptr::null};
 
@@ -50,7 +51,8 @@ impl Drop for Slot {
 struct Line(#[allow(dead_code, reason = "only its address is used")] [u8; 1024]);
 
 impl Slot {
-    /// Takes room for that number of fibers, and waits for it while `waits` holds. Gives whether the room is there.
+    /// Takes room for that number of fibers, and waits for it while `waits` holds. Gives whether
+    /// the room is there.
     pub(super) fn take_room(&mut self, fibers: usize, waits: impl Fn() -> bool) -> bool {
         let is_there = self.room >= fibers || Process::get().take_room(fibers - self.room, waits);
         if is_there {
@@ -112,7 +114,8 @@ impl Slot {
     pub(super) fn poison(&self, run: &BlockRun) {
         let dynamic = run.config.dynamic_shared.next_multiple_of(16) as usize;
         let dirty = (dynamic + run.shared_high.get()).min(SHARED_BYTES);
-        // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
+        // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber
+        // runs.
         unsafe { run.shared.write_bytes(POISON, dirty) };
     }
 

@@ -1,7 +1,7 @@
 //! Variables of kernels as the host sees them: CUDA's *symbols*.
 //!
-//! A copy of a variable waits until no launch of the process runs, so that neither sees a half-done state of the other. Launches that come
-//! later wait for the copy.
+//! A copy of a variable waits until no launch of the process runs, so that neither sees a half-done
+//! state of the other. Launches that come later wait for the copy.
 
 use super::{
     block::in_kernel,
@@ -15,7 +15,8 @@ use crate::Element;
 /// [`global!`](crate::global) make.
 ///
 /// # Safety
-/// 1. [`Symbol::place`] is valid as long as the program, and nobody but kernels and this module accesses it.
+/// 1. [`Symbol::place`] is valid as long as the program, and nobody but kernels and this module
+///    accesses it.
 pub unsafe trait Symbol: Sync + 'static {
     /// The type of its elements.
     type Element: Element;
@@ -99,20 +100,22 @@ impl<T: Element, M: Mode> GlobalPointer<T, M> {
         self.name
     }
 
-    /// Its address on the CPU device. It holds the address of a buffer, and the number of elements there.
+    /// Its address on the CPU device. It holds the address of a buffer, and the number of elements
+    /// there.
     pub fn place(&self) -> *mut (*mut T, usize) {
         self.target.get()
     }
 
-    /// Lets the CPU device's variable point to `len` elements at `base`, between launches: it waits for
-    /// those that run.
+    /// Lets the CPU device's variable point to `len` elements at `base`, between launches: it waits
+    /// for those that run.
     ///
     /// # Panics
     /// In a kernel.
     ///
     /// # Safety
     /// 1. The elements are there, and nobody else uses them, as long as kernels use the variable.
-    /// 2. No other part of the program launches kernels that use the variable and relies on what it pointed to.
+    /// 2. No other part of the program launches kernels that use the variable and relies on what it
+    ///    pointed to.
     pub unsafe fn point_to(&self, base: *mut T, len: usize) {
         between_launches(|| {
             // SAFETY: a static's own storage, and no kernel runs.

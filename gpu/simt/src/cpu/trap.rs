@@ -1,8 +1,9 @@
-//! Leaves a kernel's thread from a signal handler: where its stack overflows, or where the [watchdog](super::watchdog) interrupts it
-//! because it does not end. The handler makes the fiber's coroutine return, as if the kernel had returned.
+//! Leaves a kernel's thread from a signal handler: where its stack overflows, or where the
+//! [watchdog](super::watchdog) interrupts it because it does not end. The handler makes the fiber's
+//! coroutine return, as if the kernel had returned.
 //!
-//! This works on Linux, on x86-64 and on 64-bit ARM. On other systems a stack overflow ends the process, as it does everywhere outside a
-//! kernel.
+//! This works on Linux, on x86-64 and on 64-bit ARM. On other systems a stack overflow ends the
+//! process, as it does everywhere outside a kernel.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use linux::prepare_thread;
@@ -67,7 +68,8 @@ mod linux {
 
     impl AlternateStack {
         fn install() -> Self {
-            // SAFETY: plain C structures; the memory is kept until the thread ends, and taken back before.
+            // SAFETY: plain C structures; the memory is kept until the thread ends, and taken back
+            // before.
             unsafe {
                 let mut there: stack_t = zeroed();
                 if libc::sigaltstack(null(), &mut there) != 0 || there.ss_flags & SS_DISABLE == 0 {
@@ -96,8 +98,9 @@ mod linux {
         }
     }
 
-    /// The handler. Where a kernel's thread has overflowed its stack, or the watchdog has interrupted it, it makes the fiber return.
-    /// Otherwise it calls the handler that was installed before.
+    /// The handler. Where a kernel's thread has overflowed its stack, or the watchdog has
+    /// interrupted it, it makes the fiber return. Otherwise it calls the handler that was installed
+    /// before.
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel hands both to a handler of `SA_SIGINFO`.
         let (address, context_of) =
@@ -115,7 +118,8 @@ mod linux {
         }
     }
 
-    /// The registers with which the running thread's fiber returns. With an address: only where that is in the guard page of its stack.
+    /// The registers with which the running thread's fiber returns. With an address: only where
+    /// that is in the guard page of its stack.
     fn leave(address: Option<usize>, stack_pointer: usize) -> Option<TrapHandlerRegs> {
         // SAFETY: null, or a thread of this worker, whose fiber lives as long as the worker.
         let exit = unsafe { block::current_pointer().as_ref()?.exit()? };
@@ -126,8 +130,9 @@ mod linux {
         if !is_its_own || address.is_some_and(|address| !taken.guard.contains(&address)) {
             return None;
         }
-        // SAFETY: the stack pointer is within the coroutine, and the caller sets the registers. What the thread was in the middle of is
-        // left as it is: the kernel's frames hold nothing that must be dropped (the fifth condition of `launch`).
+        // SAFETY: the stack pointer is within the coroutine, and the caller sets the registers.
+        // What the thread was in the middle of is left as it is: the kernel's frames hold nothing
+        // that must be dropped (the fifth condition of `launch`).
         Some(unsafe { taken.handler.setup_trap_handler(|| ()) })
     }
 

@@ -1,7 +1,8 @@
 //! The products (`wgmma`) that warpgroups have begun.
 //!
-//! A product is in flight when all 128 threads have begun it. Its operands are read once: in a fast launch at that moment, in a checked one
-//! at some time before the wait. They are kept until each thread has accumulated its part of the product.
+//! A product is in flight when all 128 threads have begun it. Its operands are read once: in a fast
+//! launch at that moment, in a checked one at some time before the wait. They are kept until each
+//! thread has accumulated its part of the product.
 
 use std::{collections::VecDeque, panic::Location, rc::Rc};
 
@@ -37,7 +38,8 @@ pub(super) struct Source {
 pub(super) struct Request {
     pub(super) format: Format,
     pub(super) columns: usize,
-    /// The number of instructions, and the number of the first one within the operands in shared memory.
+    /// The number of instructions, and the number of the first one within the operands in shared
+    /// memory.
     pub(super) steps: usize,
     pub(super) first: usize,
     /// Whether it is added to the accumulators (else it overwrites them).
@@ -65,8 +67,8 @@ enum Steps {
 type One<const K: usize> = ([[f32; K]; ROWS], OperandB<K>);
 
 impl Source {
-    /// The 16-byte groups that an instruction reads of an operand with `count` rows of A (or columns of B): the row and k index of the
-    /// first element of each, and its address.
+    /// The 16-byte groups that an instruction reads of an operand with `count` rows of A (or
+    /// columns of B): the row and k index of the first element of each, and its address.
     fn groups(
         &self,
         (count, number, format): (usize, usize, Format),
@@ -130,8 +132,8 @@ impl Request {
         (self.a.map(|source| of(source, ROWS)), of(self.b, self.columns))
     }
 
-    /// The parts of shared memory that it reads: offset and bytes of each. An operand's columns need not fill its boxes, and a product need
-    /// not have all k-steps.
+    /// The parts of shared memory that it reads: offset and bytes of each. An operand's columns
+    /// need not fill its boxes, and a product need not have all k-steps.
     pub(super) fn places(&self) -> Vec<(u32, u32)> {
         let of = |source: Source, count: usize| {
             let numbers = self.first..self.first + self.steps;
@@ -261,8 +263,8 @@ impl Warpgroup {
         &mut self.threads[thread]
     }
 
-    /// A thread begins a product, with its registers of A if A is in registers. Gives the product's number, and whether the thread is the
-    /// last to begin it.
+    /// A thread begins a product, with its registers of A if A is in registers. Gives the product's
+    /// number, and whether the thread is the last to begin it.
     pub(super) fn begin(
         &mut self,
         thread: usize,
@@ -311,7 +313,8 @@ impl Warpgroup {
         }
     }
 
-    /// A thread takes the operands of a product that has been read, to accumulate its part. Each thread does so once.
+    /// A thread takes the operands of a product that has been read, to accumulate its part. Each
+    /// thread does so once.
     pub(super) fn take_operands(&mut self, number: u64) -> Option<Rc<Operands>> {
         let product = self.product(number)?;
         let operands = product.operands.clone()?;
@@ -329,7 +332,8 @@ impl Warpgroup {
         part.groups.push(part.begun);
     }
 
-    /// Waiting for all but the last `pending` groups: the number below which all products are waited for.
+    /// Waiting for all but the last `pending` groups: the number below which all products are
+    /// waited for.
     pub(super) fn waited_for(&mut self, thread: usize, pending: usize) -> u64 {
         let groups = &mut self.part(thread).groups;
         let waited = groups.len().saturating_sub(pending);

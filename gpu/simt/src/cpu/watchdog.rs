@@ -1,9 +1,10 @@
-//! The watchdog of a checked launch. It ends a loop that neither accesses memory nor waits. (A loop that accesses memory is ended by the
-//! number of its accesses, `Checker::count`.)
+//! The watchdog of a checked launch. It ends a loop that neither accesses memory nor waits. (A loop
+//! that accesses memory is ended by the number of its accesses, `Checker::count`.)
 //!
-//! Every worker has a heartbeat, which counts its accesses and waits. The caller of the launch looks at all heartbeats now and then. A
-//! worker whose heartbeat has stood still for long, by the thread's own CPU clock, is sent a signal. The signal's handler
-//! [leaves](super::trap) the kernel's thread. This works on Linux; on other systems nobody looks.
+//! Every worker has a heartbeat, which counts its accesses and waits. The caller of the launch
+//! looks at all heartbeats now and then. A worker whose heartbeat has stood still for long, by the
+//! thread's own CPU clock, is sent a signal. The signal's handler [leaves](super::trap) the
+//! kernel's thread. This works on Linux; on other systems nobody looks.
 
 use std::{
     cell::Cell,
@@ -33,8 +34,8 @@ impl Heartbeat {
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Whether the running thread is to be left. It is not, if the worker has done something since the watchdog looked. The request is
-    /// taken: asked again, the answer is no.
+    /// Whether the running thread is to be left. It is not, if the worker has done something since
+    /// the watchdog looked. The request is taken: asked again, the answer is no.
     pub(super) fn take_interrupt(&self) -> bool {
         let at = self.interrupt_at.swap(0, Ordering::AcqRel);
         at > 0 && at == self.count.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
-//! One worker's part in a launch. It runs one cluster after another. While a cluster waits for a flag, or polls, it runs others, up to
-//! the number that a GPU would have resident. So blocks may wait for each other, whatever the number of workers is.
+//! One worker's part in a launch. It runs one cluster after another. While a cluster waits for a
+//! flag, or polls, it runs others, up to the number that a GPU would have resident. So blocks may
+//! wait for each other, whatever the number of workers is.
 
 use std::{
     any::Any,
@@ -33,14 +34,16 @@ use crate::Constants;
 type Panic = Box<dyn Any + Send>;
 
 thread_local! {
-    /// This operating-system thread's worker. Its first resident, with fibers and shared memory, is kept from launch to launch.
+    /// This operating-system thread's worker. Its first resident, with fibers and shared memory, is
+    /// kept from launch to launch.
     static WORKER: RefCell<Worker> = RefCell::default();
 }
 
 /// The most fibers that an idle worker keeps: those of a large block.
 const KEPT_FIBERS: usize = 1024;
 
-/// How long a worker that has clusters waits for room for another cluster's fibers, before it goes on with those it has.
+/// How long a worker that has clusters waits for room for another cluster's fibers, before it goes
+/// on with those it has.
 const ROOM_WAIT: Duration = Duration::from_millis(20);
 
 /// How long it waits for room in all, while none of its clusters can go on.
@@ -98,7 +101,8 @@ impl Worker {
         if self.residents.is_empty() {
             self.residents.push(Resident::default());
         }
-        // It may wait for room here: it holds nothing that others wait for, and nobody waits for it.
+        // It may wait for room here: it holds nothing that others wait for, and nobody waits for
+        // it.
         let waits = || !(launch.program.cancelled)() && launch.is_left();
         if self.residents[0].slot.take_room(launch.program.fibers(), waits) {
             launch.quiescence.add_worker();
@@ -117,7 +121,8 @@ impl Worker {
         }
     }
 
-    /// Runs clusters until there are no more. In this order: a cluster whose flag has been raised; a new cluster; a cluster that polls.
+    /// Runs clusters until there are no more. In this order: a cluster whose flag has been raised;
+    /// a new cluster; a cluster that polls.
     fn run_clusters(&mut self, launch: &LaunchState, panic: &mut Option<Panic>) {
         self.open(launch, panic);
         loop {
@@ -145,7 +150,8 @@ impl Worker {
         launch.quiescence.report(&mut self.report, Activity::Progress);
     }
 
-    /// Tells the other workers that this one only polls, and gives how a cluster goes on. Only a checked launch detects livelock.
+    /// Tells the other workers that this one only polls, and gives how a cluster goes on. Only a
+    /// checked launch detects livelock.
     fn report_polling(&mut self, launch: &LaunchState) -> Resumption {
         let activity = self.residents.iter().filter_map(|one| one.polls).min();
         let Some(activity) = activity.filter(|_| launch.checked.is_some()) else {
@@ -174,7 +180,8 @@ impl Worker {
         Some(number)
     }
 
-    /// Begins a cluster in a free slot or a new one. `false` where the most slots are in use, or where there is no memory for one.
+    /// Begins a cluster in a free slot or a new one. `false` where the most slots are in use, or
+    /// where there is no memory for one.
     fn open(&mut self, launch: &LaunchState, panic: &mut Option<Panic>) -> bool {
         if launch.open.load(Ordering::Acquire) >= launch.most_open {
             // That is no lack of room.
@@ -217,7 +224,8 @@ impl Worker {
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
         let slot = std::ptr::from_mut(&mut *resident.slot);
         let heartbeat = self.heartbeat.clone();
-        // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
+        // SAFETY: only the lifetime changes. `work` does not return before what runs here has
+        // ended.
         let shared = unsafe {
             std::mem::transmute::<&LaunchState<'_>, &'static LaunchState<'static>>(launch)
         };

@@ -1,4 +1,5 @@
-//! Atomic additions, relaxed, in the scope of the GPU. In global memory the GPU treats subnormal `f32`s as zeros (PTX ISA, `atom`).
+//! Atomic additions, relaxed, in the scope of the GPU. In global memory the GPU treats subnormal
+//! `f32`s as zeros (PTX ISA, `atom`).
 
 use crate::Atomic;
 

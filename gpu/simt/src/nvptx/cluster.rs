@@ -38,12 +38,14 @@ registers! {
     blocks = "%cluster_nctarank";
 }
 
-/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that extend along x only. Every call reads the
-/// special registers, so that the values occupy no registers in between.
+/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that
+/// extend along x only. Every call reads the special registers, so that the values occupy no
+/// registers in between.
 #[inline(always)]
 pub fn numbers() -> (u32, u32) {
     let (number, count): (u32, u32);
-    // SAFETY: reads special registers. Not `pure`: otherwise LLVM would read them once and keep them in registers.
+    // SAFETY: reads special registers. Not `pure`: otherwise LLVM would read them once and keep
+    // them in registers.
     unsafe {
         asm!("mov.u32 {}, %clusterid.x;", out(reg32) number, options(nomem, nostack, preserves_flags));
         asm!("mov.u32 {}, %nclusterid.x;", out(reg32) count, options(nomem, nostack, preserves_flags));
@@ -51,17 +53,18 @@ pub fn numbers() -> (u32, u32) {
     (number, count)
 }
 
-/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote to shared or global memory before is then
-/// visible to all of them.
+/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote
+/// to shared or global memory before is then visible to all of them.
 #[inline(always)]
 pub fn sync() {
     barrier_cluster_arrive();
     barrier_cluster_wait();
 }
 
-/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and [`wait`] later. It makes no writes visible to
-/// others, which makes it cheap: a release needs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90). It tells the
-/// others that this block has begun, so that they may access its shared memory.
+/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and
+/// [`wait`] later. It makes no writes visible to others, which makes it cheap: a release needs a
+/// fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90). It tells the others
+/// that this block has begun, so that they may access its shared memory.
 #[inline(always)]
 pub fn arrive_relaxed() {
     barrier_cluster_arrive_relaxed();
@@ -73,7 +76,8 @@ pub fn wait() {
     barrier_cluster_wait();
 }
 
-/// The address, in the window of the cluster, of the corresponding byte of another block's shared memory.
+/// The address, in the window of the cluster, of the corresponding byte of another block's shared
+/// memory.
 #[inline(always)]
 pub(super) fn remote_address(address: u32, rank: u32) -> u32 {
     let remote: u32;
@@ -98,13 +102,14 @@ impl<T: Element> Remote<T> {
         Remote { address: remote_address(address, rank), elements: PhantomData }
     }
 
-    /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+    /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+    /// multiple of 16.
     #[inline(always)]
     pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
         let place = self.address + (index * size_of::<T>()) as u32;
         let (a, b, c, d): (u32, u32, u32, u32);
-        // SAFETY: inside the other block's array and aligned, as the kernel promises; the block has not ended. Not
-        // `pure`: it stays behind the barrier before it.
+        // SAFETY: inside the other block's array and aligned, as the kernel promises; the block has
+        // not ended. Not `pure`: it stays behind the barrier before it.
         unsafe {
             asm!(
                 "ld.shared::cluster.v4.b32 {{{}, {}, {}, {}}}, [{}];",
@@ -115,7 +120,8 @@ impl<T: Element> Remote<T> {
         Vector128::from_words([a, b, c, d]).into_array()
     }
 
-    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+    /// multiple of 16.
     #[inline(always)]
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         let place = self.address + (index * size_of::<T>()) as u32;
@@ -130,7 +136,8 @@ impl<T: Element> Remote<T> {
         }
     }
 
-    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
+    /// multiple of 8.
     #[inline(always)]
     pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };

@@ -2,7 +2,8 @@
 
 use core::arch::asm;
 
-/// Makes a group of the asynchronous copies that this thread has begun since the last call. The group may be empty.
+/// Makes a group of the asynchronous copies that this thread has begun since the last call. The
+/// group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     // SAFETY: touches no memory by itself; not `nomem`, so that no copy is moved past it.

@@ -7,7 +7,8 @@ use core::{
 
 use crate::{Atomic, Element};
 
-/// 16 bytes that are moved by one `ld.v4` or `st.v4`. (A copy of an aligned struct becomes two 64-bit moves; a SIMD type stays whole.)
+/// 16 bytes that are moved by one `ld.v4` or `st.v4`. (A copy of an aligned struct becomes two
+/// 64-bit moves; a SIMD type stays whole.)
 #[derive(Clone, Copy)]
 #[repr(simd)]
 pub(super) struct Vector128([u32; 4]);
@@ -61,19 +62,21 @@ macro_rules! view {
                 self.0 as usize % BYTES / size_of::<T>()
             }
 
-            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+            /// multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the buffer and aligned, as the kernel promises; not checked here.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+            /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a
+            /// multiple of 8.
             #[inline(always)]
             pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
-                // SAFETY: inside the buffer and aligned, as the kernel promises; equal sizes, and every `T` in a view may
-                // hold any bits.
+                // SAFETY: inside the buffer and aligned, as the kernel promises; equal sizes, and
+                // every `T` in a view may hold any bits.
                 unsafe { core::mem::transmute_copy(&*(self.0.add(index) as *const u64)) }
             }
         }
@@ -96,8 +99,8 @@ view! {
 }
 
 impl<T: Element> In<T> {
-    /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It has no branch, so that many loads are
-    /// issued before one is waited for.
+    /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It
+    /// has no branch, so that many loads are issued before one is waited for.
     #[inline(always)]
     pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
         let (a, b, c, d): (u32, u32, u32, u32);
@@ -125,8 +128,8 @@ impl<T: Element> In<T> {
 }
 
 view! {
-    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has the same view; the kernel must make them
-    /// write different elements.
+    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has
+    /// the same view; the kernel must make them write different elements.
     Out
 }
 
@@ -145,14 +148,16 @@ impl<T: Element> Out<T> {
         Out(pointer)
     }
 
-    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+    /// multiple of 16.
     #[inline(always)]
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         // SAFETY: as in `load128`.
         unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
     }
 
-    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
+    /// multiple of 8.
     #[inline(always)]
     pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -160,8 +165,9 @@ impl<T: Element> Out<T> {
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
-    /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their address must be a multiple of these
-    /// bytes. It has no branch, so that earlier reads are not moved into one.
+    /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their
+    /// address must be a multiple of these bytes. It has no branch, so that earlier reads are not
+    /// moved into one.
     #[inline(always)]
     pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
         let bytes = const { N * size_of::<T>() };
@@ -172,8 +178,8 @@ impl<T: Element> Out<T> {
             )
         };
         let place = self.0.wrapping_add(index);
-        // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises; equal sizes, of whichever of the
-        // four it is.
+        // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises; equal
+        // sizes, of whichever of the four it is.
         unsafe {
             match bytes {
                 2 => {
@@ -215,7 +221,8 @@ impl<T: Element> Out<T> {
         }
     }
 
-    /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
+    /// Adds `value` to an element atomically, and gives the element's old value. The order in which
+    /// threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&mut self, index: usize, value: T) -> T
     where
@@ -227,25 +234,28 @@ impl<T: Element> Out<T> {
 }
 
 impl Out<u32> {
-    /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see what this thread has written, and what
-    /// it has seen of others' writes (`red.release.gpu`).
+    /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see
+    /// what this thread has written, and what it has seen of others' writes (`red.release.gpu`).
     #[inline(always)]
     pub fn release_add(&mut self, index: usize, value: u32) {
-        // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved after it.
+        // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved after
+        // it.
         unsafe {
             let place = self.0.add(index);
             asm!("red.release.gpu.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack, preserves_flags));
         }
     }
 
-    /// Waits until a flag is at least that value. This thread then sees what the threads that [added](Self::release_add) to it had written
-    /// (`ld.acquire.gpu`). A block that has not begun may have no room on the GPU until this one has ended, so only blocks that have begun
-    /// may be waited for.
+    /// Waits until a flag is at least that value. This thread then sees what the threads that
+    /// [added](Self::release_add) to it had written (`ld.acquire.gpu`). A block that has not begun
+    /// may have no room on the GPU until this one has ended, so only blocks that have begun may be
+    /// waited for.
     #[inline(always)]
     pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
         loop {
             let now: u32;
-            // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved before it.
+            // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved
+            // before it.
             unsafe {
                 let place = self.0.add(index);
                 asm!("ld.acquire.gpu.global.u32 {}, [{}];", out(reg32) now, in(reg64) place, options(nostack, preserves_flags));

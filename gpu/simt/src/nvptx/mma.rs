@@ -1,4 +1,5 @@
-//! Products of a warp on tensor cores: `mma.sync`, with operands and accumulators in registers. Compute capability 8.0 and later.
+//! Products of a warp on tensor cores: `mma.sync`, with operands and accumulators in registers.
+//! Compute capability 8.0 and later.
 //!
 //! ```text
 //!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
@@ -8,8 +9,9 @@
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments (`mma.m16n8k16`, for tf32 `.m16n8k8`)
 //! ```
 //!
-//! A fragment has 16 elements of an operand's *outer* dimension (rows of A or columns of B) by 16 elements along k, for 16-bit numbers. It
-//! is loaded as four matrices of 8 x 8 elements. Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix `i`:
+//! A fragment has 16 elements of an operand's *outer* dimension (rows of A or columns of B) by 16
+//! elements along k, for 16-bit numbers. It is loaded as four matrices of 8 x 8 elements. Lanes 8 i
+//! to 8 i + 7 give the addresses of the rows of matrix `i`:
 //!
 //! ```text
 //!                 rows of the matrices are                    first two      last two      of each two
@@ -17,9 +19,10 @@
 //!   transposed    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
-//! **For f32** it has 8 elements along k, and each element is rounded to the nearest tf32. The 16 bytes of a matrix's row hold four
-//! elements, and each lane gets one instead of two 16-bit numbers; so plain rows along k have k 0 to 3 and k 4 to 7. A transposed load
-//! would transpose halves of elements. So for an MN-major operand each lane loads its four elements by itself:
+//! **For f32** it has 8 elements along k, and each element is rounded to the nearest tf32. The 16
+//! bytes of a matrix's row hold four elements, and each lane gets one instead of two 16-bit
+//! numbers; so plain rows along k have k 0 to 3 and k 4 to 7. A transposed load would transpose
+//! halves of elements. So for an MN-major operand each lane loads its four elements by itself:
 //!
 //! ```text
 //!   element          0                1                2                3
@@ -27,7 +30,8 @@
 //!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
 //! ```
 //!
-//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours along k:
+//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours
+//! along k:
 //!
 //! ```text
 //!   pair             0                1                2                3
@@ -43,7 +47,8 @@ use super::thread;
 pub use crate::operand::{Factor, Loaded};
 use crate::{Tf32, operand::Numbers};
 
-/// A lane's part of a fragment: of 16 outer elements by 32 bytes along k it has eight 16-bit elements, or four f32.
+/// A lane's part of a fragment: of 16 outer elements by 32 bytes along k it has eight 16-bit
+/// elements, or four f32.
 #[derive(Clone, Copy)]
 pub struct Fragment<T> {
     words: [u32; 4],
@@ -72,12 +77,13 @@ impl<T: Factor> Fragment<T> {
         }
     }
 
-    /// From the shared address of this lane's row; the matrices are transposed or not. Where a constant of the kernel decides, the driver's
-    /// compiler keeps one of the two instructions.
+    /// From the shared address of this lane's row; the matrices are transposed or not. Where a
+    /// constant of the kernel decides, the driver's compiler keeps one of the two instructions.
     #[inline(always)]
     pub(super) fn load_either(row: u32, transposed: bool) -> Self {
         let (a, b, c, d): (u32, u32, u32, u32);
-        // SAFETY: inside an array and aligned, and all lanes call it with the same choice, as the kernel promises.
+        // SAFETY: inside an array and aligned, and all lanes call it with the same choice, as the
+        // kernel promises.
         unsafe {
             asm!(
                 "{{ .reg .pred transposed; setp.ne.u32 transposed, {choice}, 0;",
@@ -109,11 +115,12 @@ impl Fragment<Tf32> {
     }
 }
 
-/// The nearest tf32 numbers, ties away from zero: half of the last digit is added, and the tensor cores ignore the bits below it.
-/// Infinities and NaN stay as they are.
+/// The nearest tf32 numbers, ties away from zero: half of the last digit is added, and the tensor
+/// cores ignore the bits below it. Infinities and NaN stay as they are.
 ///
-/// `cvt.rna.tf32.f32` does the same, but ptxas makes three instructions of it (on sm_80 to sm_120): sum, comparison, selection. With the
-/// sum under the comparison's predicate there are two, one of which runs on the FMA unit.
+/// `cvt.rna.tf32.f32` does the same, but ptxas makes three instructions of it (on sm_80 to sm_120):
+/// sum, comparison, selection. With the sum under the comparison's predicate there are two, one of
+/// which runs on the FMA unit.
 #[inline(always)]
 fn rounded(elements: [f32; 4]) -> [u32; 4] {
     elements.map(|element| {
@@ -133,8 +140,8 @@ fn rounded(elements: [f32; 4]) -> [u32; 4] {
     })
 }
 
-/// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight columns of every eight rows. They take `8 M
-/// N` registers.
+/// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight
+/// columns of every eight rows. They take `8 M N` registers.
 pub struct Accumulators<const M: usize, const N: usize>([[[f32; 8]; N]; M]);
 
 impl<const M: usize, const N: usize> Accumulators<M, N> {
@@ -156,8 +163,9 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         }
     }
 
-    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for this lane's elements in the
-    /// `PART`th 16 rows. Rows are counted from the part's first row. A part past the last is empty.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both
+    /// elements, for this lane's elements in the `PART`th 16 rows. Rows are counted from the part's
+    /// first row. A part past the last is empty.
     #[inline(always)]
     pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         if PART < M {
@@ -192,7 +200,8 @@ fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4],
             )
         };
     }
-    // SAFETY: arithmetic; all lanes call it, as the kernel promises. Not `pure`: it is not moved to where some of them do not run.
+    // SAFETY: arithmetic; all lanes call it, as the kernel promises. Not `pure`: it is not moved to
+    // where some of them do not run.
     unsafe {
         match T::NUMBERS {
             Numbers::Bf16 => multiply_add!("m16n8k16", ".bf16"),

@@ -54,8 +54,8 @@ pub use variable::{Constant, Global, GlobalPointer};
 
 #[doc(hidden)]
 pub mod __private {
-    /// `#[kernel]` leaves its declaration in the PTX as a comment, and `constant!` declares its array there; a
-    /// kernel crate need not name `core`.
+    /// `#[kernel]` leaves its declaration in the PTX as a comment, and `constant!` declares its
+    /// array there; a kernel crate need not name `core`.
     pub use core::arch::{asm, global_asm};
 }
 

@@ -59,12 +59,15 @@ impl<T: Element> DynamicShared<T> {
 
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element> DynamicShared<T> {
-    /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a multiple of 128 bytes. The box begins at
-    /// element `(row, col)` of the `matrix`th matrix. Elements outside the matrix are zeros. The swizzle depends on the address. `row` is a
-    /// signed number: rows before the first are what `wrapping_sub` gives.
+    /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a
+    /// multiple of 128 bytes. The box begins at element `(row, col)` of the `matrix`th matrix.
+    /// Elements outside the matrix are zeros. The swizzle depends on the address. `row` is a signed
+    /// number: rows before the first are what `wrapping_sub` gives.
     ///
-    /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times the bytes of an element is a multiple of
-    /// 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's documentation does not mention it).
+    /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times
+    /// the bytes of an element is a multiple of
+    /// 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's
+    ///     documentation does not mention it).
     ///
     /// The copy is asynchronous. It completes its bytes at the mbarrier `done`.
     #[inline(always)]
@@ -80,12 +83,14 @@ impl<T: Element> DynamicShared<T> {
         boxes.load(to, (matrix, row, col), done);
     }
 
-    /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those whose bit of `blocks` is set, bit 0 for
-    /// rank 0. The box is read once and copied to the corresponding place in each block's shared memory. It completes its bytes at the
-    /// mbarrier that corresponds to `done` in each block. This block may be one of them or not.
+    /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those
+    /// whose bit of `blocks` is set, bit 0 for rank 0. The box is read once and copied to the
+    /// corresponding place in each block's shared memory. It completes its bytes at the mbarrier
+    /// that corresponds to `done` in each block. This block may be one of them or not.
     ///
-    /// Each block must have initialised that mbarrier, must have read the old contents of the destination, and must not have ended. A
-    /// [`cluster_pipeline!`](crate::cluster_pipeline) ensures that.
+    /// Each block must have initialised that mbarrier, must have read the old contents of the
+    /// destination, and must not have ended. A [`cluster_pipeline!`](crate::cluster_pipeline)
+    /// ensures that.
     #[inline(always)]
     pub fn load_box_multicast<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &mut self,
@@ -100,11 +105,13 @@ impl<T: Element> DynamicShared<T> {
         boxes.load_multicast(to, (matrix, row, col), done, blocks);
     }
 
-    /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at element `(row, col)` of the `matrix`th
-    /// matrix; `index` and box as in [`load_box`](Self::load_box). Nothing outside the matrix is written.
+    /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at
+    /// element `(row, col)` of the `matrix`th matrix; `index` and box as in
+    /// [`load_box`](Self::load_box). Nothing outside the matrix is written.
     ///
-    /// The copy sees what threads have written here if they have executed a [`fence_proxy_async`](super::fence_proxy_async) after it, and a
-    /// barrier follows. The copy is asynchronous and belongs to the thread's next bulk group ([`bulk`](super::bulk)).
+    /// The copy sees what threads have written here if they have executed a
+    /// [`fence_proxy_async`](super::fence_proxy_async) after it, and a barrier follows. The copy is
+    /// asynchronous and belongs to the thread's next bulk group ([`bulk`](super::bulk)).
     #[inline(always)]
     pub fn store_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -117,7 +124,8 @@ impl<T: Element> DynamicShared<T> {
         boxes.store(from, place);
     }
 
-    /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle spans.
+    /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle
+    /// spans.
     #[inline(always)]
     pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
     where
@@ -175,15 +183,16 @@ macro_rules! indexed {
         }
 
         impl<$($generics)*> $array {
-            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+            /// multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// [`load128`](Self::load128) that neither compiler moves down to where its elements are used, so that they have arrived by
-            /// then.
+            /// [`load128`](Self::load128) that neither compiler moves down to where its elements
+            /// are used, so that they have arrived by then.
             #[inline(always)]
             pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
@@ -200,14 +209,16 @@ macro_rules! indexed {
                 Vector128::from_words([a, b, c, d]).into_array()
             }
 
-            /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a multiple of 8.
+            /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a
+            /// multiple of 8.
             #[inline(always)]
             pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 let place = simt_shared_address(unsafe { self.0.add(index) }.cast());
                 let (a, b): (u32, u32);
-                // SAFETY: as above, and volatile for the same reason; equal sizes, and every `T` may hold any bits.
+                // SAFETY: as above, and volatile for the same reason; equal sizes, and every `T`
+                // may hold any bits.
                 unsafe {
                     asm!(
                         "ld.volatile.shared.v2.b32 {{{}, {}}}, [{}];",
@@ -218,14 +229,16 @@ macro_rules! indexed {
                 }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+            /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must
+            /// be a multiple of 16.
             #[inline(always)]
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+            /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be
+            /// a multiple of 8.
             #[inline(always)]
             pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -235,7 +248,8 @@ macro_rules! indexed {
                 }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be a multiple of 4.
+            /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be
+            /// a multiple of 4.
             #[inline(always)]
             pub fn store32<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 const { assert!(N * size_of::<T>() == 4, "a 32-bit access moves four bytes") };
@@ -243,10 +257,12 @@ macro_rules! indexed {
                 unsafe { *(self.0.add(index) as *mut u32) = core::mem::transmute_copy(&values) }
             }
 
-            /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
-            /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
+            /// Begins an asynchronous copy of `N` elements from element `from` of `source` to
+            /// element `index`: 4, 8 or 16 bytes, whose addresses are multiples of these bytes. If
+            /// not `valid`, nothing is read and zeros are written.
             ///
-            /// The copy has completed after [`wait_group`](super::copies::wait_group), and other threads see it after a following barrier.
+            /// The copy has completed after [`wait_group`](super::copies::wait_group), and other
+            /// threads see it after a following barrier.
             #[inline(always)]
             pub fn copy_async<const N: usize>(
                 &mut self,
@@ -262,8 +278,8 @@ macro_rules! indexed {
                 };
                 // Bytes beyond the source's are zeros.
                 let read = if valid { bytes } else { 0 };
-                // SAFETY: inside the array and the buffer and aligned, as the kernel promises; of a copy
-                // of no bytes the source is not read.
+                // SAFETY: inside the array and the buffer and aligned, as the kernel promises; of a
+                // copy of no bytes the source is not read.
                 unsafe {
                     let to = simt_shared_address(self.0.add(index).cast());
                     let from = source.address(from);
@@ -289,9 +305,10 @@ macro_rules! indexed {
                 }
             }
 
-            /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four matrices of eight rows of 16 bytes. Each
-            /// lane gives the index of the first element of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](super::mma),
-            /// for the order of the rows.
+            /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four
+            /// matrices of eight rows of 16 bytes. Each lane gives the index of the first element
+            /// of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](super::mma), for
+            /// the order of the rows.
             #[inline(always)]
             pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
             where
@@ -302,8 +319,8 @@ macro_rules! indexed {
                 Fragment::load(row)
             }
 
-            /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are transposed during the load if `transposed`.
-            /// All lanes choose alike.
+            /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are
+            /// transposed during the load if `transposed`. All lanes choose alike.
             #[inline(always)]
             pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
             where

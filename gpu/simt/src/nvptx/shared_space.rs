@@ -9,8 +9,8 @@ unsafe extern "C" {
     pub(super) safe fn simt_shared_address(pointer: *mut u8) -> u32;
 }
 
-/// Declares an array of `ROWS * COLS` elements, 16-byte aligned, and gives its first element's address. Each inlined copy declares
-/// another array.
+/// Declares an array of `ROWS * COLS` elements, 16-byte aligned, and gives its first element's
+/// address. Each inlined copy declares another array.
 #[inline(always)]
 pub(super) fn declare_array<T, const ROWS: usize, const COLS: usize>() -> *mut T {
     let address: u32;

@@ -5,8 +5,8 @@ use core::{arch::asm, marker::PhantomData};
 use super::Mbarrier;
 use crate::Element;
 
-/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter; the entry point makes it from a
-/// [`TensorMapParam`].
+/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter; the
+/// entry point makes it from a [`TensorMapParam`].
 ///
 /// A box begins at a multiple of 16 bytes of a row; TMA copies no other.
 #[derive(Clone, Copy)]
@@ -40,7 +40,8 @@ impl<T: Element, const COUNT: usize> TensorMaps<T, COUNT> {
         TensorMaps { address, elements: PhantomData }
     }
 
-    /// The map with that index, below `COUNT`. The index is not checked here; a launch on the CPU checks it.
+    /// The map with that index, below `COUNT`. The index is not checked here; a launch on the CPU
+    /// checks it.
     #[inline(always)]
     pub fn numbered(&self, number: u32) -> TensorMap<T> {
         let bytes = number * size_of::<TensorMapParam<1>>() as u32;
@@ -60,8 +61,9 @@ impl<T: Element> TensorMap<T> {
         TensorMap { address, elements: PhantomData }
     }
 
-    /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters do not depend on earlier grids, so this
-    /// may come before [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
+    /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters
+    /// do not depend on earlier grids, so this may come before
+    /// [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
     #[inline(always)]
     pub fn prefetch(&self) {
         // SAFETY: a hint; the map is at that address.
@@ -70,8 +72,8 @@ impl<T: Element> TensorMap<T> {
         }
     }
 
-    /// Its boxes: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of `SWIZZLE` bytes (0: not swizzled). The tensor
-    /// map must have boxes of this shape.
+    /// Its boxes: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of
+    /// `SWIZZLE` bytes (0: not swizzled). The tensor map must have boxes of this shape.
     #[inline(always)]
     pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -99,12 +101,13 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
         TensorMap::<T> { address: self.address, elements: PhantomData }.prefetch();
     }
 
-    /// Begins a TMA copy of the box at (row, col) of a matrix to shared memory. Elements outside are zeros. It completes all the box's
-    /// bytes at `done`.
+    /// Begins a TMA copy of the box at (row, col) of a matrix to shared memory. Elements outside
+    /// are zeros. It completes all the box's bytes at `done`.
     #[inline(always)]
     pub(super) fn load(&self, to: u32, (matrix, row, col): (u32, u32, u32), done: Mbarrier) {
-        // SAFETY: inside the block's shared memory and aligned, as the kernel promises; the map describes memory that is valid as long as
-        // the launch. Not `nomem`: it is not moved before what precedes it.
+        // SAFETY: inside the block's shared memory and aligned, as the kernel promises; the map
+        // describes memory that is valid as long as the launch. Not `nomem`: it is not moved before
+        // what precedes it.
         unsafe {
             asm!(
                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
@@ -120,8 +123,9 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
         }
     }
 
-    /// The same copy to the corresponding place in each block whose bit of `blocks` is set, by its rank. It completes at the block's own
-    /// mbarrier (PTX ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
+    /// The same copy to the corresponding place in each block whose bit of `blocks` is set, by its
+    /// rank. It completes at the block's own mbarrier (PTX ISA, "cp.async.bulk.tensor",
+    /// `.multicast::cluster`).
     #[inline(always)]
     pub(super) fn load_multicast(
         &self,
@@ -148,7 +152,8 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     }
 }
 
-/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter, like [`TensorMap`].
+/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter, like
+/// [`TensorMap`].
 #[derive(Clone, Copy)]
 pub struct TensorMapMut<T>(TensorMap<T>);
 
@@ -183,8 +188,8 @@ pub struct BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usiz
 impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     BoxesMut<T, ROWS, COLS, SWIZZLE>
 {
-    /// Begins a TMA copy from shared memory to the box at (row, col) of a matrix. Nothing outside is written (PTX ISA,
-    /// "cp.async.bulk.tensor", `.bulk_group`).
+    /// Begins a TMA copy from shared memory to the box at (row, col) of a matrix. Nothing outside
+    /// is written (PTX ISA, "cp.async.bulk.tensor", `.bulk_group`).
     #[inline(always)]
     pub(super) fn store(&self, from: u32, (matrix, row, col): (u32, u32, u32)) {
         // SAFETY: as in `Boxes::load`. Not `nomem`: it is not moved before what precedes it.

@@ -40,8 +40,9 @@ index! {
     grid_dim_z = _grid_dim_z;
 }
 
-/// The same number, of which the compiler knows nothing. Addresses that follow from it are computed where they are used. Without this, the
-/// compiler computes what is constant in a loop before it, and keeps it in registers.
+/// The same number, of which the compiler knows nothing. Addresses that follow from it are computed
+/// where they are used. Without this, the compiler computes what is constant in a loop before it,
+/// and keeps it in registers.
 #[inline(always)]
 pub fn opaque(number: usize) -> usize {
     let same: usize;
@@ -52,12 +53,12 @@ pub fn opaque(number: usize) -> usize {
     same
 }
 
-/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to shared or global memory before is then
-/// visible to all of them.
+/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to
+/// shared or global memory before is then visible to all of them.
 #[inline(always)]
 pub fn sync_threads() {
-    // SAFETY: the intrinsic, unlike `asm!`, is marked convergent, so that LLVM does not copy it into
-    // branches that only some threads take. That all threads come here is the kernel's duty.
+    // SAFETY: the intrinsic, unlike `asm!`, is marked convergent, so that LLVM does not copy it
+    // into branches that only some threads take. That all threads come here is the kernel's duty.
     unsafe { nvptx::_syncthreads() }
 }
 

@@ -11,7 +11,8 @@ unsafe extern "C" {
     safe fn simt_global_pointer(address: u64) -> *mut u8;
 }
 
-/// An array in global memory, made by [`global!`]. It is the symbol itself: for a GPU the compiler places statics in global memory.
+/// An array in global memory, made by [`global!`]. It is the symbol itself: for a GPU the compiler
+/// places statics in global memory.
 #[repr(transparent)]
 pub struct Global<T, const N: usize>(UnsafeCell<MaybeUninit<[T; N]>>);
 
@@ -45,7 +46,8 @@ impl<T: Element, const N: usize> Global<T, N> {
         unsafe { *self.at(index) = value }
     }
 
-    /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
+    /// Adds `value` to an element atomically, and gives the element's old value. The order in which
+    /// threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&self, index: usize, value: T) -> T
     where
@@ -56,8 +58,8 @@ impl<T: Element, const N: usize> Global<T, N> {
     }
 }
 
-/// An array in constant memory, made by [`constant!`]. The symbol is declared in PTX, because Rust has no statics in constant memory;
-/// `address` gives its address.
+/// An array in constant memory, made by [`constant!`]. The symbol is declared in PTX, because Rust
+/// has no statics in constant memory; `address` gives its address.
 pub struct Constant<T, const N: usize> {
     address: fn() -> u64,
     elements: PhantomData<fn() -> T>,
@@ -100,7 +102,8 @@ impl<T: Element> GlobalPointer<T> {
     /// The buffer that it points to.
     #[inline(always)]
     pub fn view(&self) -> Out<T> {
-        // SAFETY: the host has written the address of a buffer, and nobody writes it while a kernel runs.
+        // SAFETY: the host has written the address of a buffer, and nobody writes it while a kernel
+        // runs.
         let address = unsafe { *self.0.get() };
         Out::from_pointer(simt_global_pointer(address).cast())
     }

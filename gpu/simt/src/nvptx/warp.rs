@@ -1,15 +1,16 @@
 //! Operations of the lanes of a warp: barriers, votes, shuffles.
 //!
-//! Every operation names the lanes that take part in a `mask`, bit i for lane i; each must come to it with
-//! the same mask, or the result is undefined. Only [`sync_warp`] orders memory.
+//! Every operation names the lanes that take part in a `mask`, bit i for lane i; each must come to
+//! it with the same mask, or the result is undefined. Only [`sync_warp`] orders memory.
 
 use crate::Shuffle;
 
 /// All 32 lanes.
 pub const ALL: u32 = u32::MAX;
 
-// Intrinsics rather than `asm!`, because LLVM knows that these are convergent: it does not copy them into
-// branches that only some lanes take. (Inline PTX ISA, `bar.warp.sync`, `vote.sync`, `shfl.sync`.)
+// Intrinsics rather than `asm!`, because LLVM knows that these are convergent: it does not copy
+// them into branches that only some lanes take. (Inline PTX ISA, `bar.warp.sync`, `vote.sync`,
+// `shfl.sync`.)
 unsafe extern "C" {
     #[link_name = "llvm.nvvm.bar.warp.sync"]
     safe fn bar_warp_sync(mask: u32);

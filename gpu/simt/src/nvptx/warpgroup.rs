@@ -1,4 +1,5 @@
-//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers (`setmaxnreg`).
+//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers
+//! (`setmaxnreg`).
 //!
 //! ```text
 //!   accumulators.multiply_add(a, b)   begins to accumulate a product (64 x N, DEPTH elements along k)
@@ -14,8 +15,9 @@ use super::{thread, wgmma};
 use crate::Tf32;
 pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
 
-/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of the block have given them up.
-/// `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the warpgroup calls it.
+/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
+/// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
+/// warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -25,8 +27,8 @@ pub fn take_registers<const REGISTERS: u32>() {
     };
 }
 
-/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may then take the rest. As in
-/// [`take_registers`].
+/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may
+/// then take the rest. As in [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -50,11 +52,13 @@ unsafe extern "C" {
     safe fn wgmma_wait_group(pending: u64);
 }
 
-/// An operand in shared memory: 64 rows of A, or N columns of B. Made by [`DynamicShared::operand`](super::DynamicShared).
+/// An operand in shared memory: 64 rows of A, or N columns of B. Made by
+/// [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy)]
 pub struct Operand<T, L> {
-    /// The lower half of its descriptor, which contains the address (PTX ISA, "Matrix Descriptor Format"). The upper half is the same for
-    /// all, so that one addition leads to the next instruction's operand.
+    /// The lower half of its descriptor, which contains the address (PTX ISA, "Matrix Descriptor
+    /// Format"). The upper half is the same for all, so that one addition leads to the next
+    /// instruction's operand.
     lower: u32,
     kind: PhantomData<fn() -> (T, L)>,
 }
@@ -73,8 +77,8 @@ fn descriptor<L: Layout>() -> u64 {
 }
 
 impl<T: Factor, L: Layout> Operand<T, L> {
-    /// The operand that many bytes after an address in this block's shared memory. The address bits above 256 KiB tell the block of the
-    /// cluster.
+    /// The operand that many bytes after an address in this block's shared memory. The address bits
+    /// above 256 KiB tell the block of the cluster.
     #[inline(always)]
     pub(super) fn new(start: u32, bytes: u32) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
@@ -90,11 +94,13 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128, 192 or 256. It takes N / 2 registers.
+/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128,
+/// 192 or 256. It takes N / 2 registers.
 ///
-/// They can be read after [`wait`](Self::wait). A product that is in flight while other accumulators are read (`PENDING` above 0) must
-/// begin and end in the same iteration of a loop. Otherwise LLVM copies registers of a product in flight, ptxas serialises the products
-/// with warning C7514, and the build fails.
+/// They can be read after [`wait`](Self::wait). A product that is in flight while other
+/// accumulators are read (`PENDING` above 0) must begin and end in the same iteration of a loop.
+/// Otherwise LLVM copies registers of a product in flight, ptxas serialises the products with
+/// warning C7514, and the build fails.
 pub struct Accumulators<const N: usize>(Fragment<N>);
 
 impl<const N: usize> Accumulators<N> {
@@ -124,7 +130,8 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(true, a, b);
     }
 
-    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and overwrites them otherwise.
+    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and
+    /// overwrites them otherwise.
     #[inline(always)]
     pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -133,7 +140,8 @@ impl<const N: usize> Accumulators<N> {
         b: Operand<T, B>,
     ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many k-steps") };
-        // Earlier writes of the accumulators are complete after it; it is convergent, so it is not moved to where some threads do not run.
+        // Earlier writes of the accumulators are complete after it; it is convergent, so it is not
+        // moved to where some threads do not run.
         wgmma_fence();
         macro_rules! steps {
             ($($step:literal)*) => {$(
@@ -146,8 +154,8 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
     }
 
-    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the end of k, where there are fewer elements
-    /// than the operands have.
+    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the
+    /// end of k, where there are fewer elements than the operands have.
     #[inline(always)]
     pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -160,11 +168,14 @@ impl<const N: usize> Accumulators<N> {
         wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
     }
 
-    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B from element 8 `first` along k on. It is
-    /// added to the accumulators. For each 8 elements along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these
-    /// are (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of wgmma's fragment A of tf32).
+    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B
+    /// from element 8 `first` along k on. It is added to the accumulators. For each 8 elements
+    /// along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these are (g,
+    /// t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of
+    /// wgmma's fragment A of tf32).
     ///
-    /// The registers are read asynchronously: use other ones for the next product until this one has been waited for.
+    /// The registers are read asynchronously: use other ones for the next product until this one
+    /// has been waited for.
     #[inline(always)]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -186,8 +197,8 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 }
     }
 
-    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the sums. No product of these accumulators
-    /// may be in flight then.
+    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the
+    /// sums. No product of these accumulators may be in flight then.
     #[inline(always)]
     pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
         wait::<PENDING>();
@@ -202,7 +213,8 @@ pub fn commit() {
     wgmma_commit_group();
 }
 
-/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of the others have been read then.
+/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of
+/// the others have been read then.
 #[inline(always)]
 pub fn wait<const PENDING: u64>() {
     wgmma_wait_group(const { PENDING });
@@ -219,8 +231,8 @@ impl<const N: usize> Fragment<N> {
         Fragment([0.0; wgmma::MOST])
     }
 
-    /// Unspecified numbers, for a variable that is written before it is read. Its registers need not be kept until then, even where the
-    /// compiler does not see that by itself.
+    /// Unspecified numbers, for a variable that is written before it is read. Its registers need
+    /// not be kept until then, even where the compiler does not see that by itself.
     #[inline(always)]
     pub fn unspecified() -> Self {
         const { wgmma::valid(N) };
@@ -246,7 +258,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of the element's 64 columns.
+    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
+    /// the element's 64 columns.
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
@@ -255,7 +268,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for all elements of this thread.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both
+    /// elements, for all elements of this thread.
     #[inline(always)]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let (row, col) = place();
@@ -268,8 +282,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are counted from the part's first column. A
-    /// part past the last is empty.
+    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are
+    /// counted from the part's first column. A part past the last is empty.
     #[inline(always)]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
@@ -285,8 +299,9 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with the row and column of the first of four elements, and the elements, for the `PART`th 64 columns. The four are two
-    /// neighbours in each of two rows, which are eight apart. Columns are counted from the part's first column.
+    /// Calls `act` with the row and column of the first of four elements, and the elements, for the
+    /// `PART`th 64 columns. The four are two neighbours in each of two rows, which are eight apart.
+    /// Columns are counted from the part's first column.
     #[inline(always)]
     pub fn for_each_square_of<const PART: usize>(
         &self,

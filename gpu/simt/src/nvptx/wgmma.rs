@@ -1,6 +1,7 @@
 //! The instructions `wgmma.mma_async`, which name their accumulator registers.
 //!
-//! There is no loop over accumulators: one that LLVM does not unroll would put them into memory. Macros name each by its number.
+//! There is no loop over accumulators: one that LLVM does not unroll would put them into memory.
+//! Macros name each by its number.
 
 use core::arch::asm;
 
@@ -9,7 +10,8 @@ use crate::{
     operand::{Factor, Layout, Major, Numbers},
 };
 
-/// The most accumulators of a thread. Those that an instruction does not have are never used, and so take no register.
+/// The most accumulators of a thread. Those that an instruction does not have are never used, and
+/// so take no register.
 pub(super) const MOST: usize = 128;
 
 /// Whether there is an instruction with that number of columns here.
@@ -82,8 +84,9 @@ macro_rules! begin {
         $columns:literal $ty:literal [$first:literal $($i:literal)*] ($d:ident, $a:ident, $b:ident, $kept:ident)
         $of_a:literal $of_b:literal $($majors:tt)*
     ) => {
-        // SAFETY: all threads of the warpgroup call it with the same operands, which are inside its block's shared memory, as the kernel
-        // promises. Not `nomem`: it is not moved before what precedes it.
+        // SAFETY: all threads of the warpgroup call it with the same operands, which are inside its
+        // block's shared memory, as the kernel promises. Not `nomem`: it is not moved before what
+        // precedes it.
         unsafe {
             asm!(
                 "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
@@ -123,12 +126,14 @@ macro_rules! instruction {
     };
 }
 
-/// For tf32, with A in shared memory or in registers. There are no bits for the operands' major dimensions.
+/// For tf32, with A in shared memory or in registers. There are no bits for the operands' major
+/// dimensions.
 macro_rules! tf32 {
     ($name:ident $columns:literal $register:ident $ty:ty, ($($a:ident),*) $of_a:literal [$first:literal $($i:literal)*]) => {
         #[inline(always)]
         fn $name(d: &mut [f32; MOST], [$($a),*]: $ty, b: u64, kept: bool) {
-            // SAFETY: as in `instruction`; ptxas keeps A's registers until the product has been waited for.
+            // SAFETY: as in `instruction`; ptxas keeps A's registers until the product has been
+            // waited for.
             unsafe {
                 asm!(
                     "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
@@ -209,8 +214,8 @@ instructions! {
     ]
 }
 
-/// Begins one instruction's product of A and B in the first `N / 2` accumulators. It is added to them if they are `kept`, and overwrites
-/// them otherwise.
+/// Begins one instruction's product of A and B in the first `N / 2` accumulators. It is added to
+/// them if they are `kept`, and overwrites them otherwise.
 #[inline(always)]
 pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     d: &mut [f32; MOST],
@@ -251,7 +256,8 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     }
 }
 
-/// Begins to add one instruction's product of A in registers and B to the first `N / 2` accumulators.
+/// Begins to add one instruction's product of A in registers and B to the first `N / 2`
+/// accumulators.
 #[inline(always)]
 pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf32; 4], b: u64) {
     let a = a.map(Tf32::to_bits);
@@ -267,7 +273,8 @@ pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf
     }
 }
 
-/// A barrier for both compilers: nothing is done with the first `N / 2` accumulators before this. The wait before it has seen them written.
+/// A barrier for both compilers: nothing is done with the first `N / 2` accumulators before this.
+/// The wait before it has seen them written.
 #[inline(always)]
 pub(super) fn finish<const N: usize>(d: &mut [f32; MOST]) {
     match N {

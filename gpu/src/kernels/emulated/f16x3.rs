@@ -67,8 +67,8 @@
 //!
 //! (Not if a narrow tile follows the last wide one.) The sums that are stored meanwhile are 96
 //! registers, and those being computed 96. A tile whose C is not
-//! [plain](super::epilogue::is_plain), or that is recomputed, has no room next to both. It is stored
-//! before the next one starts.
+//! [plain](super::epilogue::is_plain), or that is recomputed, has no room next to both. It is
+//! stored before the next one starts.
 //!
 //! # What is recomputed
 //! Infinity and NaN, as in [bf16x6](super), and *uncertain* sums. A sum is uncertain if it is less

@@ -28,8 +28,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// The elements around those of a row: all of the matrix, if no gap is between its rows, and else
-    /// the row. `first` is the first element of the matrix, `row` that of the row.
+    /// The elements around those of a row: all of the matrix, if no gap is between its rows, and
+    /// else the row. `first` is the first element of the matrix, `row` that of the row.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn around(source: &MatrixBatch, first: usize, row: usize) -> Run {
         let (rows, cols, pitch) =
@@ -82,8 +82,8 @@ fn eight(from: &In<f32>, at: usize, run: Run) -> [f32; EIGHT] {
 }
 
 /// Eight elements of each of `N` rows, from column `col` on. `row` is the start of a row, `first`
-/// that of the matrix. `is_even` if all rows of the block are inside and 16-byte aligned: then there is no branch
-/// between the loads, and all are in flight at once.
+/// that of the matrix. `is_even` if all rows of the block are inside and 16-byte aligned: then
+/// there is no branch between the loads, and all are in flight at once.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn rows_of_eight<const N: usize>(

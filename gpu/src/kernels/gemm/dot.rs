@@ -37,9 +37,9 @@ pub const THREADS: u32 = 32 * WARPS as u32;
 /// The sums of a block: a tile of each warp.
 pub type Sums = Shared<f32, { WARPS * 8 }, 128>;
 
-/// How the lanes of a warp share a tile: a power of two has neighbouring columns, and the others split
-/// k. (Shifts instead of divisions: a division by a constant of the load could be by zero for all
-/// that the compiler knows.)
+/// How the lanes of a warp share a tile: a power of two has neighbouring columns, and the others
+/// split k. (Shifts instead of divisions: a division by a constant of the load could be by zero for
+/// all that the compiler knows.)
 #[derive(Clone, Copy)]
 struct Lanes {
     /// The logarithm of the number of lanes with neighbouring columns.

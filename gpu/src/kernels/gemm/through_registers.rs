@@ -45,8 +45,8 @@ const UNROLLED: usize = 8;
 /// K-steps of both stages.
 pub const STEPS: usize = 2 * BLOCK_K;
 
-/// Elements between the k-steps of a stage, which nobody reads. With them a warp that stores sixteen
-/// k-steps of two rows each touches each bank twice; without them, sixteen times.
+/// Elements between the k-steps of a stage, which nobody reads. With them a warp that stores
+/// sixteen k-steps of two rows each touches each bank twice; without them, sixteen times.
 pub const PAD: usize = 12;
 
 /// Elements of A that a thread loads for a stage.

@@ -30,8 +30,8 @@ use super::{
 
 /// An element that these tensor cores multiply: 16 bits, or an f32, which is rounded to tf32 first.
 pub trait MmaElement: Stored<Real = f32> + Loaded {
-    /// Zero. (An `f32` that an instruction converts is no constant to the compiler, and would stay in a
-    /// register.)
+    /// Zero. (An `f32` that an instruction converts is no constant to the compiler, and would stay
+    /// in a register.)
     const ZERO: Self;
 
     /// Elements of sixteen bytes: a group, and the widest copy.

@@ -128,8 +128,8 @@ impl<
         copies::commit_group();
     }
 
-    /// Waits for a stage with `in_flight` stages in flight after it: first for this thread's copies,
-    /// then for everybody's.
+    /// Waits for a stage with `in_flight` stages in flight after it: first for this thread's
+    /// copies, then for everybody's.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn wait(&mut self, stage: usize, in_flight: usize) {

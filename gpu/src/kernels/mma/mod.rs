@@ -33,9 +33,9 @@
 //! for 1024 cycles of an A100's tensor cores, the other arrives.
 //!
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
-//! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But in
-//! tf32 it reads each operand along one side alone. So these kernels are only in the PTX for every
-//! GPU. Hopper takes them from there.
+//! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But
+//! in tf32 it reads each operand along one side alone. So these kernels are only in the PTX for
+//! every GPU. Hopper takes them from there.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

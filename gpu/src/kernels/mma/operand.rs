@@ -28,11 +28,10 @@
 //! A kernel for aligned rows has the first way and the last.
 //!
 //! All bytes of a copy belong to the row, or none: then the hardware writes zeros. The rest of a
-//! row, less than a copy, is copied element by element through registers. So is the first element of
-//! a misaligned row, if nothing of the operand is before it: the first row, or all if there are gaps
-//! between rows. (`cp.async` can read less
-//! than it writes. But compute-sanitizer counts all its bytes as read, and reported the last
-//! element of a matrix with an odd number of them.)
+//! row, less than a copy, is copied element by element through registers. So is the first element
+//! of a misaligned row, if nothing of the operand is before it: the first row, or all if there are
+//! gaps between rows. (`cp.async` can read less than it writes. But compute-sanitizer counts all
+//! its bytes as read, and reported the last element of a matrix with an odd number of them.)
 
 use super::{
     device::{mma::Fragment, *},
@@ -97,8 +96,8 @@ pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIG
     at: usize,
     /// Misalignment of the thread's rows: 0 or 1 elements.
     misalignment: usize,
-    /// Whether the thread's first copy of a panel at the start of the next tile's rows begins before
-    /// the rows.
+    /// Whether the thread's first copy of a panel at the start of the next tile's rows begins
+    /// before the rows.
     begins_before: bool,
     /// Whether there are gaps between rows.
     gaps: bool,

@@ -143,8 +143,8 @@ fn store_rows<const STAGED: usize>(
 }
 
 /// Stores a warp's part of the staged rows to any C: a quarter of the rows, two at a time. If the
-/// elements of a column are contiguous, it is a quarter of the columns instead, four at a time. Then
-/// the lanes of a warp store 32 neighbours of a column.
+/// elements of a column are contiguous, it is a quarter of the columns instead, four at a time.
+/// Then the lanes of a warp store 32 neighbours of a column.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn finish<const ROWS: usize, const STAGED: usize>(

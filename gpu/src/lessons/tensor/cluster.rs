@@ -1,10 +1,10 @@
 //! Clusters: two blocks load B for each other, by multicast.
 //!
-//! * **A cluster** of two blocks computes a 256 x 256 tile of C. Its blocks run at the same time, on
-//!   two SMs, and can reach each other's shared memory. Block 0 has the upper 128 rows.
-//! * **A block** computes 128 x 256 elements, as before. It loads its own rows of A, and half of the
-//!   columns of B: 128, for both blocks. So an SM asks L2 for 32 KiB a stage instead of 48: 128 FLOP
-//!   a byte.
+//! * **A cluster** of two blocks computes a 256 x 256 tile of C. Its blocks run at the same time,
+//!   on two SMs, and can reach each other's shared memory. Block 0 has the upper 128 rows.
+//! * **A block** computes 128 x 256 elements, as before. It loads its own rows of A, and half of
+//!   the columns of B: 128, for both blocks. So an SM asks L2 for 32 KiB a stage instead of 48: 128
+//!   FLOP a byte.
 //! * **A warpgroup** and **a thread** do what they did before.
 //!
 //! The copy of a box goes to the same place in both blocks, and counts its bytes at the mbarrier of

@@ -3,8 +3,8 @@
 //! * **A block** of eight warps computes a 128 x 128 tile of C, as before. It has three *stages* in
 //!   shared memory. Each holds the tiles of 64 k-steps: one is multiplied, two are being filled.
 //! * **A warp** multiplies 64 x 32 elements, as before.
-//! * **A thread** issues the copies of its groups of eight elements, and does not wait for them. The
-//!   elements do not pass through its registers.
+//! * **A thread** issues the copies of its groups of eight elements, and does not wait for them.
+//!   The elements do not pass through its registers.
 //!
 //! ```text
 //!   phase          0      1      2      3

@@ -42,8 +42,8 @@ fn swizzled(row: usize, group: usize) -> usize {
     row * DEPTH + (group ^ (row % 8)) * GROUP
 }
 
-/// Copies a thread's four groups of a matrix to a tile. `group` gives the place of each in the tile,
-/// and its row and column in the matrix. Elements outside the matrix are zeros.
+/// Copies a thread's four groups of a matrix to a tile. `group` gives the place of each in the
+/// tile, and its row and column in the matrix. Elements outside the matrix are zeros.
 #[inline(always)]
 #[track_caller]
 fn fill(

@@ -14,8 +14,8 @@
 //!
 //! A pair of B is in two rows of B. So each of its elements is a load of two bytes.
 //!
-//! A k-step of a warp reads 32 elements of two bytes for 256 multiply-adds: 8 FLOP a byte, where the
-//! first kernel of the course has 1/4. Elements outside A and B are zeros, which add nothing.
+//! A k-step of a warp reads 32 elements of two bytes for 256 multiply-adds: 8 FLOP a byte, where
+//! the first kernel of the course has 1/4. Elements outside A and B are zeros, which add nothing.
 
 use super::device::{
     mma::{Accumulators, Fragment},

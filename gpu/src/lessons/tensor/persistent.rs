@@ -1,19 +1,19 @@
 //! Persistent CTAs: a block computes one tile after the other, in an order that L2 likes.
 //!
-//! * **A block** computes 128 x 256 tiles of C, as before. The grid has one block an SM, and block i
-//!   of N computes tiles i, i + N, i + 2 N, and so on.
-//! * **The producer** goes on to the next tile while the sums of this one are stored. So the ring is
-//!   full when the consumers come back.
+//! * **A block** computes 128 x 256 tiles of C, as before. The grid has one block an SM, and block
+//!   i of N computes tiles i, i + N, i + 2 N, and so on.
+//! * **The producer** goes on to the next tile while the sums of this one are stored. So the ring
+//!   is full when the consumers come back.
 //! * **A warpgroup** of the consumers and **a thread** do what they did before, in a loop.
 //!
-//! Launches meet in the same way: the blocks of the next one begin as soon as those of this one end,
-//! fetch the tensor maps and initialise the ring, and then wait until this launch has ended.
+//! Launches meet in the same way: the blocks of the next one begin as soon as those of this one
+//! end, fetch the tensor maps and initialise the ring, and then wait until this launch has ended.
 //!
 //! # Rasterisation
 //! The tiles that are computed at the same time should share rows of A and columns of B, which are
 //! then read from L2. Row by row, 128 tiles of a C of 16384 columns would be two rows of 64 tiles:
-//! 256 rows of A, and all of B. So tiles are numbered in *raster groups* of 16 rows of tiles: down a
-//! column of the group, then down the next. 128 tiles are then 16 x 8: 2048 rows of A, and 2048
+//! 256 rows of A, and all of B. So tiles are numbered in *raster groups* of 16 rows of tiles: down
+//! a column of the group, then down the next. 128 tiles are then 16 x 8: 2048 rows of A, and 2048
 //! columns of B.
 //!
 //! ```text

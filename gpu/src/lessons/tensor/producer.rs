@@ -31,7 +31,8 @@ const STAGES: usize = 4;
 const BOX: usize = 64 * DEPTH;
 const STAGE: usize = (ROWS + COLS) * DEPTH;
 
-/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 256, a producer warp and a warpgroup of consumers.
+/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 256, a producer warp and a warpgroup of
+/// consumers.
 #[kernel(
     block = (128 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

@@ -1,6 +1,7 @@
 //! TMA: one thread copies whole boxes, and an mbarrier counts their bytes.
 //!
-//! * **A block** of one warpgroup computes a 64 x 256 tile of C, in stages of 64 k-steps, as before.
+//! * **A block** of one warpgroup computes a 64 x 256 tile of C, in stages of 64 k-steps, as
+//!   before.
 //! * **A warp** waits for a stage at its *mbarrier*, and multiplies it with the others.
 //! * **A thread** copies nothing, except thread 0. It announces the bytes of a stage at the
 //!   mbarrier and issues five copies: a box of 64 rows of A, and four of 64 columns of B.

@@ -1,10 +1,11 @@
 //! Hopper's tensor cores: `wgmma`. It reads both operands from shared memory, for four warps
 //! together.
 //!
-//! * **A block** is one *warpgroup* of four warps. It computes a 64 x 256 tile of C, in stages of 64
-//!   k-steps: 51 FLOP a byte.
+//! * **A block** is one *warpgroup* of four warps. It computes a 64 x 256 tile of C, in stages of
+//!   64 k-steps: 51 FLOP a byte.
 //! * **A warp** has 16 rows of the tile. But all four issue each `wgmma` together: 64 rows of A by
-//!   256 columns of B and 16 k-steps, 128 cycles of the SM's tensor cores. Four of them are a stage.
+//!   256 columns of B and 16 k-steps, 128 cycles of the SM's tensor cores. Four of them are a
+//!   stage.
 //! * **A thread** holds 128 sums. It copies groups of eight elements, as before: 4 of A and 16 of B
 //!   a stage. No fragment passes through its registers.
 //!
@@ -14,9 +15,9 @@
 //! columns (MN-major).
 //!
 //! # The async proxy
-//! Tensor cores read shared memory another way than threads do: through the *async proxy*. A barrier
-//! alone does not order what threads wrote before it. So each thread executes a proxy fence after
-//! its copies have arrived, and then the barrier.
+//! Tensor cores read shared memory another way than threads do: through the *async proxy*. A
+//! barrier alone does not order what threads wrote before it. So each thread executes a proxy fence
+//! after its copies have arrived, and then the barrier.
 
 use super::device::{warpgroup::*, *};
 

@@ -1,5 +1,5 @@
-//! Our declarations beside `cust_raw`'s, by the compiler. Each comparison is of a type, so that this compiles is most of the
-//! test.
+//! Our declarations beside `cust_raw`'s, by the compiler. Each comparison is of a type, so that
+//! this compiles is most of the test.
 
 use super::Functions;
 use crate::types::*;
@@ -47,7 +47,8 @@ fn compare<Raw, Ours: Like<Raw>>(_: Raw, _: Ours) {}
 
 macro_rules! compare {
     ($table:ident: $($name:ident($($argument:tt)*))*) => {
-        // All are named here, but for what is newer than `cust_raw`, and for two whose code is an enum there.
+        // All are named here, but for what is newer than `cust_raw`, and for two whose code is an
+        // enum there.
         let Functions {
             $($name,)*
             cuLaunchKernelEx: _, cuTensorMapEncodeTiled: _, cuGetErrorName: _, cuGetErrorString: _,

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use crate::memory::bytes_at;
 use crate::settings::{Handle, configured};
 
-/// Copies that have not happened yet. With `late=1` they happen at the next wait or launch, whatever it is for.
+/// Copies that have not happened yet. With `late=1` they happen at the next wait or launch,
+/// whatever it is for.
 static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
 
 /// The addresses of a copy's source and target, and the copy.
@@ -20,8 +21,8 @@ pub(crate) fn later(ends: [usize; 2], copy: impl FnOnce() + Send + 'static) -> c
     0
 }
 
-/// Whether a copy from or to the allocation at that address has not happened yet. Other threads' copies may be among
-/// them.
+/// Whether a copy from or to the allocation at that address has not happened yet. Other threads'
+/// copies may be among them.
 pub(crate) fn is_awaited(address: usize) -> bool {
     let memory = address..address + bytes_at(address as u64);
     LATER.lock().unwrap().iter().any(|(ends, _)| ends.iter().any(|end| memory.contains(end)))

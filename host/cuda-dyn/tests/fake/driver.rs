@@ -1,10 +1,10 @@
-//! A stand-in for `libcuda.so.1` that fails on request. `mod.rs` compiles it and its modules, not Cargo: this file is
-//! the root of a crate of its own.
+//! A stand-in for `libcuda.so.1` that fails on request. `mod.rs` compiles it and its modules, not
+//! Cargo: this file is the root of a crate of its own.
 //!
-//! Device memory is host memory, and every function that needs a current context checks it. The environment variable
-//! `FAKE_CUDA` sets results of functions and properties of the machine: `cuInit=803`, `devices=0`, `major=7`,
-//! `cuMemGetInfo_v2=700`. Each call writes a line to the file `FAKE_CUDA_LOG`. With `late=1` asynchronous copies
-//! happen at the next wait or launch.
+//! Device memory is host memory, and every function that needs a current context checks it. The
+//! environment variable `FAKE_CUDA` sets results of functions and properties of the machine:
+//! `cuInit=803`, `devices=0`, `major=7`, `cuMemGetInfo_v2=700`. Each call writes a line to the file
+//! `FAKE_CUDA_LOG`. With `late=1` asynchronous copies happen at the next wait or launch.
 //!
 //! A function that is not defined here is missing, as in an older driver.
 
@@ -53,7 +53,8 @@ fn is_stream(stream: Handle) -> bool {
     stream == 0 || is_others || is_made && !DESTROYED.lock().unwrap().contains(&stream)
 }
 
-/// Checks that work can be queued on a stream. With `foreign=1` the handles of other libraries are logged.
+/// Checks that work can be queued on a stream. With `foreign=1` the handles of other libraries are
+/// logged.
 pub(crate) fn check_stream(stream: Handle) {
     assert!(is_stream(stream), "stream {stream:?}");
     if configured("foreign") == Some(1) && !(FIRST_STREAM..).contains(&(stream as usize)) {
@@ -189,7 +190,8 @@ driver! {
         }
         0
     }
-    // 9: the index of the device whose memory it is. `memory_of=1` says another. 1: its context. `memory_in=` says it, 0 for none.
+    // 9: the index of the device whose memory it is. `memory_of=1` says another. 1: its context.
+    // `memory_in=` says it, 0 for none.
     @context fn cuPointerGetAttribute(data: Handle, attribute: c_int, address: u64) {
         if !is_allocated(address) {
             return 1;
@@ -353,8 +355,8 @@ driver! {
         }
         launch(function, grid, block, stream, params, extra)
     }
-    // Checks what NVIDIA's documentation demands of a description. The map is the description itself: the address,
-    // extents, strides and the box, each in words, and then the numbers.
+    // Checks what NVIDIA's documentation demands of a description. The map is the description
+    // itself: the address, extents, strides and the box, each in words, and then the numbers.
     @context fn cuTensorMapEncodeTiled(
         map: *mut [u64; 16], data_type: c_uint, rank: c_uint, address: u64, extents: *const u64,
         strides: *const u64, box_extents: *const u32, element_strides: *const u32,

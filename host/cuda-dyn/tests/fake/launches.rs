@@ -9,9 +9,9 @@ use crate::check_stream;
 use crate::products::{Problem, multiply, multiply_batch, takes_boxes, types};
 use crate::settings::{Handle, called, configured};
 
-/// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With `kernels=2` they also
-/// multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as `kernel(problem, a, b, c, bias)`, for plain products
-/// only.
+/// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With
+/// `kernels=2` they also multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as
+/// `kernel(problem, a, b, c, bias)`, for plain products only.
 pub(crate) static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) const FIRST_KERNEL: usize = 0x10_0000;
 

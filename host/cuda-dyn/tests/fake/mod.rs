@@ -1,8 +1,8 @@
 //! Runs a test in a process of its own, in which `libcuda.so.1` is the stand-in.
 //!
-//! A process looks for the driver once, and the loader's search path (`LD_LIBRARY_PATH`) is fixed when the process
-//! starts. So each test needs its own process. On a machine with a real driver the tests do the same, and do not use
-//! that driver.
+//! A process looks for the driver once, and the loader's search path (`LD_LIBRARY_PATH`) is fixed
+//! when the process starts. So each test needs its own process. On a machine with a real driver the
+//! tests do the same, and do not use that driver.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ macro_rules! with_driver {
 }
 pub(crate) use with_driver;
 
-/// Defines tests that each run in a process of their own, with this machine's driver: after a fault, a device is
-/// unusable for the process.
+/// Defines tests that each run in a process of their own, with this machine's driver: after a
+/// fault, a device is unusable for the process.
 #[allow(unused_macros, reason = "not every crate that includes this file has such tests")]
 macro_rules! on_machine {
     ($($(#[$attribute:meta])* fn $name:ident() $body:block)*) => {$(
@@ -54,8 +54,8 @@ macro_rules! on_machine {
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use on_machine;
 
-/// The names of the functions called so far; forgets them. Left out are the contexts' switching, and the question whether a
-/// stream is captured.
+/// The names of the functions called so far; forgets them. Left out are the contexts' switching,
+/// and the question whether a stream is captured.
 #[allow(dead_code, reason = "not every crate that includes this file looks at calls")]
 pub(crate) fn calls() -> Vec<String> {
     let switches = ["GetCurrent", "SetCurrent", "PushCurrent_v2", "PopCurrent_v2"];
@@ -74,8 +74,8 @@ pub(crate) fn all_calls() -> Vec<String> {
     calls.lines().map(String::from).collect()
 }
 
-/// In the child process runs `body`. Otherwise starts the child for the test `path` and passes on its result. Without
-/// `spec` the child uses this machine's driver.
+/// In the child process runs `body`. Otherwise starts the child for the test `path` and passes on
+/// its result. Without `spec` the child uses this machine's driver.
 pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
         return body();

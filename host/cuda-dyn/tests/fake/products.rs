@@ -8,8 +8,8 @@ pub(crate) fn takes_boxes(name: &str) -> bool {
     ["tma", "wgmma"].contains(&words[0]) && !words.contains(&"ldg")
 }
 
-/// The types of A, B and C of a product's kernel, from the words after the family in its name. (The stand-in is
-/// compiled separately and has no registry.)
+/// The types of A, B and C of a product's kernel, from the words after the family in its name. (The
+/// stand-in is compiled separately and has no registry.)
 pub(crate) fn types(name: &str) -> Option<[Numbers; 3]> {
     let of = |word| match word {
         "f32" | "tf32" => Some(Numbers::F32),
@@ -94,8 +94,8 @@ pub(crate) unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32
     }
 }
 
-/// `C = A B`, `count` times. `params`: the addresses of the parameters, and of the addresses of A, B and C, whose
-/// types are `of`.
+/// `C = A B`, `count` times. `params`: the addresses of the parameters, and of the addresses of A,
+/// B and C, whose types are `of`.
 pub(crate) unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
     unsafe {
         let problem = &*params[0].cast::<Problem>();

@@ -41,7 +41,8 @@ impl Job {
         }
     }
 
-    /// The smallest [`device_limit`](Job::device_limit) for which there is a [`BlockPlan`](super::BlockPlan), in bytes.
+    /// The smallest [`device_limit`](Job::device_limit) for which there is a
+    /// [`BlockPlan`](super::BlockPlan), in bytes.
     pub fn least_limit(&self) -> u64 {
         u64::try_from(self.least().0).unwrap_or(u64::MAX)
     }

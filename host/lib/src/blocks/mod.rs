@@ -1,4 +1,5 @@
-//! Out-of-core products: matrices that need not fit in memory are read, multiplied and written in blocks.
+//! Out-of-core products: matrices that need not fit in memory are read, multiplied and written in
+//! blocks.
 //!
 //! ```
 //! use gpu_gemm::{

@@ -19,7 +19,8 @@ use crate::{
     pinned::{Lines, Pinned},
 };
 
-/// A result on the caller's thread. `Err(None)`: another thread has ended too early, and returns the reason.
+/// A result on the caller's thread. `Err(None)`: another thread has ended too early, and returns
+/// the reason.
 pub(super) type Halt<T> = std::result::Result<T, Option<Error>>;
 
 /// Channels to and from a reader: empty chunks out, filled chunks in.
@@ -37,14 +38,16 @@ pub(super) struct Channels<T> {
 
 /// Reads A, B and C and writes C, for the thread that launches.
 pub(super) trait Partner<T> {
-    /// A chunk with the next elements of an operand. `out`: the layout of the result. `piece`: the outer and the inner range.
+    /// A chunk with the next elements of an operand. `out`: the layout of the result. `piece`: the
+    /// outer and the inner range.
     fn filled(
         &mut self,
         operand: Operand,
         out: Layout,
         piece: [Range<usize>; 2],
     ) -> Halt<Pinned<T>>;
-    /// Takes back a chunk whose copy to the device was queued. It may be filled again after the copy.
+    /// Takes back a chunk whose copy to the device was queued. It may be filled again after the
+    /// copy.
     fn used(&mut self, chunk: Pinned<T>);
     /// A free buffer for a block of C.
     fn place(&mut self) -> Halt<Place<T>>;
@@ -125,7 +128,8 @@ pub(super) fn write<T: Scalar>(
     Ok(())
 }
 
-/// Copies a block from the device, chunk by chunk, and writes it. `free` takes its buffer after the last copy.
+/// Copies a block from the device, chunk by chunk, and writes it. `free` takes its buffer after the
+/// last copy.
 fn write_tile<T: Scalar>(
     out: &mut dyn Sink<T>,
     [full, empty]: &mut [Pinned<T>; CHUNKS],

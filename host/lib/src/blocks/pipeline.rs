@@ -1,15 +1,17 @@
 //! The pipeline of an out-of-core product: threads that read, multiply and write.
 //!
 //! * **The readers** take turns. Each fills chunks of pinned memory, in the order of the schedule.
-//! * **The caller's thread** queues the copies of chunks to buffers on the device, and the products. It waits for neither. Each buffer has a
-//!   stream of its own. Copies there wait on the device for the last product that uses the buffer, and a product waits for the copies to
-//!   its buffers. So the next block is copied while this one is multiplied.
+//! * **The caller's thread** queues the copies of chunks to buffers on the device, and the
+//!   products. It waits for neither. Each buffer has a stream of its own. Copies there wait on the
+//!   device for the last product that uses the buffer, and a product waits for the copies to its
+//!   buffers. So the next block is copied while this one is multiplied.
 //! * **The writer** copies finished blocks of C from the device, chunk by chunk, and writes them.
 //!
 //! If the system gives no threads, the caller's thread does all of this.
 //!
-//! The number of chunks is fixed, so no thread runs far ahead. A thread that fails or is interrupted drops its ends of the channels, and then
-//! the others end, too. On the CPU device copies and products have ended when the calls return. The rest is the same.
+//! The number of chunks is fixed, so no thread runs far ahead. A thread that fails or is
+//! interrupted drops its ends of the channels, and then the others end, too. On the CPU device
+//! copies and products have ended when the calls return. The rest is the same.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -36,12 +38,14 @@ use crate::{
 };
 
 impl<T: Scalar> Product<'_, T> {
-    /// Computes the product on a device by a plan. Returns when every block is written, with the kernel's choice. `None` if nothing was
-    /// multiplied. In emulated fp32 an element that is recomputed in several blocks of k [counts](Choice::recomputed) for each.
+    /// Computes the product on a device by a plan. Returns when every block is written, with the
+    /// kernel's choice. `None` if nothing was multiplied. In emulated fp32 an element that is
+    /// recomputed in several blocks of k [counts](Choice::recomputed) for each.
     ///
     /// # Errors
-    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that cannot multiply the blocks;
-    /// [`Error::OutOfMemory`]; [`Error::Interrupted`]; errors of sources, sink and device. After an error some blocks may be written.
+    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that
+    /// cannot multiply the blocks; [`Error::OutOfMemory`]; [`Error::Interrupted`]; errors of
+    /// sources, sink and device. After an error some blocks may be written.
     pub fn run(
         &self,
         device: &Device,
@@ -58,7 +62,8 @@ impl<T: Scalar> Product<'_, T> {
         }
     }
 
-    /// Runs the plan with threads that read and write. `None` if the system does not give them: nothing was done.
+    /// Runs the plan with threads that read and write. `None` if the system does not give them:
+    /// nothing was done.
     fn on_threads(
         &self,
         device: &Device,

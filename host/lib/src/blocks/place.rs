@@ -16,8 +16,8 @@ impl<T: Scalar> Place<T> {
         Ok(Place { buffer: device.uninit(len)?, copies: device.stream()? })
     }
 
-    /// Lets the copies that follow wait for the product that was launched last. This is called now, so that they do not wait for products
-    /// that are launched before the copies are.
+    /// Lets the copies that follow wait for the product that was launched last. This is called now,
+    /// so that they do not wait for products that are launched before the copies are.
     pub(super) fn launched(&mut self) -> Result<()> {
         self.buffer.view_mut(..)?.address_on(&self.copies).map(drop)
     }

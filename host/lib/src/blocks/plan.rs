@@ -1,14 +1,19 @@
-//! How a product is split into blocks. The plan is a pure function of sizes and limits, so it can be printed without a device.
+//! How a product is split into blocks. The plan is a pure function of sizes and limits, so it can
+//! be printed without a device.
 //!
-//! C is split into blocks of `rows x cols`. If a panel of A (`rows x k`) and a panel of B fit in the device's memory, k is not split. Then
-//! C has the same bits as without blocks. One operand stays: its panel is kept while all panels of the other are loaded, and it is read
-//! once. The plan takes the operand that makes reading cheaper. Short runs of contiguous elements cost more: a panel of rows is one run in a
-//! row-major file, and one run for each column in a column-major file.
+//! C is split into blocks of `rows x cols`. If a panel of A (`rows x k`) and a panel of B fit in
+//! the device's memory, k is not split. Then C has the same bits as without blocks. One operand
+//! stays: its panel is kept while all panels of the other are loaded, and it is read once. The plan
+//! takes the operand that makes reading cheaper. Short runs of contiguous elements cost more: a
+//! panel of rows is one run in a row-major file, and one run for each column in a column-major
+//! file.
 //!
-//! If no panel fits, or if asked, k is split, too. Then A and B are read again for each block of C, and C is rounded after each block of k.
+//! If no panel fits, or if asked, k is split, too. Then A and B are read again for each block of C,
+//! and C is rounded after each block of k.
 //!
-//! The operand that is loaded again and again has two buffers: the next block is copied while the GPU multiplies with this one. C has two,
-//! too. The operand that stays has one, and the GPU waits while it is replaced.
+//! The operand that is loaded again and again has two buffers: the next block is copied while the
+//! GPU multiplies with this one. C has two, too. The operand that stays has one, and the GPU waits
+//! while it is replaced.
 
 use std::{fmt, ops::Range};
 
@@ -21,18 +26,21 @@ use crate::{
     shape::Shape,
 };
 
-/// The least rows or columns of a panel of the operand that does not stay, if there is memory. A smaller product does not keep a GPU busy.
+/// The least rows or columns of a panel of the operand that does not stay, if there is memory. A
+/// smaller product does not keep a GPU busy.
 const PASSING: usize = 256;
-/// A product with that many bytes or more is split into that many parts even if it fits. Then reading, multiplication and writing overlap,
-/// and nothing is read twice.
+/// A product with that many bytes or more is split into that many parts even if it fits. Then
+/// reading, multiplication and writing overlap, and nothing is read twice.
 const OVERLAPS: (u64, usize) = (64 << 20, 8);
-/// Depths of blocks that are tried if k must be split. With a smaller one the GPU would spend its time on C.
+/// Depths of blocks that are tried if k must be split. With a smaller one the GPU would spend its
+/// time on C.
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
 /// The fixed cost of a read from a file, in bytes that could be read in that time.
 const RUN: u128 = 4096;
 /// The most bytes of a chunk, the unit of copies between files and the device.
 const CHUNK_BYTES: usize = 8 << 20;
-/// Threads that read. One thread reads a file from the system's cache more slowly than a GPU multiplies.
+/// Threads that read. One thread reads a file from the system's cache more slowly than a GPU
+/// multiplies.
 pub(super) const READERS: usize = 4;
 /// Chunks of each reader, and of the writer.
 pub(super) const CHUNKS: usize = 2;
@@ -98,7 +106,8 @@ impl BlockPlan {
     /// The plan with the cheapest reads and writes that fits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a limit that is too small for a block of one tile, and for elements of no bytes.
+    /// [`Error::Argument`] for a limit that is too small for a block of one tile, and for elements
+    /// of no bytes.
     pub fn new(job: &Job) -> Result<Self> {
         let Job { shape, tile, depth, element_bytes, .. } = *job;
         if element_bytes == 0 {
@@ -294,7 +303,8 @@ impl BlockPlan {
         self.blocks.iter().all(|&blocks| blocks <= 1)
     }
 
-    /// The blocks in the order in which they are multiplied. All blocks along k of one block of C follow each other.
+    /// The blocks in the order in which they are multiplied. All blocks along k of one block of C
+    /// follow each other.
     pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let BlockPlan { blocks: [rows, cols, depths], stays, .. } = *self;
         let (outer, inner) = if stays == Stays::B { (cols, rows) } else { (rows, cols) };
@@ -327,7 +337,8 @@ impl BlockPlan {
     }
 }
 
-/// Rows and columns of blocks for all of k. The panel of the operand that stays is as large as possible.
+/// Rows and columns of blocks for all of k. The panel of the operand that stays is as large as
+/// possible.
 fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
     let Job { shape, element_bytes, device_limit, .. } = *job;
     let sizes = [shape.m(), shape.n()];
@@ -378,7 +389,8 @@ fn cut_both(job: &Job, tile: [usize; 2], depth: usize) -> Option<[usize; 2]> {
     Some([rows, cols])
 }
 
-/// The largest number up to `limit` for which `holds` is true. It must be true for all smaller ones, too. 0 if there is none.
+/// The largest number up to `limit` for which `holds` is true. It must be true for all smaller
+/// ones, too. 0 if there is none.
 fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, limit);
     while low < high {
@@ -388,7 +400,8 @@ fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// The size of blocks that split `size`: at most `block`, nearly the same for all, and a multiple of `tile` or all of `size`.
+/// The size of blocks that split `size`: at most `block`, nearly the same for all, and a multiple
+/// of `tile` or all of `size`.
 fn even(size: usize, block: usize, tile: usize) -> usize {
     let blocks = blocks_of(size, block).max(1);
     size.div_ceil(blocks).next_multiple_of(tile.max(1)).min(block).min(size)
@@ -403,7 +416,8 @@ fn range(index: usize, block: usize, size: usize) -> Range<usize> {
     start..(start + block).min(size)
 }
 
-/// Buffers for blocks of A, B and C. An operand that does not stay has two: one is multiplied while the next one is loaded.
+/// Buffers for blocks of A, B and C. An operand that does not stay has two: one is multiplied while
+/// the next one is loaded.
 fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
     let next = |blocks: usize| blocks.min(2);
     let c = next(rows * cols);

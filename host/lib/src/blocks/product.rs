@@ -9,8 +9,8 @@ use crate::{
     matrix::Layout,
 };
 
-/// The product `C = alpha A B + beta C` of matrices that are read and written in blocks. A transposed operand is
-/// [`Transposed`](super::Transposed).
+/// The product `C = alpha A B + beta C` of matrices that are read and written in blocks. A
+/// transposed operand is [`Transposed`](super::Transposed).
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Product<'a, T> {
@@ -69,7 +69,8 @@ impl<T: Scalar> Product<'_, T> {
         Ok(())
     }
 
-    /// The source of an operand, and the layout in which it is read. C is read in the layout of the result, `out`.
+    /// The source of an operand, and the layout in which it is read. C is read in the layout of the
+    /// result, `out`.
     pub(super) fn source(&self, operand: Operand, out: Layout) -> (&dyn Source<T>, Layout) {
         match operand {
             Operand::A => (self.a, self.a.layout()),
@@ -80,7 +81,8 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// The outer and the inner range of a block: runs, and the elements of each. It also converts them back to rows and columns.
+/// The outer and the inner range of a block: runs, and the elements of each. It also converts them
+/// back to rows and columns.
 pub(super) fn sides(
     layout: Layout,
     rows: Range<usize>,

@@ -1,4 +1,5 @@
-//! The schedule: the blocks that are copied to the device for each step. Readers and the caller's thread follow the same one.
+//! The schedule: the blocks that are copied to the device for each step. Readers and the caller's
+//! thread follow the same one.
 
 use std::ops::Range;
 
@@ -88,8 +89,9 @@ impl Places {
     }
 }
 
-/// Splits a block into chunks of at most `chunk` elements: whole runs, or parts of one run. `outer`: the runs. `inner`: the elements of each.
-/// A chunk is an outer range, an inner range, and the number of elements before it.
+/// Splits a block into chunks of at most `chunk` elements: whole runs, or parts of one run.
+/// `outer`: the runs. `inner`: the elements of each. A chunk is an outer range, an inner range, and
+/// the number of elements before it.
 pub(super) fn chunks(
     outer: Range<usize>,
     inner: Range<usize>,

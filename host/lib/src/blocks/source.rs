@@ -22,8 +22,8 @@ pub trait Source<T>: Sync {
     /// Reads a block to `values`, dense, in a layout.
     ///
     /// # Errors
-    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has;
-    /// [`Error::Interrupted`](crate::Error::Interrupted); errors of the source.
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values
+    /// than the block has; [`Error::Interrupted`](crate::Error::Interrupted); errors of the source.
     fn read(
         &self,
         rows: Range<usize>,

@@ -56,7 +56,8 @@ fn is_sound(job: &Job) -> BlockPlan {
             match load.operand {
                 Operand::C => assert_eq!(block, Some((rows.clone(), cols.clone()))),
                 of => {
-                    // A block that this step needs is not overwritten, and one place is left to copy ahead.
+                    // A block that this step needs is not overwritten, and one place is left to
+                    // copy ahead.
                     held[of as usize][load.place] = block;
                 }
             }
@@ -317,7 +318,8 @@ fn blocks_give_the_bits_of_one_piece() {
     }
 }
 
-/// A block of one row is dense whichever way it lies, so a lesson's kernel takes it like the others.
+/// A block of one row is dense whichever way it lies, so a lesson's kernel takes it like the
+/// others.
 #[test]
 fn a_lesson_takes_a_last_block_of_one_row() {
     let (device, [m, n, k]) = (Device::cpu(), [65, 40, 30]);

@@ -7,11 +7,13 @@ use crate::{
 };
 
 impl<T: Pod> Buffer<T> {
-    /// The address of the element at `start`, of which `len` are read or, if `is_written`, written by what is queued on `stream` from now
-    /// on. That waits for other streams that write the buffer or, before a write, use it.
+    /// The address of the element at `start`, of which `len` are read or, if `is_written`, written
+    /// by what is queued on `stream` from now on. That waits for other streams that write the
+    /// buffer or, before a write, use it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a stream of another device, which could wait for nobody; those of the driver.
+    /// [`Error::Argument`] for a stream of another device, which could wait for nobody; those of
+    /// the driver.
     fn used_on(&self, stream: &Stream, start: usize, len: usize, is_written: bool) -> Result<u64> {
         if stream.device() != self.device() {
             let limit = format!("must be of {}, as the memory", self.device().name());
@@ -31,8 +33,8 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl<T: Pod> BufferView<'_, T> {
-    /// The address of the first element, for reads that another library queues on `stream`. They wait on the device for other streams
-    /// that write the buffer.
+    /// The address of the first element, for reads that another library queues on `stream`. They
+    /// wait on the device for other streams that write the buffer.
     ///
     /// # Errors
     /// [`Error::Argument`] for a stream of another device; [`Error::Driver`].
@@ -42,8 +44,8 @@ impl<T: Pod> BufferView<'_, T> {
 }
 
 impl<T: Pod> BufferViewMut<'_, T> {
-    /// The address of the first element, for writes that another library queues on `stream`. They wait on the device for other streams
-    /// that use the buffer.
+    /// The address of the first element, for writes that another library queues on `stream`. They
+    /// wait on the device for other streams that use the buffer.
     ///
     /// # Errors
     /// [`Error::Argument`] for a stream of another device; [`Error::Driver`].

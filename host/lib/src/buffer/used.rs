@@ -54,7 +54,8 @@ impl UsedRange {
         self.end - self.start
     }
 
-    /// Whether whoever may use the memory of this range may use that of the other one. Their elements may differ.
+    /// Whether whoever may use the memory of this range may use that of the other one. Their
+    /// elements may differ.
     pub(crate) fn covers(&self, other: &UsedRange) -> bool {
         self.start <= other.start && other.end <= self.end && (self.is_written || !other.is_written)
     }
@@ -80,7 +81,8 @@ impl Storage {
         UsedRange::new::<u8>(self.address(), bytes, true)
     }
 
-    /// Lets what is queued on `stream` from now on wait for other streams that write this memory or, before a write, use it.
+    /// Lets what is queued on `stream` from now on wait for other streams that write this memory
+    /// or, before a write, use it.
     ///
     /// # Errors
     /// Those of the driver.
@@ -107,7 +109,8 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// As [`Device::foreign`], after the work on a stream of the memory's owner. With the uses, by which the owner's stream can wait.
+    /// As [`Device::foreign`], after the work on a stream of the memory's owner. With the uses, by
+    /// which the owner's stream can wait.
     ///
     /// # Errors
     /// As there; [`Error::Argument`] for memory of another device.

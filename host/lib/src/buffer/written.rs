@@ -7,9 +7,10 @@ use crate::{device::Device, error::Result};
 
 /// A range of a buffer of which kernels write some elements.
 ///
-/// The elements between them may belong to another `Written`: the rows of the left and of the right half of a row-major matrix alternate
-/// in memory. So this borrows the buffer shared, and several can exist at once. Nobody takes the range as one slice, not even on the
-/// CPU device. Only kernels write here, and a kernel writes its own elements alone.
+/// The elements between them may belong to another `Written`: the rows of the left and of the right
+/// half of a row-major matrix alternate in memory. So this borrows the buffer shared, and several
+/// can exist at once. Nobody takes the range as one slice, not even on the CPU device. Only kernels
+/// write here, and a kernel writes its own elements alone.
 #[derive(Debug)]
 pub struct Written<'a, T> {
     pub(super) buffer: &'a Buffer<T>,

@@ -1,7 +1,9 @@
-//! How this layer reaches the driver: by the functions of `cuda-dyn`, or with the feature `cust` through that crate.
+//! How this layer reaches the driver: by the functions of `cuda-dyn`, or with the feature `cust`
+//! through that crate.
 //!
-//! Both have the same types and functions by the same names, so the rest of the layer does not know which it is.
-//! `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, which `cust` does not have, are `cuda-dyn`'s in either case.
+//! Both have the same types and functions by the same names, so the rest of the layer does not know
+//! which it is. `cuLaunchKernelEx` and `cuTensorMapEncodeTiled`, which `cust` does not have, are
+//! `cuda-dyn`'s in either case.
 
 #[cfg(not(feature = "cust"))]
 mod own;

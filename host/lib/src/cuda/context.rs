@@ -42,7 +42,8 @@ pub struct Properties {
     pub memory: u64,
     /// The L2.
     pub l2: u32,
-    /// The most shared memory of a block without an attribute of the kernel, static and dynamic together.
+    /// The most shared memory of a block without an attribute of the kernel, static and dynamic
+    /// together.
     pub max_shared_static: u32,
     /// The most shared memory of a block, static and dynamic together.
     pub max_shared_optin: u32,
@@ -70,8 +71,8 @@ impl Context {
     /// Opens the device with an index, in the driver's order.
     ///
     /// # Errors
-    /// [`Error::NoDriver`], [`Error::NoDevice`], and [`Error::Driver`] for a device that this process may
-    /// not use.
+    /// [`Error::NoDriver`], [`Error::NoDevice`], and [`Error::Driver`] for a device that this
+    /// process may not use.
     pub(crate) fn open(index: usize) -> Result<Arc<Self>> {
         let count = device_count()?;
         let ordinal = u32::try_from(index).ok().filter(|_| index < count);
@@ -125,7 +126,8 @@ impl Context {
         self.context.raw()
     }
 
-    /// Makes this the calling thread's current context until the value is dropped. Within such a value the driver is not called again.
+    /// Makes this the calling thread's current context until the value is dropped. Within such a
+    /// value the driver is not called again.
     pub(crate) fn enter(&self) -> Result<Current> {
         let entered = ENTERED.get();
         if entered == self.context.raw() {
@@ -145,7 +147,8 @@ impl Context {
 
     /// Makes this the calling thread's current context, for the caller's own calls of the driver.
     pub(crate) fn make_current(&self) -> Result<()> {
-        // SAFETY: the context lives as long as `self`. Where it is released later, the driver refuses calls in it.
+        // SAFETY: the context lives as long as `self`. Where it is released later, the driver
+        // refuses calls in it.
         check(unsafe { cuCtxSetCurrent(self.context.raw()) })
     }
 
@@ -154,8 +157,8 @@ impl Context {
         result.outcome().map_err(|raw| self.error(raw))
     }
 
-    /// The error for `raw`. If the driver had not enough memory for something whose size only it knows (a module's code, a kernel's stack), the
-    /// error has the free memory.
+    /// The error for `raw`. If the driver had not enough memory for something whose size only it
+    /// knows (a module's code, a kernel's stack), the error has the free memory.
     pub(super) fn error(&self, raw: Raw) -> Error {
         let mut error = raw.error();
         if let Error::Driver { code: OUT_OF_MEMORY, text, .. } = &mut error
@@ -173,11 +176,13 @@ impl Context {
 }
 
 thread_local! {
-    /// The context of this thread's innermost [`Current`], or null. Nobody else's code runs while there is one, so it is the current one.
+    /// The context of this thread's innermost [`Current`], or null. Nobody else's code runs while
+    /// there is one, so it is the current one.
     static ENTERED: Cell<CUcontext> = const { Cell::new(null_mut()) };
 }
 
-/// While this value lives, a context is the current one of the thread. The one before comes back when it is dropped.
+/// While this value lives, a context is the current one of the thread. The one before comes back
+/// when it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Current {
@@ -193,7 +198,8 @@ impl Drop for Current {
         ENTERED.set(self.entered);
         if self.pushed {
             let mut own = null_mut();
-            // SAFETY: one handle is written. Values of this type are dropped in reverse order, so the last pushed is this one's.
+            // SAFETY: one handle is written. Values of this type are dropped in reverse order, so
+            // the last pushed is this one's.
             let _ = unsafe { cuCtxPopCurrent_v2(&mut own) };
         }
     }

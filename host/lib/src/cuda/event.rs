@@ -15,11 +15,13 @@ use std::sync::Arc;
 pub(crate) struct Event {
     raw: CUevent,
     context: Arc<Context>,
-    /// Whether it is a node of a capture of another library. A stream that waits for it becomes a part of that.
+    /// Whether it is a node of a capture of another library. A stream that waits for it becomes a
+    /// part of that.
     in_capture: bool,
 }
 
-// SAFETY: an event's handle belongs to its context, not to a thread, and the driver locks what it shares.
+// SAFETY: an event's handle belongs to its context, not to a thread, and the driver locks what it
+// shares.
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
@@ -37,7 +39,8 @@ impl Event {
     /// Records the event after all work that is in `stream` now.
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
         let _current = self.context.enter()?;
-        // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
+        // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two
+        // devices.
         check(unsafe { cuEventRecord(self.raw, *stream.raw()) })
     }
 
@@ -66,7 +69,8 @@ impl Event {
         check(unsafe { cuEventSynchronize(self.raw) })
     }
 
-    /// Microseconds between two events, by the device's clock, which has a resolution of about half a microsecond. Waits for the second.
+    /// Microseconds between two events, by the device's clock, which has a resolution of about half
+    /// a microsecond. Waits for the second.
     pub(crate) fn elapsed_us(start: &Event, end: &Event) -> Result<f64> {
         end.synchronize()?;
         let _current = end.context.enter()?;

@@ -27,7 +27,8 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// The failure of this thread's last call through `cust`, which has returned `code`. (`cust` knows only the codes of CUDA 11.4.)
+    /// The failure of this thread's last call through `cust`, which has returned `code`. (`cust`
+    /// knows only the codes of CUDA 11.4.)
     #[cfg(feature = "cust")]
     fn last(code: i32) -> Self {
         match cuda_dyn::take_failure() {

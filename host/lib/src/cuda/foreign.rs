@@ -9,10 +9,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 impl Stream {
-    /// Gives a foreign stream back. Whatever waits for its work from now on waits for a stream of our own, which follows that work.
+    /// Gives a foreign stream back. Whatever waits for its work from now on waits for a stream of
+    /// our own, which follows that work.
     ///
     /// # Errors
-    /// Those of the driver. The stream is given back all the same; then all work has been waited for, if that was possible.
+    /// Those of the driver. The stream is given back all the same; then all work has been waited
+    /// for, if that was possible.
     pub(crate) fn give_back(&self) -> Result<()> {
         if !self.is_lent() {
             return Ok(());
@@ -38,7 +40,8 @@ impl Stream {
     }
 }
 
-/// Refuses an address that is not in the memory of the device, or that was allocated in another context. Null is of any.
+/// Refuses an address that is not in the memory of the device, or that was allocated in another
+/// context. Null is of any.
 ///
 /// # Errors
 /// [`Error::Argument`].

@@ -37,7 +37,8 @@ pub(crate) struct Function {
     name: &'static str,
     attributes: Attributes,
     dependent: bool,
-    /// The dynamic shared memory that is allowed already. Asking the driver takes longer than a launch.
+    /// The dynamic shared memory that is allowed already. Asking the driver takes longer than a
+    /// launch.
     allowed: Arc<AtomicU32>,
     module: Module,
 }
@@ -59,7 +60,8 @@ impl Module {
         let text = CString::new(name).map_err(|_| missing())?;
         let _current = context.enter()?;
         let mut raw = null_mut();
-        // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is written.
+        // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is
+        // written.
         unsafe { cuModuleGetFunction(&mut raw, self.raw(), text.as_ptr()) }
             .outcome()
             .map_err(|raw| if raw.code == NOT_FOUND { missing() } else { context.error(raw) })?;
@@ -82,7 +84,8 @@ impl Function {
             module.context().check(result)?;
             Ok(value.unsigned_abs())
         };
-        // This also makes a driver that loads lazily load the kernel now, and not during a measurement.
+        // This also makes a driver that loads lazily load the kernel now, and not during a
+        // measurement.
         let attributes = Attributes {
             registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
@@ -92,25 +95,28 @@ impl Function {
         Ok(Function { raw, name, attributes, dependent: false, allowed, module })
     }
 
-    /// The kernel, to be launched as a dependent: it may begin before the previous kernel in the stream has ended, if the device can do that
-    /// (NVIDIA, *CUDA C++ Programming Guide*, "Programmatic Dependent Launch and Synchronization").
+    /// The kernel, to be launched as a dependent: it may begin before the previous kernel in the
+    /// stream has ended, if the device can do that (NVIDIA, *CUDA C++ Programming Guide*,
+    /// "Programmatic Dependent Launch and Synchronization").
     ///
-    /// Before it accesses global memory the kernel waits for the end of all kernels before it (`griddepcontrol.wait`; the builder checks
-    /// this). So it ends after them, and whatever waits for its end waits for them, too: later work, events, [`super::Uses`], frees.
-    /// It follows other work before it, a wait for another stream's event for example, as any launch does.
+    /// Before it accesses global memory the kernel waits for the end of all kernels before it
+    /// (`griddepcontrol.wait`; the builder checks this). So it ends after them, and whatever waits
+    /// for its end waits for them, too: later work, events, [`super::Uses`], frees. It follows
+    /// other work before it, a wait for another stream's event for example, as any launch does.
     pub(crate) fn dependent(self) -> Self {
         let dependent = self.module.context().properties().capability >= (9, 0);
         Function { dependent, ..self }
     }
 
-    /// The kernel, to be captured for a graph. Before CUDA 12.3 a graph has no dependents: there the kernel begins when those before it
-    /// have ended.
+    /// The kernel, to be captured for a graph. Before CUDA 12.3 a graph has no dependents: there
+    /// the kernel begins when those before it have ended.
     pub(crate) fn captured(self) -> Self {
         let dependent = self.dependent && self.module.context().properties().driver >= (12, 3);
         Function { dependent, ..self }
     }
 
-    /// Keeps the kernel's module loaded until the context ends: a graph of another library has the kernel.
+    /// Keeps the kernel's module loaded until the context ends: a graph of another library has the
+    /// kernel.
     pub(crate) fn keep_loaded(&self) {
         self.module.keep_loaded();
     }
@@ -121,8 +127,9 @@ impl Function {
         Resources { registers, shared: static_shared }
     }
 
-    /// Allows launches with up to `bytes` of dynamic shared memory. This is needed if static and dynamic shared memory together exceed
-    /// [`super::Properties::max_shared_static`]. It holds for the kernel in all values of this type.
+    /// Allows launches with up to `bytes` of dynamic shared memory. This is needed if static and
+    /// dynamic shared memory together exceed [`super::Properties::max_shared_static`]. It holds for
+    /// the kernel in all values of this type.
     ///
     /// # Errors
     /// [`Error::Launch`] if the device has less.
@@ -147,8 +154,8 @@ impl Function {
         unsafe { cuFuncSetAttribute(self.raw, which, value) }.outcome().map_err(|raw| {
             if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) }
         })?;
-        // Prefer shared memory to L1. For a launch of clusters the driver would set aside the shared memory of one block, and no second
-        // block would fit.
+        // Prefer shared memory to L1. For a launch of clusters the driver would set aside the
+        // shared memory of one block, and no second block would fit.
         let which = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: as above.
         unsafe { cuFuncSetAttribute(self.raw, which, 100) }
@@ -158,18 +165,21 @@ impl Function {
         Ok(())
     }
 
-    /// Queues a launch. A call that waits sees a fault of the kernel. A cluster of one block means none, or the cluster that the kernel
-    /// declares.
+    /// Queues a launch. A call that waits sees a fault of the kernel. A cluster of one block means
+    /// none, or the cluster that the kernel declares.
     ///
     /// # Errors
-    /// [`Error::Launch`] for a grid, a block, a cluster or shared memory that the kernel or the device does not allow.
+    /// [`Error::Launch`] for a grid, a block, a cluster or shared memory that the kernel or the
+    /// device does not allow.
     ///
     /// # Safety
-    /// 1. `params` has a pointer for each of the kernel's parameters, in order, to a value of the parameter's size and alignment. The values
-    ///    are copied before this returns.
-    /// 2. Every address among them is of memory on this device that stays allocated until the kernel has ended. With these values, this grid
-    ///    and this block the kernel accesses no other memory.
-    /// 3. Until then nothing else writes memory that the kernel reads, or accesses memory that it writes, except in the order of the stream.
+    /// 1. `params` has a pointer for each of the kernel's parameters, in order, to a value of the
+    ///    parameter's size and alignment. The values are copied before this returns.
+    /// 2. Every address among them is of memory on this device that stays allocated until the
+    ///    kernel has ended. With these values, this grid and this block the kernel accesses no
+    ///    other memory.
+    /// 3. Until then nothing else writes memory that the kernel reads, or accesses memory that it
+    ///    writes, except in the order of the stream.
     pub(crate) unsafe fn launch(
         &self,
         stream: &Stream,
@@ -187,8 +197,9 @@ impl Function {
             attribute_count += 1;
         }
         let result = if attribute_count == 0 {
-            // SAFETY: function and stream live as long as the borrows; the driver refuses a stream of
-            // another device. The parameters are as the caller promises, and no extra options are given.
+            // SAFETY: function and stream live as long as the borrows; the driver refuses a stream
+            // of another device. The parameters are as the caller promises, and no extra options
+            // are given.
             unsafe {
                 cuLaunchKernel(
                     self.raw,
@@ -215,7 +226,8 @@ impl Function {
                 attributes: attributes.as_mut_ptr(),
                 attribute_count: attribute_count as u32, // at most 2
             };
-            // SAFETY: as above. The attributes outlive the call, and `attribute_count` of them are valid.
+            // SAFETY: as above. The attributes outlive the call, and `attribute_count` of them are
+            // valid.
             unsafe { cuLaunchKernelEx(&config, self.raw.cast(), params.as_mut_ptr(), null_mut()) }
                 .outcome()
         };

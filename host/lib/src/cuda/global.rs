@@ -21,7 +21,8 @@ impl Module {
         let Ok(text) = CString::new(name) else { return Ok(None) };
         let _current = self.context().enter()?;
         let (mut address, mut bytes) = (0, 0);
-        // SAFETY: the module lives as long as `self`, the name ends with NUL, two numbers are written.
+        // SAFETY: the module lives as long as `self`, the name ends with NUL, two numbers are
+        // written.
         let result =
             unsafe { cuModuleGetGlobal_v2(&mut address, &mut bytes, self.raw(), text.as_ptr()) };
         match result.outcome() {

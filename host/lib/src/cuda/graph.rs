@@ -27,7 +27,8 @@ struct Handle(CUgraphExec);
 unsafe impl Send for Handle {}
 
 impl Stream {
-    /// Whether somebody else captures the work of the stream. The driver is asked only where that is possible.
+    /// Whether somebody else captures the work of the stream. The driver is asked only where that
+    /// is possible.
     pub(crate) fn is_captured(&self) -> Result<bool> {
         if !self.may_be_captured() {
             return Ok(false);
@@ -39,8 +40,9 @@ impl Stream {
         Ok(status != CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Begins a capture: from now on the stream's work is noted, and not done. Until it ends, the driver refuses calls of this thread
-    /// that would spoil it, as allocations. Other threads are not disturbed.
+    /// Begins a capture: from now on the stream's work is noted, and not done. Until it ends, the
+    /// driver refuses calls of this thread that would spoil it, as allocations. Other threads are
+    /// not disturbed.
     pub(crate) fn begin_capture(&self) -> Result<()> {
         let _current = self.context().enter()?;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -68,15 +70,16 @@ impl Stream {
 }
 
 impl Graph {
-    /// Queues the graph's work on a stream, after `before`, which orders it behind the work of other streams. No other thread launches
-    /// the graph meanwhile. A launch follows all earlier ones of the same graph, on any stream.
+    /// Queues the graph's work on a stream, after `before`, which orders it behind the work of
+    /// other streams. No other thread launches the graph meanwhile. A launch follows all earlier
+    /// ones of the same graph, on any stream.
     ///
     /// # Errors
     /// Those of `before` and of the driver.
     ///
     /// # Safety
-    /// 1. The memory that its kernels access exists until they have ended. Until then nothing else writes what they read, or accesses
-    ///    what they write, except in the order of the stream.
+    /// 1. The memory that its kernels access exists until they have ended. Until then nothing else
+    ///    writes what they read, or accesses what they write, except in the order of the stream.
     /// 2. The modules of its kernels are loaded.
     pub(crate) unsafe fn launch(
         &self,
@@ -86,7 +89,8 @@ impl Graph {
         let raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
         before()?;
         let _current = self.context.enter()?;
-        // SAFETY: both handles live as long as the borrows. The driver refuses a stream of another device.
+        // SAFETY: both handles live as long as the borrows. The driver refuses a stream of another
+        // device.
         check(unsafe { cuGraphLaunch(raw.0, stream.raw().cast()) })
     }
 }
@@ -97,7 +101,8 @@ impl Drop for Graph {
         let context = self.context.clone();
         release(move || {
             let _current = context.enter();
-            // SAFETY: nothing uses the handle after this. The driver frees a graph that runs when it has ended.
+            // SAFETY: nothing uses the handle after this. The driver frees a graph that runs when
+            // it has ended.
             let _ = unsafe { cuGraphExecDestroy(raw) };
         });
     }

@@ -10,7 +10,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The largest access for which rows of pitched memory are aligned, in bytes. The driver accepts 4, 8 and 16.
+/// The largest access for which rows of pitched memory are aligned, in bytes. The driver accepts 4,
+/// 8 and 16.
 const LARGEST_ELEMENT: c_uint = 16;
 
 /// Bytes on a device, freed on drop.
@@ -26,7 +27,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory that is not initialised, aligned for every type. For 0 bytes the driver is not called, and the address is null.
+    /// Memory that is not initialised, aligned for every type. For 0 bytes the driver is not
+    /// called, and the address is null.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -51,8 +53,9 @@ impl Memory {
     /// Memory of this context that somebody else owns and frees.
     ///
     /// # Safety
-    /// 1. `bytes` bytes at `address` are valid until this value is dropped and all work that was launched with it has ended. Until then
-    ///    nobody else writes them, and nobody else reads them while they are written through this value.
+    /// 1. `bytes` bytes at `address` are valid until this value is dropped and all work that was
+    ///    launched with it has ended. Until then nobody else writes them, and nobody else reads
+    ///    them while they are written through this value.
     pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
         // SAFETY: the caller's promise; it is never dropped.
         let buffer = unsafe { DeviceBytes::from_raw_parts(address, bytes) };
@@ -61,8 +64,8 @@ impl Memory {
         memory
     }
 
-    /// Memory for `rows` rows of `row_bytes` bytes, not initialised, and the pitch: the bytes from one row to the next, which the driver
-    /// chooses. Neither argument is 0.
+    /// Memory for `rows` rows of `row_bytes` bytes, not initialised, and the pitch: the bytes from
+    /// one row to the next, which the driver chooses. Neither argument is 0.
     ///
     /// # Errors
     /// As [`Memory::alloc`].
@@ -140,8 +143,8 @@ impl Memory {
         self.context.synchronize()?;
         self.uses.ended();
         check(operation(&mut self.buffer, range))?;
-        // A fill may return before it is complete. So may a copy from pageable host memory: it returns when the driver has the bytes. A
-        // kernel in another stream would wait for neither.
+        // A fill may return before it is complete. So may a copy from pageable host memory: it
+        // returns when the driver has the bytes. A kernel in another stream would wait for neither.
         self.context.synchronize()
     }
 

@@ -1,16 +1,19 @@
 //! The private layer over the CUDA driver: contexts, memory, streams, events, modules, functions.
 //!
-//! `cuda-dyn` loads the driver at run time, so programs build, link and start on a machine without one. With the feature `cust` the driver
-//! is called through that crate: [`binding`].
+//! `cuda-dyn` loads the driver at run time, so programs build, link and start on a machine without
+//! one. With the feature `cust` the driver is called through that crate: [`binding`].
 //!
 //! Rules in every file here:
-//! * Each operation makes its device's primary context current on the calling thread while it lasts ([`Context::enter`]). So every type
-//!   works on any thread, several devices can be used at once, and the thread has the context that it had before.
-//! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a fault in a kernel the driver frees
-//!   nothing; the end of the process does.
-//! * While a thread captures a stream, what it drops is freed, waited for or unloaded when the capture has ended: [`release`]. Streams and
-//!   events are destroyed at once, which the driver allows in a capture.
-//! * Streams do not synchronise with the default stream. A call whose effect must be complete when it returns waits for it.
+//! * Each operation makes its device's primary context current on the calling thread while it lasts
+//!   ([`Context::enter`]). So every type works on any thread, several devices can be used at once,
+//!   and the thread has the context that it had before.
+//! * Every object on a device keeps its [`Context`] alive. Dropping never fails or panics. After a
+//!   fault in a kernel the driver frees nothing; the end of the process does.
+//! * While a thread captures a stream, what it drops is freed, waited for or unloaded when the
+//!   capture has ended: [`release`]. Streams and events are destroyed at once, which the driver
+//!   allows in a capture.
+//! * Streams do not synchronise with the default stream. A call whose effect must be complete when
+//!   it returns waits for it.
 
 mod binding;
 mod context;

@@ -27,13 +27,15 @@ struct Loaded {
     stays: AtomicBool,
 }
 
-// SAFETY: a module's handle belongs to its context, not to a thread, and the driver locks what it shares.
+// SAFETY: a module's handle belongs to its context, not to a thread, and the driver locks what it
+// shares.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
 impl Module {
-    /// Compiles `ptx`. Messages call it `name`. The driver caches the result on disk, so it is fast in the next process.
+    /// Compiles `ptx`. Messages call it `name`. The driver caches the result on disk, so it is fast
+    /// in the next process.
     ///
     /// # Errors
     /// [`Error::Ptx`](crate::error::Error::Ptx), with the compiler's log, if the driver refuses it.
@@ -67,8 +69,8 @@ impl Module {
             values.push(level as usize as *mut c_void);
         }
         let mut raw = null_mut();
-        // SAFETY: the text ends with NUL. Each option has its value: two buffers, which outlive the call, their sizes, and a number. The
-        // driver writes one handle, of the current context.
+        // SAFETY: the text ends with NUL. Each option has its value: two buffers, which outlive the
+        // call, their sizes, and a number. The driver writes one handle, of the current context.
         let result = unsafe {
             cuModuleLoadDataEx(
                 &mut raw,
@@ -129,7 +131,8 @@ impl Drop for Loaded {
 
 /// Whether a code says that the driver refuses the PTX.
 fn refuses_ptx(code: i32) -> bool {
-    // Invalid image, no binary for this GPU, invalid PTX, no compiler, unsupported version, compiler switched off, invalid source.
+    // Invalid image, no binary for this GPU, invalid PTX, no compiler, unsupported version,
+    // compiler switched off, invalid source.
     matches!(code, 200 | 209 | 218 | 221 | 222 | 223 | 300)
 }
 

@@ -11,7 +11,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// A pitch that every driver accepts for a 2D copy (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` is at least this).
+/// A pitch that every driver accepts for a 2D copy (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` is at least
+/// this).
 const MAX_PITCH: usize = i32::MAX as usize;
 
 /// Page-locked host memory, freed on drop. The owner ensures that no copy runs then.
@@ -123,8 +124,9 @@ impl Stream {
     /// Queues a copy of `rows` rows of `bytes` bytes.
     ///
     /// # Safety
-    /// 1. Each row is valid, on the host and on this device, until the copy has ended. The host's rows are page-locked. Until then nobody else
-    ///    writes memory that the copy reads, or accesses memory that it writes.
+    /// 1. Each row is valid, on the host and on this device, until the copy has ended. The host's
+    ///    rows are page-locked. Until then nobody else writes memory that the copy reads, or
+    ///    accesses memory that it writes.
     /// 2. Each pitch is at least a row.
     pub(crate) unsafe fn copy(
         &self,
@@ -153,15 +155,17 @@ impl Stream {
             Way::ToDevice => copy_2d(host_side, device_side, [bytes, rows]),
             Way::ToHost => copy_2d(device_side, host_side, [bytes, rows]),
         };
-        // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
+        // SAFETY: the driver reads the description during the call. The memory is the caller's
+        // promise.
         self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })
     }
 
     /// Queues a copy of `rows` rows of `bytes` bytes on the device.
     ///
     /// # Safety
-    /// 1. Each row is valid on this device, on both sides, until the copy has ended. The two sides do not overlap. Until then nobody else
-    ///    writes memory that the copy reads, or accesses memory that it writes.
+    /// 1. Each row is valid on this device, on both sides, until the copy has ended. The two sides
+    ///    do not overlap. Until then nobody else writes memory that the copy reads, or accesses
+    ///    memory that it writes.
     /// 2. Each pitch is at least a row.
     pub(crate) unsafe fn copy_on_device(
         &self,
@@ -197,8 +201,8 @@ impl Stream {
         if event.is_in_capture() {
             self.share();
         }
-        // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an event that is destroyed before it is
-        // reached.
+        // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an
+        // event that is destroyed before it is reached.
         check(unsafe { cuStreamWaitEvent(*self.raw(), event.raw(), 0) })
     }
 }

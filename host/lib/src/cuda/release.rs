@@ -1,4 +1,5 @@
-//! What is released at once, or after a capture: in a capture the driver refuses to free memory, and the capture is spoilt.
+//! What is released at once, or after a capture: in a capture the driver refuses to free memory,
+//! and the capture is spoilt.
 
 use crate::error::{Error, Result};
 use std::cell::RefCell;
@@ -12,7 +13,8 @@ thread_local! {
     static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
 }
 
-/// Runs `what`, which waits for work or frees something. While this thread captures, it runs after that.
+/// Runs `what`, which waits for work or frees something. While this thread captures, it runs after
+/// that.
 pub(crate) fn release(what: impl FnOnce() + 'static) {
     let mut what = Some(what);
     // A thread that ends has no capture.
@@ -34,7 +36,8 @@ pub(crate) fn is_capturing() -> bool {
     WAITING.try_with(|waiting| waiting.borrow().is_some()).unwrap_or(false)
 }
 
-/// While this value lives, what this thread drops is not released. It is made before a capture begins, and dropped when it has ended.
+/// While this value lives, what this thread drops is not released. It is made before a capture
+/// begins, and dropped when it has ended.
 #[derive(Debug)]
 pub(crate) struct Releases {
     /// It stays on its thread.
@@ -56,7 +59,8 @@ impl Releases {
 impl Drop for Releases {
     fn drop(&mut self) {
         let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take());
-        // In the order in which they were dropped. One of them may drop more, which is released at once.
+        // In the order in which they were dropped. One of them may drop more, which is released at
+        // once.
         for what in waiting.ok().flatten().into_iter().flatten() {
             what();
         }

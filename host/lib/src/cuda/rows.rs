@@ -13,10 +13,12 @@ fn memory_type(place: Place) -> CUmemorytype {
     }
 }
 
-/// Copies a box of `[bytes, rows, slices]`. Waits for all work on the device, and for the copy. A box with one slice is a 2D copy.
+/// Copies a box of `[bytes, rows, slices]`. Waits for all work on the device, and for the copy. A
+/// box with one slice is a 2D copy.
 ///
 /// # Safety
-/// 1. Each row is valid on both sides: on the host for this process, on the device inside an allocation.
+/// 1. Each row is valid on both sides: on the host for this process, on the device inside an
+///    allocation.
 /// 2. The two sides do not overlap, and each pitch is at least a row.
 pub(crate) unsafe fn copy_rows(
     context: &Context,
@@ -54,7 +56,8 @@ pub(crate) unsafe fn copy_rows(
                 WidthInBytes: bytes,
                 Height: rows,
             };
-            // SAFETY: the driver reads the description during the call. The memory is the caller's promise.
+            // SAFETY: the driver reads the description during the call. The memory is the caller's
+            // promise.
             unsafe { cuMemcpy2D_v2(&copy) }
         }
         _ => {
@@ -90,6 +93,7 @@ pub(crate) unsafe fn copy_rows(
         }
     };
     context.check(result)?;
-    // A copy to the device, or on it, may return before it is complete, and streams do not wait for it.
+    // A copy to the device, or on it, may return before it is complete, and streams do not wait for
+    // it.
     context.synchronize()
 }

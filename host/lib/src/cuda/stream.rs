@@ -46,7 +46,8 @@ struct Foreign {
 #[derive(Clone, Copy, Debug)]
 struct Raw(CUstream);
 
-// SAFETY: a stream's handle belongs to its context, not to a thread, and the driver locks what it shares.
+// SAFETY: a stream's handle belongs to its context, not to a thread, and the driver locks what it
+// shares.
 unsafe impl Send for Raw {}
 // SAFETY: as above.
 unsafe impl Sync for Raw {}
@@ -101,7 +102,8 @@ impl Stream {
         Ok(Stream::with(Handle::Foreign(RwLock::new(foreign)), context))
     }
 
-    /// Lets a stream of our own, or the default stream, take the place of a foreign one, whose handle nobody uses here after this.
+    /// Lets a stream of our own, or the default stream, take the place of a foreign one, whose
+    /// handle nobody uses here after this.
     pub(crate) fn replace(&self, own: Option<Arc<Stream>>) {
         if let Handle::Foreign(foreign) = &self.handle {
             let mut foreign = foreign.write().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +127,8 @@ impl Stream {
         self.shared.store(true, Ordering::Release);
     }
 
-    /// Whether somebody else may capture it. Nobody does that to a stream whose handle nobody else has.
+    /// Whether somebody else may capture it. Nobody does that to a stream whose handle nobody else
+    /// has.
     pub(crate) fn may_be_captured(&self) -> bool {
         self.shared.load(Ordering::Acquire) || self.is_lent()
     }
@@ -171,7 +174,8 @@ impl Drop for Stream {
     fn drop(&mut self) {
         if let Handle::Own(Raw(raw)) = self.handle {
             let _current = self.context.enter();
-            // SAFETY: nothing uses the handle after this. Work still queued is finished first by the driver.
+            // SAFETY: nothing uses the handle after this. Work still queued is finished first by
+            // the driver.
             let _ = unsafe { cuStreamDestroy_v2(raw) };
         }
     }

@@ -9,8 +9,8 @@ use cuda_dyn::{
 };
 use simt::device::TensorDescription;
 
-/// The encoding of a tensor map for matrices whose first element is at `address`. `None` if the driver refuses the description. Elements of a
-/// box outside of the matrices are zero.
+/// The encoding of a tensor map for matrices whose first element is at `address`. `None` if the
+/// driver refuses the description. Elements of a box outside of the matrices are zero.
 ///
 /// # Errors
 /// [`Error::NoDriver`](crate::error::Error::NoDriver) for a driver older than TMA.
@@ -30,7 +30,8 @@ pub(crate) fn encode(
     let each = [1; 3]; // every column, row and matrix
     let mut map = CUtensorMap::default();
     let _current = context.enter()?;
-    // SAFETY: for three dimensions the arrays have three extents and two strides. The driver writes one map. It does not access the address.
+    // SAFETY: for three dimensions the arrays have three extents and two strides. The driver writes
+    // one map. It does not access the address.
     let result = unsafe {
         cuTensorMapEncodeTiled(
             &mut map,

@@ -1,5 +1,5 @@
-//! The whole layer against the driver of `cuda-dyn`'s tests: what it returns and in which order it is
-//! called.
+//! The whole layer against the driver of `cuda-dyn`'s tests: what it returns and in which order it
+//! is called.
 
 mod boxes;
 mod calls_of_a_launch;

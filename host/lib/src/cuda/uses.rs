@@ -1,7 +1,8 @@
 //! The streams that use a memory, so that a stream waits for others that use the same memory.
 //!
-//! Uses on one stream are in order, and cost a comparison of pointers here. If another stream has used the memory, an event is recorded there,
-//! and the new stream waits for it on the device. The host does not wait.
+//! Uses on one stream are in order, and cost a comparison of pointers here. If another stream has
+//! used the memory, an event is recorded there, and the new stream waits for it on the device. The
+//! host does not wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,8 +63,8 @@ impl Uses {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Streams::default();
     }
 
-    /// Waits on the host for all work that may use the memory. Its streams stay known: what is launched elsewhere meanwhile, or after an
-    /// error, waits for them.
+    /// Waits on the host for all work that may use the memory. Its streams stay known: what is
+    /// launched elsewhere meanwhile, or after an error, waits for them.
     ///
     /// # Errors
     /// The first of those of the kernels. The other streams are waited for, too.

@@ -9,8 +9,8 @@ use crate::{
     },
 };
 
-/// A batch of matrices, for reading: `count` matrices of one shape, each `step` elements after the one before. With a step of 0 all are
-/// the same.
+/// A batch of matrices, for reading: `count` matrices of one shape, each `step` elements after the
+/// one before. With a step of 0 all are the same.
 ///
 /// ```
 /// use gpu_gemm::{Batch, BatchMut, Device, Gemm, Matrix};
@@ -75,8 +75,8 @@ fn check_len(len: usize, needed: usize, count: usize, step: usize) -> Result<()>
 }
 
 impl<'a, T: Pod> Batch<'a, T> {
-    /// `count` matrices of `rows x cols`. `strides`: elements from one row to the next, and from one column to the next. `step`: elements
-    /// from one matrix to the next.
+    /// `count` matrices of `rows x cols`. `strides`: elements from one row to the next, and from
+    /// one column to the next. `step`: elements from one matrix to the next.
     ///
     /// # Errors
     /// [`Error::Argument`] for too few elements.
@@ -104,7 +104,8 @@ impl<'a, T: Pod> Batch<'a, T> {
         Batch { elements: matrix.elements(), size, strides, count: 1, step: 0 }
     }
 
-    /// Whether each of its matrices is that matrix, or its transpose: the same elements of the same device.
+    /// Whether each of its matrices is that matrix, or its transpose: the same elements of the same
+    /// device.
     pub(super) fn is(&self, matrix: &MatrixView<T>) -> bool {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
         let is_one = self.count <= 1 || self.step == 0;
@@ -126,11 +127,13 @@ impl<'a, T: Pod> Batch<'a, T> {
 }
 
 impl<'a, T: Pod> BatchMut<'a, T> {
-    /// As [`Batch::new`], for matrices in which no two elements share memory. The matrices may interleave: the heads of an array of
-    /// (tokens, heads, width) are matrices with strides `[heads * width, 1]` and a step of `width`.
+    /// As [`Batch::new`], for matrices in which no two elements share memory. The matrices may
+    /// interleave: the heads of an array of (tokens, heads, width) are matrices with strides
+    /// `[heads * width, 1]` and a step of `width`.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too few elements, and for strides or a step with which two elements might share memory.
+    /// [`Error::Argument`] for too few elements, and for strides or a step with which two elements
+    /// might share memory.
     pub fn new(
         elements: BufferViewMut<'a, T>,
         (rows, cols): (usize, usize),

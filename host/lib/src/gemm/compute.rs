@@ -1,33 +1,40 @@
 //! The arithmetic of a product.
 
-/// The arithmetic of a product. All but [`Native`](Compute::Native) are for f32, and permissions: where no such kernel exists, where another
-/// kernel is predicted to be faster, and for other types, the product is computed as `Native`. On the CPU device such kernels are used by
-/// name only.
+/// The arithmetic of a product. All but [`Native`](Compute::Native) are for f32, and permissions:
+/// where no such kernel exists, where another kernel is predicted to be faster, and for other
+/// types, the product is computed as `Native`. On the CPU device such kernels are used by name
+/// only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compute {
     /// Products and sums in the operands' type. For bf16 and f16 in f32.
     #[default]
     Native,
-    /// A and B may be rounded to tf32, which has 10 bits of fraction instead of 23. Sums are f32. The relative error of C is about 3e-4.
-    /// Tensor cores multiply tf32 on Ampere and later; on Hopper this is several times as fast as f32.
+    /// A and B may be rounded to tf32, which has 10 bits of fraction instead of 23. Sums are f32.
+    /// The relative error of C is about 3e-4. Tensor cores multiply tf32 on Ampere and later; on
+    /// Hopper this is several times as fast as f32.
     Tf32,
-    /// Emulated fp32: A and B may be split into three slices of bf16 each. Hopper's tensor cores multiply the slices, six products of bf16
-    /// for one of f32. This is more than twice as fast as f32 on CUDA cores.
+    /// Emulated fp32: A and B may be split into three slices of bf16 each. Hopper's tensor cores
+    /// multiply the slices, six products of bf16 for one of f32. This is more than twice as fast as
+    /// f32 on CUDA cores.
     ///
-    /// C is as accurate as in f32, and more accurate for a large k. The error of an element is at most `(k / 32 + 48) 2^-24` times the sum
-    /// of its terms' absolute values. For f32 it is at most `k 2^-24` times that. Elements with NaN, infinities, overflow or subnormal
-    /// numbers are recomputed by fused multiply-adds, so they are as in f32.
+    /// C is as accurate as in f32, and more accurate for a large k. The error of an element is at
+    /// most `(k / 32 + 48) 2^-24` times the sum of its terms' absolute values. For f32 it is at
+    /// most `k 2^-24` times that. Elements with NaN, infinities, overflow or subnormal numbers are
+    /// recomputed by fused multiply-adds, so they are as in f32.
     ///
     /// It needs six bytes of workspace for each element of A and B. The default limit is
     /// [`SLICES_WORKSPACE_LIMIT`](crate::gemm::SLICES_WORKSPACE_LIMIT).
     Fp32Bf16x6,
-    /// Emulated fp32: A and B may be split into two slices of f16 each. Each patch of 64 x 128 elements is scaled by a power of two.
-    /// Hopper's tensor cores compute three products of f16 for one of f32. This is about four times as fast as f32 on CUDA cores.
+    /// Emulated fp32: A and B may be split into two slices of f16 each. Each patch of 64 x 128
+    /// elements is scaled by a power of two. Hopper's tensor cores compute three products of f16
+    /// for one of f32. This is about four times as fast as f32 on CUDA cores.
     ///
-    /// The error of an element is at most `(k / 32 + 58) 2^-24` times the sum of its terms' absolute values. Elements whose error might be
-    /// larger, and those with NaN, infinities or overflow, are recomputed by fused multiply-adds. There are many of them, and the product
-    /// is slow, if the exponents in a patch span 17 bits or more. [`Fp32Bf16x6`](Compute::Fp32Bf16x6) is better then.
+    /// The error of an element is at most `(k / 32 + 58) 2^-24` times the sum of its terms'
+    /// absolute values. Elements whose error might be larger, and those with NaN, infinities or
+    /// overflow, are recomputed by fused multiply-adds. There are many of them, and the product is
+    /// slow, if the exponents in a patch span 17 bits or more. [`Fp32Bf16x6`](Compute::Fp32Bf16x6)
+    /// is better then.
     ///
     /// It needs four bytes of workspace for each element of A and B. The default limit is
     /// [`SLICES_WORKSPACE_LIMIT`](crate::gemm::SLICES_WORKSPACE_LIMIT).

@@ -1,5 +1,6 @@
-//! The number of elements of C that kernels for emulated fp32 recompute. The kernels count them in the [stream's
-//! counters](gpu::kernels::emulated::stream_counters). The count of a product is the difference of the counters after and before it.
+//! The number of elements of C that kernels for emulated fp32 recompute. The kernels count them in
+//! the [stream's counters](gpu::kernels::emulated::stream_counters). The count of a product is the
+//! difference of the counters after and before it.
 
 use gpu::kernels::emulated::stream_counters::{LEN, RECOMPUTED};
 
@@ -7,10 +8,11 @@ use super::Choice;
 use crate::{buffer::Buffer, error::Result, stream::Stream};
 
 impl Stream {
-    /// The number of elements of C that products on this stream have recomputed so far, in emulated fp32
-    /// ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)). Waits for all work on the device, on other
-    /// streams, too. [`Choice::recomputed`] is the count of one product. An element that is recomputed in several [blocks of
-    /// k](crate::blocks) counts for each.
+    /// The number of elements of C that products on this stream have recomputed so far, in emulated
+    /// fp32 ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)).
+    /// Waits for all work on the device, on other streams, too. [`Choice::recomputed`] is the count
+    /// of one product. An element that is recomputed in several [blocks of k](crate::blocks) counts
+    /// for each.
     ///
     /// # Errors
     /// As [`Stream::synchronize`].
@@ -34,7 +36,8 @@ impl Stream {
     }
 }
 
-/// Launches products without waiting for them. `counts`: their kernels may recompute elements. Otherwise no other thread is waited for.
+/// Launches products without waiting for them. `counts`: their kernels may recompute elements.
+/// Otherwise no other thread is waited for.
 pub(super) fn uncounted<R>(stream: &Stream, counts: bool, launch: impl FnOnce() -> R) -> R {
     let _known = counts.then(|| {
         let mut known = stream.known_counter();
@@ -44,7 +47,8 @@ pub(super) fn uncounted<R>(stream: &Stream, counts: bool, launch: impl FnOnce() 
     launch()
 }
 
-/// Launches a product by `launch`, which waits for it, and adds its count to the choice. `counts`: as for [`uncounted`].
+/// Launches a product by `launch`, which waits for it, and adds its count to the choice. `counts`:
+/// as for [`uncounted`].
 ///
 /// # Errors
 /// Those of `launch`, and of products that were launched before.

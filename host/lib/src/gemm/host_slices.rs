@@ -32,8 +32,9 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
     if !device.is_cuda() {
         let buffer = |view: &SliceView<T>| {
             let len = extent(view.rows(), view.cols(), view.strides())?;
-            // SAFETY: the elements are the view's, borrowed until this returns. The memory between them may be somebody else's. A kernel
-            // does not access it, and nobody reads the buffer as a whole.
+            // SAFETY: the elements are the view's, borrowed until this returns. The memory between
+            // them may be somebody else's. A kernel does not access it, and nobody reads the buffer
+            // as a whole.
             unsafe { device.foreign(view.start().expose_provenance() as u64, len) }
         };
         let (a_buffer, b_buffer) = (buffer(&a)?, buffer(&b)?);
@@ -43,7 +44,8 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
         let a = MatrixView::new(a_buffer.view(..)?, a.rows(), a.cols(), a.strides())?;
         let b = MatrixView::new(b_buffer.view(..)?, b.rows(), b.cols(), b.strides())?;
         let c = MatrixViewMut::new(c_buffer.view_mut(..)?, c.rows(), c.cols(), c.strides())?;
-        // The borrows ensure that C overlaps neither A nor B, even if their rows alternate in memory.
+        // The borrows ensure that C overlaps neither A nor B, even if their rows alternate in
+        // memory.
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
         let choice = execute::batch_of_borrows(gemm, stream, a, b, c)?;
         stream.synchronize()?;

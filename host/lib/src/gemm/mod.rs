@@ -19,19 +19,24 @@
 //! # Rules
 //! As in BLAS:
 //!
-//! * With `beta = 0` C is not read and may hold any values. With `alpha = 0` or `k = 0` A and B are not read.
+//! * With `beta = 0` C is not read and may hold any values. With `alpha = 0` or `k = 0` A and B are
+//!   not read.
 //! * Any size may be 0.
-//! * C does not overlap A, B or the bias. For [foreign](crate::Device::foreign) memory this is checked; otherwise the borrow checker
-//!   ensures it.
+//! * C does not overlap A, B or the bias. For [foreign](crate::Device::foreign) memory this is
+//!   checked; otherwise the borrow checker ensures it.
 //!
-//! Nothing is launched if C would not change: `beta = 1`, and `alpha = 0` or `k = 0`, without bias and activation.
+//! Nothing is launched if C would not change: `beta = 1`, and `alpha = 0` or `k = 0`, without bias
+//! and activation.
 //!
 //! # Numerics
-//! An element of C is one sum in the order of k, by fused multiply-adds in the operands' type. Then follow `fma(beta, c, alpha * sum)`, the
-//! bias and the activation, each rounded. [`Bf16`](simt::Bf16) and [`F16`](simt::F16) are converted to f32 first. A C of 16 bits is rounded
-//! once, at the end, to the nearest. In f16 a value of 65520 or more becomes infinite. Subnormal numbers are kept.
+//! An element of C is one sum in the order of k, by fused multiply-adds in the operands' type. Then
+//! follow `fma(beta, c, alpha * sum)`, the bias and the activation, each rounded.
+//! [`Bf16`](simt::Bf16) and [`F16`](simt::F16) are converted to f32 first. A C of 16 bits is
+//! rounded once, at the end, to the nearest. In f16 a value of 65520 or more becomes infinite.
+//! Subnormal numbers are kept.
 //!
-//! Every kernel gives the same bits in every run. Most kernels give the same bits as each other, on every device. These differ:
+//! Every kernel gives the same bits in every run. Most kernels give the same bits as each other, on
+//! every device. These differ:
 //!
 //! | kernels | difference |
 //! |---|---|
@@ -42,8 +47,9 @@
 //! | `wgmma_..`, `mma_..` | tensor cores add several products at a time and truncate |
 //! | `wgmma_bf16x6_..`, `wgmma_f16x3_..` | emulated fp32; sums are rounded after at most 64 k-steps |
 //!
-//! The kernels `wgmma_bf16x6_256x192x64_c2_..` and `wgmma_f16x3_256x192x64_c2_..` choose the widths of their tiles by the number of SMs.
-//! So on another device, in a batch or for a part of C, some bits differ, within the same bound.
+//! The kernels `wgmma_bf16x6_256x192x64_c2_..` and `wgmma_f16x3_256x192x64_c2_..` choose the widths
+//! of their tiles by the number of SMs. So on another device, in a batch or for a part of C, some
+//! bits differ, within the same bound.
 //!
 //! docs/design/numerics.md has the error bounds.
 

@@ -143,8 +143,8 @@ fn addresses<T: Pod>(elements: &BufferView<T>) -> Range<usize> {
     start..start.saturating_add(elements.len() * size_of::<T>())
 }
 
-/// Whether both are disjoint column blocks of one row-major matrix, or disjoint row blocks of one column-major matrix. In bytes: their
-/// elements may have two types.
+/// Whether both are disjoint column blocks of one row-major matrix, or disjoint row blocks of one
+/// column-major matrix. In bytes: their elements may have two types.
 fn are_blocks<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: usize) -> bool {
     // The leading dimension, and how much of it is the block's, in bytes.
     let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| {

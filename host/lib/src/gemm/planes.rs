@@ -1,5 +1,6 @@
-//! Launches the kernel that splits: for a product, into the workspace ([`launch`]), or for one matrix, into buffers of its own
-//! ([`Planes`]). [`split`](super::split) has the sizes and the grid.
+//! Launches the kernel that splits: for a product, into the workspace ([`launch`]), or for one
+//! matrix, into buffers of its own ([`Planes`]). [`split`](super::split) has the sizes and the
+//! grid.
 
 use gpu::params::MatrixBatch;
 use simt::{AnyKernel, Bf16};
@@ -29,8 +30,8 @@ impl<S: Slice> Planes<S> {
     /// Splits a matrix. `None` for an empty one, and on a GPU that has no kernel for slices.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a matrix that is contiguous neither along rows nor along columns; [`Error::Capture`] on a stream that is
-    /// prepared or captured; those of the launch.
+    /// [`Error::Argument`] for a matrix that is contiguous neither along rows nor along columns;
+    /// [`Error::Capture`] on a stream that is prepared or captured; those of the launch.
     pub(super) fn split<T: Pod>(
         stream: &Stream,
         kernel: &'static dyn AnyKernel,
@@ -76,16 +77,16 @@ impl<S: Slice> Planes<S> {
             no_ranges.view_mut(..)?.into(),
         ];
         with_arguments([source, nothing], [elements_of; 2], to, |arguments| {
-            // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread
-            // of its own.
+            // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a
+            // thread of its own.
             unsafe { stream.launch_named(kernel, &config, arguments) }
         })?;
         Ok(Some(Planes { planes, ranges, rows }))
     }
 }
 
-/// Calls `launch` with the arguments of a kernel that splits A and B. `to`: the planes of A and of B,
-/// then the ranges.
+/// Calls `launch` with the arguments of a kernel that splits A and B. `to`: the planes of A and of
+/// B, then the ranges.
 pub(super) fn with_arguments<T: Pod, S: Pod>(
     [mut of_a, mut of_b]: [MatrixBatch; 2],
     [mut a, mut b]: [BufferView<T>; 2],

@@ -12,10 +12,12 @@ use crate::{
     stream::Stream,
 };
 
-/// A product whose kernel is selected and whose launches are known, for one device and one [`Request`].
+/// A product whose kernel is selected and whose launches are known, for one device and one
+/// [`Request`].
 ///
-/// [`Gemm::launch`] selects and plans at each launch. Here both are done once, by [`Gemm::plan_on`]: a program can read the choice and the
-/// workspace before it allocates the operands, and every launch is the one that it read.
+/// [`Gemm::launch`] selects and plans at each launch. Here both are done once, by
+/// [`Gemm::plan_on`]: a program can read the choice and the workspace before it allocates the
+/// operands, and every launch is the one that it read.
 ///
 /// ```
 /// use gpu_gemm::{Device, Gemm, Matrix, Shape, gemm::Request};
@@ -60,8 +62,8 @@ impl<T: Scalar<O>, O: Output> PlannedGemm<'_, T, O> {
     /// As [`Gemm::launch`], without selection and planning.
     ///
     /// # Errors
-    /// As [`Gemm::launch`]. [`Error::Argument`] for a stream of another device, and for operands whose sizes, strides or alignment are not
-    /// those of the request: nothing is launched.
+    /// As [`Gemm::launch`]. [`Error::Argument`] for a stream of another device, and for operands
+    /// whose sizes, strides or alignment are not those of the request: nothing is launched.
     pub fn launch(
         &self,
         stream: &Stream,
@@ -89,7 +91,8 @@ impl<T: Scalar<O>, O: Output> PlannedGemm<'_, T, O> {
     /// As [`Gemm::launch_batch`], without selection and planning.
     ///
     /// # Errors
-    /// As [`PlannedGemm::launch`]. [`Error::Argument`] for a batch of another count, or one that is not dense.
+    /// As [`PlannedGemm::launch`]. [`Error::Argument`] for a batch of another count, or one that is
+    /// not dense.
     pub fn launch_batch(
         &self,
         stream: &Stream,

@@ -9,11 +9,12 @@ use simt::F16;
 use super::{Compute, planes::Planes};
 use crate::{error::Result, matrix::MatrixView, stream::Stream};
 
-/// A matrix with its slices for emulated fp32 ([`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]). Weights that many products share are
-/// split once.
+/// A matrix with its slices for emulated fp32 ([`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]).
+/// Weights that many products share are split once.
 ///
-/// The slices take six bytes of device memory for each element, or four in f16. [`Gemm::prepared`](super::Gemm::prepared) names the matrix
-/// to a product. The slices serve the matrix and its transpose, but no part of it.
+/// The slices take six bytes of device memory for each element, or four in f16.
+/// [`Gemm::prepared`](super::Gemm::prepared) names the matrix to a product. The slices serve the
+/// matrix and its transpose, but no part of it.
 ///
 /// ```
 /// use gpu_gemm::{Compute, Device, Gemm, Matrix, PreparedMatrix};
@@ -79,16 +80,18 @@ impl<'a> PreparedMatrix<'a, f32> {
         Self::for_compute(stream, matrix, Compute::Fp32Bf16x6)
     }
 
-    /// Splits a matrix into the slices of that arithmetic, on a stream. Products on other streams wait for it. Products with another
-    /// arithmetic use the matrix itself.
+    /// Splits a matrix into the slices of that arithmetic, on a stream. Products on other streams
+    /// wait for it. Products with another arithmetic use the matrix itself.
     ///
-    /// On a GPU without kernels for slices, and for an empty matrix, this does nothing. The launch of a [`Graph`](crate::Graph) has no
-    /// operand for slices. So it refuses a captured product of them.
+    /// On a GPU without kernels for slices, and for an empty matrix, this does nothing. The launch
+    /// of a [`Graph`](crate::Graph) has no operand for slices. So it refuses a captured product of
+    /// them.
     ///
     /// # Errors
     /// [`Error::Capture`](crate::Error::Capture) on a stream that is prepared or captured;
-    /// [`Error::Argument`](crate::Error::Argument) for a matrix that is contiguous neither along rows nor along columns, and for one on
-    /// another device than the stream's; [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
+    /// [`Error::Argument`](crate::Error::Argument) for a matrix that is contiguous neither along
+    /// rows nor along columns, and for one on another device than the stream's;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
     pub fn for_compute(
         stream: &Stream,
         matrix: MatrixView<'a, f32>,

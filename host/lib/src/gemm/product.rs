@@ -15,11 +15,11 @@ use crate::{
     stream::Stream,
 };
 
-/// The product `C = activation(alpha op(A) op(B) + beta C + bias)`, to be run any number of times. A is `m x k`, B is `k x n`, C is
-/// `m x n`.
+/// The product `C = activation(alpha op(A) op(B) + beta C +
+/// bias)`, to be run any number of times. A is `m x k`, B is `k x n`, C is `m x n`.
 ///
-/// A and B have elements of `T`; C and the bias have elements of `O`. [`Scalar`] says which types go together. A transpose is
-/// [a view](crate::MatrixView::t) of an operand.
+/// A and B have elements of `T`; C and the bias have elements of `O`. [`Scalar`] says which types
+/// go together. A transpose is [a view](crate::MatrixView::t) of an operand.
 ///
 /// ```
 /// use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};
@@ -57,7 +57,8 @@ impl<T: Scalar> Default for Gemm<'_, T> {
     }
 }
 
-// Not for any `O`: so the compiler infers the type of C, of a `Matrix::zeros` for example, from that of A.
+// Not for any `O`: so the compiler infers the type of C, of a `Matrix::zeros` for example, from
+// that of A.
 impl<T: Scalar> Gemm<'_, T> {
     /// `C = A B`. C has the type of A and B.
     pub fn new() -> Self {
@@ -95,7 +96,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The factor of A B. The default is 1. It is rounded to the type of the sums: that of A and B, or f32 for bf16 and f16.
+    /// The factor of A B. The default is 1. It is rounded to the type of the sums: that of A and B,
+    /// or f32 for bf16 and f16.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }
@@ -137,8 +139,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { compute, ..self }
     }
 
-    /// Names an operand whose slices were made before: A or B, or with two calls both. Kernels for emulated fp32 use the slices. Others use
-    /// the matrix.
+    /// Names an operand whose slices were made before: A or B, or with two calls both. Kernels for
+    /// emulated fp32 use the slices. Others use the matrix.
     ///
     /// A product is refused if the matrix, or its transpose, is neither A nor B.
     #[must_use]
@@ -147,15 +149,16 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { prepared: [Some(matrix), first], ..self }
     }
 
-    /// The slices for that scheme that were made before, of an operand that is the prepared matrix or its transpose.
+    /// The slices for that scheme that were made before, of an operand that is the prepared matrix
+    /// or its transpose.
     pub(super) fn planes_of(&self, operand: &Batch<T>, scheme: Scheme) -> Option<&'a Prepared> {
         let prepared = self.prepared.into_iter().flatten();
         let of_it = prepared.filter(|prepared| operand.is(&prepared.view()));
         of_it.filter_map(PreparedMatrix::slices).find(|slices| slices.rows(scheme).is_some())
     }
 
-    /// Uses the kernel with this name, not the one that [`choose`](super::choose) selects. A product that the kernel cannot compute is
-    /// refused.
+    /// Uses the kernel with this name, not the one that [`choose`](super::choose) selects. A
+    /// product that the kernel cannot compute is refused.
     ///
     /// # Errors
     /// [`Error::Argument`] for a name that no kernel for these types has. It lists the names.
@@ -171,8 +174,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Ok(Gemm { kernel: Some(scalar::kernel_of::<T, O>(entry)?), ..self })
     }
 
-    /// The most bytes of workspace: device memory besides the operands. A kernel that needs more is not used. The default is
-    /// [`DEFAULT_WORKSPACE_LIMIT`], and [`SLICES_WORKSPACE_LIMIT`] for emulated fp32.
+    /// The most bytes of workspace: device memory besides the operands. A kernel that needs more is
+    /// not used. The default is [`DEFAULT_WORKSPACE_LIMIT`], and [`SLICES_WORKSPACE_LIMIT`] for
+    /// emulated fp32.
     #[must_use]
     pub fn workspace_limit(self, bytes: u64) -> Self {
         Gemm { workspace_limit: Some(bytes), ..self }
@@ -187,12 +191,13 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         self.workspace_limit.unwrap_or(limit)
     }
 
-    /// The number of blocks of a cluster that split k, 1 to 8. With more than 1 only kernels that can split k are used. The default is the
-    /// number that is fastest on an H200, on every device. With any number, partial products are used only if
-    /// [`partials`](Self::partials) asks for them, and then it must be 1.
+    /// The number of blocks of a cluster that split k, 1 to 8. With more than 1 only kernels that
+    /// can split k are used. The default is the number that is fastest on an H200, on every device.
+    /// With any number, partial products are used only if [`partials`](Self::partials) asks for
+    /// them, and then it must be 1.
     ///
-    /// Each block computes a part of every sum, and the parts are added in order. The bits are the same in every run, but depend on the
-    /// number of blocks.
+    /// Each block computes a part of every sum, and the parts are added in order. The bits are the
+    /// same in every run, but depend on the number of blocks.
     ///
     /// # Errors
     /// [`Error::Argument`] for a number outside of 1 to 8.
@@ -206,9 +211,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The number of partial products, 1 to 4096: split-K over the grid. Each is of a range of k, and a second launch adds them in a fixed
-    /// order. 1 is a product without split-K. By default Hopper computes a small C with a long k in this way. The number depends on the
-    /// request and the kernel.
+    /// The number of partial products, 1 to 4096: split-K over the grid. Each is of a range of k,
+    /// and a second launch adds them in a fixed order. 1 is a product without split-K. By default
+    /// Hopper computes a small C with a long k in this way. The number depends on the request and
+    /// the kernel.
     ///
     /// Each partial product needs `4 m n` bytes of workspace.
     ///
@@ -224,7 +230,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// Whether its kernel may be one for emulated fp32. On the CPU device these are used by name only.
+    /// Whether its kernel may be one for emulated fp32. On the CPU device these are used by name
+    /// only.
     pub(super) fn may_be_sliced(&self, stream: &Stream) -> bool {
         let named = |kernel: Kernel| kernel.entry.is_emulated();
         self.compute.is_emulated() && self.kernel.map_or(stream.device().is_cuda(), named)

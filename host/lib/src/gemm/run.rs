@@ -16,14 +16,16 @@ use crate::{
 };
 
 impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
-    /// Queues the product on a stream. A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU device the product has ended when
-    /// this returns.
+    /// Queues the product on a stream. A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On
+    /// the CPU device the product has ended when this returns.
     ///
-    /// Later uses of the matrices wait for it: launches on this stream and on others, and methods that read or write the matrices.
+    /// Later uses of the matrices wait for it: launches on this stream and on others, and methods
+    /// that read or write the matrices.
     ///
     /// # Errors
-    /// [`Error::Argument`] for operands whose sizes, devices or memory do not fit together, and for a kernel that cannot compute the product:
-    /// nothing is launched. [`Error::OutOfMemory`] for the workspace. As [`Stream::launch`].
+    /// [`Error::Argument`] for operands whose sizes, devices or memory do not fit together, and for
+    /// a kernel that cannot compute the product: nothing is launched. [`Error::OutOfMemory`] for
+    /// the workspace. As [`Stream::launch`].
     pub fn launch(
         &self,
         stream: &Stream,
@@ -34,8 +36,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
-    /// Loads the kernels of a launch of these operands, sets their attributes and reserves their workspace, and launches nothing. After
-    /// that the launch can be [captured](Stream::capture) on this stream, for a [graph](crate::Graph).
+    /// Loads the kernels of a launch of these operands, sets their attributes and reserves their
+    /// workspace, and launches nothing. After that the launch can be [captured](Stream::capture) on
+    /// this stream, for a [graph](crate::Graph).
     ///
     /// For a batch, and for anything else that is launched: [`Stream::prepare`].
     ///
@@ -53,8 +56,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// As [`Gemm::launch`], and waits for the product.
     ///
-    /// For emulated fp32 the result has the number of elements that were recomputed ([`Choice::recomputed`]). To count them this waits for
-    /// the device's other streams, too, and other threads that launch emulated fp32 on this stream wait for this call.
+    /// For emulated fp32 the result has the number of elements that were recomputed
+    /// ([`Choice::recomputed`]). To count them this waits for the device's other streams, too, and
+    /// other threads that launch emulated fp32 on this stream wait for this call.
     ///
     /// # Errors
     /// As [`Gemm::launch`]; errors of kernels on this stream.
@@ -73,8 +77,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         })
     }
 
-    /// The product of matrices in host memory: slices, or matrices of nalgebra or ndarray. Waits for the product. On a GPU A and B are copied
-    /// to the device, and C back. C is copied to the device, too, if `beta` is not 0. On the CPU device nothing is copied.
+    /// The product of matrices in host memory: slices, or matrices of nalgebra or ndarray. Waits
+    /// for the product. On a GPU A and B are copied to the device, and C back. C is copied to the
+    /// device, too, if `beta` is not 0. On the CPU device nothing is copied.
     ///
     /// ```
     /// use gpu_gemm::{Device, Gemm, SliceView, SliceViewMut};
@@ -103,8 +108,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         })
     }
 
-    /// Queues a batch of products, in as few launches as the device's limits allow. Product i multiplies the i-th matrices of A and B into the
-    /// i-th of C. All have the same scalars, bias and activation. The batches have equal counts.
+    /// Queues a batch of products, in as few launches as the device's limits allow. Product i
+    /// multiplies the i-th matrices of A and B into the i-th of C. All have the same scalars, bias
+    /// and activation. The batches have equal counts.
     ///
     /// # Errors
     /// As [`Gemm::launch`].
@@ -120,7 +126,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         })
     }
 
-    /// Queues products of separate matrices, one after another. All are checked before the first is launched.
+    /// Queues products of separate matrices, one after another. All are checked before the first is
+    /// launched.
     ///
     /// # Errors
     /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths.
@@ -135,8 +142,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         })
     }
 
-    /// The kernel that this product would use for a request. No device is needed. This product's arithmetic, workspace limit and split of k
-    /// replace the request's.
+    /// The kernel that this product would use for a request. No device is needed. This product's
+    /// arithmetic, workspace limit and split of k replace the request's.
     ///
     /// # Errors
     /// [`Error::Argument`] if a kernel was named that cannot compute the product.
@@ -150,7 +157,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         select::candidates_of::<T, O>(&self.request(request), target)
     }
 
-    /// The kernel that this product would use, and all its launches on a device with these limits. No device is needed. Batches are dense.
+    /// The kernel that this product would use, and all its launches on a device with these limits.
+    /// No device is needed. Batches are dense.
     ///
     /// ```
     /// use gpu_gemm::{
@@ -169,7 +177,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// ```
     ///
     /// # Errors
-    /// As [`Gemm::choose`]. [`Error::Argument`] for matrices that cannot be addressed, and for more than 65536 launches.
+    /// As [`Gemm::choose`]. [`Error::Argument`] for matrices that cannot be addressed, and for more
+    /// than 65536 launches.
     pub fn plan(
         &self,
         request: &Request,
@@ -187,11 +196,13 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Ok((choice, plan))
     }
 
-    /// Selects the kernel for a request, and plans the launches on a device. This product's arithmetic, workspace limit and split of k replace
-    /// the request's. Batches are dense, and aligned only if a whole matrix is a multiple of 16 bytes.
+    /// Selects the kernel for a request, and plans the launches on a device. This product's
+    /// arithmetic, workspace limit and split of k replace the request's. Batches are dense, and
+    /// aligned only if a whole matrix is a multiple of 16 bytes.
     ///
     /// # Errors
-    /// As [`Gemm::choose`]. [`Error::Argument`] for a product with [prepared](Gemm::prepared) matrices: a request does not name them.
+    /// As [`Gemm::choose`]. [`Error::Argument`] for a product with [prepared](Gemm::prepared)
+    /// matrices: a request does not name them.
     pub fn plan_on(&self, device: &Device, request: &Request) -> Result<PlannedGemm<'a, T, O>> {
         if self.prepared.iter().any(Option::is_some) {
             let limit = "must be none of a product that is planned before its launch";

@@ -1,6 +1,7 @@
-//! Slices of emulated fp32 in numbers: elements of workspace, the predicted time of the kernel that splits, and its grid. A kernel
-//! ([`split_bf16x3`](gpu::kernels::emulated::split_bf16x3), [`split_f16x2`](gpu::kernels::emulated::split_f16x2)) splits A and B. The
-//! next kernel multiplies the slices. This module launches nothing: [`planes`](super::planes) does.
+//! Slices of emulated fp32 in numbers: elements of workspace, the predicted time of the kernel that
+//! splits, and its grid. A kernel ([`split_bf16x3`](gpu::kernels::emulated::split_bf16x3),
+//! [`split_f16x2`](gpu::kernels::emulated::split_f16x2)) splits A and B. The next kernel multiplies
+//! the slices. This module launches nothing: [`planes`](super::planes) does.
 
 use gpu::kernels::emulated::{planes::plane_pitch, scales, split_bf16x3, value_range};
 use simt::{Bf16, F16, LaunchConfig};
@@ -11,7 +12,8 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Microseconds of the launch that splits, and of each byte that it reads or writes. Measured for 4096 x 4096 and more.
+/// Microseconds of the launch that splits, and of each byte that it reads or writes. Measured for
+/// 4096 x 4096 and more.
 const SPLIT_US: f64 = 4.0;
 const BYTE_US: f64 = 1e-6 / 4.0;
 
@@ -48,7 +50,8 @@ impl Slice for F16 {
     }
 }
 
-/// Elements of the planes, and of the ranges, of `matrices` matrices with `rows` rows of `cols` contiguous elements.
+/// Elements of the planes, and of the ranges, of `matrices` matrices with `rows` rows of `cols`
+/// contiguous elements.
 pub(super) fn elements<S: Slice>((rows, cols): (usize, usize), matrices: usize) -> [usize; 2] {
     let planes = [S::SLICES, rows, plane_pitch(cols)];
     let ranges = S::WORDS.saturating_mul(patches::<S>((rows, cols))).saturating_mul(matrices);
@@ -63,7 +66,8 @@ pub(super) fn patches<S: Slice>((rows, cols): (usize, usize)) -> usize {
     (down as usize).saturating_mul(across as usize)
 }
 
-/// Bytes of workspace for `matrices` matrices. `rows`: rows of a matrix, and the contiguous elements of each.
+/// Bytes of workspace for `matrices` matrices. `rows`: rows of a matrix, and the contiguous
+/// elements of each.
 pub(super) fn workspace_bytes<S: Slice>(rows: (usize, usize), matrices: usize) -> u64 {
     let [planes, ranges] = elements::<S>(rows, matrices);
     (planes as u64).saturating_add(ranges as u64).saturating_mul(size_of::<S>() as u64)

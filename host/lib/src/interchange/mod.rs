@@ -8,7 +8,8 @@
 //! | the crate `cudarc`: `CudaSlice`, `CudaStream` | within a [`scope`], feature `cudarc` |
 //! | DLPack, in and out | [`dlpack`] |
 //!
-//! All these libraries must use the device's primary context, as they do by default. Memory and streams of another context are refused.
+//! All these libraries must use the device's primary context, as they do by default. Memory and
+//! streams of another context are refused.
 
 pub mod dlpack;
 #[cfg(feature = "cuda")]

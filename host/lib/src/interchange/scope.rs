@@ -19,15 +19,16 @@ use crate::{
 /// The driver's handle of the default stream of the thread that uses it.
 const PER_THREAD: usize = 2;
 
-/// Runs `run` with a [`Scope`], in which memory and streams of other libraries can be used. Nothing is copied, and nobody waits on the
-/// host.
+/// Runs `run` with a [`Scope`], in which memory and streams of other libraries can be used. Nothing
+/// is copied, and nobody waits on the host.
 ///
-/// Work in the scope waits on the device for the work that was queued before on the streams of the memory's owner. At the end of the
-/// scope, also after an error or a panic, these streams wait on the device for the work of the scope. So afterwards the other library uses
-/// its memory as before.
+/// Work in the scope waits on the device for the work that was queued before on the streams of the
+/// memory's owner. At the end of the scope, also after an error or a panic, these streams wait on
+/// the device for the work of the scope. So afterwards the other library uses its memory as before.
 ///
 /// # Errors
-/// Those of `run`; those of the driver at the end. Then all work has been waited for, if that was possible.
+/// Those of `run`; those of the driver at the end. Then all work has been waited for, if that was
+/// possible.
 pub fn scope<'env, R>(
     device: &Device,
     run: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
@@ -46,7 +47,8 @@ pub fn scope<'env, R>(
     ended.map(|()| result)
 }
 
-/// Where memory and streams of other libraries are borrowed: see [`scope`]. What is borrowed for `'env` is used for `'scope`.
+/// Where memory and streams of other libraries are borrowed: see [`scope`]. What is borrowed for
+/// `'env` is used for `'scope`.
 pub struct Scope<'scope, 'env: 'scope> {
     device: Device,
     lent: Mutex<Lent<'env>>,
@@ -84,7 +86,8 @@ pub struct ForeignMut<'scope, T> {
     scope: PhantomData<&'scope mut T>,
 }
 
-/// A stream of another library, within a [`scope`]. What is launched on it is ordered among the work of that library.
+/// A stream of another library, within a [`scope`]. What is launched on it is ordered among the
+/// work of that library.
 #[derive(Debug)]
 pub struct ForeignStream<'scope> {
     stream: Stream,
@@ -139,17 +142,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &self.device
     }
 
-    /// `len` elements at `address`, in memory whose owner uses it on the stream with the handle `stream`, a `CUstream`. Null is the
-    /// default stream.
+    /// `len` elements at `address`, in memory whose owner uses it on the stream with the handle
+    /// `stream`, a `CUstream`. Null is the default stream.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an address that is null, not aligned, or not in this device's memory, for more elements than can be
-    /// addressed, for a stream of another context, and for the CPU device.
+    /// [`Error::Argument`] for an address that is null, not aligned, or not in this device's
+    /// memory, for more elements than can be addressed, for a stream of another context, and for
+    /// the CPU device.
     ///
     /// # Safety
     /// 1. The elements exist and are initialised, and the stream exists, until the scope has ended.
-    /// 2. Until then nobody else writes the elements, but for work that was queued on the stream before.
-    /// 3. After the scope the memory is freed or written in the order of the stream, or after a wait for it.
+    /// 2. Until then nobody else writes the elements, but for work that was queued on the stream
+    ///    before.
+    /// 3. After the scope the memory is freed or written in the order of the stream, or after a
+    ///    wait for it.
     pub unsafe fn raw<T: Pod>(
         &'scope self,
         address: u64,
@@ -167,8 +173,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`raw`](Self::raw).
     ///
     /// # Safety
-    /// As for [`raw`](Self::raw), and until the end of the scope nobody else reads the elements, but for work that was queued on the stream
-    /// before.
+    /// As for [`raw`](Self::raw), and until the end of the scope nobody else reads the elements,
+    /// but for work that was queued on the stream before.
     pub unsafe fn raw_mut<T: Pod>(
         &'scope self,
         address: u64,
@@ -241,8 +247,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Buffer<T>> {
         // SAFETY: the caller's.
         let owner = unsafe { self.stream(stream) }?;
-        // SAFETY: the elements exist until the scope has ended, and nothing made of this buffer outlives it. At the end the owner's stream
-        // waits for the work of the scope.
+        // SAFETY: the elements exist until the scope has ended, and nothing made of this buffer
+        // outlives it. At the end the owner's stream waits for the work of the scope.
         let (buffer, uses) = unsafe { Buffer::foreign_on(&self.device, address, len, &owner) }?;
         self.lent().memories.push((uses, owner));
         Ok(buffer)

@@ -7,7 +7,8 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DevicePtrMut
 use super::{Foreign, ForeignElement, ForeignMut, ForeignStream, Scope};
 use crate::error::{Error, Result};
 
-/// A slice that is written in the scope. Dropped at the end, it notes that it was written on its stream.
+/// A slice that is written in the scope. Dropped at the end, it notes that it was written on its
+/// stream.
 struct Written<'env, E> {
     slice: &'env mut CudaSlice<E>,
     stream: Arc<CudaStream>,
@@ -21,8 +22,8 @@ impl<E> Drop for Written<'_, E> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// A slice of `cudarc`, for reading. Its stream, and with `cudarc`'s events every other stream of `cudarc`, is waited for, and waits
-    /// after the scope.
+    /// A slice of `cudarc`, for reading. Its stream, and with `cudarc`'s events every other stream
+    /// of `cudarc`, is waited for, and waits after the scope.
     ///
     /// # Errors
     /// As [`raw`](Self::raw).
@@ -32,12 +33,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Foreign<'scope, E::Element>> {
         let (stream, len) = (slice.stream(), slice.len());
         self.check_context(stream.context())?;
-        // Lets the slice's stream wait for others. Dropped at the end, `record` notes that the slice was read on it.
+        // Lets the slice's stream wait for others. Dropped at the end, `record` notes that the
+        // slice was read on it.
         let (address, record) = slice.device_ptr(stream);
         let handle = stream.cu_stream();
         self.keep(record);
-        // SAFETY: the slice is borrowed longer than the scope, and has its stream. `cudarc` frees and writes it in the order of that
-        // stream, or after the event that is recorded there at the end. An element of a sealed type is `E::Element` in the same bytes.
+        // SAFETY: the slice is borrowed longer than the scope, and has its stream. `cudarc` frees
+        // and writes it in the order of that stream, or after the event that is recorded there at
+        // the end. An element of a sealed type is `E::Element` in the same bytes.
         unsafe { self.raw(address, len, handle.cast()) }
     }
 
@@ -72,7 +75,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         unsafe { self.raw_stream(stream.cu_stream().cast()) }
     }
 
-    /// Refuses a context that is not the device's. For the default stream the driver does not say whose it is.
+    /// Refuses a context that is not the device's. For the default stream the driver does not say
+    /// whose it is.
     fn check_context(&self, context: &CudaContext) -> Result<()> {
         let its = context.cu_ctx().cast();
         if self.device().raw_cuda_context() == Some(its) {

@@ -11,8 +11,8 @@ use crate::error::Result;
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// A buffer of `cust`, which the program uses on `stream`, for reading.
     ///
-    /// After the scope `stream` has waited for the work of the scope. A copy to the host waits for `stream` first
-    /// (`stream.synchronize()`), as after any launch by `cust`.
+    /// After the scope `stream` has waited for the work of the scope. A copy to the host waits for
+    /// `stream` first (`stream.synchronize()`), as after any launch by `cust`.
     ///
     /// # Errors
     /// As [`raw`](Self::raw).
@@ -21,8 +21,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         buffer: &'env DeviceBuffer<E>,
         stream: &'env Stream,
     ) -> Result<Foreign<'scope, E::Element>> {
-        // SAFETY: buffer and stream are borrowed longer than the scope. To free the memory the driver waits for all work that was queued
-        // before. An element of a sealed type is `E::Element` in the same bytes.
+        // SAFETY: buffer and stream are borrowed longer than the scope. To free the memory the
+        // driver waits for all work that was queued before. An element of a sealed type is
+        // `E::Element` in the same bytes.
         unsafe { self.cust_slice(buffer, stream) }
     }
 
@@ -46,8 +47,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`raw`](Self::raw).
     ///
     /// # Safety
-    /// 1. The memory of the slice exists until the scope has ended, and is freed in the order of the stream, by the driver's `cuMemFree`, or
-    ///    after a wait for the stream.
+    /// 1. The memory of the slice exists until the scope has ended, and is freed in the order of
+    ///    the stream, by the driver's `cuMemFree`, or after a wait for the stream.
     pub unsafe fn cust_slice<E: ForeignElement + DeviceCopy>(
         &'scope self,
         slice: &DeviceSlice<E>,

@@ -14,7 +14,8 @@ use crate::{
 
 /// A value that can be passed for a kernel's parameter of type `P`. [`Stream::launch`] lists them.
 ///
-/// Only this crate implements it, and [`Arguments`]: the error's type has no public name. A kernel is given the address that it says.
+/// Only this crate implements it, and [`Arguments`]: the error's type has no public name. A kernel
+/// is given the address that it says.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
     note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"
@@ -23,11 +24,13 @@ pub trait Argument<P> {
     /// The parameter's value.
     ///
     /// # Safety
-    /// 1. The result is used while the borrow of `self` lasts, or by work that was launched during it.
+    /// 1. The result is used while the borrow of `self` lasts, or by work that was launched during
+    ///    it.
     #[doc(hidden)]
     unsafe fn bind(self, stream: &Stream, name: &str) -> Result<P, Unbound>;
 
-    /// The value of the kernel's constant `half` that follows from the argument's type. `None`: none does.
+    /// The value of the kernel's constant `half` that follows from the argument's type. `None`:
+    /// none does.
     #[doc(hidden)]
     fn half(&self) -> Option<&'static str> {
         None
@@ -63,8 +66,8 @@ pub(crate) fn check_device(wanted: &Device, actual: &Device, name: &str) -> Resu
 impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
     unsafe fn bind(self, stream: &Stream, name: &str) -> Result<In<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
-        // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory outlives
-        // the work that was launched before it is freed (CUDA).
+        // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory
+        // outlives the work that was launched before it is freed (CUDA).
         Ok(unsafe { In::new(self.address_on(stream)?, self.len()) })
     }
 }

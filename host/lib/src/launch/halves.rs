@@ -1,4 +1,5 @@
-//! Kernels for either 16-bit type. The constant `half` says which one; it follows from the arguments.
+//! Kernels for either 16-bit type. The constant `half` says which one; it follows from the
+//! arguments.
 
 use std::any::TypeId;
 
@@ -14,7 +15,8 @@ use crate::{
     stream::Stream,
 };
 
-/// Implements [`Argument`] for buffers of bf16 and f16 where the parameter has elements of [`Half`].
+/// Implements [`Argument`] for buffers of bf16 and f16 where the parameter has elements of
+/// [`Half`].
 macro_rules! taken_for_halves {
     ($half:ident: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
@@ -33,7 +35,8 @@ macro_rules! taken_for_halves {
             $half:
             In <- BufferView<'_, $half>, |view, stream, name| {
                 check_device(stream.device(), view.device(), name)?;
-                // SAFETY: as for a view of the elements themselves, whose bits, aligned alike, are a `Half`'s.
+                // SAFETY: as for a view of the elements themselves, whose bits, aligned alike, are
+                // a `Half`'s.
                 Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
             };
             In <- &Buffer<$half>, |buffer, stream, name| {
@@ -62,7 +65,8 @@ macro_rules! taken_for_halves {
 
 taken_for_halves! { Bf16 F16 }
 
-/// The constants of a launch, with `half` from its arguments. `halves`: [`Argument::half`] of each argument.
+/// The constants of a launch, with `half` from its arguments. `halves`: [`Argument::half`] of each
+/// argument.
 pub(super) fn with_half(
     declaration: &Declaration,
     constants: Constants,

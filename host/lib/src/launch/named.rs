@@ -1,4 +1,5 @@
-//! Launches of kernels of the registry. Arguments have names, and their types are compared with the parameters' at the launch.
+//! Launches of kernels of the registry. Arguments have names, and their types are compared with the
+//! parameters' at the launch.
 
 use std::any::TypeId;
 
@@ -22,7 +23,8 @@ use crate::{
 
 /// An argument with a name.
 pub(crate) trait Named {
-    /// The value for the kernel. Messages call the parameter `name`. `rounds`: TMA rounds the elements to tf32.
+    /// The value for the kernel. Messages call the parameter `name`. `rounds`: TMA rounds the
+    /// elements to tf32.
     fn bound(
         &mut self,
         stream: &Stream,
@@ -65,8 +67,8 @@ impl<T: Pod> Named for BufferView<'_, T> {
         _: bool,
     ) -> std::result::Result<Bound<'_>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
-        // SAFETY: as for a typed argument: the kernel runs while the buffer is borrowed (CPU), or its memory outlives the work that was
-        // launched before it is freed (CUDA).
+        // SAFETY: as for a typed argument: the kernel runs while the buffer is borrowed (CPU), or
+        // its memory outlives the work that was launched before it is freed (CUDA).
         Ok(Bound::Elements(unsafe { Elements::read(self.address_on(stream)?, self.len()) }))
     }
 
@@ -134,7 +136,8 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
 }
 
 impl Stream {
-    /// The arguments in the order of the parameters, and the configuration with the constants that follow from their types.
+    /// The arguments in the order of the parameters, and the configuration with the constants that
+    /// follow from their types.
     ///
     /// # Errors
     /// As [`launch_named`](Self::launch_named).
@@ -161,7 +164,8 @@ impl Stream {
         Ok((config, bound))
     }
 
-    /// As [`launch`](Self::launch), with arguments by name. An argument of a wrong type, with an unknown name, or missing is an error.
+    /// As [`launch`](Self::launch), with arguments by name. An argument of a wrong type, with an
+    /// unknown name, or missing is an error.
     ///
     /// # Errors
     /// As there.
@@ -194,7 +198,8 @@ impl Stream {
                 if !self.is_preparing() {
                     crate::testing::launched();
                 }
-                // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
+                // SAFETY: the caller's promises; the slots hold the values of the kernel's
+                // parameters.
                 unsafe { self.begin(gpu, declaration, config, slots) }
             }
         }

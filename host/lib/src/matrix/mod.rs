@@ -25,8 +25,9 @@ pub enum Layout {
 
 /// A matrix in the memory of a device: a buffer with a shape.
 ///
-/// `leading_dimension` is the number of elements from the start of one row to the start of the next (row-major), or of one column to
-/// the next (column-major). The elements between two rows or columns are padding, which nobody reads or writes.
+/// `leading_dimension` is the number of elements from the start of one row to the start of the next
+/// (row-major), or of one column to the next (column-major). The elements between two rows or
+/// columns are padding, which nobody reads or writes.
 ///
 /// ```
 /// use gpu_gemm::{Device, Layout, Matrix};
@@ -63,8 +64,8 @@ impl<T: Pod> Matrix<T> {
     /// A matrix of zeros with a layout and a leading dimension, in elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a leading dimension shorter than a row (row-major) or a column (column-major), and for a matrix that
-    /// cannot be addressed; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] for a leading dimension shorter than a row (row-major) or a column
+    /// (column-major), and for a matrix that cannot be addressed; [`Error::OutOfMemory`].
     pub fn with_layout(
         device: &Device,
         rows: usize,
@@ -97,11 +98,12 @@ impl<T: Pod> Matrix<T> {
         Ok(matrix)
     }
 
-    /// Copies `values`, dense and row-major, to the matrix, whatever its layout. Padding does not change. Waits for all work on the
-    /// device.
+    /// Copies `values`, dense and row-major, to the matrix, whatever its layout. Padding does not
+    /// change. Waits for all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] if there are not `rows * cols` values; errors of kernels launched before.
+    /// [`Error::Argument`] if there are not `rows * cols` values; errors of kernels launched
+    /// before.
     pub fn write_row_major(&mut self, values: &[T]) -> Result<()> {
         if values.len() != self.rows * self.cols {
             let limit = format!("must be rows * cols = {}", self.rows * self.cols);
@@ -117,7 +119,8 @@ impl<T: Pod> Matrix<T> {
         self.buffer.write(0, &stored)
     }
 
-    /// A copy of the elements, dense and row-major, whatever the layout. Waits for all work on the device.
+    /// A copy of the elements, dense and row-major, whatever the layout. Waits for all work on the
+    /// device.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] of the host; errors of kernels launched before.
@@ -154,7 +157,8 @@ impl<T: Pod> Matrix<T> {
         self.layout
     }
 
-    /// Elements from the start of one row (row-major) or column (column-major) to the start of the next.
+    /// Elements from the start of one row (row-major) or column (column-major) to the start of the
+    /// next.
     pub fn leading_dimension(&self) -> usize {
         self.leading_dimension
     }

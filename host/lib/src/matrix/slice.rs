@@ -11,11 +11,12 @@ use crate::{
     memory,
 };
 
-/// A matrix in host memory, for reading. Element (row, col) is `row * strides[0] + col * strides[1]` elements after the first. Memory
-/// between the elements is not accessed.
+/// A matrix in host memory, for reading. Element (row, col) is
+/// `row * strides[0] + col * strides[1]` elements after the first. Memory between the elements is
+/// not accessed.
 ///
-/// With the features `nalgebra` and `ndarray`, references to their matrices, and their views, convert into it by `TryFrom`. Nothing is
-/// copied.
+/// With the features `nalgebra` and `ndarray`, references to their matrices, and their views,
+/// convert into it by `TryFrom`. Nothing is copied.
 ///
 /// ```
 /// use gpu_gemm::{Device, Matrix, SliceView};
@@ -65,8 +66,9 @@ impl<T> Clone for SliceView<'_, T> {
 impl<T> Copy for SliceView<'_, T> {}
 
 impl<'a, T> SliceView<'a, T> {
-    /// The `rows x cols` matrix that starts at the first of `data`. `strides`: elements from one row to the next, and from one column to
-    /// the next. Any are allowed; with a stride of 0 all rows, or all columns, are the same.
+    /// The `rows x cols` matrix that starts at the first of `data`. `strides`: elements from one
+    /// row to the next, and from one column to the next. Any are allowed; with a stride of 0 all
+    /// rows, or all columns, are the same.
     ///
     /// # Errors
     /// [`Error::Argument`] for too few elements.
@@ -126,7 +128,8 @@ impl<'a, T> SliceViewMut<'a, T> {
     /// As [`SliceView::new`], with strides such that no two elements share memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too few elements, and for strides with which two elements might share memory.
+    /// [`Error::Argument`] for too few elements, and for strides with which two elements might
+    /// share memory.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize, strides: [usize; 2]) -> Result<Self> {
         check_extent(data.len(), rows, cols, strides)?;
         // SAFETY: the slice has all of its elements, and is borrowed as long.
@@ -152,10 +155,12 @@ impl<'a, T> SliceViewMut<'a, T> {
     /// The matrix whose first element is at `start`. Strides are in elements.
     ///
     /// # Errors
-    /// As [`SliceView::from_raw`]; [`Error::Argument`] for strides with which two elements might share memory.
+    /// As [`SliceView::from_raw`]; [`Error::Argument`] for strides with which two elements might
+    /// share memory.
     ///
     /// # Safety
-    /// 1. The matrix's elements are valid and initialised during `'a`, and nobody else reads or writes them.
+    /// 1. The matrix's elements are valid and initialised during `'a`, and nobody else reads or
+    ///    writes them.
     pub unsafe fn from_raw(
         start: *mut T,
         rows: usize,
@@ -206,8 +211,8 @@ impl<T> SliceView<'_, T> {
         }
     }
 
-    /// The rows (row-major) or columns (column-major) of that layout: their number, their length, the stride between them, and the stride
-    /// within them.
+    /// The rows (row-major) or columns (column-major) of that layout: their number, their length,
+    /// the stride between them, and the stride within them.
     fn runs(&self) -> (usize, usize, usize, usize) {
         let [between_rows, between_cols] = self.strides;
         match self.layout() {
@@ -274,11 +279,12 @@ impl<T: Pod> Matrix<T> {
         Ok(matrix)
     }
 
-    /// Copies the elements to a matrix of the same shape. Waits for all work on the device. Memory between the elements of `to` does not
-    /// change.
+    /// Copies the elements to a matrix of the same shape. Waits for all work on the device. Memory
+    /// between the elements of `to` does not change.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another shape; [`Error::Interrupted`]; errors of kernels launched before.
+    /// [`Error::Argument`] for another shape; [`Error::Interrupted`]; errors of kernels launched
+    /// before.
     pub fn download(&self, to: SliceViewMut<T>) -> Result<()> {
         for (name, value, wanted) in [("rows", to.rows, self.rows), ("cols", to.cols, self.cols)] {
             if value != wanted {
@@ -377,7 +383,8 @@ mod of_nalgebra {
     }
 }
 
-/// Arrays and views of ndarray with two dimensions. A view converts by value: it is a borrow already.
+/// Arrays and views of ndarray with two dimensions. A view converts by value: it is a borrow
+/// already.
 #[cfg(feature = "ndarray")]
 mod of_ndarray {
     use ndarray::{ArrayBase, ArrayView2, ArrayViewMut2, Data, DataMut, Ix2};
@@ -385,8 +392,8 @@ mod of_ndarray {
     use super::{SliceView, SliceViewMut};
     use crate::error::{Error, Result};
 
-    /// The strides, if none is negative. An array with an inverted axis has a negative stride, which is never used if the axis has one
-    /// element or the array has none.
+    /// The strides, if none is negative. An array with an inverted axis has a negative stride,
+    /// which is never used if the axis has one element or the array has none.
     fn forward((rows, cols): (usize, usize), strides: &[isize]) -> Result<[usize; 2]> {
         let is_empty = rows == 0 || cols == 0;
         let is_fit = |size: usize, stride: isize| stride >= 0 || size == 1 || is_empty;
@@ -441,7 +448,8 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self> {
-            // This comes first: it copies an array that shares its elements, and the copy has other strides.
+            // This comes first: it copies an array that shares its elements, and the copy has other
+            // strides.
             let start = array.as_mut_ptr();
             let ((rows, cols), strides) = (array.dim(), forward(array.dim(), array.strides())?);
             // SAFETY: as above, mutably.

@@ -8,7 +8,8 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A matrix on a device, for reading. Element (row, col) is `row * strides[0] + col * strides[1]` elements after the first.
+/// A matrix on a device, for reading. Element (row, col) is `row * strides[0] + col * strides[1]`
+/// elements after the first.
 ///
 /// ```
 /// use gpu_gemm::{Device, MatrixView};
@@ -80,10 +81,11 @@ pub(crate) fn check_extent(
     }
 }
 
-/// Whether no two elements of an array share memory. `dimensions`: size and stride of each, in any order.
+/// Whether no two elements of an array share memory. `dimensions`: size and stride of each, in any
+/// order.
 ///
-/// The test is that each stride is longer than the extent of all dimensions with shorter strides. It refuses some arrays that interleave
-/// in another way.
+/// The test is that each stride is longer than the extent of all dimensions with shorter strides.
+/// It refuses some arrays that interleave in another way.
 pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -> bool {
     are_distinct(&mut dimensions)
 }
@@ -103,12 +105,14 @@ fn are_distinct(dimensions: &mut [(usize, usize)]) -> bool {
     })
 }
 
-/// Refuses an array that is to be written if two of its elements might share memory: then a product of it would depend on the order in
-/// which its elements are stored. All of the array is looked at, also the dimensions of a batch. `sizes` and `strides` are those of its
-/// dimensions, in any order; a stride may be negative. Strides are in bytes, and `element` is the bytes of an element; or they are in
-/// elements, and `element` is 1.
+/// Refuses an array that is to be written if two of its elements might share memory: then a product
+/// of it would depend on the order in which its elements are stored. All of the array is looked at,
+/// also the dimensions of a batch. `sizes` and `strides` are those of its dimensions, in any order;
+/// a stride may be negative. Strides are in bytes, and `element` is the bytes of an element; or
+/// they are in elements, and `element` is 1.
 ///
-/// As [`BatchMut::new`](crate::BatchMut::new), this refuses some arrays whose elements interleave and share no memory.
+/// As [`BatchMut::new`](crate::BatchMut::new), this refuses some arrays whose elements interleave
+/// and share no memory.
 ///
 /// # Errors
 /// [`Error::Argument`], of the argument with that name.
@@ -183,8 +187,9 @@ fn part(
 }
 
 impl<'a, T: Pod> MatrixView<'a, T> {
-    /// The `rows x cols` matrix that starts at the first of `elements`. `strides`: elements from one row to the next, and from one column
-    /// to the next. Any are allowed; with a stride of 0 all rows, or all columns, are the same.
+    /// The `rows x cols` matrix that starts at the first of `elements`. `strides`: elements from
+    /// one row to the next, and from one column to the next. Any are allowed; with a stride of 0
+    /// all rows, or all columns, are the same.
     ///
     /// # Errors
     /// [`Error::Argument`] for too few elements.
@@ -198,7 +203,8 @@ impl<'a, T: Pod> MatrixView<'a, T> {
         Ok(MatrixView { elements: elements.view(0, extent)?, rows, cols, strides })
     }
 
-    /// As `new`, for elements that were allocated for the matrix. Those after its last are left out.
+    /// As `new`, for elements that were allocated for the matrix. Those after its last are left
+    /// out.
     pub(crate) fn whole(
         elements: BufferView<'a, T>,
         rows: usize,
@@ -240,7 +246,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     /// As [`MatrixView::new`], with strides such that no two elements share memory.
     ///
     /// # Errors
-    /// [`Error::Argument`] for too few elements, and for strides with which two elements might share memory.
+    /// [`Error::Argument`] for too few elements, and for strides with which two elements might
+    /// share memory.
     pub fn new(
         elements: BufferViewMut<'a, T>,
         rows: usize,
@@ -261,7 +268,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         Ok(MatrixViewMut { elements: elements.into_part(0, extent)?, rows, cols, strides })
     }
 
-    /// As `new`, for elements that were allocated for the matrix. Those after its last are left out.
+    /// As `new`, for elements that were allocated for the matrix. Those after its last are left
+    /// out.
     pub(crate) fn whole(
         elements: BufferViewMut<'a, T>,
         rows: usize,
@@ -295,7 +303,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         MatrixViewMut::of_written(self.elements.into_part(start, len)?, rows, cols, self.strides)
     }
 
-    /// The rows before `row`, and the others: two matrices that can be written at the same time. One of them may be empty.
+    /// The rows before `row`, and the others: two matrices that can be written at the same time.
+    /// One of them may be empty.
     ///
     /// ```
     /// use gpu_gemm::{Device, Gemm, Matrix};
@@ -338,8 +347,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     /// Two parts that have no row or no column in common.
     fn split(self, one: Part, other: Part) -> Result<(Self, Self)> {
         let MatrixViewMut { elements, rows, cols, strides } = self;
-        // SAFETY: no two elements of a written matrix share memory (`check_distinct`), and each is in at most one part. A kernel writes
-        // the elements of its part alone.
+        // SAFETY: no two elements of a written matrix share memory (`check_distinct`), and each is
+        // in at most one part. A kernel writes the elements of its part alone.
         let [first, second] = unsafe { elements.twice() }.map(|elements| MatrixViewMut {
             elements,
             rows,

@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 /// Bytes that this process may still take, and bytes in all. `u64::MAX` if the system does not say.
 ///
-/// The first is the least of four: memory that is available without swapping (`MemAvailable`), and the rest of the limits on address space
-/// (`ulimit -v`), on data (`ulimit -d`), and of the control groups (a container's limit, version 1 or 2).
+/// The first is the least of four: memory that is available without swapping (`MemAvailable`), and
+/// the rest of the limits on address space (`ulimit -v`), on data (`ulimit -d`), and of the control
+/// groups (a container's limit, version 1 or 2).
 pub(crate) fn available() -> (u64, u64) {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let (limits, status) = (read("/proc/self/limits"), read("/proc/self/status"));
@@ -32,10 +33,11 @@ fn soft_limit(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
-/// The memory that the limits of this process's control groups leave, and the smallest limit. `root`: the folder of the groups. `groups`:
-/// the text of `/proc/self/cgroup`.
+/// The memory that the limits of this process's control groups leave, and the smallest limit.
+/// `root`: the folder of the groups. `groups`: the text of `/proc/self/cgroup`.
 fn of_groups(root: &Path, groups: &str) -> (u64, u64) {
-    // Version 2 has one line, `0::PATH`. Version 1 has a line for each controller, `8:memory:PATH`, and each has its own folder.
+    // Version 2 has one line, `0::PATH`. Version 1 has a line for each controller, `8:memory:PATH`,
+    // and each has its own folder.
     let paths = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
@@ -50,7 +52,8 @@ fn of_groups(root: &Path, groups: &str) -> (u64, u64) {
     });
     let mut found = (u64::MAX, u64::MAX);
     for (root, path, [limit, used]) in paths {
-        // A group's limit holds for the groups in it, too. (A container sees its own group as the root, under another path.)
+        // A group's limit holds for the groups in it, too. (A container sees its own group as the
+        // root, under another path.)
         for group in root.join(path).ancestors().take_while(|group| group.starts_with(&root)) {
             let number = |file: &str| -> Option<u64> {
                 fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()

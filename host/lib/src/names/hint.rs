@@ -3,7 +3,8 @@
 /// The most names with the same beginning that are listed.
 const MOST_BEGUN: usize = 4;
 
-/// A question to the user: the name that is most similar, or the names with the same beginning. `None` if there is none.
+/// A question to the user: the name that is most similar, or the names with the same beginning.
+/// `None` if there is none.
 pub fn hint(name: &str, known: &[&str]) -> Option<String> {
     if let Some(meant) = meant(name, known) {
         return Some(format!("did you mean {meant}?"));
@@ -21,7 +22,8 @@ pub fn hint(name: &str, known: &[&str]) -> Option<String> {
     })
 }
 
-/// The most similar name, if at most a third of the letters are wrong, missing, surplus or exchanged.
+/// The most similar name, if at most a third of the letters are wrong, missing, surplus or
+/// exchanged.
 fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let most = name.chars().count() / 3;

@@ -16,7 +16,8 @@ pub(super) struct Draft {
     unfinished: Option<Unfinished>,
 }
 
-/// The mode without set-user-ID, set-group-ID and the sticky bit: these do not pass to another owner.
+/// The mode without set-user-ID, set-group-ID and the sticky bit: these do not pass to another
+/// owner.
 fn of_a_new_owner(permissions: &Permissions) -> Permissions {
     #[cfg(unix)]
     {
@@ -59,7 +60,8 @@ impl Draft {
     }
 }
 
-/// A file without a name. It disappears with the process. `None` if the file system has no nameless files, or they cannot be named later.
+/// A file without a name. It disappears with the process. `None` if the file system has no nameless
+/// files, or they cannot be named later.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> io::Result<Option<File>> {
     use rustix::{
@@ -83,7 +85,8 @@ fn nameless(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Names a nameless file. To replace another file takes two steps, because a link never replaces one.
+/// Names a nameless file. To replace another file takes two steps, because a link never replaces
+/// one.
 #[cfg(target_os = "linux")]
 fn name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};

@@ -27,15 +27,15 @@ use self::{
 pub use self::{set::NewSet, unfinished::without_unfinished};
 use crate::error::{Error, Result};
 
-/// A new file that gets its name when it is complete ([`finish`](Self::finish)). Until then it has no name. If it is dropped, or the process
-/// ends, nothing is left.
+/// A new file that gets its name when it is complete ([`finish`](Self::finish)). Until then it has
+/// no name. If it is dropped, or the process ends, nothing is left.
 ///
-/// A file with the same name is replaced in one step. The new file gets its mode. It belongs to the user of this process. Access control
-/// lists and attributes are not copied, and hard links to the old file keep the old contents. A symbolic link is followed, even if its
-/// target does not exist.
+/// A file with the same name is replaced in one step. The new file gets its mode. It belongs to the
+/// user of this process. Access control lists and attributes are not copied, and hard links to the
+/// old file keep the old contents. A symbolic link is followed, even if its target does not exist.
 ///
-/// On a file system without nameless files (Linux's `O_TMPFILE`) the file has a name `.host-XXXXXX.tmp` until then. It is left if the process
-/// ends without [`without_unfinished`].
+/// On a file system without nameless files (Linux's `O_TMPFILE`) the file has a name
+/// `.host-XXXXXX.tmp` until then. It is left if the process ends without [`without_unfinished`].
 ///
 /// ```
 /// use std::io::Write;
@@ -60,12 +60,13 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Makes the file. An output that cannot be written is an error here, before anything is computed. `argument`: the name of the argument
-    /// that gave the path.
+    /// Makes the file. An output that cannot be written is an error here, before anything is
+    /// computed. `argument`: the name of the argument that gave the path.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a path that names no file, for a path to something that is no regular file or is read-only, and for a folder in
-    /// which no file can be made; [`Error::Unwritten`] if the disk is full.
+    /// [`Error::Argument`] for a path that names no file, for a path to something that is no
+    /// regular file or is read-only, and for a folder in which no file can be made;
+    /// [`Error::Unwritten`] if the disk is full.
     pub fn create(argument: &str, named: &Path) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of_file(named).map_err(refuse)?;

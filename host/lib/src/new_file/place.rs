@@ -118,7 +118,8 @@ pub(crate) fn kind(of: FileType) -> &'static str {
     if of.is_dir() { "a folder" } else { "something else" }
 }
 
-/// Checks that this user may write a file. Only the folder's permissions would matter for replacing it, but users expect the file's to.
+/// Checks that this user may write a file. Only the folder's permissions would matter for replacing
+/// it, but users expect the file's to.
 #[cfg(unix)]
 fn may_write(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};

@@ -17,11 +17,12 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// New files of one folder, which get their names when all are complete ([`finish`](Self::finish)). If they are dropped, or the process
-/// ends, nothing is left, and no new folder either.
+/// New files of one folder, which get their names when all are complete ([`finish`](Self::finish)).
+/// If they are dropped, or the process ends, nothing is left, and no new folder either.
 ///
-/// A folder without other files is replaced in one step, and keeps its mode. Otherwise all files are written, and then replaced one after
-/// another. This is so for a folder with other files, for one in use by this process, and on a file system that cannot exchange folders.
+/// A folder without other files is replaced in one step, and keeps its mode. Otherwise all files
+/// are written, and then replaced one after another. This is so for a folder with other files, for
+/// one in use by this process, and on a file system that cannot exchange folders.
 #[derive(Debug)]
 pub struct NewSet {
     argument: String,
@@ -35,11 +36,13 @@ pub struct NewSet {
 }
 
 impl NewSet {
-    /// Makes the files. Outputs that cannot be written are an error here, before anything is computed. `argument`: the name of the argument
-    /// that gave the folder. A folder that does not exist is made by [`finish`](Self::finish), with its parents.
+    /// Makes the files. Outputs that cannot be written are an error here, before anything is
+    /// computed. `argument`: the name of the argument that gave the folder. A folder that does not
+    /// exist is made by [`finish`](Self::finish), with its parents.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a path to something that is no folder, and for a folder in which no file can be made; as [`NewFile::create`].
+    /// [`Error::Argument`] for a path to something that is no folder, and for a folder in which no
+    /// file can be made; as [`NewFile::create`].
     pub fn create(argument: &str, named: &Path, names: &[&str]) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of(named).map_err(refuse)?;
@@ -68,8 +71,8 @@ impl NewSet {
         Ok(NewSet { argument, named, path, files, exists })
     }
 
-    /// Writes all files and gives them their names. `contents`: name and bytes of each. An old file is removed if its name was announced to
-    /// [`create`](Self::create) and has no contents.
+    /// Writes all files and gives them their names. `contents`: name and bytes of each. An old file
+    /// is removed if its name was announced to [`create`](Self::create) and has no contents.
     ///
     /// # Errors
     /// [`Error::Unwritten`] if the system does not write them; [`Error::Interrupted`].
@@ -106,8 +109,8 @@ impl NewFile {
     }
 }
 
-/// An old file of the folder, which is removed. The draft of a new one is removed before: where drafts have names, it would count as another
-/// file of the folder.
+/// An old file of the folder, which is removed. The draft of a new one is removed before: where
+/// drafts have names, it would count as another file of the folder.
 struct Stale {
     name: OsString,
     path: PathBuf,
@@ -165,7 +168,8 @@ fn place_all(files: &[NewFile], folder: &Path) -> io::Result<()> {
     files.iter().try_for_each(|file| file.draft.place(&folder.join(file.name())))
 }
 
-/// Gives the files their names one after another. `beside`: a folder in which some of them have a name already.
+/// Gives the files their names one after another. `beside`: a folder in which some of them have a
+/// name already.
 fn place_inside(files: &[NewFile], stale: &[Stale], beside: Option<&Path>) -> io::Result<()> {
     for file in files {
         let placed = beside.map(|beside| beside.join(file.name())).filter(|path| path.exists());
@@ -192,8 +196,8 @@ fn holds_no_others(folder: &Path, names: Vec<&OsStr>) -> bool {
     entries.is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_one)))
 }
 
-/// Whether the folder, or one in it, is the current folder of this process, and so perhaps of its shell. Replacing it would leave the shell
-/// in a folder that no longer exists.
+/// Whether the folder, or one in it, is the current folder of this process, and so perhaps of its
+/// shell. Replacing it would leave the shell in a folder that no longer exists.
 fn is_in_use(folder: &Path) -> bool {
     std::env::current_dir().is_ok_and(|current| current.starts_with(folder))
 }

@@ -128,7 +128,8 @@ fn a_set_is_there_when_all_of_all_is() {
     write_set(&folder, &[("rows", "1"), ("table", "2")]);
     assert_eq!(names(&folder), NAMES);
 
-    // The next one takes its place as a whole, with its mode, and what belongs to the older one goes.
+    // The next one takes its place as a whole, with its mode, and what belongs to the older one
+    // goes.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
     let before = number(&folder);
     write_set(&folder, &[("rows", "3")]);

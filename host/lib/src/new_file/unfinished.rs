@@ -22,8 +22,9 @@ pub(super) fn placing() -> MutexGuard<'static, ()> {
     lock(&PLACING)
 }
 
-/// Removes all unfinished files of this process, and then calls `end`, which ends the process. No file is begun or named meanwhile. This
-/// is for signals that end a process at once. Call it in a thread, not in a signal handler: it waits.
+/// Removes all unfinished files of this process, and then calls `end`, which ends the process. No
+/// file is begun or named meanwhile. This is for signals that end a process at once. Call it in a
+/// thread, not in a signal handler: it waits.
 pub fn without_unfinished<R>(end: impl FnOnce() -> R) -> R {
     let _placed = placing();
     let mut names = lock(&NAMES);
@@ -65,7 +66,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Makes something with an unused name in a folder. The name is short: the final name may have the largest length.
+/// Makes something with an unused name in a folder. The name is short: the final name may have the
+/// largest length.
 pub(super) fn new_name<T>(
     folder: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,

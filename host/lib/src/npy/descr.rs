@@ -10,7 +10,8 @@ use super::{
 
 /// The element type, and whether it is big-endian.
 ///
-/// The spellings are NumPy's: a byte order and a code, a code alone, or a name alone. `bf16`: whether two raw bytes are a bfloat16.
+/// The spellings are NumPy's: a byte order and a code, a code alone, or a name alone. `bf16`:
+/// whether two raw bytes are a bfloat16.
 pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
     let limit = |what: &str| {
         format!("{what}: must be floats of 16, 32 or 64 bits, such as '<f2', '<f4' or '<f8'")

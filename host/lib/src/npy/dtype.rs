@@ -6,12 +6,14 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 
 use crate::buffer::Pod;
 
-/// The element type of a file: IEEE's binary16, binary32 or binary64, or bfloat16. A wider type is greater.
+/// The element type of a file: IEEE's binary16, binary32 or binary64, or bfloat16. A wider type is
+/// greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dtype {
     /// NumPy's `float16`.
     F2,
-    /// `bfloat16` of the package `ml_dtypes`: the upper half of a `float32`. To NumPy it is two raw bytes.
+    /// `bfloat16` of the package `ml_dtypes`: the upper half of a `float32`. To NumPy it is two raw
+    /// bytes.
     Bf16,
     /// NumPy's `float32`.
     F4,
@@ -101,8 +103,9 @@ impl Element for f64 {
     }
 }
 
-/// `value` as f32, to be rounded to 16 bits next. Two roundings to nearest can differ from one. So this one rounds to odd: an inexact result
-/// has its last bit set, and the next rounding is correct.
+/// `value` as f32, to be rounded to 16 bits next. Two roundings to nearest can differ from one. So
+/// this one rounds to odd: an inexact result has its last bit set, and the next rounding is
+/// correct.
 fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if f64::from(nearest) == value || !nearest.is_finite() || nearest == 0.0 {
@@ -116,7 +119,8 @@ fn to_odd(value: f64) -> f32 {
     }
 }
 
-/// Converts the bytes of a file to numbers. Nothing is rounded: the caller reads 64-bit elements as f64 only.
+/// Converts the bytes of a file to numbers. Nothing is rounded: the caller reads 64-bit elements as
+/// f64 only.
 pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], values: &mut [T]) {
     debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
     match dtype {
@@ -158,7 +162,8 @@ pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], v
     }
 }
 
-/// Converts numbers to bytes of a type, little-endian, rounded to nearest. Returns the number of finite values that became infinite.
+/// Converts numbers to bytes of a type, little-endian, rounded to nearest. Returns the number of
+/// finite values that became infinite.
 pub(super) fn encode<T: Element>(dtype: Dtype, values: &[T], bytes: &mut [u8]) -> u64 {
     debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
     let mut overflows = 0;
@@ -229,7 +234,8 @@ mod tests {
 
     #[test]
     fn doubles_are_rounded_to_bfloat16_once() {
-        // Just above and below the middle between two: by way of 32 bits each would become the middle.
+        // Just above and below the middle between two: by way of 32 bits each would become the
+        // middle.
         let above = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
         assert_eq!(f64::from(above.to_bf16()), 1.0 + 2f64.powi(-7));
         let below = 1.0 + 3.0 * 2f64.powi(-8) - 2f64.powi(-40);
@@ -246,8 +252,8 @@ mod tests {
 
     #[test]
     fn doubles_are_rounded_to_halves_once() {
-        // Just above the middle between 1 and the next half: by way of 32 bits it would become the middle,
-        // and then 1, the even one.
+        // Just above the middle between 1 and the next half: by way of 32 bits it would become the
+        // middle, and then 1, the even one.
         let above = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
         assert_eq!(f64::from(above.to_f16()), 1.0 + 2f64.powi(-10));
         let below = 1.0 + 3.0 * 2f64.powi(-11) - 2f64.powi(-40);

@@ -1,8 +1,9 @@
 //! The header of a file.
 //!
-//! The parser is our own. The crates `npyz` 0.9 and `ndarray-npy` 0.10 parse all of Python's literals. A header of twenty opening brackets
-//! takes them half a minute, and each further one doubles that. `npyz` panics for a shape whose product overflows. Their errors do not name
-//! the field.
+//! The parser is our own. The crates `npyz` 0.9 and `ndarray-npy` 0.10 parse all of Python's
+//! literals. A header of twenty opening brackets takes them half a minute, and each further one
+//! doubles that. `npyz` panics for a shape whose product overflows. Their errors do not name the
+//! field.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -13,7 +14,8 @@ use super::{
 };
 use crate::matrix::Layout;
 
-/// The most bytes of text. A header of two dimensions has about a hundred. NumPy refuses ten thousand.
+/// The most bytes of text. A header of two dimensions has about a hundred. NumPy refuses ten
+/// thousand.
 const MOST_TEXT: u32 = 1 << 16;
 /// The beginning of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -45,7 +47,8 @@ impl Header {
         self.rows as u64 * self.cols as u64 * self.dtype.bytes() as u64
     }
 
-    /// Reads the header of a file with `len` bytes, and the number of bytes after the last element. A file that is too short is refused.
+    /// Reads the header of a file with `len` bytes, and the number of bytes after the last element.
+    /// A file that is too short is refused.
     pub(super) fn read(file: &File, len: u64, meaning: Meaning) -> Result<(Self, u64)> {
         let mut start = [0; 12];
         let there = len.min(12) as usize;

@@ -21,7 +21,8 @@ pub(super) fn without_comments(text: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The keys and values of a Python dictionary: keys without quotes, values as text. It takes linear time for any text.
+/// The keys and values of a Python dictionary: keys without quotes, values as text. It takes linear
+/// time for any text.
 pub(super) fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
     let text = text.trim_ascii();
     let broken = || refuse("header", shown(text), "must be a dictionary of Python's");
@@ -45,7 +46,8 @@ pub(super) fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
     Ok(entries)
 }
 
-/// The index of the first `end` outside of quotes and brackets, or the length of the text. `None` if a quote or a bracket is not closed.
+/// The index of the first `end` outside of quotes and brackets, or the length of the text. `None`
+/// if a quote or a bracket is not closed.
 fn until(end: u8, text: &[u8]) -> Option<usize> {
     let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
     for (place, &byte) in text.iter().enumerate() {

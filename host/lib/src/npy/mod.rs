@@ -2,9 +2,10 @@
 //!
 //! The format is NumPy's (`numpy.lib.format`): a header, then the elements in C or Fortran order.
 //!
-//! * [`Reader`] accepts versions 1.0 to 3.0, two dimensions, and floats of 16, 32 or 64 bits in either byte order. It accepts every spelling
-//!   of these types that NumPy accepts. Arrays of one dimension, and the bfloat16 of `ml_dtypes`, need a [`Meaning`]. Bytes after the last
-//!   element are ignored, and counted.
+//! * [`Reader`] accepts versions 1.0 to 3.0, two dimensions, and floats of 16, 32 or 64 bits in
+//!   either byte order. It accepts every spelling of these types that NumPy accepts. Arrays of one
+//!   dimension, and the bfloat16 of `ml_dtypes`, need a [`Meaning`]. Bytes after the last element
+//!   are ignored, and counted.
 //! * [`Writer`] writes version 1.0, little-endian.
 //!
 //! ```

@@ -9,7 +9,8 @@ use crate::{
     memory,
 };
 
-/// Bytes read and converted at a time. They fit in a core's cache. Between two chunks an interrupt is checked.
+/// Bytes read and converted at a time. They fit in a core's cache. Between two chunks an interrupt
+/// is checked.
 const CHUNK: usize = 256 << 10;
 
 /// A matrix in a file, for reading. Several threads can read blocks at the same time.
@@ -35,8 +36,8 @@ impl Reader {
     /// As [`open`](Reader::open). `meaning`: what arrays of one dimension and raw bytes mean.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a file that cannot be opened; [`Error::File`] for a wrong field of the header, and for a file that is shorter
-    /// than its header says.
+    /// [`Error::Argument`] for a file that cannot be opened; [`Error::File`] for a wrong field of
+    /// the header, and for a file that is shorter than its header says.
     pub fn open_as(argument: &str, path: &Path, meaning: Meaning) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, path.display(), why);
         let file = crate::open_input(argument, path)?;
@@ -66,11 +67,13 @@ impl Reader {
         &self.path
     }
 
-    /// Reads a block to `values`, dense, in a layout, which may differ from the file's. No element is rounded.
+    /// Reads a block to `values`, dense, in a layout, which may differ from the file's. No element
+    /// is rounded.
     ///
     /// # Errors
-    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has; [`Error::File`] for a
-    /// file that cannot be read, and for elements of 64 bits if `T` is f32; [`Error::Interrupted`].
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values
+    /// than the block has; [`Error::File`] for a file that cannot be read, and for elements of 64
+    /// bits if `T` is f32; [`Error::Interrupted`].
     pub fn read<T: Element>(
         &self,
         rows: Range<usize>,
@@ -152,7 +155,8 @@ impl Reader {
 }
 
 impl Dtype {
-    /// The type to compute with, which holds all elements of these types: f64 if one of them is f64, otherwise f32.
+    /// The type to compute with, which holds all elements of these types: f64 if one of them is
+    /// f64, otherwise f32.
     pub fn computed(dtypes: impl IntoIterator<Item = Dtype>) -> Dtype {
         dtypes.into_iter().fold(Dtype::F4, Dtype::max)
     }

@@ -21,10 +21,12 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// The runs of a block of a `rows x cols` matrix. `len`: the number of values that the caller has for it. Runs without gaps are joined.
+    /// The runs of a block of a `rows x cols` matrix. `len`: the number of values that the caller
+    /// has for it. Runs without gaps are joined.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block beyond the matrix, and for another number of values than it has.
+    /// [`Error::Argument`] for a block beyond the matrix, and for another number of values than it
+    /// has.
     pub(super) fn of(
         layout: Layout,
         [rows, cols]: [usize; 2],

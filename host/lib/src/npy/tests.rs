@@ -84,7 +84,8 @@ fn spellings_of_types_are_numpys() {
             (read, _) => panic!("{line}: {read:?}"),
         }
     }
-    // Six codes and three with zeros in five byte orders, seven names and that of `ml_dtypes`, each with and without `u`.
+    // Six codes and three with zeros in five byte orders, seven names and that of `ml_dtypes`, each
+    // with and without `u`.
     assert_eq!((floats, others > 400), (2 * ((6 + 3) * 5 + 7 + 1), true));
 }
 

@@ -13,7 +13,8 @@ use crate::{
 /// Bytes converted and written at a time.
 const CHUNK: usize = 256 << 10;
 
-/// A matrix in a new file, for writing. [`Writer::finish`] gives the file its name. Dropped before that, it leaves nothing.
+/// A matrix in a new file, for writing. [`Writer::finish`] gives the file its name. Dropped before
+/// that, it leaves nothing.
 #[derive(Debug)]
 pub struct Writer {
     file: NewFile,
@@ -22,11 +23,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes a file with a header and zeros. `argument`: the name of the argument that gave the path.
+    /// Makes a file with a header and zeros. `argument`: the name of the argument that gave the
+    /// path.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a path that cannot be written, and for more elements than a file can have; [`Error::Unwritten`] if the system
-    /// does not write it.
+    /// [`Error::Argument`] for a path that cannot be written, and for more elements than a file can
+    /// have; [`Error::Unwritten`] if the system does not write it.
     pub fn create(
         argument: &str,
         path: &Path,
@@ -56,16 +58,19 @@ impl Writer {
         &self.header
     }
 
-    /// The number of finite values so far that became infinite, because they are too large for the file's type.
+    /// The number of finite values so far that became infinite, because they are too large for the
+    /// file's type.
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Writes a block from `values`, dense, in a layout, which may differ from the file's. Each is rounded to the nearest of the file's type.
+    /// Writes a block from `values`, dense, in a layout, which may differ from the file's. Each is
+    /// rounded to the nearest of the file's type.
     ///
     /// # Errors
-    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values than the block has; [`Error::Unwritten`] if
-    /// the system does not write them; [`Error::Interrupted`].
+    /// [`Error::Argument`] for rows or columns beyond the last, and for another number of values
+    /// than the block has; [`Error::Unwritten`] if the system does not write them;
+    /// [`Error::Interrupted`].
     pub fn write<T: Element>(
         &mut self,
         rows: Range<usize>,

@@ -1,4 +1,5 @@
-//! An index of the kernels in a PTX text. One pass makes it: a text may have tens of megabytes and hundreds of kernels.
+//! An index of the kernels in a PTX text. One pass makes it: a text may have tens of megabytes and
+//! hundreds of kernels.
 
 use std::{collections::HashMap, ops::Range};
 

@@ -60,13 +60,15 @@ pub struct Resources {
     pub shared: u32,
 }
 
-/// The release of the ptxas that [`Ptx::resources`] are from: `13.0`. The driver's compiler may use another number of registers.
+/// The release of the ptxas that [`Ptx::resources`] are from: `13.0`. The driver's compiler may use
+/// another number of registers.
 pub fn ptxas_release() -> &'static str {
     let header = RESOURCES.lines().next().unwrap_or_default();
     header.rsplit_once("ptxas ").map_or("", |(_, release)| release)
 }
 
-/// The constants of a kernel, with the values in the text and the new values. `None` if the kernel has no such constants.
+/// The constants of a kernel, with the values in the text and the new values. `None` if the kernel
+/// has no such constants.
 pub(crate) fn values(
     declaration: &Declaration,
     constants: &Constants,
@@ -80,8 +82,8 @@ pub(crate) fn values(
 }
 
 impl Ptx {
-    /// The resources of a kernel with these constants, compiled by ptxas for this target. `None` if they were not recorded, or the kernel
-    /// has no such constants.
+    /// The resources of a kernel with these constants, compiled by ptxas for this target. `None` if
+    /// they were not recorded, or the kernel has no such constants.
     pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -93,7 +95,8 @@ impl Ptx {
         })
     }
 
-    /// The kernels for a device: `sm_90a` for compute capability 9.0, `sm_80` for any other from 8.0 on.
+    /// The kernels for a device: `sm_90a` for compute capability 9.0, `sm_80` for any other
+    /// from 8.0 on.
     ///
     /// # Errors
     /// [`Error::Architecture`] for a device below 8.0.
@@ -105,7 +108,8 @@ impl Ptx {
         }
     }
 
-    /// The target that a device loads a kernel from: this one, or [`SM_80`] if only that one has the kernel.
+    /// The target that a device loads a kernel from: this one, or [`SM_80`] if only that one has
+    /// the kernel.
     pub fn with(self, kernel: &str) -> Ptx {
         match self.file(kernel).is_none() && SM_80.file(kernel).is_some() {
             true => SM_80,
@@ -118,7 +122,8 @@ impl Ptx {
         version_of(&self.files.first()?.text())
     }
 
-    /// The oldest CUDA version (major, minor) whose drivers accept the PTX. Known for PTX 7.0 to 9.1.
+    /// The oldest CUDA version (major, minor) whose drivers accept the PTX. Known for PTX 7.0
+    /// to 9.1.
     pub fn cuda_needed(&self) -> Option<(u32, u32)> {
         cuda_of(self.version()?)
     }
@@ -181,7 +186,8 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 
 /// The oldest CUDA version whose drivers accept a PTX version.
 ///
-/// By NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": each release of CUDA but 12.6 has a new version.
+/// By NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": each release of CUDA but 12.6
+/// has a new version.
 fn cuda_of(version: (u32, u32)) -> Option<(u32, u32)> {
     match version {
         (7, minor @ 0..=8) => Some((11, minor)),
@@ -292,7 +298,8 @@ mod tests {
                 let declared = declaration.shared;
                 match declaration.dynamic_shared {
                     None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
-                    // What is before dynamic shared memory, which begins at a multiple of that, is left free.
+                    // What is before dynamic shared memory, which begins at a multiple of that, is
+                    // left free.
                     Some(_) => {
                         // What is there without having been declared are mbarriers.
                         let undeclared = usize::from(shared > 0);

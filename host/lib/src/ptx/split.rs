@@ -28,7 +28,8 @@ pub(crate) fn specialised(
     }
 }
 
-/// The PTX without the declaration of dynamic shared memory, if no kernel uses it. Its alignment would hold for every kernel's shared memory.
+/// The PTX without the declaration of dynamic shared memory, if no kernel uses it. Its alignment
+/// would hold for every kernel's shared memory.
 fn without_dynamic_shared(ptx: String) -> String {
     let declaration = |line: &&str| line.starts_with(".extern .shared ");
     let Some(line) = ptx.lines().find(declaration) else { return ptx };

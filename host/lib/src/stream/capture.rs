@@ -62,8 +62,8 @@ impl Stream {
         }
     }
 
-    /// Notes the use of a range for the graph. Returns whether work on other streams is to be waited for now: in a capture that is done at
-    /// the launch of the graph.
+    /// Notes the use of a range for the graph. Returns whether work on other streams is to be
+    /// waited for now: in a capture that is done at the launch of the graph.
     pub(crate) fn notes_use(&self, range: UsedRange) -> bool {
         #[cfg(feature = "cuda")]
         if let Some(mut recorded) = self.recorded() {
@@ -74,7 +74,8 @@ impl Stream {
         self.is_launching()
     }
 
-    /// The kernel as it is launched, noted for the graph in a capture. `None` if it is not to be launched.
+    /// The kernel as it is launched, noted for the graph in a capture. `None` if it is not to be
+    /// launched.
     ///
     /// # Errors
     /// As [`is_captured_by_others`](Self::is_captured_by_others).
@@ -94,13 +95,17 @@ impl Stream {
         Ok(Some(function))
     }
 
-    /// Whether somebody else captures the stream at this moment. The driver is asked: once for a launch, and once for all launches of a
-    /// product with workspace ([`in_no_capture`](Self::in_no_capture)). A stream whose handle nobody else has asks nothing.
+    /// Whether somebody else captures the stream at this moment. The driver is asked: once for a
+    /// launch, and once for all launches of a product with workspace
+    /// ([`in_no_capture`](Self::in_no_capture)). A stream whose handle nobody else has asks
+    /// nothing.
     ///
-    /// The answer holds for what is queued next. So nobody begins or ends a capture of the stream on another thread meanwhile.
+    /// The answer holds for what is queued next. So nobody begins or ends a capture of the stream
+    /// on another thread meanwhile.
     ///
     /// # Errors
-    /// [`Error::Capture`] if the stream is lent to a scope: the graph would outlive the scope. Those of the driver.
+    /// [`Error::Capture`] if the stream is lent to a scope: the graph would outlive the scope.
+    /// Those of the driver.
     #[cfg(feature = "cuda")]
     fn is_captured_by_others(&self) -> Result<bool> {
         let Some(stream) = self.cuda() else { return Ok(false) };
@@ -129,8 +134,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Runs `queue`, which queues work with workspace. In a capture of another library it is refused: the graph would keep the address of
-    /// memory that this stream frees or uses again. What `queue` queues does not ask the driver again.
+    /// Runs `queue`, which queues work with workspace. In a capture of another library it is
+    /// refused: the graph would keep the address of memory that this stream frees or uses again.
+    /// What `queue` queues does not ask the driver again.
     ///
     /// # Errors
     /// [`Error::Capture`]; those of the driver and of `queue`.
@@ -190,7 +196,8 @@ thread_local! {
     static KNOWN: Cell<*const cuda::Stream> = const { Cell::new(null()) };
 }
 
-/// While this value lives, its thread knows of a stream that nobody else captures it. No code of others runs meanwhile.
+/// While this value lives, its thread knows of a stream that nobody else captures it. No code of
+/// others runs meanwhile.
 #[cfg(feature = "cuda")]
 struct Known {
     /// What the thread knew before.

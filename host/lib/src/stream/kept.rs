@@ -22,8 +22,8 @@ pub(crate) struct Kept {
     zeros: Mutex<Option<Buffer<u32>>>,
     /// Words in which kernels count. Allocated for the first kernel that does.
     counters: Mutex<Option<Buffer<u32>>>,
-    /// What the program knows of the counters. A thread locks it while it launches a kernel that counts, or waits for one. So no thread
-    /// takes the counts of another for its own.
+    /// What the program knows of the counters. A thread locks it while it launches a kernel that
+    /// counts, or waits for one. So no thread takes the counts of another for its own.
     known: Mutex<Option<u64>>,
 }
 
@@ -115,7 +115,8 @@ impl Kept {
     }
 }
 
-/// Hands `launch` a memory of at least `len` elements: the kept one if it is large enough, else a new one, which is kept.
+/// Hands `launch` a memory of at least `len` elements: the kept one if it is large enough, else a
+/// new one, which is kept.
 fn with_kept<T: Pod, R>(
     kept: &Mutex<Option<Buffer<u8>>>,
     (device, may_allocate): Allocator,

@@ -1,4 +1,5 @@
-//! What the library's structures of DLPack lack for Python: the names of capsules, and the exchange in C.
+//! What the library's structures of DLPack lack for Python: the names of capsules, and the exchange
+//! in C.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -35,8 +36,8 @@ pub(crate) struct Header {
     pub(crate) previous: Option<&'static Header>,
 }
 
-/// The table of functions of a type's attribute `__dlpack_c_exchange_api__` (DLPack 1.3). Of the functions that are not called here it has
-/// the addresses.
+/// The table of functions of a type's attribute `__dlpack_c_exchange_api__` (DLPack 1.3). Of the
+/// functions that are not called here it has the addresses.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Exchange {

@@ -19,7 +19,8 @@ use gpu_gemm::interchange::dlpack::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
 };
 
-/// A tensor that was taken from its producer. Its deleter is called once: when this value is dropped, by a thread that holds the GIL.
+/// A tensor that was taken from its producer. Its deleter is called once: when this value is
+/// dropped, by a thread that holds the GIL.
 #[derive(Debug)]
 pub(crate) enum Borrowed {
     Legacy(NonNull<DLManagedTensor>),
@@ -35,7 +36,8 @@ impl Drop for Borrowed {
     fn drop(&mut self) {
         Python::attach(|_| match *self {
             Borrowed::Legacy(managed) => {
-                // SAFETY: the capsule was renamed when the value was made, so nobody else calls the deleter.
+                // SAFETY: the capsule was renamed when the value was made, so nobody else calls the
+                // deleter.
                 if let Some(delete) = unsafe { managed.as_ref() }.deleter {
                     // SAFETY: as above, and nothing uses the tensor after this.
                     unsafe { delete(managed.as_ptr()) }
@@ -62,7 +64,8 @@ pub(crate) struct Described {
 }
 
 impl Borrowed {
-    /// Takes the tensor of an object. `stream`: the one on which the array is to be ready, for memory of a GPU.
+    /// Takes the tensor of an object. `stream`: the one on which the array is to be ready, for
+    /// memory of a GPU.
     ///
     /// # Errors
     /// Those of the producer; `BufferError` for a version that nobody knows.
@@ -153,7 +156,8 @@ fn take_pointer<T>(
 /// What a tensor says about itself.
 ///
 /// # Errors
-/// `TypeError` for elements that no product has; `ValueError` for other devices and too many dimensions.
+/// `TypeError` for elements that no product has; `ValueError` for other devices and too many
+/// dimensions.
 ///
 /// # Safety
 /// 1. `shape` and `strides` are null, or point to `ndim` numbers each.

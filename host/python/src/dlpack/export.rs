@@ -1,4 +1,5 @@
-//! Arrays of this library: the result of a product whose module has no function that makes an array, or none that is known.
+//! Arrays of this library: the result of a product whose module has no function that makes an
+//! array, or none that is known.
 
 use std::{
     ffi::{CStr, c_void},
@@ -45,14 +46,15 @@ struct Memory {
     strides: Vec<i64>,
 }
 
-/// A dense array in the memory of a device, for other libraries: by DLPack, or by `__cuda_array_interface__`.
+/// A dense array in the memory of a device, for other libraries: by DLPack, or by
+/// `__cuda_array_interface__`.
 #[pyclass(frozen, module = "gpu_gemm")]
 #[derive(Debug)]
 pub(crate) struct Array(Arc<Memory>);
 
 impl Array {
-    /// An array that is not initialised, and the address of its first element. The stream that writes it is waited for before another
-    /// library sees it.
+    /// An array that is not initialised, and the address of its first element. The stream that
+    /// writes it is waited for before another library sees it.
     ///
     /// # Errors
     /// `MemoryError`.
@@ -185,7 +187,8 @@ impl Array {
                 (Box::into_raw(Box::new(managed)).cast::<c_void>(), LEGACY[0])
             }
         };
-        // SAFETY: the pointer is not null, the name lives as long as the program, and the destructor is for capsules of these names.
+        // SAFETY: the pointer is not null, the name lives as long as the program, and the
+        // destructor is for capsules of these names.
         unsafe {
             let capsule = ffi::PyCapsule_New(pointer, name.as_ptr(), Some(drop_capsule));
             Bound::from_owned_ptr_or_err(py, capsule)

@@ -51,7 +51,8 @@ impl Kind {
     /// What the object's type can do.
     ///
     /// # Errors
-    /// `TypeError` for a type that is no array, and for a subclass that may mean something else by its memory.
+    /// `TypeError` for a type that is no array, and for a subclass that may mean something else by
+    /// its memory.
     pub(crate) fn of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let known = |types: &Vec<(Py<PyType>, Kind)>| {
             let is_it =
@@ -140,7 +141,8 @@ impl Kind {
         Ok(Kind { module, how })
     }
 
-    /// Whether the module frees and writes arrays in the order of a stream that is its current one, or that the caller has named.
+    /// Whether the module frees and writes arrays in the order of a stream that is its current one,
+    /// or that the caller has named.
     pub(crate) fn is_known(&self) -> bool {
         matches!(self.module, Module::Torch | Module::Cupy)
     }
@@ -161,7 +163,8 @@ impl Kind {
         self.module != Module::Numpy
     }
 
-    /// Whether an array says at each use which work it waits for: by `__cuda_array_interface__` or `__dlpack__`.
+    /// Whether an array says at each use which work it waits for: by `__cuda_array_interface__` or
+    /// `__dlpack__`.
     pub(crate) fn says_when_ready(&self) -> bool {
         matches!(
             self.how,

@@ -1,4 +1,5 @@
-//! NumPy's arrays by `__array_struct__`: a C structure, which every version of NumPy fills in the same way.
+//! NumPy's arrays by `__array_struct__`: a C structure, which every version of NumPy fills in the
+//! same way.
 
 use std::{
     ffi::{c_char, c_int, c_void},

@@ -18,7 +18,8 @@ use crate::{
     },
 };
 
-/// The handle of the product's stream on a GPU. An array that is asked for by `__dlpack__` is to be ready on it.
+/// The handle of the product's stream on a GPU. An array that is asked for by `__dlpack__` is to be
+/// ready on it.
 pub(crate) type ReadyOn<'a> = &'a dyn Fn(usize) -> PyResult<Option<u64>>;
 
 /// The array of that argument.

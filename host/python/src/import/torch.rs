@@ -1,4 +1,5 @@
-//! PyTorch's tensors: what its table of functions does not say, and all of it for versions without the table.
+//! PyTorch's tensors: what its table of functions does not say, and all of it for versions without
+//! the table.
 
 use gpu_gemm::Error;
 use pyo3::{
@@ -73,7 +74,8 @@ pub(super) fn check(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Tells PyTorch that a tensor is written, so that it refuses gradients by old elements that it has saved.
+/// Tells PyTorch that a tensor is written, so that it refuses gradients by old elements that it has
+/// saved.
 ///
 /// # Errors
 /// Those of PyTorch: a tensor of `torch.inference_mode()` may not be written outside of it.

@@ -21,7 +21,8 @@ pub(super) const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
 /// For A. The numbers for B, C and D follow.
 pub(super) const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
 
-/// A handle, or the description of a product, of a matrix or of a preference. The library owns what it points to.
+/// A handle, or the description of a product, of a matrix or of a preference. The library owns what
+/// it points to.
 pub(super) type Opaque = *mut c_void;
 pub(super) type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
 pub(super) type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
@@ -45,8 +46,8 @@ pub(super) type Heuristic = unsafe extern "C" fn(
     *mut Proposal,
     *mut c_int,
 ) -> c_int;
-/// handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout, algorithm, workspace,
-/// its bytes, stream.
+/// handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout,
+/// algorithm, workspace, its bytes, stream.
 pub(super) type Matmul = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -97,8 +98,8 @@ pub(super) struct Functions {
 
 impl Functions {
     pub(super) fn of(library: &Library, name: &str) -> Result<Self> {
-        // SAFETY: the types are those of cublasLt's documentation, the same in each release named. Its enums are
-        // ints. The pointers are used while the library is loaded.
+        // SAFETY: the types are those of cublasLt's documentation, the same in each release named.
+        // Its enums are ints. The pointers are used while the library is loaded.
         unsafe {
             Ok(Functions {
                 create: symbol(library, name, "cublasLtCreate")?,

@@ -1,4 +1,5 @@
-//! cublasLt's products of f32, and of bf16 with sums in f32, by any algorithm that its heuristics propose.
+//! cublasLt's products of f32, and of bf16 with sums in f32, by any algorithm that its heuristics
+//! propose.
 
 mod functions;
 
@@ -32,8 +33,8 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// The alignment of a buffer in bytes. The heuristics ask for no larger one.
 const ALIGNMENT: usize = 256;
 
-/// cublasLt on a stream, with sums in f32 (`CUBLAS_COMPUTE_32F`) and 32 MiB of workspace. Products of f32 do not use
-/// tensor cores, unless [`CublasLt::compute`] allows it.
+/// cublasLt on a stream, with sums in f32 (`CUBLAS_COMPUTE_32F`) and 32 MiB of workspace. Products
+/// of f32 do not use tensor cores, unless [`CublasLt::compute`] allows it.
 pub struct CublasLt<'a> {
     handle: Opaque,
     stream: &'a Stream,
@@ -57,8 +58,8 @@ impl<'a> CublasLt<'a> {
     /// Loads the library, and makes a handle and a workspace for products on a stream.
     ///
     /// # Errors
-    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU device;
-    /// [`Error::Driver`] if cublasLt does not start; [`Error::OutOfMemory`].
+    /// [`Error::NoCublas`] if the library is not there; [`Error::Argument`] for a stream of the CPU
+    /// device; [`Error::Driver`] if cublasLt does not start; [`Error::OutOfMemory`].
     pub fn open(stream: &'a Stream) -> Result<Self> {
         let Some(queue) = stream.raw_cuda_stream() else {
             let limit = "cublasLt runs on a GPU alone";
@@ -101,10 +102,12 @@ impl<'a> CublasLt<'a> {
         version(unsafe { (self.functions.get_version)() })
     }
 
-    /// The algorithms that the heuristics propose for a product, at most `most`. None for an empty product.
+    /// The algorithms that the heuristics propose for a product, at most `most`. None for an empty
+    /// product.
     ///
     /// # Errors
-    /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own errors.
+    /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own
+    /// errors.
     pub fn plan<T: DataType, O: DataType>(
         &self,
         product: DenseBatch,
@@ -132,7 +135,8 @@ impl<'a> CublasLt<'a> {
         // SAFETY: one description is written.
         let status = unsafe { (functions.desc_create)(&mut plan.operation, arithmetic, R_32F) };
         check("cublasLtMatmulDescCreate", status)?;
-        // cublasLt's matrices are column-major, so A and B are swapped (`Cublas::launch`): its A is B, its B is A.
+        // cublasLt's matrices are column-major, so A and B are swapped (`Cublas::launch`): its A is
+        // B, its B is A.
         let [of_a, of_b] = product.transposed;
         for (attribute, transposed) in [(DESC_TRANSA, of_b), (DESC_TRANSB, of_a)] {
             let value = i32::from(transposed);
@@ -254,8 +258,8 @@ impl Drop for Preference {
     }
 }
 
-/// A product described to cublasLt, and the proposed algorithms. The first is the one that cublasLt estimates to be
-/// the best.
+/// A product described to cublasLt, and the proposed algorithms. The first is the one that cublasLt
+/// estimates to be the best.
 pub struct Plan<'l, T, O> {
     lt: &'l CublasLt<'l>,
     product: DenseBatch,
@@ -278,11 +282,12 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         self.proposals.len()
     }
 
-    /// The product by the algorithm with that number. Returns at once. The stream's next synchronisation waits.
+    /// The product by the algorithm with that number. Returns at once. The stream's next
+    /// synchronisation waits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for operands on another device or with another length, and for an algorithm that does not
-    /// exist; [`Error::Driver`] if cublasLt refuses.
+    /// [`Error::Argument`] for operands on another device or with another length, and for an
+    /// algorithm that does not exist; [`Error::Driver`] if cublasLt refuses.
     pub fn launch(
         &self,
         algorithm: usize,
@@ -309,9 +314,9 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         let workspace = workspace.all_mut().address_on(stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the workspace has the size that the
-        // heuristics were given. All are borrowed for this call. A buffer is freed only after the work that was
-        // queued before. The factors are read at once.
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the workspace has
+        // the size that the heuristics were given. All are borrowed for this call. A buffer is
+        // freed only after the work that was queued before. The factors are read at once.
         let status = unsafe {
             (functions.matmul)(
                 *handle,

@@ -66,16 +66,17 @@ fn kernels() -> impl clap::builder::TypedValueParser<Value = BenchKernel> {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Bench {
-    /// Sizes, separated by commas: N for a cube, MxNxK (C is M x N, K the inner size), COUNT*MxNxK for a batch, or a
-    /// group: square, ragged, skinny, transformer, batched, all [default: 512,1024,2048,4096 on a GPU, 128,256,512 on
-    /// the CPU; with --vs all]
+    /// Sizes, separated by commas: N for a cube, MxNxK (C is M x N, K the inner size), COUNT*MxNxK
+    /// for a batch, or a group: square, ragged, skinny, transformer, batched, all [default:
+    /// 512,1024,2048,4096 on a GPU, 128,256,512 on the CPU; with --vs all]
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<BenchSize>,
 
-    /// Kernels, separated by commas; without --vs the others are compared with the first. With NAME:BLOCKS this
-    /// number of blocks of a cluster splits k, with NAME/COUNT it is computed as so many partial products, if the
-    /// kernel can [default: of f32 all lessons and general products, in the order of
-    /// `host kernels`; of other types and arithmetics auto, then the library's kernels for them; with --vs auto]
+    /// Kernels, separated by commas; without --vs the others are compared with the first. With
+    /// NAME:BLOCKS this number of blocks of a cluster splits k, with NAME/COUNT it is computed as
+    /// so many partial products, if the kernel can [default: of f32 all lessons and general
+    /// products, in the order of `host kernels`; of other types and arithmetics auto, then the
+    /// library's kernels for them; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<BenchKernel>,
@@ -83,7 +84,8 @@ pub(crate) struct Bench {
     #[command(flatten)]
     pub(crate) random: Random,
 
-    /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and the crate gemm
+    /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and
+    /// the crate gemm
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
 
@@ -99,8 +101,8 @@ pub(crate) struct Bench {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Device memory for a kernel's workspace, besides the operands: kernels that need more are left out. Bytes, or
-    /// with K, M, G or T [default: 256M]
+    /// Device memory for a kernel's workspace, besides the operands: kernels that need more are
+    /// left out. Bytes, or with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
@@ -108,18 +110,19 @@ pub(crate) struct Bench {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Which elements of C to compare with float64, once for each kernel and size; auto compares all if that takes
-    /// seconds, with --vs if it takes one
+    /// Which elements of C to compare with float64, once for each kernel and size; auto compares
+    /// all if that takes seconds, with --vs if it takes one
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
-    /// Seconds to measure each kernel at each size. At least seven rounds are measured. Warm-up and verification are
-    /// additional [default: 1; with --vs 0.25, with --random 0.15]
+    /// Seconds to measure each kernel at each size. At least seven rounds are measured. Warm-up and
+    /// verification are additional [default: 1; with --vs 0.25, with --random 0.15]
     #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<f64>,
 
-    /// Time each kernel's sustained speed: it runs alone for this time, after half of it untimed, in turn, seven
-    /// times [default: kernels alternate every millisecond, and one that draws more power profits from the others]
+    /// Time each kernel's sustained speed: it runs alone for this time, after half of it untimed,
+    /// in turn, seven times [default: kernels alternate every millisecond, and one that draws more
+    /// power profits from the others]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[arg(num_args = 0..=1, default_missing_value = "1", conflicts_with = "seconds")]
     pub(crate) sustained: Option<f64>,
@@ -128,8 +131,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline; for random shapes random;
-    /// each as SVG and PNG) to this folder. It is created if necessary
+    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline; for
+    /// random shapes random; each as SVG and PNG) to this folder. It is created if necessary
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
@@ -141,7 +144,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "HASH", requires = "out")]
     pub(crate) commit: Option<String>,
 
-    /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file; several are joined
+    /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file;
+    /// several are joined
     #[arg(long, value_name = "FOLDER|FILE", num_args = 1..)]
     #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
     pub(crate) from: Vec<PathBuf>,
@@ -211,7 +215,8 @@ impl Bench {
         }
         let usual = timing::Options::new(device, candidates);
         let (seconds, usual) = match (self.random.count, self.vs) {
-            // Many shapes follow each other, so clocks have settled. And no figure is of a single shape.
+            // Many shapes follow each other, so clocks have settled. And no figure is of a single
+            // shape.
             (Some(_), _) => {
                 let shorter = |time: Duration, ms| time.min(Duration::from_millis(ms));
                 let warmup_at_least = shorter(usual.warmup_at_least, 50);
@@ -288,11 +293,13 @@ impl Group {
             }
             Group::Odd => vec![one(if cuda { [1000, 700, 513] } else { [100, 70, 51] })],
             Group::Transformer => {
-                // Tokens, the model's width, heads and their width, the width of the feed-forward network.
+                // Tokens, the model's width, heads and their width, the width of the feed-forward
+                // network.
                 let (tokens, width, heads, head, wide) =
                     if cuda { (2048, 4096, 32, 128, 16384) } else { (64, 64, 4, 16, 256) };
                 vec![
-                    // Queries, keys and values; scores; weighted values; the projection; up and down.
+                    // Queries, keys and values; scores; weighted values; the projection; up and
+                    // down.
                     one([tokens, 3 * width, width]),
                     Product { count: heads, size: [tokens, tokens, head] },
                     Product { count: heads, size: [tokens, head, tokens] },

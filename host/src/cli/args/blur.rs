@@ -21,8 +21,8 @@ pub(crate) struct Blur {
     #[arg(long = "in", value_name = "PNG")]
     pub(crate) input: PathBuf,
 
-    /// Where to write the blurred image, a PNG file. An existing file is replaced when all is done, the image itself
-    /// only with --force
+    /// Where to write the blurred image, a PNG file. An existing file is replaced when all is done,
+    /// the image itself only with --force
     #[arg(long = "out", value_name = "PNG")]
     pub(crate) output: PathBuf,
 
@@ -44,7 +44,8 @@ pub(crate) struct Blur {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// How often to run the kernel; the time shown is the median [default: 1 on the CPU, 20 on a GPU]
+    /// How often to run the kernel; the time shown is the median [default: 1 on the CPU, 20 on a
+    /// GPU]
     #[arg(long, value_parser = iterations, allow_negative_numbers = true)]
     pub(crate) iters: Option<u32>,
 

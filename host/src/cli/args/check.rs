@@ -23,8 +23,8 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), of a product; or all kernels of f32; or auto: the one that a product
-    /// uses
+    /// A kernel's name (`host kernels` lists them), of a product; or all kernels of f32; or auto:
+    /// the one that a product uses
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,

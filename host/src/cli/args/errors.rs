@@ -10,7 +10,8 @@ use super::{
 /// Flags of a table of errors.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Errors {
-    /// Inner sizes, separated by commas [default: 64,256,1024,4096,16384 on a GPU, 64,256,1024 on the CPU]
+    /// Inner sizes, separated by commas [default: 64,256,1024,4096,16384 on a GPU, 64,256,1024 on
+    /// the CPU]
     #[arg(long, value_name = "K", value_delimiter = ',')]
     #[arg(value_parser = within::<1, { 1 << 20 }>)]
     inner: Vec<u32>,
@@ -40,7 +41,8 @@ pub(crate) struct Errors {
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted
+    /// time
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
@@ -72,13 +74,14 @@ pub(crate) enum Numbers {
     WideRows,
     /// Normal; one element of each row of A and column of B is 2^20 times as large
     Outlier,
-    /// Normal; in each sum the second half of the terms is the first half with the other sign, except for 2^-12
+    /// Normal; in each sum the second half of the terms is the first half with the other sign,
+    /// except for 2^-12
     Cancelling,
 }
 
 impl Errors {
-    /// The inner sizes asked for, or default ones that take the device about a minute. Second, the default sizes of a
-    /// GPU that are left out.
+    /// The inner sizes asked for, or default ones that take the device about a minute. Second, the
+    /// default sizes of a GPU that are left out.
     pub(crate) fn inner_on(&self, device: &Device) -> (&[u32], &[u32]) {
         const ALL: [u32; 5] = [64, 256, 1024, 4096, 16384];
         match &self.inner[..] {

@@ -24,8 +24,9 @@ use super::{
 #[derive(Args, Clone, Debug)]
 #[command(after_help = GEMM_EXIT_CODES)]
 pub(crate) struct Gemm {
-    /// A: a .npy file of float16, float32, float64 or bfloat16 (see --type), in C or Fortran order. It has two
-    /// dimensions, or one: then it is a row. Bytes after its data are ignored, with a warning
+    /// A: a .npy file of float16, float32, float64 or bfloat16 (see --type), in C or Fortran order.
+    /// It has two dimensions, or one: then it is a row. Bytes after its data are ignored, with a
+    /// warning
     #[arg(long, value_name = "NPY")]
     pub(crate) a: PathBuf,
 
@@ -37,7 +38,8 @@ pub(crate) struct Gemm {
     #[arg(long, value_name = "NPY")]
     pub(crate) c: Option<PathBuf>,
 
-    /// Where to write C, a .npy file. An existing file is replaced when all is done, an operand only with --force
+    /// Where to write C, a .npy file. An existing file is replaced when all is done, an operand
+    /// only with --force
     #[arg(long, value_name = "NPY")]
     pub(crate) out: PathBuf,
 
@@ -61,13 +63,14 @@ pub(crate) struct Gemm {
     #[arg(long)]
     pub(crate) trans_b: bool,
 
-    /// The type of two raw bytes in the files (`V2`, which is how ml_dtypes writes bfloat16). Such numbers are read
-    /// exactly and computed in float32. C has this type, too, unless --out-type says otherwise
+    /// The type of two raw bytes in the files (`V2`, which is how ml_dtypes writes bfloat16). Such
+    /// numbers are read exactly and computed in float32. C has this type, too, unless --out-type
+    /// says otherwise
     #[arg(long = "type", value_enum, value_name = "bf16", hide_possible_values = true)]
     pub(crate) raw_type: Option<RawType>,
 
-    /// The type of the file's elements. A narrower type is rounded to the nearest [default: bf16 with --type bf16,
-    /// otherwise that of the computation: f8 if an operand is, else f4]
+    /// The type of the file's elements. A narrower type is rounded to the nearest [default: bf16
+    /// with --type bf16, otherwise that of the computation: f8 if an operand is, else f4]
     #[arg(long, value_enum)]
     pub(crate) out_type: Option<OutType>,
 
@@ -75,15 +78,17 @@ pub(crate) struct Gemm {
     #[arg(long, value_enum, default_value_t = Order::C)]
     pub(crate) out_order: Order,
 
-    /// How float32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round factors to 10
-    /// bits of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices of each factor: as accurate as
-    /// fp32, and faster; fp32-f16x3 is the faster of the two if numbers have similar sizes. The CPU device does not
-    /// round or split float32, unless a kernel that does is named
+    /// How float32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may
+    /// round factors to 10 bits of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply
+    /// slices of each factor: as accurate as fp32, and faster; fp32-f16x3 is the faster of the two
+    /// if numbers have similar sizes. The CPU device does not round or split float32, unless a
+    /// kernel that does is named
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted time
+    /// A kernel's name (`host kernels` lists them); auto takes the one with the shortest predicted
+    /// time
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: String,
@@ -93,18 +98,19 @@ pub(crate) struct Gemm {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Device memory for A, B and C: larger products are computed in blocks. Bytes, or with K, M, G or T [default:
-    /// most of a GPU's free memory, half of what the CPU has available]
+    /// Device memory for A, B and C: larger products are computed in blocks. Bytes, or with K, M, G
+    /// or T [default: most of a GPU's free memory, half of what the CPU has available]
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub(crate) device_memory_limit: Option<u64>,
 
-    /// Device memory for a kernel's workspace, in addition to --device-memory-limit: kernels that need more are not
-    /// used. Bytes, or with K, M, G or T [default: 256M]
+    /// Device memory for a kernel's workspace, in addition to --device-memory-limit: kernels that
+    /// need more are not used. Bytes, or with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
-    /// Steps of the inner size that are computed at a time. After each part C is rounded. If all are computed at
-    /// once, the bits do not depend on the blocks [default: all, if the memory allows]
+    /// Steps of the inner size that are computed at a time. After each part C is rounded. If all
+    /// are computed at once, the bits do not depend on the blocks [default: all, if the memory
+    /// allows]
     #[arg(long, value_name = "STEPS", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) block_k: Option<usize>,
 
@@ -116,8 +122,8 @@ pub(crate) struct Gemm {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Print the kernel, the blocks and the bytes read, and run nothing. Only the headers of the files are read. With
-    /// --device-memory-limit no device is opened
+    /// Print the kernel, the blocks and the bytes read, and run nothing. Only the headers of the
+    /// files are read. With --device-memory-limit no device is opened
     #[arg(long)]
     pub(crate) plan: bool,
 

@@ -55,8 +55,8 @@ pub(crate) fn is_counted(entry: &'static Entry) -> bool {
     counted(entry).is_ok()
 }
 
-/// The kernel of that name for products of any type. Whether it has the types asked for is checked later. The error also names
-/// `or_else`, which the caller accepts.
+/// The kernel of that name for products of any type. Whether it has the types asked for is checked
+/// later. The error also names `or_else`, which the caller accepts.
 pub(super) fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
     of_name(all_products().collect(), name, or_else)
 }
@@ -85,7 +85,8 @@ pub(super) fn of_name(
     })
 }
 
-/// The flags of a product that its kernel can compute. `None` for f64, which is multiplied from files.
+/// The flags of a product that its kernel can compute. `None` for f64, which is multiplied from
+/// files.
 pub(crate) fn flags(product: &Product) -> Option<String> {
     let Variant { operands, c, scheme, .. } = product.variant;
     match scheme {
@@ -101,7 +102,8 @@ pub(crate) fn flags(product: &Product) -> Option<String> {
 /// The product by a kernel.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel of other types or of another arithmetic. It names the flags that ask for it.
+/// [`Error::Argument`] for a kernel of other types or of another arithmetic. It names the flags
+/// that ask for it.
 pub(crate) fn product_by<T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     compute: Compute,

@@ -43,8 +43,8 @@ pub(crate) struct Ladder {
     #[arg(value_name = "f32|bf16")]
     pub(crate) operands: LadderType,
 
-    /// Where to time the rungs: auto takes a GPU if there is one. Without a GPU and without a size, the figures
-    /// recorded on an H200 are shown. Rungs are always counted on the CPU
+    /// Where to time the rungs: auto takes a GPU if there is one. Without a GPU and without a size,
+    /// the figures recorded on an H200 are shown. Rungs are always counted on the CPU
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
@@ -53,7 +53,8 @@ pub(crate) struct Ladder {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Which elements of C to compare with float64, once for each rung; auto compares all if that takes seconds
+    /// Which elements of C to compare with float64, once for each rung; auto compares all if that
+    /// takes seconds
     #[arg(long, value_parser = Verify::something(), default_value = "auto")]
     pub(crate) verify: Verify,
 
@@ -180,7 +181,8 @@ impl FromStr for Picture {
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("traced").multiple(true))]
 pub(crate) struct Explain {
-    /// The kernel's name (`host kernels` lists them); tiled2 is a tiled kernel small enough to follow
+    /// The kernel's name (`host kernels` lists them); tiled2 is a tiled kernel small enough to
+    /// follow
     #[arg(value_name = "NAME", value_parser = kernels_and_toy(), hide_possible_values = true)]
     pub(crate) kernel: Explained,
 
@@ -188,8 +190,8 @@ pub(crate) struct Explain {
     #[arg(long, group = "traced")]
     pub(crate) trace: bool,
 
-    /// Print the trace as one JSON object: each warp's requests with the address of each lane, their sectors and wavefronts,
-    /// and the stages of a pipeline over time
+    /// Print the trace as one JSON object: each warp's requests with the address of each lane,
+    /// their sectors and wavefronts, and the stages of a pipeline over time
     #[arg(long, requires = "trace")]
     pub(crate) json: bool,
 
@@ -205,8 +207,8 @@ pub(crate) struct Explain {
     #[arg(short, long, requires = "traced", value_parser = traced, allow_negative_numbers = true)]
     n: Option<u64>,
 
-    /// Columns of A and rows of B in the trace [default: the width of two blocks, at most 32; in a page or JSON of a kernel
-    /// on tensor cores six stages]
+    /// Columns of A and rows of B in the trace [default: the width of two blocks, at most 32; in a
+    /// page or JSON of a kernel on tensor cores six stages]
     #[arg(short, long, requires = "traced", value_parser = traced, allow_negative_numbers = true)]
     k: Option<u64>,
 
@@ -223,7 +225,8 @@ impl Explain {
         Shape::new(self.m.unwrap_or(two(rows)), self.n.unwrap_or(two(cols)), self.k.unwrap_or(k))
     }
 
-    /// The sizes of a picture: one block. Of persistent CTAs two tiles, so that the pipeline goes on from one to the next.
+    /// The sizes of a picture: one block. Of persistent CTAs two tiles, so that the pipeline goes
+    /// on from one to the next.
     pub(crate) fn shape_of_picture(&self, product: &Product) -> host::Result<Shape> {
         let [rows, cols] = product.tile().map(u64::from);
         let (tiles, k) = match product.variant.operands {

@@ -22,12 +22,13 @@ pub(crate) struct Profile {
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
 
-    /// Count one block in N, and scale the counts [default: all blocks of a small grid, some hundred of a large one]
+    /// Count one block in N, and scale the counts [default: all blocks of a small grid, some
+    /// hundred of a large one]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = every)]
     pub(crate) every: Option<NonZeroU32>,
 
-    /// The GPU for the occupancy: a compute capability (sm_80, sm_90), a product (a100, h200 ...), or cuda[:N]
-    /// [default: this machine's, otherwise sm_90]
+    /// The GPU for the occupancy: a compute capability (sm_80, sm_90), a product (a100, h200 ...),
+    /// or cuda[:N] [default: this machine's, otherwise sm_90]
     #[arg(long, value_name = "GPU", value_parser = gpus(), hide_possible_values = true)]
     pub(crate) on: Option<On>,
 
@@ -39,8 +40,8 @@ pub(crate) struct Profile {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a page for a browser, too: the counts of each line, and of each the worst request of block 0,0, with the
-    /// lanes' sectors and banks. One file that needs no other
+    /// Write a page for a browser, too: the counts of each line, and of each the worst request of
+    /// block 0,0, with the lanes' sectors and banks. One file that needs no other
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }

@@ -12,11 +12,13 @@ const MOST: u32 = 3000;
 /// Random shapes instead of named sizes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Random {
-    /// Time N random shapes, the same number of each class, and sum up ratio_low: --vs cublas --random 200 --seed 7
+    /// Time N random shapes, the same number of each class, and sum up ratio_low: --vs cublas
+    /// --random 200 --seed 7
     ///
-    /// ratio_low is the lower end of the 95 % interval of the baseline's time over ours. Shown are its geometric mean
-    /// (above 2 it counts as 2), the share at or above 0.99, the fifth percentile and the worst, by class and by half. The
-    /// classes, with the ranges of their sizes, whose logarithms are uniform:
+    /// ratio_low is the lower end of the 95 % interval of the baseline's time over ours. Shown are
+    /// its geometric mean (above 2 it counts as 2), the share at or above 0.99, the fifth
+    /// percentile and the worst, by class and by half. The classes, with the ranges of their sizes,
+    /// whose logarithms are uniform:
     ///
     /// square: m = n = k from 64 to 8192.
     ///
@@ -28,16 +30,18 @@ pub(crate) struct Random {
     ///
     /// batched: 16 to 8192 products, m, n and k from 4 to 256.
     ///
-    /// transformer: queries, keys and values, the projection, up or down, of 16 to 16384 tokens and a width from 512 to
-    /// 8192; or of 8 to 128 heads of 32 to 128 the scores or what they weigh, of 128 to 4096 tokens.
+    /// transformer: queries, keys and values, the projection, up or down, of 16 to 16384 tokens and
+    /// a width from 512 to 8192; or of 8 to 128 heads of 32 to 128 the scores or what they weigh,
+    /// of 128 to 4096 tokens.
     ///
-    /// convolution (im2col): m is 1 to 64 images of a side squared from 7 to 224, n 16 to 512 filters, k 3 to 512
-    /// channels times 1, 9, 25 or 49.
+    /// convolution (im2col): m is 1 to 64 images of a side squared from 7 to 224, n 16 to 512
+    /// filters, k 3 to 512 channels times 1, 9, 25 or 49.
     ///
-    /// Half of each class is aligned: m, n, k and all leading dimensions are multiples of 16 bytes. In the other half a
-    /// leading dimension is not. Each of A and B is row-major or column-major, all matrices are dense. A shape of more than
-    /// 2 10^12 operations or 2^29 elements is drawn again. The first shapes of a seed are the same for every N. On the CPU
-    /// device the sizes are cube roots of these.
+    /// Half of each class is aligned: m, n, k and all leading dimensions are multiples of 16 bytes.
+    /// In the other half a leading dimension is not. Each of A and B is row-major or column-major,
+    /// all matrices are dense. A shape of more than 2 10^12 operations or 2^29 elements is drawn
+    /// again. The first shapes of a seed are the same for every N. On the CPU device the sizes are
+    /// cube roots of these.
     #[arg(long = "random", value_name = "N", value_parser = within::<1, MOST>, allow_negative_numbers = true)]
     #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "sustained", "from"])]
     pub(crate) count: Option<u32>,

@@ -10,7 +10,8 @@ use super::offering::{Offering, name_of};
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B. Sums of products of bf16 and f16 are in f32. (f64 is multiplied from files: `gemm --help`)
+    /// Type of A and B. Sums of products of bf16 and f16 are in f32. (f64 is multiplied from files:
+    /// `gemm --help`)
     #[arg(long = "type", value_name = "f32|bf16|f16", default_value = "f32")]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     operands: ElementType,
@@ -20,10 +21,11 @@ pub(crate) struct TypeFlags {
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     c: Option<ElementType>,
 
-    /// How f32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round factors to 10 bits
-    /// of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices of each factor: as accurate as fp32,
-    /// and faster; fp32-f16x3 is the faster of the two if numbers have similar sizes. The CPU device does not round
-    /// or split f32, unless a kernel that does is named
+    /// How f32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round
+    /// factors to 10 bits of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices
+    /// of each factor: as accurate as fp32, and faster; fp32-f16x3 is the faster of the two if
+    /// numbers have similar sizes. The CPU device does not round or split f32, unless a kernel that
+    /// does is named
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     compute: ComputeMode,

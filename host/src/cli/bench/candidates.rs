@@ -61,14 +61,16 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         }
     }
 
-    /// The kernel that is selected for a product. `None` if there is none: that is reported when it is measured.
+    /// The kernel that is selected for a product. `None` if there is none: that is reported when it
+    /// is measured.
     pub(super) fn kernel_of(&self, case: &Case) -> Option<&'static str> {
         let target = Target::of(self.stream.device());
         self.gemm().choose(&request(&case.product), &target).ok().map(|choice| choice.entry.name())
     }
 
-    /// The kernels that are compared if none is named: of f32 lessons and general products, in the order of the registry; of other types
-    /// and arithmetics `auto`, then the library's kernels for them.
+    /// The kernels that are compared if none is named: of f32 lessons and general products, in the
+    /// order of the registry; of other types and arithmetics `auto`, then the library's kernels for
+    /// them.
     fn usual(&self, request: &Request, target: &Target) -> Vec<BenchKernel> {
         let is_f32 = T::FORMAT == Format::F32 && self.args.types.scheme() == Scheme::Native;
         let is_usual = |product: &Product| match is_f32 {
@@ -169,7 +171,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         Ok(())
     }
 
-    /// The verdict on a candidate's C, for real numbers and for integers. Errors are reported on standard error.
+    /// The verdict on a candidate's C, for real numbers and for integers. Errors are reported on
+    /// standard error.
     pub(super) fn judge(
         &self,
         case: &Case,
@@ -220,7 +223,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         rows: &mut [Row],
         sets: &mut dyn Sets<T, O>,
     ) -> Result<(), Failure> {
-        // Wrong candidates are not timed. A library need only compute the product: rows report its arithmetic.
+        // Wrong candidates are not timed. A library need only compute the product: rows report its
+        // arithmetic.
         let right = |&number: &usize| match candidates[number].role {
             Role::Baseline => verdicts[number].is_a_product(),
             _ => verdicts[number].nothing_wrong,

@@ -13,7 +13,8 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether the intervals do not overlap, and the medians differ by more than two runs of the same program.
+    /// Whether the intervals do not overlap, and the medians differ by more than two runs of the
+    /// same program.
     fn is_beyond_noise(&self) -> bool {
         let apart = self.new[0] > self.old[2] || self.new[2] < self.old[0];
         apart && (self.factor() - 1.0).abs() >= BETWEEN_RUNS
@@ -27,8 +28,8 @@ impl Change<'_> {
 /// Relative difference between two runs of the same program, beyond the spread of one run's rounds.
 const BETWEEN_RUNS: f64 = 0.01;
 
-/// Prints the rows that changed beyond noise, and how many there are. It compares the ratios to a common baseline, or
-/// else the speeds with their spread.
+/// Prints the rows that changed beyond noise, and how many there are. It compares the ratios to a
+/// common baseline, or else the speeds with their spread.
 pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result<()> {
     let is_own = |row: &&Row| row.role != Role::Baseline;
     let pairs = new.iter().filter(is_own).filter_map(|row| {

@@ -1,4 +1,5 @@
-//! Products by other crates on the CPU, for comparison: nalgebra's on one core, and the crate gemm's on all cores.
+//! Products by other crates on the CPU, for comparison: nalgebra's on one core, and the crate
+//! gemm's on all cores.
 
 use host::{BufferView, BufferViewMut, Error, baseline::DenseBatch};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
@@ -79,9 +80,9 @@ fn slices<'a>(
     Ok((a, b, c))
 }
 
-/// Whether nalgebra can compute it. If a size is 5 or less, nalgebra 0.35 uses loops of its own instead of
-/// `matrixmultiply`. These write outside of a column whose elements are not contiguous (`axcpy_uninit` takes the
-/// slice's length for the vector's).
+/// Whether nalgebra can compute it. If a size is 5 or less, nalgebra 0.35 uses loops of its own
+/// instead of `matrixmultiply`. These write outside of a column whose elements are not contiguous
+/// (`axcpy_uninit` takes the slice's length for the vector's).
 fn is_for_nalgebra(product: &DenseBatch) -> bool {
     let shape = product.shape;
     let small = [shape.m(), shape.n(), shape.k()].into_iter().any(|size| size <= 5);
@@ -139,8 +140,8 @@ fn gemm(
         let start = |len: usize| index * len..(index + 1) * len;
         let (a, b) = (&a[start(shape.a_len())], &b[start(shape.b_len())]);
         let c = &mut c[start(shape.c_len())];
-        // SAFETY: A, B and C have m k, k n and m n elements, and the strides keep inside. C is borrowed mutably. It
-        // is not read.
+        // SAFETY: A, B and C have m k, k n and m n elements, and the strides keep inside. C is
+        // borrowed mutably. It is not read.
         unsafe {
             gemm::gemm(
                 m,

@@ -56,7 +56,8 @@ use super::{
     types::Value,
 };
 
-/// Times every kernel asked for at every size asked for, or reads an older run, and prints the rows.
+/// Times every kernel asked for at every size asked for, or reads an older run, and prints the
+/// rows.
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
     let folder = args.out.as_deref().map(|path| Folder::create(args, path)).transpose()?;

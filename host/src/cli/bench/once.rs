@@ -35,7 +35,8 @@ pub(super) trait Known<T, O> {
 }
 
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
-    /// The verdict on a candidate, and the time of the copies of C to the host. Sets the row's time of the first launch.
+    /// The verdict on a candidate, and the time of the copies of C to the host. Sets the row's time
+    /// of the first launch.
     pub(super) fn verdict(
         &self,
         name: &str,

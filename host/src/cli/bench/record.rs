@@ -32,7 +32,8 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Checks that the files can be written. Files that are also read are replaced with `--force` only.
+    /// Checks that the files can be written. Files that are also read are replaced with `--force`
+    /// only.
     pub(super) fn create(args: &Bench, path: &Path) -> Result<Self, Failure> {
         let from = args.from.iter().map(|path| ("--from", rows_of(path)));
         let compare = args.compare.iter().map(|path| ("--compare", rows_of(path)));
@@ -147,7 +148,8 @@ pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
     Ok(run.rows())
 }
 
-/// Reads rows of a run. Those that are none of the run, which would count twice or for another machine, are refused.
+/// Reads rows of a run. Those that are none of the run, which would count twice or for another
+/// machine, are refused.
 fn read_into(run: &mut Run, argument: &str, path: &Path) -> Result<(), Failure> {
     let file = rows_of(path);
     let refuse = |limit: String| Error::argument(argument, file.display(), limit);
@@ -173,8 +175,8 @@ fn read_into(run: &mut Run, argument: &str, path: &Path) -> Result<(), Failure> 
     }
 }
 
-/// The rows of one run, whose parts are in several records, and its machine. Of several parts no record is that of
-/// all, so there is none.
+/// The rows of one run, whose parts are in several records, and its machine. Of several parts no
+/// record is that of all, so there is none.
 pub(super) fn read_all(
     argument: &str,
     paths: &[PathBuf],

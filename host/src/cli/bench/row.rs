@@ -12,8 +12,8 @@ use crate::cli::{
 
 /// A kernel at a size, or a library to compare with. Also read back from a recorded run.
 ///
-/// `null` is what was not measured: the times of a wrong kernel, errors if nothing was compared, the baseline if
-/// there is none.
+/// `null` is what was not measured: the times of a wrong kernel, errors if nothing was compared,
+/// the baseline if there is none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) device: String,
@@ -53,8 +53,8 @@ pub(super) struct Row {
     pub(super) baseline_time_us: Option<f64>,
     pub(super) baseline_tflops: Option<f64>,
     pub(super) baseline_err: Option<f64>,
-    /// Whether the baseline's error shows float32 sums. False if tf32 was allowed. `null` if C is rounded to fewer
-    /// bits.
+    /// Whether the baseline's error shows float32 sums. False if tf32 was allowed. `null` if C is
+    /// rounded to fewer bits.
     pub(super) baseline_is_fp32: Option<bool>,
     /// The baseline's time over this kernel's, round by round: the median, and its 95 % interval.
     pub(super) ratio: Option<f64>,
@@ -121,7 +121,8 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
     let (shape, roof) = (case.product.shape, Roof::of(device));
     let peak = roof.and_then(|roof| match (T::FORMAT, args.types.compute()) {
         (Format::Bf16 | Format::F16, _) => roof.half_gflops,
-        // Elements have twice as many bits, so half as many operations per second: on every GPU with both.
+        // Elements have twice as many bits, so half as many operations per second: on every GPU
+        // with both.
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
         // Emulated fp32 takes six products.
         (_, Compute::Fp32Bf16x6) => roof.half_gflops.map(|gflops| gflops / 6.0),

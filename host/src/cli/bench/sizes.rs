@@ -29,7 +29,8 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     out: &mut impl Write,
 ) -> Result<Measured, Failure> {
     let begin = Instant::now();
-    // Kernels of other types are refused here. Whether a kernel can compute a product is checked at that product.
+    // Kernels of other types are refused here. Whether a kernel can compute a product is checked at
+    // that product.
     let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
     let compute = args.types.compute();
     named.map(|entry| product_by::<T, O>(entry, compute)).collect::<Result<Vec<_>, _>>()?;
@@ -85,8 +86,8 @@ fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), 
     let sets = case.sets::<T, O>(device) + u64::from(verify);
     let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
     let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
-    // The operands are drawn as f32 in host memory, real numbers and integers. A C of each is kept, and verification
-    // has B twice in float64.
+    // The operands are drawn as f32 in host memory, real numbers and integers. A C of each is kept,
+    // and verification has B twice in float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
     let drawn = case.product.bytes_of::<f32, f32>();
     let on_host = drawn.saturating_mul(3).saturating_add(wide);

@@ -41,8 +41,8 @@ impl Summary {
     }
 }
 
-/// Prints the summary of the random shapes among the rows, if there are any. `cut_short`: how far a run came that
-/// ended early, which is said of any run.
+/// Prints the summary of the random shapes among the rows, if there are any. `cut_short`: how far a
+/// run came that ended early, which is said of any run.
 pub(super) fn print(out: &mut dyn Write, rows: &[Row], cut_short: Option<&str>) -> io::Result<()> {
     let is_drawn = |row: &&Row| row.role == Role::Auto && row.drawn.is_some();
     let shapes = rows.iter().filter(is_drawn).collect::<Vec<_>>();

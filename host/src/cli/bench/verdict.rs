@@ -15,8 +15,8 @@ use crate::cli::{
     Failure, args::Verify, list::six_digits, types::Value, verification::Verification,
 };
 
-/// An upper limit of the relative error of an f32 sum of k products. Up to k = 15625 it is a tenth of tf32's error, 3e-4.
-/// From there it grows with the root of k.
+/// An upper limit of the relative error of an f32 sum of k products. Up to k = 15625 it is a tenth
+/// of tf32's error, 3e-4. From there it grows with the root of k.
 fn fp32_level(k: usize) -> f64 {
     (2.4e-7 * (k as f64).sqrt()).max(3e-5)
 }
@@ -67,13 +67,14 @@ impl<T: Value, O: Value> Reference<T, O> {
     }
 }
 
-/// An upper estimate of the seconds to compare all of C: three products, at 5 GFLOP/s per core in float64.
+/// An upper estimate of the seconds to compare all of C: three products, at 5 GFLOP/s per core in
+/// float64.
 fn estimate(product: &DenseBatch) -> f64 {
     3.0 * product.flop() / (5e9 * f64::from(Device::cpu().sms()))
 }
 
-/// Compares products of a batch: all of them, or with a sample the first, one in the middle and the last. `how`: the
-/// arithmetic, and the format of C.
+/// Compares products of a batch: all of them, or with a sample the first, one in the middle and the
+/// last. `how`: the arithmetic, and the format of C.
 fn compare(
     product: &DenseBatch,
     verify: Verify,

@@ -1,4 +1,5 @@
-//! Whether recorded rows are one run: tables, pictures and summaries count each row once, under one machine.
+//! Whether recorded rows are one run: tables, pictures and summaries count each row once, under one
+//! machine.
 
 use std::collections::HashMap;
 
@@ -118,8 +119,8 @@ fn is_of_shape(one: &Row, other: &Row) -> bool {
     of(one) == of(other) && one.trans == other.trans && one.group == other.group
 }
 
-/// What two records say of their machines and programs that is not the same. Parts of a run differ in when they ran, for
-/// how long, and in the command.
+/// What two records say of their machines and programs that is not the same. Parts of a run differ
+/// in when they ran, for how long, and in the command.
 pub(super) fn difference(one: &Machine, other: &Machine) -> Option<String> {
     const OF_A_PART: [&str; 4] = ["command", "cut_short", "date", "seconds"];
     let [one, other] =

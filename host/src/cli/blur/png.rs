@@ -18,13 +18,13 @@ pub(super) struct Picture {
     info: Info<'static>,
 }
 
-/// The most copies of an image at one time: as read, on the device before and after, the result, the reference, and
-/// one for the compressed files.
+/// The most copies of an image at one time: as read, on the device before and after, the result,
+/// the reference, and one for the compressed files.
 const COPIES: u64 = 6;
 
 impl Picture {
-    /// Reads a file. A palette is replaced by its colours, and fewer than 8 bits become 8. 16 bits or several frames
-    /// would be lost, so they are refused.
+    /// Reads a file. A palette is replaced by its colours, and fewer than 8 bits become 8. 16 bits
+    /// or several frames would be lost, so they are refused.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String| Error::argument("--in", path.display(), why);
         let broken = |error: png::DecodingError| refuse(format!("no readable PNG: {error}"));

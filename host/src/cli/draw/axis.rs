@@ -64,8 +64,8 @@ pub(in crate::cli) fn left_of<'a>(numbers: impl Iterator<Item = &'a str>) -> i32
 /// The distance between names that are below each other.
 pub(in crate::cli) const APART: i32 = 22;
 
-/// The heights of names that are wanted at these heights, sorted from the top: in the same order, and [`APART`]. They
-/// end at `bottom`, unless there are too many.
+/// The heights of names that are wanted at these heights, sorted from the top: in the same order,
+/// and [`APART`]. They end at `bottom`, unless there are too many.
 pub(in crate::cli) fn spread(wanted: &[i32], top: i32, bottom: i32) -> Vec<i32> {
     let mut rows = Vec::<i32>::new();
     for &row in wanted {

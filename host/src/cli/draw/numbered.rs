@@ -53,7 +53,8 @@ pub(in crate::cli) fn draw<B: DrawingBackend>(
 /// The position of a text, and its anchor.
 type Place = ((i32, i32), (HPos, VPos));
 
-/// The numbers and their positions: next to the point, and over no other point or number if there is room.
+/// The numbers and their positions: next to the point, and over no other point or number if there
+/// is room.
 fn labels(points: &[Numbered]) -> Vec<(String, Place)> {
     let mut placed = Vec::<(String, Place)>::new();
     for group in groups(points) {
@@ -88,8 +89,8 @@ fn overlap([left, top, right, bottom]: [i32; 4], other: [i32; 4]) -> bool {
     left < other[2] && other[0] < right && top < other[3] && other[1] < bottom
 }
 
-/// Groups of points so close that their numbers would overlap. They share a position. The first point is the
-/// rightmost and uppermost.
+/// Groups of points so close that their numbers would overlap. They share a position. The first
+/// point is the rightmost and uppermost.
 fn groups(points: &[Numbered]) -> Vec<Vec<usize>> {
     const NEAR: (i32, i32) = (30, 16);
     let mut order = (0..points.len()).collect::<Vec<_>>();

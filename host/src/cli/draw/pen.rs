@@ -185,7 +185,8 @@ impl<B: DrawingBackend> Pen<'_, B> {
         let font = (FONT, f64::from(size * self.scale)).into_font().transform(turn);
         let style = TextStyle::from(font).color(&color).pos(Pos::new(h, v));
         let (x, y) = self.at(at);
-        // A bitmap's letters are centred together with the space for accents. Viewers of an SVG centre the letters.
+        // A bitmap's letters are centred together with the space for accents. Viewers of an SVG
+        // centre the letters.
         let down = if self.scale == PNG_SCALE { size * self.scale / 7 } else { 0 };
         self.area.draw(&Text::new(words, (x, y + down), style)).map_err(text)
     }

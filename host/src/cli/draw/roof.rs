@@ -8,7 +8,8 @@ use super::{
     unit::Unit,
 };
 
-/// The line of memory bandwidth up to the peak, then the peak: GFLOP/s of a type, and 10^9 bytes per second.
+/// The line of memory bandwidth up to the peak, then the peak: GFLOP/s of a type, and 10^9 bytes
+/// per second.
 pub(in crate::cli) fn roof<B: DrawingBackend>(
     pen: &Pen<B>,
     x: Axis,

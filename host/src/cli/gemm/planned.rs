@@ -102,7 +102,8 @@ impl Planned {
             job.reads_c = beta != 0.0;
             job.depth = args.block_k;
             if args.device_memory_limit.is_none() {
-                // The default limit is not the user's. If it is too small, `check_bytes` reports that.
+                // The default limit is not the user's. If it is too small, `check_bytes` reports
+                // that.
                 job.device_limit = limit.max(job.least_limit());
             }
             let limit = job.device_limit;

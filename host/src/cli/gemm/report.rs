@@ -75,16 +75,18 @@ pub(super) struct Report {
     time_us: Option<f64>,
     #[serde(serialize_with = "optional_in_six_digits")]
     gflops: Option<f64>,
-    /// Elements that a kernel for emulated fp32 recomputed by fused multiply-adds, in each block of k. `null` for
-    /// other kernels.
+    /// Elements that a kernel for emulated fp32 recomputed by fused multiply-adds, in each block of
+    /// k. `null` for other kernels.
     recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: Option<&'static str>,
-    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was compared.
+    /// Over the compared elements, against the product in float64. `null` for NaN, and if none was
+    /// compared.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
     compared: Option<u64>,
-    /// Among them, elements that must be NaN, and others that are not finite because they are too large.
+    /// Among them, elements that must be NaN, and others that are not finite because they are too
+    /// large.
     compared_nan: Option<u64>,
     compared_overflowing: Option<u64>,
     projections: Option<usize>,

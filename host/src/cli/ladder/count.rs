@@ -12,8 +12,8 @@ use host::{
 
 use super::line::{Counted, FitLine, first, rounded};
 
-/// The product that rungs are counted at. It has whole tiles of every rung, so that boundary checks do not show. It
-/// is small enough to count all of it in a second.
+/// The product that rungs are counted at. It has whole tiles of every rung, so that boundary checks
+/// do not show. It is small enough to count all of it in a second.
 pub(in crate::cli) const COUNTED: [u64; 3] = [256, 256, 64];
 
 /// Runs a kernel on the CPU with every access checked, and counts.

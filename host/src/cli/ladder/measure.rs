@@ -117,8 +117,8 @@ fn runs_on(entry: &Entry, device: &Device) -> bool {
     false
 }
 
-/// How much to compare for `auto`: all of C, if the products in float64 for all candidates take a few seconds at
-/// most.
+/// How much to compare for `auto`: all of C, if the products in float64 for all candidates take a
+/// few seconds at most.
 fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
     // A core does at least 5 GFLOP/s in float64. There are three products for each candidate.
     let cores = f64::from(Device::cpu().sms());
@@ -201,7 +201,8 @@ impl Tester<'_> {
         Ok(Sets { sets: all, host: Some([a, b]), integers })
     }
 
-    /// Launches a candidate once, with C full of NaN: on real numbers, and on integers if sums can be exact.
+    /// Launches a candidate once, with C full of NaN: on real numbers, and on integers if sums can
+    /// be exact.
     fn verdict<T: Value + Scalar>(
         &self,
         candidate: &Candidate,

@@ -71,7 +71,8 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
         file.finish()?;
         note(format_args!("drawn: {drawn}"));
     }
-    // cuBLAS may add partial sums of bf16 in bf16. It is shown as wrong and not timed, but is no kernel of ours.
+    // cuBLAS may add partial sums of bf16 in bf16. It is shown as wrong and not timed, but is no
+    // kernel of ours.
     let mut rungs = lines.iter().filter(|line| line.rung.is_some());
     if rungs.all(|line| line.verified) { Ok(()) } else { Err(Failure::Wrong) }
 }
@@ -87,7 +88,8 @@ fn create(flag: &str, picture: &Picture, args: &Ladder) -> Result<(NewFile, Form
 const RECORD: (&str, &str) =
     ("docs/results/ladder-h200.json", include_str!("../../../../docs/results/ladder-h200.json"));
 
-/// The figures of a GPU, for a machine without one. The CPU device would show another order of the rungs.
+/// The figures of a GPU, for a machine without one. The CPU device would show another order of the
+/// rungs.
 fn recorded(is_json: bool) -> Result<Vec<Line>, Failure> {
     let (file, text) = RECORD;
     let mut lines = parse(Path::new(file), text)?;

@@ -97,7 +97,8 @@ fn halves_by_themselves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = line[t];
 }
 
-/// The first half arrives and continues, the second waits. After the read it is the other way round.
+/// The first half arrives and continues, the second waits. After the read it is the other way
+/// round.
 #[kernel(block = (128), shared = 64 * 4)]
 fn handed_to_the_other_half(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut line, turns) = (shared![f32; 64], named_barriers![1, 2; 128]);

@@ -1,5 +1,5 @@
-//! Flags and polled words: blocks of the grid that wait for each other, or poll. After its results a kernel has 512
-//! elements of y for intermediate values.
+//! Flags and polled words: blocks of the grid that wait for each other, or poll. After its results
+//! a kernel has 512 elements of y for intermediate values.
 
 use simt::checked::*;
 
@@ -140,8 +140,8 @@ fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[i] = value;
 }
 
-/// Eight parts are claimed one by one. When all have been doubled, each block adds to its own parts the ones after
-/// them.
+/// Eight parts are claimed one by one. When all have been doubled, each block adds to its own parts
+/// the ones after them.
 #[kernel(block = (64), shared = 4)]
 fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut given = shared![u32; 1];
@@ -257,8 +257,8 @@ fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>
     }
 }
 
-/// The first of two blocks fills two slots in turn, and the second reads them. Two words count how often each has
-/// done so.
+/// The first of two blocks fills two slots in turn, and the second reads them. Two words count how
+/// often each has done so.
 #[kernel(block = (64))]
 fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let t = thread::thread_idx_x() as usize;
@@ -370,8 +370,8 @@ fn blocks_take_turns(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     }
 }
 
-/// The first block polls until the others have ended. They make many more accesses than are allowed between two
-/// waits.
+/// The first block polls until the others have ended. They make many more accesses than are allowed
+/// between two waits.
 #[kernel(block = (32))]
 fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (lane, block) = (thread::lane_id(), thread::block_idx_x());
@@ -391,8 +391,8 @@ fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     y[(block * 32 + lane) as usize] = 2.0;
 }
 
-/// Three blocks ask by votes, more often than they may wait. The last one signals the answer, and then ends. When
-/// they ask again, no block does anything.
+/// Three blocks ask by votes, more often than they may wait. The last one signals the answer, and
+/// then ends. When they ask again, no block does anything.
 #[kernel(block = (32))]
 fn votes_until_the_last_has_worked(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let lane = thread::lane_id() as usize;

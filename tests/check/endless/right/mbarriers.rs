@@ -1,5 +1,5 @@
-//! Mbarriers, rings of stages between warps, and copies of boxes. x, or y, is a matrix of sixteen columns, and a box
-//! has four rows.
+//! Mbarriers, rings of stages between warps, and copies of boxes. x, or y, is a matrix of sixteen
+//! columns, and a box has four rows.
 
 use simt::checked::*;
 
@@ -380,8 +380,8 @@ fn boxes_for_warps(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
 }
 
-/// Two buffers alternate. The copying thread waits for the copy before the last, and a barrier signals that to the
-/// others.
+/// Two buffers alternate. The copying thread waits for the copy before the last, and a barrier
+/// signals that to the others.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES)]
 fn boxes_out_in_turns(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
@@ -406,7 +406,8 @@ fn boxes_out_in_turns(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     }
 }
 
-/// Lines are copied sixteen bytes at a time, are mirrored in shared memory, and are stored as boxes.
+/// Lines are copied sixteen bytes at a time, are mirrored in shared memory, and are stored as
+/// boxes.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = BYTES as usize)]
 fn boxes_in_and_out(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
     let (mut out, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());

@@ -1,7 +1,7 @@
 //! From global memory to tiles in shared memory.
 //!
-//! Unfinished: every thread reads its row of A and its column of B from global memory. The block's threads need
-//! the same rows and columns sixteen times.
+//! Unfinished: every thread reads its row of A and its column of B from global memory. The block's
+//! threads need the same rows and columns sixteen times.
 
 use super::device::*;
 
@@ -10,7 +10,8 @@ const TILE: usize = 16;
 /// C (m x n) = A (m x k) B (k x n). To be done in phases of 16 k-steps, with tiles of 16 x 16.
 #[kernel(
     block = (TILE, TILE),
-    // Two tiles will take 2 * TILE * TILE * size_of::<f32>() bytes. `shared![f32; TILE, TILE]` declares one.
+    // Two tiles will take 2 * TILE * TILE * size_of::<f32>() bytes. `shared![f32; TILE, TILE]`
+    // declares one.
     shared = 0,
     len(a = m * k, b = k * n, c = m * n),
 )]

@@ -10,7 +10,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a cluster of two blocks. Each loads all of B that it needs.
+/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a cluster of two blocks. Each loads all of B
+/// that it needs.
 #[kernel(
     block = (128 + 32),
     cluster = (2),

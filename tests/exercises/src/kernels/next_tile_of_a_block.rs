@@ -10,7 +10,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, one after the other by the blocks of a small grid.
+/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, one after the other by the blocks of a small
+/// grid.
 #[kernel(
     block = (128 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

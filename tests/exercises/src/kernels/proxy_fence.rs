@@ -10,7 +10,8 @@ const STAGE: usize = 2 * TILE * TILE;
 /// Elements of sixteen bytes.
 const GROUP: usize = 8;
 
-/// The place of a group of eight elements in a tile with rows of 64: the 128-byte swizzle, which `wgmma` expects.
+/// The place of a group of eight elements in a tile with rows of 64: the 128-byte swizzle, which
+/// `wgmma` expects.
 fn place(row: usize, group: usize) -> usize {
     row * TILE + (group ^ (row % 8)) * GROUP
 }

@@ -10,7 +10,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 3 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a block: two warpgroups of consumers, and a producer warp.
+/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a block: two warpgroups of consumers, and a
+/// producer warp.
 #[kernel(
     block = (256 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

@@ -12,7 +12,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of consumers.
+/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of
+/// consumers.
 #[kernel(
     block = (128 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

@@ -1,5 +1,5 @@
-//! Only the multiplication is in the branch. A barrier waits for every thread of the block. So every thread
-//! must reach it, also one whose element of C is outside.
+//! Only the multiplication is in the branch. A barrier waits for every thread of the block. So
+//! every thread must reach it, also one whose element of C is outside.
 
 use super::device::*;
 

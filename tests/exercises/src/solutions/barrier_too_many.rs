@@ -1,6 +1,7 @@
 //! Which barriers of a phase are needed?
 //!
-//! Solution: The two tiles are different memory: stores to one need not wait for stores to the other.
+//! Solution: The two tiles are different memory: stores to one need not wait for stores to the
+//! other.
 
 use super::device::*;
 

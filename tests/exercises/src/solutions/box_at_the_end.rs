@@ -14,7 +14,8 @@ const STAGE: usize = 2 * BOX;
 const STORED: usize = 16 * TILE;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, stored by TMA. A small grid has several tiles a block.
+/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, stored by TMA. A small grid has several tiles
+/// a block.
 #[kernel(
     block = (128),
     dynamic_shared = (STAGES * STAGE + 4 * STORED) * size_of::<Bf16>(),

@@ -1,6 +1,7 @@
 //! The next tile is written to the box. Has the copy of the last one read it?
 //!
-//! Solution: The lane that issued the copy calls bulk::wait_group_read::<0>(), and sync_warp tells the others.
+//! Solution: The lane that issued the copy calls bulk::wait_group_read::<0>(), and sync_warp tells
+//! the others.
 
 use super::device::{warpgroup::*, *};
 
@@ -14,7 +15,8 @@ const STAGE: usize = 2 * BOX;
 const STORED: usize = 16 * TILE;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, stored by TMA. A small grid has several tiles a block.
+/// C (m x n) = A (m x k) B (k x n), tiles of 64 x 64, stored by TMA. A small grid has several tiles
+/// a block.
 #[kernel(
     block = (128),
     dynamic_shared = (STAGES * STAGE + 4 * STORED) * size_of::<Bf16>(),

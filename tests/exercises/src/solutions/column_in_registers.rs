@@ -1,6 +1,7 @@
 //! A thread has a column of C in registers: in which order does it multiply?
 //!
-//! Solution: With p outside, the element of B is the same for all 16 rows: read it once, before the inner loop.
+//! Solution: With p outside, the element of B is the same for all 16 rows: read it once, before the
+//! inner loop.
 
 use super::device::*;
 

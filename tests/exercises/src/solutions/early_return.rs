@@ -1,6 +1,7 @@
 //! A thread without an element of C leaves at once.
 //!
-//! Solution: Let every thread load and come to every barrier. Only the store to C is for threads inside.
+//! Solution: Let every thread load and come to every barrier. Only the store to C is for threads
+//! inside.
 
 use super::device::*;
 

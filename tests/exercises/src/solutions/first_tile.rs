@@ -1,7 +1,8 @@
 //! From global memory to tiles in shared memory.
 //!
-//! Solution: In a phase each thread stores one element of A and one of B (or 0 outside) to shared memory. A
-//! barrier. It multiplies 16 pairs from the tiles. A barrier. Declare the bytes of both tiles.
+//! Solution: In a phase each thread stores one element of A and one of B (or 0 outside) to shared
+//! memory. A barrier. It multiplies 16 pairs from the tiles. A barrier. Declare the bytes of both
+//! tiles.
 
 use super::device::*;
 

@@ -1,6 +1,7 @@
 //! A thread computes 4 x 4 elements of C. How often does it read what it needs?
 //!
-//! Solution: In a k-step read 4 elements of A and 4 of B into two arrays, then do all 16 multiply-adds.
+//! Solution: In a k-step read 4 elements of A and 4 of B into two arrays, then do all 16
+//! multiply-adds.
 
 use super::device::*;
 

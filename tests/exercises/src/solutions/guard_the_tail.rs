@@ -1,6 +1,7 @@
 //! A sum of vectors: a thread for each element.
 //!
-//! Solution: The finding names the index and the number of elements. Compare i with n before the first access.
+//! Solution: The finding names the index and the number of elements. Compare i with n before the
+//! first access.
 
 use super::device::*;
 

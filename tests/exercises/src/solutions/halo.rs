@@ -1,6 +1,7 @@
 //! A block's tile, and what its first and last thread need besides.
 //!
-//! Solution: Two more elements a block: the one before the first, and the one after the last. Outside x both are 0.
+//! Solution: Two more elements a block: the one before the first, and the one after the last.
+//! Outside x both are 0.
 
 use super::device::*;
 

@@ -1,7 +1,7 @@
 //! Two blocks of a cluster need the same columns of B. How often are they loaded?
 //!
-//! Solution: load_box_multicast(to, &of_b, place, producer.full(), 0b11) with the half of this block's rank. The
-//! bytes that arrive in a block stay the same.
+//! Solution: load_box_multicast(to, &of_b, place, producer.full(), 0b11) with the half of this
+//! block's rank. The bytes that arrive in a block stay the same.
 
 use super::device::{warpgroup::*, *};
 
@@ -13,7 +13,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a cluster of two blocks. Each loads half of B for both.
+/// C (m x n) = A (m x k) B (k x n), 128 x 64 elements a cluster of two blocks. Each loads half of B
+/// for both.
 #[kernel(
     block = (128 + 32),
     cluster = (2),

@@ -1,7 +1,7 @@
 //! A sum of vectors: which element is a thread's own?
 //!
-//! Solution: thread_idx_x counts from 0 in each block. The first element of a block is block_idx_x times the
-//! threads of a block.
+//! Solution: thread_idx_x counts from 0 in each block. The first element of a block is block_idx_x
+//! times the threads of a block.
 
 use super::device::*;
 

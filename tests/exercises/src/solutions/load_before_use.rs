@@ -1,6 +1,7 @@
 //! The next tiles are loaded while this phase is multiplied. When do the loads begin?
 //!
-//! Solution: Move the call of `load` up. It only reads global memory, so no barrier is needed for it.
+//! Solution: Move the call of `load` up. It only reads global memory, so no barrier is needed for
+//! it.
 
 use super::device::*;
 

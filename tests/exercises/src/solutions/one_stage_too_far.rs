@@ -1,6 +1,7 @@
 //! Which stage is free in this phase?
 //!
-//! Solution: Phase p + 3 has the stage of phase p, which all threads are going to read. Run two phases ahead.
+//! Solution: Phase p + 3 has the stage of phase p, which all threads are going to read. Run two
+//! phases ahead.
 
 use super::device::*;
 

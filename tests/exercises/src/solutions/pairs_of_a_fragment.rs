@@ -6,7 +6,8 @@
 //!   first k-step       l % 4 * 2   l % 4 * 2     l % 4 * 2 + 8   l % 4 * 2 + 8
 //! ```
 //!
-//! Solution: Pair 1 is eight rows further down, pair 2 eight k-steps further. So it is for A and for B.
+//! Solution: Pair 1 is eight rows further down, pair 2 eight k-steps further. So it is for A and
+//! for B.
 
 use super::device::{
     mma::{Accumulators, Fragment},

@@ -1,7 +1,7 @@
 //! A ring with mbarriers by hand: for which parity does the producer wait?
 //!
-//! Solution: The phase before phase 0 counts as ended, and it has parity 1. The consumers' first arrival ends phase
-//! 0, for which the producer waits in its second round.
+//! Solution: The phase before phase 0 counts as ended, and it has parity 1. The consumers' first
+//! arrival ends phase 0, for which the producer waits in its second round.
 
 use super::device::{warpgroup::*, *};
 
@@ -13,7 +13,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of consumers.
+/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of
+/// consumers.
 #[kernel(
     block = (128 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),
@@ -50,7 +51,8 @@ pub fn parity_by_hand(
         for phase in 0..phases {
             let (stage, round) = (phase % STAGES, (phase / STAGES) as u32);
             let (at, p) = (stage * STAGE, (phase * TILE) as u32);
-            // In round 0 there is nothing to wait for: the phase before the first counts as ended, and has parity 1.
+            // In round 0 there is nothing to wait for: the phase before the first counts as ended,
+            // and has parity 1.
             empty.at(stage).wait_warp((round + 1) % 2);
             if warp::elect() {
                 full.at(stage).arrive_expect(BYTES);

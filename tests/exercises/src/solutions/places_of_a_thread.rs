@@ -1,7 +1,7 @@
 //! A thread computes 4 x 4 elements of C. Which ones?
 //!
-//! Solution: Neighbouring threads should have neighbouring columns. The next of a thread's columns is then 16
-//! further.
+//! Solution: Neighbouring threads should have neighbouring columns. The next of a thread's columns
+//! is then 16 further.
 
 use super::device::*;
 

@@ -4,8 +4,8 @@ use super::device::*;
 
 const TILE: usize = 16;
 
-/// C (m x n) = A (m x k) B (k x n) for sizes that are multiples of TILE. The next tiles are fetched while the current
-/// ones are multiplied.
+/// C (m x n) = A (m x k) B (k x n) for sizes that are multiples of TILE. The next tiles are fetched
+/// while the current ones are multiplied.
 #[kernel(
     block = (TILE, TILE),
     shared = 4 * TILE * TILE * size_of::<f32>(),

@@ -12,7 +12,8 @@ const STAGE: usize = 2 * TILE * TILE;
 /// Elements of sixteen bytes.
 const GROUP: usize = 8;
 
-/// The place of a group of eight elements in a tile with rows of 64: the 128-byte swizzle, which `wgmma` expects.
+/// The place of a group of eight elements in a tile with rows of 64: the 128-byte swizzle, which
+/// `wgmma` expects.
 fn place(row: usize, group: usize) -> usize {
     row * TILE + (group ^ (row % 8)) * GROUP
 }
@@ -49,7 +50,8 @@ pub fn proxy_fence(m: u32, n: u32, k: u32, a: In<Bf16>, b: In<Bf16>, mut c: Out<
     }
     let mut sums = Accumulators::<TILE>::zeroed();
     for phase in 0..k.div_ceil(TILE) {
-        // This thread's copies for this phase are done, and visible to the tensor cores; after the barrier, everybody's.
+        // This thread's copies for this phase are done, and visible to the tensor cores; after the
+        // barrier, everybody's.
         copies::wait_group::<{ STAGES as u32 - 2 }>();
         fence_proxy_async();
         thread::sync_threads();

@@ -1,7 +1,7 @@
 //! A warp has 2 x 2 fragments of C. How often does it load those of A and of B?
 //!
-//! Solution: Accumulators::<2, 2> takes two fragments of A and two of B. for_each_pair_of::<0> has the first 16
-//! rows, for_each_pair_of::<1> the others; columns are counted through.
+//! Solution: Accumulators::<2, 2> takes two fragments of A and two of B. for_each_pair_of::<0> has
+//! the first 16 rows, for_each_pair_of::<1> the others; columns are counted through.
 
 use super::device::{
     mma::{Accumulators, Fragment},

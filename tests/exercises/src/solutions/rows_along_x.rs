@@ -1,5 +1,5 @@
-//! Neighbouring threads of a warp differ in x, and neighbouring elements of a row are contiguous. So x
-//! counts columns.
+//! Neighbouring threads of a warp differ in x, and neighbouring elements of a row are contiguous.
+//! So x counts columns.
 
 use super::device::*;
 

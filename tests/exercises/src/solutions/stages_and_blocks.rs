@@ -17,7 +17,8 @@ fn place(row: usize, group: usize) -> usize {
     row * TILE + (group ^ (row % 8)) * GROUP
 }
 
-/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block, 32 x 32 a warp. n and k are multiples of eight.
+/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block, 32 x 32 a warp. n and k are multiples
+/// of eight.
 #[kernel(
     block = (128),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

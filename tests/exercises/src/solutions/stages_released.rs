@@ -1,7 +1,7 @@
 //! A ring of stages: the producer waits until one is empty. Who says so?
 //!
-//! Solution: A second consumer, `read`, is one stage behind. After wait::<1>() only this stage's products are in
-//! flight: warp 0 calls read.release_multiplied(), and all call read.advance().
+//! Solution: A second consumer, `read`, is one stage behind. After wait::<1>() only this stage's
+//! products are in flight: warp 0 calls read.release_multiplied(), and all call read.advance().
 
 use super::device::{warpgroup::*, *};
 
@@ -13,7 +13,8 @@ const BOX: usize = TILE * TILE;
 const STAGE: usize = 2 * BOX;
 const BYTES: u32 = (STAGE * size_of::<Bf16>()) as u32;
 
-/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of consumers.
+/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block: a producer warp beside a warpgroup of
+/// consumers.
 #[kernel(
     block = (128 + 32),
     dynamic_shared = STAGES * STAGE * size_of::<Bf16>(),

@@ -1,7 +1,7 @@
 //! The last rounds of a tree of sums are of one warp. Do its lanes still need to wait?
 //!
-//! Solution: Exchange registers by warp::shuffle_xor(warp::ALL, sum, distance), or use warp::sync_warp(warp::ALL)
-//! between a round's reads and writes and after it.
+//! Solution: Exchange registers by warp::shuffle_xor(warp::ALL, sum, distance), or use
+//! warp::sync_warp(warp::ALL) between a round's reads and writes and after it.
 
 use super::device::*;
 

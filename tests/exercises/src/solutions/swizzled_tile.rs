@@ -2,8 +2,8 @@
 //!
 //! Padding would cost 128 bytes. A swizzle costs none: each row has its elements in another order.
 //!
-//! Solution: Let each row have its elements in another order. p ^ col is different for each of 32 columns, and for
-//! each of 32 k-steps.
+//! Solution: Let each row have its elements in another order. p ^ col is different for each of 32
+//! columns, and for each of 32 k-steps.
 
 use super::device::*;
 

@@ -1,6 +1,7 @@
 //! Two tiles of each operand, and one barrier a phase.
 //!
-//! Solution: `this` is read by all threads until the barrier at the phase's end. `next` is read by nobody.
+//! Solution: `this` is read by all threads until the barrier at the phase's end. `next` is read by
+//! nobody.
 
 use super::device::*;
 

@@ -1,6 +1,7 @@
 //! Who has written what a thread reads?
 //!
-//! Solution: The tiles are complete when all threads have stored. Only a barrier tells a thread that.
+//! Solution: The tiles are complete when all threads have stored. Only a barrier tells a thread
+//! that.
 
 use super::device::*;
 

@@ -1,7 +1,7 @@
 //! Rows are read and columns are written: one of the two is a row apart.
 //!
-//! Solution: Store `tile[(ty, tx)]` as it is read. After a barrier thread (tx, ty) writes element (tx, ty) of the
-//! tile to row ty of the tile of y. A column of the tile must not be in one bank.
+//! Solution: Store `tile[(ty, tx)]` as it is read. After a barrier thread (tx, ty) writes element
+//! (tx, ty) of the tile to row ty of the tile of y. A column of the tile must not be in one bank.
 
 use super::device::*;
 

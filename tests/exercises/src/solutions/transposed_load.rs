@@ -14,7 +14,8 @@ fn place(row: usize, group: usize) -> usize {
     row * TILE + (group ^ (row % 8)) * GROUP
 }
 
-/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block, 32 x 32 a warp. n and k are multiples of eight.
+/// C (m x n) = A (m x k) B (k x n), 64 x 64 elements a block, 32 x 32 a warp. n and k are multiples
+/// of eight.
 #[kernel(
     block = (128),
     shared = 2 * TILE * TILE * size_of::<Bf16>(),
@@ -43,8 +44,8 @@ pub fn transposed_load(m: u32, n: u32, k: u32, a: In<Bf16>, b: In<Bf16>, mut c: 
         }
         thread::sync_threads();
         for step in 0..TILE / 16 {
-            // Lanes 8 i to 8 i + 7 give the rows of the i-th matrix of 8 x 8 elements. The matrices 0 and 1 have
-            // the first eight k-steps, the others the last eight.
+            // Lanes 8 i to 8 i + 7 give the rows of the i-th matrix of 8 x 8 elements. The matrices
+            // 0 and 1 have the first eight k-steps, the others the last eight.
             let rows = [0, 1].map(|i| {
                 let row = warp_row + i * 16 + lane % 16;
                 tile_a.load_fragment(place(row, step * 2 + lane / 16))

@@ -1,6 +1,7 @@
 //! A tree of sums in shared memory: which threads add in each round, and which elements?
 //!
-//! Solution: In each round the first half of the elements add the second half: `sums[t]` and `sums[t + half]`.
+//! Solution: In each round the first half of the elements add the second half: `sums[t]` and
+//! `sums[t + half]`.
 
 use super::device::*;
 

@@ -1,7 +1,7 @@
 //! A warp adds up a row, four elements an access.
 //!
-//! Solution: All rows are aligned if n % 4 == 0 and x.is_aligned128(). Elsewhere the last group of a row may have
-//! fewer than four elements.
+//! Solution: All rows are aligned if n % 4 == 0 and x.is_aligned128(). Elsewhere the last group of
+//! a row may have fewer than four elements.
 
 use super::device::*;
 

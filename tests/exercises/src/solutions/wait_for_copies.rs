@@ -1,7 +1,7 @@
 //! A copy of `cp.async` has begun. When has it arrived?
 //!
-//! Solution: copies::wait_group::<0>() waits for all groups of this thread. After the barrier, everybody's are
-//! there.
+//! Solution: copies::wait_group::<0>() waits for all groups of this thread. After the barrier,
+//! everybody's are there.
 
 use super::device::*;
 

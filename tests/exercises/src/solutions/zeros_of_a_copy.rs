@@ -1,6 +1,7 @@
 //! What does shared memory hold where the matrix has ended?
 //!
-//! Solution: The last argument of copy_async tells whether the element is valid. If not, zeros are written.
+//! Solution: The last argument of copy_async tells whether the element is valid. If not, zeros are
+//! written.
 
 use super::device::*;
 

@@ -1,6 +1,7 @@
 //! Elements outside A and B are zeros, which add nothing. Which of them are read?
 //!
-//! Solution: Past the end of a row of A is the next row, and past the last row is nothing. Check p < k, too.
+//! Solution: Past the end of a row of A is the next row, and past the last row is nothing. Check p
+//! < k, too.
 
 use super::device::{
     mma::{Accumulators, Fragment},

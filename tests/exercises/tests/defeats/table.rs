@@ -1,4 +1,5 @@
-//! Ways round the exercises: changes of a solution that leave the kernel clean and right, and the exercise's idea out.
+//! Ways round the exercises: changes of a solution that leave the kernel clean and right, and the
+//! exercise's idea out.
 
 mod tensor_cores;
 mod threads;

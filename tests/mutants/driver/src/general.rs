@@ -16,7 +16,8 @@ use crate::{
 fn lessons(product: &Product) -> Vec<Case> {
     // Ragged, with several blocks and phases; one that fits; small and empty ones.
     let aligned = [[33, 17, 49], [40, 70, 51], [16, 16, 16], [1, 1, 1], [5, 7, 3], [20, 35, 0]];
-    // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
+    // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of
+    // unaligned matrices.
     let wide = [([132, 260, 8], 0), ([12, 20, 8], 1)];
     // Several stages of a large tile.
     let deep = [([131, 35, 200], 0), ([40, 264, 136], 0)];
@@ -35,8 +36,8 @@ fn lessons(product: &Product) -> Vec<Case> {
 
 /// The cases of a general kernel. The first two are run in every order.
 fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<Case> {
-    // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there are stages, the
-    // last one partial.
+    // Several blocks of the smallest tile, and a part of one of other tiles. More phases than there
+    // are stages, the last one partial.
     let (m, n, k) = match tile {
         // A wide one: several rows and columns of blocks.
         _ if cols > tile => (37, cols + 11, 35),
@@ -69,7 +70,8 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         Case { beta: 0.5, bias: ROW_BIAS, activation: RELU, ..wide },
         // Leading dimensions that are no multiples of four.
         Case { a: strided([1, m]), b: strided([n, 1]), c: plain.c, ..wide },
-        // Four neighbours are not contiguous, although they are aligned. All rows of A are the same one.
+        // Four neighbours are not contiguous, although they are aligned. All rows of A are the same
+        // one.
         Case {
             sizes: [m, 11, 5],
             a: strided([0, 4]),
@@ -91,15 +93,16 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },
     ];
     if is_dot {
-        // More k-steps than a block takes at a time. Three partial products, of which the last is two k-steps shorter.
+        // More k-steps than a block takes at a time. Three partial products, of which the last is
+        // two k-steps shorter.
         cases.push(Case { b: strided([1, 1100]), ..Case::dense([5, 6, 1100]) });
         let [a, b] = [by(strided([30, 1]), 10), by(strided([11, 1]), 110)];
         cases.push(Case { a, b, count: 3, wide: 28, ..Case::dense([6, 11, 10]) });
     }
     if on_tensor_cores {
-        // Operands on tensor cores are copied in more ways. More stages than the ring has; rows of which every second
-        // one starts between two copies, as long as a tile, and one element longer; and rows of A that are all the
-        // same one.
+        // Operands on tensor cores are copied in more ways. More stages than the ring has; rows of
+        // which every second one starts between two copies, as long as a tile, and one element
+        // longer; and rows of A that are all the same one.
         let one_row = Case { sizes: [20, 20, 40], a: strided([0, 1]), ..plain };
         cases.extend([
             Case { sizes: [9, 20, 330], a: strided([330, 1]), ..wide },

@@ -1,14 +1,16 @@
-//! Runs kernels of the registry under the checker, on a fixed list of small, ragged cases, and prints the results.
+//! Runs kernels of the registry under the checker, on a fixed list of small, ragged cases, and
+//! prints the results.
 //!
-//! * `mutants-driver cover KERNEL..` runs all trials of these kernels. For each it prints a line of JSON on stdout,
-//!   with the findings, a hash of the result, and the mutation sites that were reached.
-//! * `mutants-driver run ID KERNEL:TRIAL:HASH..` runs these trials with a mutation switched on, up to the first one
-//!   with a finding, or some more after the first wrong result. It prints `found KIND`, `wrong KERNEL WHAT` if a hash
-//!   differs, and `done` at the end.
+//! * `mutants-driver cover KERNEL..` runs all trials of these kernels. For each it prints a line of
+//!   JSON on stdout, with the findings, a hash of the result, and the mutation sites that were
+//!   reached.
+//! * `mutants-driver run ID KERNEL:TRIAL:HASH..` runs these trials with a mutation switched on, up
+//!   to the first one with a finding, or some more after the first wrong result. It prints
+//!   `found KIND`, `wrong KERNEL WHAT` if a hash differs, and `done` at the end.
 //!
-//! A mutation is a run-time switch in the source of crate `gpu`. It is inserted in a copy of the workspace, which
-//! refers to [`MUTATION`] and [`mutation_reached`](mutation::mutation_reached). Without a mutation both are unused,
-//! and the kernels are unchanged.
+//! A mutation is a run-time switch in the source of crate `gpu`. It is inserted in a copy of the
+//! workspace, which refers to [`MUTATION`] and [`mutation_reached`](mutation::mutation_reached).
+//! Without a mutation both are unused, and the kernels are unchanged.
 
 mod general;
 mod memory;

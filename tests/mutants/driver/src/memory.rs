@@ -55,8 +55,8 @@ pub struct Place {
     pub offset: usize,
     /// Elements from one matrix to the next.
     pub step: usize,
-    /// Rows are whole pieces of sixteen bytes, also the last one: a kernel may write anything to the rest of a last
-    /// piece.
+    /// Rows are whole pieces of sixteen bytes, also the last one: a kernel may write anything to
+    /// the rest of a last piece.
     pub padded: bool,
 }
 
@@ -145,12 +145,13 @@ impl<T: Number> Matrix<T> {
 
     /// The argument for reading.
     pub fn view(&mut self) -> Bound<'static> {
-        // SAFETY: a trial keeps its matrices until its launch has ended, and has this many elements.
+        // SAFETY: a trial keeps its matrices until its launch has ended, and has this many
+        // elements.
         Bound::Elements(unsafe { Elements::read(self.pointer(), self.len) })
     }
 
-    /// The argument for writing, from its element `first` on. `holds_values`: the elements are written before the
-    /// launch.
+    /// The argument for writing, from its element `first` on. `holds_values`: the elements are
+    /// written before the launch.
     pub fn out(&mut self, first: usize, holds_values: bool) -> Bound<'static> {
         let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
         // SAFETY: as in `view`.
@@ -158,7 +159,8 @@ impl<T: Number> Matrix<T> {
         Bound::Elements(if holds_values { elements } else { elements.uninit() })
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the class's first row. A class without rows has the first row's map.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
+    /// class's first row. A class without rows has the first row's map.
     pub fn maps(&mut self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);

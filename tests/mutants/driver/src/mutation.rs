@@ -1,5 +1,5 @@
-//! The active mutation, and the sites that were reached. The source of crate `gpu` refers to both by their linker
-//! names.
+//! The active mutation, and the sites that were reached. The source of crate `gpu` refers to both
+//! by their linker names.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -7,32 +7,36 @@ pub enum Numbers {
     Integers,
     /// The same, and a C with which GELU reaches its ends.
     Ends,
-    /// The same with infinities and a NaN at the ends of rows and columns. If a zero is missing, or a load is from
-    /// the wrong place, C has more of them.
+    /// The same with infinities and a NaN at the ends of rows and columns. If a zero is missing, or
+    /// a load is from the wrong place, C has more of them.
     Corners,
     /// Numbers of 24 bits, so that no slice is zero. They are larger in each further patch.
     Full,
-    /// And infinities, NaN, zeros, and rows of A of another size. A few of a warp's elements are uncertain, or many.
+    /// And infinities, NaN, zeros, and rows of A of another size. A few of a warp's elements are
+    /// uncertain, or many.
     Special,
-    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which become uncertain.
+    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which
+    /// become uncertain.
     Tiny,
     /// Each product of a batch is near one end of the range of bf16 and f32.
     Small,
     /// Each patch of f16 has another size, and some have all sizes.
     Scaled,
-    /// Each product of a batch is near one end of the range of a factor of scaled slices, or of exact results.
+    /// Each product of a batch is near one end of the range of a factor of scaled slices, or of
+    /// exact results.
     Far,
     /// Uncertain because of the last k-steps only.
     Last,
     /// Zeros of either sign.
     Zeros,
-    /// Multiples of 8, with single exceptions. Each of these alone determines a property of its patch of f16. The
-    /// rows after the patch have another size.
+    /// Multiples of 8, with single exceptions. Each of these alone determines a property of its
+    /// patch of f16. The rows after the patch have another size.
     Lonely,
 }
 
 impl Numbers {
-    /// The element of A (0) or B (1), of product `i`, in row (column of B) `outer` of `size`, at step `p` of `k`.
+    /// The element of A (0) or B (1), of product `i`, in row (column of B) `outer` of `size`, at
+    /// step `p` of `k`.
     pub fn at(self, which: usize, [i, outer, p]: [usize; 3], [size, k]: [usize; 2]) -> f32 {
         let hash = hash(which, [i, outer, p]);
         let full = f32::from_bits((hash >> 32) as u32 & 0x807f_ffff | 0x3f80_0000);
@@ -66,8 +70,8 @@ impl Numbers {
             Numbers::Small => match (i, which, outer, p) {
                 (_, 1, 5, _) => 0.0,
                 (0, 0, 3, _) | (1, 1, 3, _) => times(-112),
-                // The smallest numbers that slices hold, for A and for B; and the smallest product whose last digit
-                // is in f32.
+                // The smallest numbers that slices hold, for A and for B; and the smallest product
+                // whose last digit is in f32.
                 (2, 0, 3, 0) | (3, 1, 3, 0) => 2f32.powi(-110),
                 (2, 1, ..) | (3, 0, ..) => times(10),
                 (4, 0, 3, 0) => 2f32.powi(-50),
@@ -133,8 +137,8 @@ impl Numbers {
     }
 }
 
-/// A small integer that is not zero. It depends on the operand (`salt`) and the element. Sums of their products are
-/// exact.
+/// A small integer that is not zero. It depends on the operand (`salt`) and the element. Sums of
+/// their products are exact.
 pub fn integer(salt: usize, at: [usize; 3]) -> f32 {
     [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][(hash(salt, at) >> 40) as usize % 6]
 }

@@ -62,7 +62,8 @@ pub fn trials<C: Debug + 'static>(
 }
 
 /// # Safety
-/// As for [`simt::check::launch`], except for the effects of mutations, which are refused and found.
+/// As for [`simt::check::launch`], except for the effects of mutations, which are refused and
+/// found.
 pub unsafe fn launch<'a>(
     kernel: &dyn AnyCheckedKernel,
     config: &LaunchConfig,
@@ -100,7 +101,8 @@ pub struct Case {
     pub blocks: u32,
     /// CTAs of a cluster that splits k.
     pub parts: u32,
-    /// Columns in tiles of the greater width, if there are two widths; or k of all partial products.
+    /// Columns in tiles of the greater width, if there are two widths; or k of all partial
+    /// products.
     pub wide: usize,
 }
 
@@ -146,8 +148,8 @@ impl Case {
         problem
     }
 
-    /// Launches. `options` has the memory of pointers to A and B, if any. The kernel gets these operands, C, the
-    /// parameters and the bias. A `lesson` gets the sizes instead.
+    /// Launches. `options` has the memory of pointers to A and B, if any. The kernel gets these
+    /// operands, C, the parameters and the bias. A `lesson` gets the sizes instead.
     pub fn launch<O: Number>(
         &self,
         kernel: &dyn AnyCheckedKernel,

@@ -11,12 +11,12 @@ use crate::{
     product::{Trial, launch, trials},
 };
 
-/// Partial products, rows and columns; rows of blocks; factors, bias and activation. The first two cases are run in
-/// every order.
+/// Partial products, rows and columns; rows of blocks; factors, bias and activation. The first two
+/// cases are run in every order.
 pub fn sums<T: Number>(kernel: &'static dyn AnyCheckedKernel, constants: Constants) -> Vec<Trial> {
     let cases = vec![
-        // Fewer and more partial products than warps, with more rows than blocks, and more columns than a block
-        // computes.
+        // Fewer and more partial products than warps, with more rows than blocks, and more columns
+        // than a block computes.
         ([5, 3, 130], 2, (1.0, 0.0), NO_BIAS, IDENTITY),
         ([17, 4, 7], 3, (2.0, -1.0), ROW_BIAS, RELU),
         ([8, 2, 128], 2, (0.5, 0.0), COL_BIAS, IDENTITY),

@@ -1,4 +1,5 @@
-//! Operands that are split into slices, and the kernels that copy operands: into slices, or to padded rows.
+//! Operands that are split into slices, and the kernels that copy operands: into slices, or to
+//! padded rows.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,7 +25,8 @@ pub trait Slice: Number {
     const SLICES: usize;
     /// Elements that are written for a patch besides its slices.
     const WORDS: usize;
-    /// Numbers that must be found uncertain: at the ends of the range of these slices, and of all sizes.
+    /// Numbers that must be found uncertain: at the ends of the range of these slices, and of all
+    /// sizes.
     const UNCERTAIN: [Numbers; 2];
 
     /// Patches down and across, for this many rows and columns.
@@ -105,8 +107,9 @@ pub fn split<T: Number, S: Slice>(
     done.expect("the kernel is right as it is");
 }
 
-/// The trials of a kernel that splits, each in one order: A and B as matrices, rows and columns; padding between rows
-/// and between matrices; the misalignment of A's first element; and the values of A and B.
+/// The trials of a kernel that splits, each in one order: A and B as matrices, rows and columns;
+/// padding between rows and between matrices; the misalignment of A's first element; and the values
+/// of A and B.
 pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
     // One element, a part of a patch, more than one patch; whole patches, aligned or not.
     let shapes = [
@@ -139,8 +142,9 @@ pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
     })
 }
 
-/// The trials of a kernel that copies to padded rows: matrices, rows and columns; the pitch; the misalignment of the
-/// first element; and rows of blocks. The first two cases are run in every order.
+/// The trials of a kernel that copies to padded rows: matrices, rows and columns; the pitch; the
+/// misalignment of the first element; and rows of blocks. The first two cases are run in every
+/// order.
 pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) -> Vec<Trial> {
     let cases = vec![
         // Ragged: several rows of blocks, and fewer blocks than tiles.

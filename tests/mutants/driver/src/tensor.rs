@@ -1,4 +1,5 @@
-//! Products by TMA, on CUDA cores and on tensor cores, and products of f32 that is split into slices.
+//! Products by TMA, on CUDA cores and on tensor cores, and products of f32 that is split into
+//! slices.
 
 use gpu::{
     collective::background::COUNTERS,
@@ -36,7 +37,8 @@ fn full(sizes: [usize; 3]) -> Case {
     Case { beta: -1.0, bias: COL_BIAS, activation: RELU, ..case(sizes, 1) }
 }
 
-/// The cases of a lesson: several tiles, one tile, and parts of a tile; more stages than a ring has, and fewer.
+/// The cases of a lesson: several tiles, one tile, and parts of a tile; more stages than a ring
+/// has, and fewer.
 fn lessons(product: &Product) -> Vec<Case> {
     let ([rows, cols], steps) = (product.tile().map(|size| size as usize), product.steps());
     // If TMA stores C, its rows are 16-byte aligned.
@@ -74,7 +76,8 @@ fn cases(product: &Product) -> Vec<Case> {
             case([rows, cols, 332], 1),
             // All elements of one tile are inside, and not all of another. C's rows are unaligned.
             case([rows + 2, cols + 3, 129], 1),
-            // Whole slabs. The pitch of A is 163 elements: each of four consecutive rows has another shift.
+            // Whole slabs. The pitch of A is 163 elements: each of four consecutive rows has
+            // another shift.
             full([rows - 3, cols / 2, 160]),
         ],
     };
@@ -103,10 +106,12 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
         _ => (steps + 8, steps + 8, 5 * steps + 8, 2),
     };
     let mut cases = vec![
-        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one partial.
+        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one
+        // partial.
         full([rows + 9, cols + 12, more]),
         case([rows, cols - 3, many], 1),
-        // Two rows of two tiles for three CTAs. C's rows are unaligned, also where all of a tile is inside.
+        // Two rows of two tiles for three CTAs. C's rows are unaligned, also where all of a tile is
+        // inside.
         case([rows + 1, 2 * cols - 3, some], 3),
         // Of the last sixteen bytes of a row the last element is outside.
         case([rows, cols - 1, 8], 1),
@@ -117,8 +122,8 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
         // More tiles than a raster group: 2048 rows.
         case([2048 + rows / walkers - 5, cols + 4, 8], 3),
     ];
-    // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a time. C's rows
-    // are unaligned.
+    // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a
+    // time. C's rows are unaligned.
     for (n, between) in [(4, 1), (3, 0), (8, 1), (7, 0), (129, 0)] {
         let c = Place::strided([cols + n + between, 1]);
         cases.push(Case { c, ..case([19, n, 8], 1) });
@@ -131,14 +136,15 @@ fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> V
     let k = steps + 8;
     let (all, many) = if classes > 8 { (8, 9) } else { (k, 8 * rows + 1) };
     vec![
-        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one partial.
+        // Several tiles of a CTA, and parts of tiles; more stages than the ring has, the last one
+        // partial.
         full([2, cols + 12, k]),
         case([1, cols - 3, 5 * steps + 8], 1),
         // Rows of two tiles for three clusters. C's rows are unaligned, or aligned.
         case([3, 2 * cols - 3, k], 3),
         case([3, 2 * cols - 4, 8], 3),
-        // All classes, with two rows in one of them. Of the last sixteen bytes of a row of C the last element is
-        // outside.
+        // All classes, with two rows in one of them. Of the last sixteen bytes of a row of C the
+        // last element is outside.
         case([classes + 1, cols - 1, all], 1),
         // More tiles of a CTA than the ring has stages, and several stages for each.
         case([2, 3 * cols, k], 1),
@@ -147,14 +153,16 @@ fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> V
     ]
 }
 
-/// The cases of a kernel that multiplies slices. The first is run in every order, each of the others in one.
+/// The cases of a kernel that multiplies slices. The first is run in every order, each of the
+/// others in one.
 fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
     let [rows, cols] = product.tile().map(|size| size as usize);
     let walkers = product.variant.cluster as usize;
     let case = |sizes, numbers| Case { numbers, ..case(sizes, 1) };
     let [ends, of_sizes] = S::UNCERTAIN;
-    // Several patches down and across, in either layout. Patches of f16 have 64 rows and 128 columns, the others 32
-    // and 256. A CTA's last tile has one patch in C's rows, and in its columns.
+    // Several patches down and across, in either layout. Patches of f16 have 64 rows and 128
+    // columns, the others 32 and 256. A CTA's last tile has one patch in C's rows, and in its
+    // columns.
     let patches = match of_sizes {
         Numbers::Scaled => [140, 266, 136],
         _ => [rows + rows / walkers + 1, 257, 40],
@@ -165,7 +173,8 @@ fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
     let mut cases = vec![
         // Several tiles of a CTA, and parts of tiles.
         Case { wide, ..full([rows / 2 + 9, cols + 12, k]) },
-        // One of three clusters is a tile behind. With two widths it has two narrow tiles first, and another one.
+        // One of three clusters is a tile behind. With two widths it has two narrow tiles first,
+        // and another one.
         Case { wide, blocks: 3, ..case([rows + 1, cols + 270, 72], Numbers::Full) },
         Case { count: 2, blocks: 2, numbers: Numbers::Special, ..full([70, 140, 75]) },
         Case { count: 9, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
@@ -173,7 +182,8 @@ fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
         case([1, 1, 1], Numbers::Full),
     ];
     if walkers == 1 {
-        // More patches along k than a warp reads at a time, for f16. For bf16 so many that a lane reads a third one.
+        // More patches along k than a warp reads at a time, for f16. For bf16 so many that a lane
+        // reads a third one.
         cases.push(case([3, 5, 2100], Numbers::Last));
     }
     cases.into_iter().map(|case| placed(product, case)).collect()

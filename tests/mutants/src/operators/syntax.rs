@@ -48,7 +48,8 @@ pub(super) fn root(expr: &Expr) -> String {
     }
 }
 
-/// Whether it is fixed at compile time: made of literals, `CONSTANTS`, const parameters and sizes of types.
+/// Whether it is fixed at compile time: made of literals, `CONSTANTS`, const parameters and sizes
+/// of types.
 pub(super) fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) => true,

@@ -33,8 +33,8 @@ pub fn half_warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A transposition through a tile with padded rows, whose columns are in different banks. The padding is never
-/// written.
+/// A transposition through a tile with padded rows, whose columns are in different banks. The
+/// padding is never written.
 #[kernel(block = (32, 8), shared = 32 * 33 * 4, len(x = n, y = n))]
 pub fn padded_transpose(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 32, 33];
@@ -188,7 +188,8 @@ pub fn vectors(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A sum over half a warp. Its upper lanes get values of lanes that take no part, and do not use them.
+/// A sum over half a warp. Its upper lanes get values of lanes that take no part, and do not use
+/// them.
 #[kernel(block = (32), len(x = n, y = n))]
 pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x();
@@ -204,8 +205,8 @@ pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Asynchronous copies of both widths in two buffers. Each group is waited for one round later, and there are zeros
-/// where there is nothing to copy.
+/// Asynchronous copies of both widths in two buffers. Each group is waited for one round later, and
+/// there are zeros where there is nothing to copy.
 #[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copies_in_two_stages(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 2, 64];

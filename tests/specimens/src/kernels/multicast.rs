@@ -1,8 +1,8 @@
 //! Copies to both blocks of a cluster.
 //!
-//! All kernels have x as a matrix of sixteen columns. A box is four of its rows. A cluster of two blocks takes two
-//! boxes for each round, of which each block copies one to both. Thread `t` writes element `63 - t` of the other
-//! block's box and element `t` of its own to y.
+//! All kernels have x as a matrix of sixteen columns. A box is four of its rows. A cluster of two
+//! blocks takes two boxes for each round, of which each block copies one to both. Thread `t` writes
+//! element `63 - t` of the other block's box and element `t` of its own to y.
 
 use super::device::*;
 

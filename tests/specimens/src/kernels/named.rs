@@ -13,7 +13,8 @@ pub fn barrier_of_its_half_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[127 - t];
 }
 
-/// Both halves reach one barrier for half of the threads: it is undefined which warps wait for each other.
+/// Both halves reach one barrier for half of the threads: it is undefined which warps wait for each
+/// other.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_barrier_for_both_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, barriers) = (shared![f32; 128], named_barriers![1, 1; 64]);
@@ -127,7 +128,8 @@ pub fn halves_by_themselves(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
-/// The first half writes and the second reads, in every round. Each signals it, and waits for the other.
+/// The first half writes and the second reads, in every round. Each signals it, and waits for the
+/// other.
 #[kernel(block = (128), shared = 64 * 4, len(x = n, y = n))]
 pub fn written_and_read_in_turns(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, turns) = (shared![f32; 64], named_barriers![1, 2; 128]);

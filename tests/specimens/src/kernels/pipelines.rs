@@ -1,4 +1,5 @@
-//! Pipelines: rings of stages that a producer fills by TMA and consumers read. Operands and boxes are those of [`tma`](super::tma).
+//! Pipelines: rings of stages that a producer fills by TMA and consumers read. Operands and boxes
+//! are those of [`tma`](super::tma).
 
 use super::{
     device::*,
@@ -283,8 +284,8 @@ pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A lane waits and releases for its warp, and the warp waits for the lane. The first lane of all also fills the
-/// ring.
+/// A lane waits and releases for its warp, and the warp waits for the lane. The first lane of all
+/// also fills the ring.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);

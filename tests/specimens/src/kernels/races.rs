@@ -14,7 +14,8 @@ pub fn read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// The next round overwrites what the neighbour still reads: the second barrier of a loop is missing.
+/// The next round overwrites what the neighbour still reads: the second barrier of a loop is
+/// missing.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn written_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
@@ -44,7 +45,8 @@ pub fn two_writers(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A race on bytes: each thread's neighbour has another byte of the same word, and the thread reads that one.
+/// A race on bytes: each thread's neighbour has another byte of the same word, and the thread reads
+/// that one.
 #[kernel(block = (64), shared = 64, len(x = n, y = n))]
 pub fn bytes_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![u8; 64];

@@ -1,7 +1,8 @@
 //! Copies of boxes to global memory.
 //!
-//! All kernels have y as a matrix of sixteen columns. A box is four of its rows, and a block writes `rounds` boxes,
-//! one after another. Thread `t` puts the box's element of x at `63 - t`, and thread 0 copies.
+//! All kernels have y as a matrix of sixteen columns. A box is four of its rows, and a block writes
+//! `rounds` boxes, one after another. Thread `t` puts the box's element of x at `63 - t`, and
+//! thread 0 copies.
 
 use super::device::*;
 
@@ -163,7 +164,8 @@ pub fn two_blocks_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// A box is written again. That the first copy has read its memory does not mean that it has written.
+/// A box is written again. That the first copy has read its memory does not mean that it has
+/// written.
 // The compiler unrolls the loop, with its two barriers.
 #[kernel(block = (64), dynamic_shared = BYTES, barriers = 4, arch = 90, len(x = n))]
 pub fn stored_again_too_early(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
@@ -199,8 +201,8 @@ pub fn stored_inside_sixteen_bytes(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     }
 }
 
-/// Two buffers alternate. The thread that copies waits for the copy before the last, and a barrier signals that to
-/// the others.
+/// Two buffers alternate. The thread that copies waits for the copy before the last, and a barrier
+/// signals that to the others.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, arch = 90, len(x = n))]
 pub fn stored_in_turns(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());

@@ -1,7 +1,7 @@
 //! Copies by TMA, and one mbarrier for each.
 //!
-//! All kernels have x as a matrix of sixteen columns. A box is four of its rows, and a block takes `rounds` boxes, one after another.
-//! Thread `t` writes element `63 - t` of each box to y.
+//! All kernels have x as a matrix of sixteen columns. A box is four of its rows, and a block takes
+//! `rounds` boxes, one after another. Thread `t` writes element `63 - t` of each box to y.
 
 use super::device::*;
 

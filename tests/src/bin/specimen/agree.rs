@@ -9,8 +9,8 @@ use host::{
 };
 use specimens::list::find;
 
-/// Markdown for a file of `ncu --csv --page raw`. Kernels of the registry are counted at this shape, specimens as
-/// listed. Every block is counted, here on the CPU.
+/// Markdown for a file of `ncu --csv --page raw`. Kernels of the registry are counted at this
+/// shape, specimens as listed. Every block is counted, here on the CPU.
 pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> {
     let mut reader = csv::Reader::from_path(file).map_err(|error| error.to_string())?;
     let names = reader.headers().map_err(|error| error.to_string())?.clone();

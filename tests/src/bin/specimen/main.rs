@@ -1,5 +1,5 @@
-//! Runs one specimen on a GPU, as `.ci/gpu` does under compute-sanitizer and ncu, and makes a table of the findings
-//! of each tool.
+//! Runs one specimen on a GPU, as `.ci/gpu` does under compute-sanitizer and ncu, and makes a table
+//! of the findings of each tool.
 
 mod agree;
 
@@ -152,7 +152,8 @@ fn on_the_cpu(specimen: &Specimen) -> Vec<f32> {
 /// The tools of compute-sanitizer, in the order of the table's columns.
 const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
-/// Markdown for lines `specimen tool verdict message`, separated by tabs, as `.ci/gpu sanitize` writes them.
+/// Markdown for lines `specimen tool verdict message`, separated by tabs, as `.ci/gpu sanitize`
+/// writes them.
 fn table(tsv: &str) -> String {
     let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
     let mut text = format!("| specimen | what is wrong | simt check | {} |\n", TOOLS.join(" | "));

@@ -35,7 +35,8 @@ pub(in crate::cpu) struct CheckedLaunch<'a> {
     pub(super) profile: Option<u64>,
     /// The index of the block that is traced.
     pub(super) trace: Option<[u32; 3]>,
-    /// Whether a thread has called `sync_warp`. Then two readers of one warp do not stand for all of the block.
+    /// Whether a thread has called `sync_warp`. Then two readers of one warp do not stand for all
+    /// of the block.
     pub(super) lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
     pub(super) flags: FlagReleases,

@@ -1,6 +1,7 @@
 //! The checker of one slot: it observes the clusters that run there, one after another.
 //!
-//! Here is its state, and what happens between clusters. The files below have what it does at each operation of a thread.
+//! Here is its state, and what happens between clusters. The files below have what it does at each
+//! operation of a thread.
 
 mod accesses;
 mod arrays;
@@ -39,8 +40,8 @@ use crate::cpu::{
     watchdog::Heartbeat,
 };
 
-/// The number of blocks of the process that are profiled or traced at the moment. While it is 0, an access need not
-/// look whether its block is one of them.
+/// The number of blocks of the process that are profiled or traced at the moment. While it is 0, an
+/// access need not look whether its block is one of them.
 pub(super) static PROFILED_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// The checker of one slot.
@@ -53,7 +54,8 @@ pub struct Checker<'a> {
     clock: Cell<u32>,
     /// The clock at the start of the cluster.
     block_start: Cell<u32>,
-    /// The clock that saturated shared memory has ([`Array::saturated`]). `u32::MAX` where every read must be recorded.
+    /// The clock that saturated shared memory has ([`Array::saturated`]). `u32::MAX` where every
+    /// read must be recorded.
     saturated_clock: Cell<u32>,
     clocks: RefCell<VectorClocks>,
     /// The shadows of shared arrays. Boxed, because a kernel's arrays hold their addresses.
@@ -61,14 +63,16 @@ pub struct Checker<'a> {
     arrays: RefCell<Vec<Box<Array>>>,
     /// Each thread's asynchronous copies.
     copies: RefCell<Vec<Copies>>,
-    /// Uses of a block's shared memory by other blocks' threads and by engines: by the block's rank, and the number of the thread or
-    /// engine.
+    /// Uses of a block's shared memory by other blocks' threads and by engines: by the block's
+    /// rank, and the number of the thread or engine.
     late_uses: RefCell<BTreeMap<(u32, u32), LateUse>>,
-    /// Mbarriers without a `fence_init` since their initialisation: the number of the thread that initialised it, and the place.
+    /// Mbarriers without a `fence_init` since their initialisation: the number of the thread that
+    /// initialised it, and the place.
     not_fenced: RefCell<BTreeMap<cluster::Place, (u32, &'static Location<'static>)>>,
     /// Ranks of the blocks of which a thread has waited for earlier grids.
     waited_for_earlier: RefCell<BTreeSet<u32>>,
-    /// The number of clusters that have ended. Until the first has, it is not known whether the kernel uses `sync_warp`.
+    /// The number of clusters that have ended. Until the first has, it is not known whether the
+    /// kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
     /// For each cluster the slot's clock at its start, and the indices of its blocks.
     blocks: RefCell<Vec<(u32, Vec<[u32; 3]>)>>,
@@ -249,7 +253,8 @@ impl<'a> Checker<'a> {
         self.profiling.get() || self.tracing.get()
     }
 
-    /// Updates the vector clocks in their general form: threads are about to be ordered in other ways than by barriers and within warps.
+    /// Updates the vector clocks in their general form: threads are about to be ordered in other
+    /// ways than by barriers and within warps.
     fn with_general_clocks<R>(&self, act: impl FnOnce(&mut VectorClocks) -> R) -> R {
         let mut clocks = self.clocks.borrow_mut();
         clocks.generalise(self.launch.block_stride * self.launch.cluster, self.clock.get());
@@ -259,7 +264,8 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Reports uses of a block's shared memory that may come after the block's end: none of its threads knows of the use.
+    /// Reports uses of a block's shared memory that may come after the block's end: none of its
+    /// threads knows of the use.
     fn check_ends(&self) {
         let (clocks, blocks) = (self.clocks.borrow(), self.blocks.borrow());
         let Some((_, indices)) = blocks.last() else { return };

@@ -1,11 +1,15 @@
-//! What the threads of a cluster know of each other since the last barrier of their block: vector clocks.
+//! What the threads of a cluster know of each other since the last barrier of their block: vector
+//! clocks.
 //!
-//! Every thread has a clock. It ticks where other threads may learn what the thread did (Lamport; Flanagan and Freund, FastTrack, 2009): at
-//! `sync_warp`, where the thread arrives at an mbarrier, at a barrier of the cluster. A thread that waits there learns all that the
-//! arriving threads knew. An access happens before another one if the second one's thread knows the first one's clock.
+//! Every thread has a clock. It ticks where other threads may learn what the thread did (Lamport;
+//! Flanagan and Freund, FastTrack, 2009): at `sync_warp`, where the thread arrives at an mbarrier,
+//! at a barrier of the cluster. A thread that waits there learns all that the arriving threads
+//! knew. An access happens before another one if the second one's thread knows the first one's
+//! clock.
 //!
-//! Some hardware units access memory by themselves. Each is an *engine*, which counts as a thread ([`engines`]). Flags in global
-//! memory carry knowledge from cluster to cluster ([`flags`](super::flags)).
+//! Some hardware units access memory by themselves. Each is an *engine*, which counts as a thread
+//! ([`engines`]). Flags in global memory carry knowledge from cluster to cluster
+//! ([`flags`](super::flags)).
 
 mod engines;
 
@@ -23,12 +27,14 @@ const MOST_ENGINES: usize = 1024;
 /// What the threads of a cluster know of each other.
 #[derive(Default)]
 pub(super) struct VectorClocks {
-    /// While threads are ordered only within warps: for each warp, and each of its lanes, the clock of every lane that it knows.
+    /// While threads are ordered only within warps: for each warp, and each of its lanes, the clock
+    /// of every lane that it knows.
     lanes: Vec<[[u16; 32]; 32]>,
-    /// The general case: for each thread, the clock of every thread, and then of every engine, that it knows. Empty while threads are
-    /// ordered only within warps and by barriers of the block.
+    /// The general case: for each thread, the clock of every thread, and then of every engine, that
+    /// it knows. Empty while threads are ordered only within warps and by barriers of the block.
     threads: Vec<Vec<u16>>,
-    /// The slot's clock when the general case began. A barrier of the block has ordered everything older.
+    /// The slot's clock when the general case began. A barrier of the block has ordered everything
+    /// older.
     since: u32,
     /// The engines' own clocks.
     engines: Vec<u16>,
@@ -81,8 +87,8 @@ struct Mbarrier {
     phases: u64,
 }
 
-/// The number of phases that are remembered. A thread that is further behind is assumed to know the oldest of them, which may be more than
-/// it knows.
+/// The number of phases that are remembered. A thread that is further behind is assumed to know the
+/// oldest of them, which may be more than it knows.
 const REMEMBERED_PHASES: usize = 8;
 
 impl VectorClocks {
@@ -119,7 +125,8 @@ impl VectorClocks {
         *self = VectorClocks::default();
     }
 
-    /// A barrier of the block. The slot's clock orders everything that the threads did; what one of them knew of copies, all know now.
+    /// A barrier of the block. The slot's clock orders everything that the threads did; what one of
+    /// them knew of copies, all know now.
     pub(super) fn barrier(&mut self) {
         self.lanes.clear();
         let threads = self.threads.len();
@@ -210,8 +217,9 @@ impl VectorClocks {
         mbarrier.end_phase(ends_phase);
     }
 
-    /// A thread has waited for the end of a phase of that parity. It learns of the earliest phase that may have ended its wait. That may be
-    /// none: if it knows that the previous phase of this parity has ended, it need not have waited.
+    /// A thread has waited for the end of a phase of that parity. It learns of the earliest phase
+    /// that may have ended its wait. That may be none: if it knows that the previous phase of this
+    /// parity has ended, it need not have waited.
     pub(super) fn waited(&mut self, place: Place, number: u32, parity: u32) {
         let Some(mbarrier) = self.mbarriers.get(&place) else { return };
         let thread = &mut self.threads[number as usize];
@@ -226,14 +234,16 @@ impl VectorClocks {
             // It may know of a phase that is forgotten.
             None => forgotten + 1,
         };
-        // The least number of ended phases, at least `known`, at which the wait for this parity is over.
+        // The least number of ended phases, at least `known`, at which the wait for this parity is
+        // over.
         let seen = (known + u64::from(known % 2 == u64::from(parity & 1))).min(mbarrier.phases);
         if let Some(last) = seen.checked_sub(forgotten + 1) {
             learn(thread, &mbarrier.ended[last as usize]);
         }
     }
 
-    /// A thread arrives at a named barrier. Gives a thread of the previous round whose arrival it does not know of, if there is one.
+    /// A thread arrives at a named barrier. Gives a thread of the previous round whose arrival it
+    /// does not know of, if there is one.
     pub(super) fn arrive_at_named(&mut self, at: Place, number: u32) -> Option<u32> {
         self.tick(number);
         let known = &self.threads[number as usize];

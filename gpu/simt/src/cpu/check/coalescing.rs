@@ -23,12 +23,13 @@ pub(super) fn sectors(addresses: &mut [u64], width: u64) -> (u64, u64) {
     (touched, (distinct * width).div_ceil(SECTOR))
 }
 
-/// The wavefronts of a request to shared memory, and the fewest possible if each lane accesses other bytes. In a wavefront each bank
-/// delivers one word of four bytes. Lanes that access the same word share it.
+/// The wavefronts of a request to shared memory, and the fewest possible if each lane accesses
+/// other bytes. In a wavefront each bank delivers one word of four bytes. Lanes that access the
+/// same word share it.
 ///
-/// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. It is twice the number of lanes if all neighbours, or all
-/// lanes two apart, access the same address. (Measured on an H200 for 16 bytes with one and with two addresses in a warp: two wavefronts
-/// each.)
+/// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. It is twice the
+/// number of lanes if all neighbours, or all lanes two apart, access the same address. (Measured on
+/// an H200 for 16 bytes with one and with two addresses in a warp: two wavefronts each.)
 pub(super) fn wavefronts(addresses: &mut [u64], width: u64) -> (u64, u64) {
     let words = width.div_ceil(BANK_BYTES);
     let at_once = (BANKS / words as usize).max(1);

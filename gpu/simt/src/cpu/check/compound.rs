@@ -1,7 +1,9 @@
-//! The read of `x[i] += v`: what `#[kernel]` makes of a compound assignment in the body of a kernel.
+//! The read of `x[i] += v`: what `#[kernel]` makes of a compound assignment in the body of a
+//! kernel.
 //!
-//! A checked launch sees `IndexMut` as a write. So `#[kernel]` puts a read before it, of the same element at the same place. Compound
-//! assignments in functions that the kernel calls stay a write alone.
+//! A checked launch sees `IndexMut` as a write. So `#[kernel]` puts a read before it, of the same
+//! element at the same place. Compound assignments in functions that the kernel calls stay a write
+//! alone.
 
 use std::ops::Index;
 
@@ -11,10 +13,11 @@ use crate::{
     element::Element,
 };
 
-/// A borrowed variable, of which a compound assignment changes an element. Of watched memory the element is read; other types are let
-/// through.
+/// A borrowed variable, of which a compound assignment changes an element. Of watched memory the
+/// element is read; other types are let through.
 ///
-/// (Rust prefers the inherent method, which exists only for watched memory, to that of [`Unwatched`].)
+/// (Rust prefers the inherent method, which exists only for watched memory, to that of
+/// [`Unwatched`].)
 #[derive(Debug)]
 pub struct Place<'a, P: ?Sized>(pub &'a P);
 

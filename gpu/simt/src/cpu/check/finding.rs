@@ -4,7 +4,8 @@ use std::{borrow::Cow, fmt};
 
 use super::{place::Place, shadow::Hazard, source};
 
-/// One thing that is wrong, however often it happened. A race is identified by its two source lines and the memory.
+/// One thing that is wrong, however often it happened. A race is identified by its two source lines
+/// and the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -38,10 +39,11 @@ pub struct Example {
     pub thread: [u32; 3],
     /// The index of the element in the buffer or shared array.
     pub element: Option<usize>,
-    /// The other thread: its block's index and its own. It is the same thread where a copy or tensor cores made one of the two accesses for
-    /// it.
+    /// The other thread: its block's index and its own. It is the same thread where a copy or
+    /// tensor cores made one of the two accesses for it.
     pub other: Option<([u32; 3], [u32; 3])>,
-    /// Whether the other access is a copy that the other thread has begun and that is still in flight.
+    /// Whether the other access is a copy that the other thread has begun and that is still in
+    /// flight.
     pub in_flight: bool,
 }
 
@@ -63,17 +65,21 @@ pub enum Kind {
     Misaligned,
     /// A barrier at which some threads of the block wait, and that others never reach.
     BarrierSkipped,
-    /// Threads of a block that wait at different barriers, or arrive at a named barrier whose previous round may not have ended.
+    /// Threads of a block that wait at different barriers, or arrive at a named barrier whose
+    /// previous round may not have ended.
     BarrierMismatch,
-    /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its lanes never reach.
+    /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its
+    /// lanes never reach.
     Deadlock,
     /// Tensor cores or a TMA copy read what a thread wrote, without a `fence_proxy_async` between.
     ProxyFence,
     /// Copies with other bytes than their mbarrier expects.
     Transaction,
-    /// A block that may end before the last use of its shared memory by another block of its cluster, or by a copy.
+    /// A block that may end before the last use of its shared memory by another block of its
+    /// cluster, or by a copy.
     EndedBlock,
-    /// A use of another block's shared memory without a barrier that tells that the block has begun.
+    /// A use of another block's shared memory without a barrier that tells that the block has
+    /// begun.
     UnbegunBlock,
     /// An access to global memory in a `dependent` kernel before the wait for earlier kernels.
     BeforeWait,
@@ -173,8 +179,8 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each line from its file, if the file exists
-    /// and is older than the program.)
+    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each
+    /// line from its file, if the file exists and is older than the program.)
     pub fn with_source<'text>(
         &self,
         source: impl Fn(&Place) -> Option<&'text str>,

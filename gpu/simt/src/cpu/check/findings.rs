@@ -1,4 +1,5 @@
-//! Findings while they are collected: each worker has its own, and they are merged after the launch.
+//! Findings while they are collected: each worker has its own, and they are merged after the
+//! launch.
 
 use std::{collections::HashMap, panic::Location};
 
@@ -26,7 +27,8 @@ pub(super) struct Key {
 pub(super) enum MemoryId {
     /// A buffer, by its number in the launch.
     Global(usize),
-    /// A shared array, by the place of its declaration, the bytes of an element, and its rows and columns.
+    /// A shared array, by the place of its declaration, the bytes of an element, and its rows and
+    /// columns.
     Shared(&'static Location<'static>, usize, (usize, usize)),
 }
 
@@ -47,7 +49,8 @@ pub(super) struct Group {
     pub(super) examples: Vec<Seen>,
 }
 
-/// One time that a finding was seen. The other thread is still a record: its block is known only after the launch.
+/// One time that a finding was seen. The other thread is still a record: its block is known only
+/// after the launch.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub(super) block: [u32; 3],
@@ -87,8 +90,8 @@ impl Findings {
     }
 }
 
-/// Keeps the first examples by block and thread, so that they do not depend on which worker ran which blocks when. Repetitions by one
-/// thread at one element are one example.
+/// Keeps the first examples by block and thread, so that they do not depend on which worker ran
+/// which blocks when. Repetitions by one thread at one element are one example.
 fn keep_first(examples: &mut Vec<Seen>) {
     let key = |seen: &Seen| (seen.block, seen.thread, seen.element);
     examples.sort_by_key(key);

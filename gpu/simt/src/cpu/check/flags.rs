@@ -1,5 +1,5 @@
-//! What blocks learn of each other through flags in global memory. A block that adds to a flag releases what it knows; a block that waits
-//! for the flag acquires it.
+//! What blocks learn of each other through flags in global memory. A block that adds to a flag
+//! releases what it knows; a block that waits for the flag acquires it.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,8 @@ pub(super) struct Release {
     /// The slot's clock when the block began, and at its last release.
     pub(super) start: u32,
     pub(super) clock: u32,
-    /// The vector clock of the releasing threads: for each of the block's threads, how much of it they knew.
+    /// The vector clock of the releasing threads: for each of the block's threads, how much of it
+    /// they knew.
     pub(super) known: Vec<u16>,
 }
 
@@ -61,7 +62,8 @@ impl FlagReleases {
         releases.push((add(), all));
     }
 
-    /// The releases up to the one with which the flag reached a value. (All releases, if it reached the value in another way.)
+    /// The releases up to the one with which the flag reached a value. (All releases, if it reached
+    /// the value in another way.)
     pub(super) fn until(&self, flag: usize, at_least: u32) -> Vec<Release> {
         let flags = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(FlagHistory(history)) = flags.get(&flag) else { return Vec::new() };

@@ -162,11 +162,13 @@ impl Buffer {
         for number in first..=last {
             let state = &self.states(number, number)[0];
             let mut flags = lock(state);
-            // SAFETY: inside, as many as states, and only the worker that has locked the granule looks at it.
+            // SAFETY: inside, as many as states, and only the worker that has locked the granule
+            // looks at it.
             let shadow = unsafe { &mut *self.shadows.start.as_ptr().add(number) };
             if flags & (READ | WRITTEN) == 0 {
-                // It holds these zeros already; the write makes the first access to its page no read. A page whose first access is a
-                // read faults twice, and at the second fault, when it gets memory of its own, the other processors must forget it.
+                // It holds these zeros already; the write makes the first access to its page no
+                // read. A page whose first access is a read faults twice, and at the second fault,
+                // when it gets memory of its own, the other processors must forget it.
                 *shadow = Shadow::NONE;
             }
             let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
@@ -192,7 +194,8 @@ impl Buffer {
         }
     }
 
-    /// The elements of a region that the launch has not read, or not written: their number and the first of them. Gaps have none.
+    /// The elements of a region that the launch has not read, or not written: their number and the
+    /// first of them. Gaps have none.
     pub(super) fn untouched(&self, region: &Region, access: Access) -> Option<(usize, usize)> {
         let flag = if access == Access::Read { READ } else { WRITTEN };
         let touched = |element: usize| {
@@ -209,8 +212,8 @@ impl Buffer {
     }
 }
 
-/// The most bytes of shadow memory that a checked launch takes for `bytes` bytes of global memory whose
-/// elements have `element` bytes.
+/// The most bytes of shadow memory that a checked launch takes for `bytes` bytes of global memory
+/// whose elements have `element` bytes.
 pub fn shadow_bytes(bytes: usize, element: usize) -> usize {
     bytes.div_ceil(granule(element)).saturating_mul(size_of::<Shadow>() + 1)
 }

@@ -33,8 +33,9 @@ use crate::{
     params::for_each_tuple,
 };
 
-/// The least CPU time of a thread before the watchdog leaves it. The checker runs on the same stack. It takes far less for what it does
-/// about an access, and must not be left in the middle of that: it may hold a lock, or allocate.
+/// The least CPU time of a thread before the watchdog leaves it. The checker runs on the same
+/// stack. It takes far less for what it does about an access, and must not be left in the middle of
+/// that: it may hold a lock, or allocate.
 const LEAST_PATIENCE: Duration = Duration::from_millis(20);
 
 /// How a checked launch is carried out.
@@ -45,25 +46,29 @@ pub struct Options<'a> {
     pub order: Order,
     /// Report elements of an `In` that no thread has read, and of an `Out` that none has written.
     pub complete: bool,
-    /// The memory that the checker does not know from views: buffers of raw pointers among the parameters, the kernel's variables in
-    /// global memory, and the buffers that these point to.
+    /// The memory that the checker does not know from views: buffers of raw pointers among the
+    /// parameters, the kernel's variables in global memory, and the buffers that these point to.
     pub memory: Vec<Memory>,
-    /// Memory between the elements of the views: a view reaches from its first element to its last, and a matrix may have gaps between its
-    /// rows. An access there is [out of bounds](Kind::OutOfBounds).
+    /// Memory between the elements of the views: a view reaches from its first element to its last,
+    /// and a matrix may have gaps between its rows. An access there is [out of
+    /// bounds](Kind::OutOfBounds).
     pub gaps: Vec<Memory>,
     /// Profile one block in that number ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
     /// Trace every access of the block of that index ([`Report::trace`]).
     pub trace: Option<[u32; 3]>,
-    /// The most accesses of a thread before it waits or ends. A thread with more is [endless](Kind::Endless). `None`: 2^26, which takes
-    /// some seconds. Reads that add nothing new are not counted.
+    /// The most accesses of a thread before it waits or ends. A thread with more is
+    /// [endless](Kind::Endless). `None`: 2^26, which takes some seconds. Reads that add nothing new
+    /// are not counted.
     pub most_accesses: Option<u64>,
-    /// The most rounds of a block (or cluster). In a round its threads go on to their next waits: barriers, votes and so on. A block with
-    /// more is [endless](Kind::Endless), unless another block has made progress within that number of rounds, or still may. `None`: 2^24,
-    /// which takes half a minute for a block of one warp, and longer for a larger one; twice as long if several blocks do not end.
+    /// The most rounds of a block (or cluster). In a round its threads go on to their next waits:
+    /// barriers, votes and so on. A block with more is [endless](Kind::Endless), unless another
+    /// block has made progress within that number of rounds, or still may. `None`: 2^24, which
+    /// takes half a minute for a block of one warp, and longer for a larger one; twice as long if
+    /// several blocks do not end.
     pub most_waits: Option<u64>,
-    /// The most CPU time of a thread without an access or a wait. A thread that takes more is endless. `None`: ten seconds. At least 20 ms:
-    /// less is as that.
+    /// The most CPU time of a thread without an access or a wait. A thread that takes more is
+    /// endless. `None`: ten seconds. At least 20 ms: less is as that.
     pub patience: Option<Duration>,
     /// The most workers, 1 to 28. `None`: [one for each core](crate::cpu::workers).
     pub workers: Option<usize>,
@@ -76,7 +81,8 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// What ends a thread that does not end by itself: accesses, waits, and CPU time without either.
+    /// What ends a thread that does not end by itself: accesses, waits, and CPU time without
+    /// either.
     fn ends(&self) -> (u64, u64, Duration) {
         (
             self.most_accesses.unwrap_or(1 << 26),
@@ -97,8 +103,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// `len` elements at `base`. `written`: whether they hold values at the launch. `T` is the smallest type by which the kernel accesses
-    /// them.
+    /// `len` elements at `base`. `written`: whether they hold values at the launch. `T` is the
+    /// smallest type by which the kernel accesses them.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
         let (address, element) = (base.addr(), size_of::<T>());
         // Not beyond the end of the address space, whatever the caller says.
@@ -113,7 +119,8 @@ impl Memory {
     }
 }
 
-/// A parameter of a kernel that can be checked. Sealed: the checker believes what it says of its memory.
+/// A parameter of a kernel that can be checked. Sealed: the checker believes what it says of its
+/// memory.
 ///
 /// ```compile_fail,E0277
 /// # use simt::{Param, check::{Checkable, Region}};
@@ -299,25 +306,29 @@ for_each_tuple!(tuples);
 
 /// Runs a kernel on the CPU, waits for its end and reports what its threads did wrong.
 ///
-/// The kernel is one that was compiled against [`checked`](crate::checked), or one that takes raw pointers.
+/// The kernel is one that was compiled against [`checked`](crate::checked), or one that takes raw
+/// pointers.
 ///
 /// # Errors
-/// [`Stop`] where the launch could not be carried out: cancelled, or no memory. What is wrong with the
-/// kernel is in the report.
+/// [`Stop`] where the launch could not be carried out: cancelled, or no memory. What is wrong with
+/// the kernel is in the report.
 ///
 /// # Safety
-/// 1. Every view and pointer in `params` is valid until this returns, and nobody else uses what the kernel
-///    writes, nor writes what it reads. The same of the kernel's variables ([`global!`](crate::global)), except for the functions of
-///    [`symbol`](crate::cpu::symbol), and of the buffers that they point to.
-/// 2. A kernel that takes raw pointers stays inside their buffers, except in its own body, and these are
-///    given as [`Options::memory`].
-/// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable, and none where it waits
-///    for threads that write there. No reference, view, tensor map or shared array outlives the thread.
-/// 4. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: one that waits for ever is abandoned
-///    there. So is one that does not end, that makes too many accesses out of bounds, or whose stack is too small, wherever it is.
+/// 1. Every view and pointer in `params` is valid until this returns, and nobody else uses what the
+///    kernel writes, nor writes what it reads. The same of the kernel's variables
+///    ([`global!`](crate::global)), except for the functions of [`symbol`](crate::cpu::symbol), and
+///    of the buffers that they point to.
+/// 2. A kernel that takes raw pointers stays inside their buffers, except in its own body, and
+///    these are given as [`Options::memory`].
+/// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them
+///    mutable, and none where it waits for threads that write there. No reference, view, tensor map
+///    or shared array outlives the thread.
+/// 4. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must
+///    run: one that waits for ever is abandoned there. So is one that does not end, that makes too
+///    many accesses out of bounds, or whose stack is too small, wherever it is.
 ///
-/// Races are reported rather than forbidden; the accesses that make one are carried out one after another
-/// or, between blocks, by several cores at once, as plain accesses of the processor.
+/// Races are reported rather than forbidden; the accesses that make one are carried out one after
+/// another or, between blocks, by several cores at once, as plain accesses of the processor.
 pub unsafe fn launch<P: CheckableParams>(
     kernel: &Kernel<P>,
     config: &LaunchConfig,

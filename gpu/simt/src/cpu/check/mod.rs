@@ -1,21 +1,25 @@
 //! Checked launches: they find a kernel's bugs without a GPU.
 //!
-//! [`launch`] runs a kernel as [`cpu::launch`](crate::cpu::launch) does, and observes what its threads do to
-//! memory and at barriers. It reports these errors, and goes on:
+//! [`launch`] runs a kernel as [`cpu::launch`](crate::cpu::launch) does, and observes what its
+//! threads do to memory and at barriers. It reports these errors, and goes on:
 //!
-//! * **races**: two threads access the same bytes of shared or global memory, one of them writes, and nothing orders the two accesses. A
-//!   barrier orders the threads of a block, `sync_warp` the lanes of its mask; an mbarrier and `cluster::sync` order the threads that wait
-//!   after those that arrive. Blocks are ordered only within a cluster, and by flags in global memory (`Out::release_add`). Atomic
-//!   additions do not race with each other.
+//! * **races**: two threads access the same bytes of shared or global memory, one of them writes,
+//!   and nothing orders the two accesses. A barrier orders the threads of a block, `sync_warp` the
+//!   lanes of its mask; an mbarrier and `cluster::sync` order the threads that wait after those
+//!   that arrive. Blocks are ordered only within a cluster, and by flags in global memory
+//!   (`Out::release_add`). Atomic additions do not race with each other.
 //! * **uninitialised reads**: of shared memory that this block has not written, of global memory
 //!   ([`Out::uninit`](crate::checked::Out)) that no thread has written.
-//! * **accesses out of bounds** of a buffer or a shared array, and misaligned 128-bit accesses and TMA copies. Such a read gives NaN.
-//! * **barriers** that some threads of the block skip, or at which threads wait in different places.
+//! * **accesses out of bounds** of a buffer or a shared array, and misaligned 128-bit accesses and
+//!   TMA copies. Such a read gives NaN.
+//! * **barriers** that some threads of the block skip, or at which threads wait in different
+//!   places.
 //! * **TMA copies** for which no thread waits, or whose mbarrier expects other bytes; blocks
 //!   that may end while their shared memory is in use; waits that never end.
 //! * **warp operations** that some lanes never reach, or that read a lane outside the mask.
 //! * a launch that breaks the kernel's declaration, a panic in the kernel.
-//! * with [`Options::complete`], elements of an `In` that no thread read, and of an `Out` that none wrote.
+//! * with [`Options::complete`], elements of an `In` that no thread read, and of an `Out` that none
+//!   wrote.
 //!
 //! The kernel is compiled a second time, against [`checked`](crate::checked) instead of
 //! [`device`](crate::device), so that the fast version contains no trace of the checks:
@@ -37,31 +41,38 @@
 //! ```
 //!
 //! # How it works
-//! Every granule of four bytes (fewer for smaller elements) has a shadow of 80 bytes. It records the last writer,
-//! two readers and two atomic additions: thread, clock and place in the source. A slot's clock ticks at every
-//! barrier and at every block's start and never goes back, so nothing is cleared between blocks. The lanes of a warp have vector
-//! clocks. All threads of a cluster have vector clocks once an mbarrier is initialised, and then every reader of shared memory is
-//! recorded. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`), which the system provides as they are
-//! touched.
+//! Every granule of four bytes (fewer for smaller elements) has a shadow of 80 bytes. It records
+//! the last writer, two readers and two atomic additions: thread, clock and place in the source. A
+//! slot's clock ticks at every barrier and at every block's start and never goes back, so nothing
+//! is cleared between blocks. The lanes of a warp have vector clocks. All threads of a cluster have
+//! vector clocks once an mbarrier is initialised, and then every reader of shared memory is
+//! recorded. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`),
+//! which the system provides as they are touched.
 //!
 //! # What it cannot find
 //! * Races that do not happen with the chosen sizes and inputs; weak memory ordering.
-//! * Accesses through raw pointers outside the kernel's own body, through `p.read()`, and in macros ([`raw`]).
-//! * A reference is an access where it is made, not where it is used. `x[i] += v` is a read and a write in the kernel's own body, where `x`
-//!   is a name ([`compound`]). In a function or a macro it is a write alone.
-//! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins. Its destination
-//!   is checked from its beginning to its wait.
-//! * An element is one unit: a race on one component of a `[f32; 4]` is a race on all of it, and a write of one
-//!   component writes all of it.
-//! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two. A thread that is
-//!   eight phases behind is assumed to know more than it may. A clock that has reached 16383 orders everything.
-//! * If one thread of a cluster has waited for a flag, all its threads are assumed to know what the flag tells. Whether a proxy fence
-//!   stands before TMA copies of that data is not checked. Of more than two blocks that have read an element, two are recorded. (A flag
-//!   tells nothing of what a TMA copy has written to global memory: that is reported even if the copy's thread has waited for it.)
-//! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
+//! * Accesses through raw pointers outside the kernel's own body, through `p.read()`, and in macros
+//!   ([`raw`]).
+//! * A reference is an access where it is made, not where it is used. `x[i] += v` is a read and a
+//!   write in the kernel's own body, where `x` is a name ([`compound`]). In a function or a macro
+//!   it is a write alone.
+//! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins.
+//!   Its destination is checked from its beginning to its wait.
+//! * An element is one unit: a race on one component of a `[f32; 4]` is a race on all of it, and a
+//!   write of one component writes all of it.
+//! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two.
+//!   A thread that is eight phases behind is assumed to know more than it may. A clock that has
+//!   reached 16383 orders everything.
+//! * If one thread of a cluster has waited for a flag, all its threads are assumed to know what the
+//!   flag tells. Whether a proxy fence stands before TMA copies of that data is not checked. Of
+//!   more than two blocks that have read an element, two are recorded. (A flag tells nothing of
+//!   what a TMA copy has written to global memory: that is reported even if the copy's thread has
+//!   waited for it.)
+//! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of
+//!   the warp, one.
 //!
-//! With more than one worker it depends on timing which block of a race between blocks is seen first. With
-//! [`Options::workers`] 1 a launch in one order always gives the same report.
+//! With more than one worker it depends on timing which block of a race between blocks is seen
+//! first. With [`Options::workers`] 1 a launch in one order always gives the same report.
 //!
 //! # Files
 //! From the lowest layer up:

@@ -15,7 +15,8 @@ pub struct Place {
 
 impl Place {
     pub(super) fn new(location: &Location) -> Self {
-        // A module tree that is compiled a second time has `#[path = "."]`, and so `/./` in its files' paths.
+        // A module tree that is compiled a second time has `#[path = "."]`, and so `/./` in its
+        // files' paths.
         let file = location.file().replace("/./", "/");
         Place { file, line: location.line(), column: location.column() }
     }

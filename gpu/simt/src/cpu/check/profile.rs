@@ -1,4 +1,5 @@
-//! The profile of a checked launch: counts of memory requests, multiply-adds and barriers for each source line.
+//! The profile of a checked launch: counts of memory requests, multiply-adds and barriers for each
+//! source line.
 
 use std::{borrow::Cow, fmt, ptr};
 
@@ -17,7 +18,8 @@ pub struct Profile {
     pub lines: Vec<Line>,
     /// Intervals between waits, summed over the warps.
     pub warp_intervals: u64,
-    /// Divergent intervals: those in which the lanes made different accesses, because they took different branches.
+    /// Divergent intervals: those in which the lanes made different accesses, because they took
+    /// different branches.
     pub divergent_intervals: u64,
 }
 
@@ -31,8 +33,9 @@ pub struct Line {
     pub operation: Operation,
     /// Bytes that a lane moves in one access; 0 for what is no access of a lane.
     pub width: u32,
-    /// Requests of warps. For barriers and instructions of tensor cores the number of warps, for multiply-adds the number of threads,
-    /// for TMA the number of copies, summed over the executions.
+    /// Requests of warps. For barriers and instructions of tensor cores the number of warps, for
+    /// multiply-adds the number of threads, for TMA the number of copies, summed over the
+    /// executions.
     pub requests: u64,
     /// Participating lanes, summed over the requests.
     pub lanes: u64,
@@ -40,14 +43,14 @@ pub struct Line {
     pub units: u64,
     /// The fewest units for the same bytes: densely packed and aligned, without bank conflicts.
     pub ideal: u64,
-    /// The requests if successive reads of neighbouring elements of shared memory are merged into 128-bit reads. The compiler does that
-    /// where it unrolls the loop and knows the alignment.
+    /// The requests if successive reads of neighbouring elements of shared memory are merged into
+    /// 128-bit reads. The compiler does that where it unrolls the loop and knows the alignment.
     pub merged_requests: u64,
     /// The units of the merged requests.
     pub merged_units: u64,
-    /// Bytes that TMA moves between L2 and the SMs, as Nsight Compute counts them: each row of a box in sectors of 32 bytes; of a load
-    /// also the zeros outside the matrix, and once for each block that receives it. Buffers are taken to start a sector. 0 for other
-    /// operations.
+    /// Bytes that TMA moves between L2 and the SMs, as Nsight Compute counts them: each row of a
+    /// box in sectors of 32 bytes; of a load also the zeros outside the matrix, and once for each
+    /// block that receives it. Buffers are taken to start a sector. 0 for other operations.
     pub moved: u64,
 }
 
@@ -67,7 +70,8 @@ pub enum Operation {
     SharedStore,
     /// An atomic addition to shared memory.
     SharedAtomic,
-    /// A write of shared memory by an asynchronous copy (`cp.async`). Its read of global memory is a [`GlobalLoad`](Self::GlobalLoad).
+    /// A write of shared memory by an asynchronous copy (`cp.async`). Its read of global memory is
+    /// a [`GlobalLoad`](Self::GlobalLoad).
     SharedCopy,
     /// A fused multiply-add of a thread.
     Fma,
@@ -171,7 +175,8 @@ impl Line {
 }
 
 impl Profile {
-    /// The sum of `count` over the lines with that operation, scaled from the sampled blocks to all blocks.
+    /// The sum of `count` over the lines with that operation, scaled from the sampled blocks to all
+    /// blocks.
     pub fn total(&self, operation: Operation, count: impl Fn(&Line) -> u64) -> f64 {
         let lines = self.lines.iter().filter(|line| line.operation == operation);
         let sum: u64 = lines.map(count).sum();
@@ -205,8 +210,8 @@ impl Profile {
         }
     }
 
-    /// The line with the largest loss: the most excess sectors or wavefronts among the lines [far above their
-    /// ideal](Line::over_ideal).
+    /// The line with the largest loss: the most excess sectors or wavefronts among the lines [far
+    /// above their ideal](Line::over_ideal).
     pub fn worst(&self) -> Option<&Line> {
         let far = self.lines.iter().filter(|line| line.over_ideal().is_some());
         far.max_by_key(|line| line.units - line.ideal)
@@ -224,8 +229,8 @@ impl Profile {
         fmt::from_fn(move |f| self.write_table(f, &|place| source(place).map(Cow::Borrowed)))
     }
 
-    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each line from its file, if the file exists
-    /// and is not newer than the program.)
+    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each
+    /// line from its file, if the file exists and is not newer than the program.)
     pub fn with_source<'text>(
         &self,
         source: impl Fn(&Place) -> Option<&'text str>,

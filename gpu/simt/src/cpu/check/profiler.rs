@@ -1,4 +1,5 @@
-//! Counts what the sampled blocks do. The accesses of a warp's lanes are combined into requests, as the hardware does.
+//! Counts what the sampled blocks do. The accesses of a warp's lanes are combined into requests, as
+//! the hardware does.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,8 +17,8 @@ use crate::cpu::limits::WARP;
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     pub(super) place: &'static Location<'static>,
-    /// A byte address. Different buffers have different addresses, and each starts at a multiple of 256 bytes, as buffers of a GPU's
-    /// driver do.
+    /// A byte address. Different buffers have different addresses, and each starts at a multiple of
+    /// 256 bytes, as buffers of a GPU's driver do.
     pub(super) address: u64,
     pub(super) operation: Operation,
     pub(super) width: u32,
@@ -75,7 +76,8 @@ pub(super) struct Profiler {
     sampled: u64,
     warp_intervals: u64,
     divergent_intervals: u64,
-    /// The place of the last multiply-add, and how often it was executed in a row: an inner loop repeats it.
+    /// The place of the last multiply-add, and how often it was executed in a row: an inner loop
+    /// repeats it.
     fmas: Option<(&'static Location<'static>, u64)>,
     /// The requests since they were last taken, if they are kept.
     recorded: Option<Vec<Combined>>,
@@ -104,7 +106,8 @@ impl Profiler {
         self.logs[thread as usize].push(event);
     }
 
-    /// Logs instructions of a thread that are no accesses. Their address is their number; successive ones are added.
+    /// Logs instructions of a thread that are no accesses. Their address is their number;
+    /// successive ones are added.
     pub(super) fn log_times(
         &mut self,
         thread: u32,
@@ -308,8 +311,8 @@ impl Profiler {
         count.merged_units += units;
     }
 
-    /// Counts one request of a warp, by the addresses of its lanes. Gives its units, and the fewest possible. Instructions that are no
-    /// accesses have none.
+    /// Counts one request of a warp, by the addresses of its lanes. Gives its units, and the fewest
+    /// possible. Instructions that are no accesses have none.
     fn request(&mut self, event: &Event, addresses: &mut [u64]) -> (u64, u64) {
         let width = u64::from(event.width);
         let lanes = addresses.len() as u64;

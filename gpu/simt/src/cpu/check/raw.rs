@@ -1,8 +1,8 @@
 //! Accesses through raw pointers: what `#[kernel]` makes of `*pointer` in the body of a kernel.
 //!
-//! A kernel in Rust-CUDA's idiom has no views. In the version of it that a checked launch runs, each
-//! dereference in the kernel's own body goes through [`Probe`]. Dereferences in functions that it
-//! calls, and `read` and `write`, are not observed.
+//! A kernel in Rust-CUDA's idiom has no views. In the version of it that a checked launch runs,
+//! each dereference in the kernel's own body goes through [`Probe`]. Dereferences in functions that
+//! it calls, and `read` and `write`, are not observed.
 
 use std::{ops::Deref, panic::Location};
 
@@ -16,7 +16,8 @@ use crate::cpu::{
     limits::SHARED_BYTES,
 };
 
-/// A borrowed value that a kernel dereferences. For a raw pointer the access is reported; other types are let through.
+/// A borrowed value that a kernel dereferences. For a raw pointer the access is reported; other
+/// types are let through.
 ///
 /// (Rust prefers the inherent methods, which exist only for raw pointers, to those of [`Other`].)
 #[derive(Debug)]
@@ -122,8 +123,8 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     checker.refuse(memory, refused, bytes, access, place).cast()
 }
 
-/// Whether an address is on the running thread's stack. Stacks grow towards lower addresses, so the frames of the
-/// kernel are between this one and the stack's end.
+/// Whether an address is on the running thread's stack. Stacks grow towards lower addresses, so the
+/// frames of the kernel are between this one and the stack's end.
 fn is_on_this_stack(address: usize) -> bool {
     let here = 0u8;
     (std::ptr::from_ref(&here).addr()..block::current().stack_end()).contains(&address)

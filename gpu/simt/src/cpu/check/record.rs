@@ -4,25 +4,27 @@ use std::{panic::Location, ptr::null};
 
 use super::unit::Unit;
 
-/// The most threads of a cluster in a checked launch. Numbers from here on are *engines*: hardware units that access memory by
-/// themselves, such as TMA and the tensor cores ([`clocks`](super::clocks)).
+/// The most threads of a cluster in a checked launch. Numbers from here on are *engines*: hardware
+/// units that access memory by themselves, such as TMA and the tensor cores
+/// ([`clocks`](super::clocks)).
 pub(in crate::cpu) const FIRST_ENGINE: u32 = 3072;
 
-/// The last value of a thread's own clock of 14 bits. From there on the clock orders everything: the checker misses a race rather than
-/// report a false one.
+/// The last value of a thread's own clock of 14 bits. From there on the clock orders everything:
+/// the checker misses a race rather than report a false one.
 pub(super) const LAST_CLOCK: u16 = (1 << 14) - 1;
 
 /// An access that was made.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Record {
-    /// The worker's clock. It ticks at every barrier and at every start of a block and never goes back, so that
-    /// nothing has to be cleared between blocks. Zero: no access.
+    /// The worker's clock. It ticks at every barrier and at every start of a block and never goes
+    /// back, so that nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-11: the thread's number in its cluster. Bits 12-14: the unit that made the access for it, or zero. Bit 17: whether it is a
-    /// copy in flight. Bits 18-31: the thread's own clock.
+    /// Bits 0-11: the thread's number in its cluster. Bits 12-14: the unit that made the access for
+    /// it, or zero. Bit 17: whether it is a copy in flight. Bits 18-31: the thread's own clock.
     who: u32,
-    /// The place in the source. The upper 16 bits of the address, which no address uses, hold the slot.
+    /// The place in the source. The upper 16 bits of the address, which no address uses, hold the
+    /// slot.
     place: *const Location<'static>,
 }
 
@@ -73,8 +75,8 @@ impl Record {
         (self.who >> OWN_CLOCK) as u16
     }
 
-    /// The record of an access by the thread, or engine, of that number in a slot, when the slot's clock was `clock` and the thread's own
-    /// clock `own_clock`.
+    /// The record of an access by the thread, or engine, of that number in a slot, when the slot's
+    /// clock was `clock` and the thread's own clock `own_clock`.
     pub(super) fn new(
         (slot, thread): (u32, u32),
         clock: u32,

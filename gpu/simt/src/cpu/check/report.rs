@@ -17,8 +17,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Counts of accesses, if [`Options::profile`](super::Options::profile) asked for them.
     pub profile: Option<Profile>,
-    /// The traced block's accesses. `None` where [`Options::trace`](super::Options::trace) asked for none, or the grid does not have the
-    /// block.
+    /// The traced block's accesses. `None` where [`Options::trace`](super::Options::trace) asked
+    /// for none, or the grid does not have the block.
     pub trace: Option<Trace>,
 }
 

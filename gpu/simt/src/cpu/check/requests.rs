@@ -1,4 +1,5 @@
-//! What a trace says of a block besides its threads' steps: its memories, its warps' requests, and its asynchronous copies and products.
+//! What a trace says of a block besides its threads' steps: its memories, its warps' requests, and
+//! its asynchronous copies and products.
 
 use super::{place::Place, profile::Operation};
 
@@ -27,8 +28,9 @@ impl TracedMemory {
     }
 }
 
-/// A warp's request to memory: the accesses of its lanes that the hardware serves together. Or what a warp does between two of them:
-/// multiply-adds, instructions of tensor cores, TMA copies of boxes.
+/// A warp's request to memory: the accesses of its lanes that the hardware serves together. Or what
+/// a warp does between two of them: multiply-adds, instructions of tensor cores, TMA copies of
+/// boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
@@ -44,20 +46,25 @@ pub struct Request {
     pub width: u32,
     /// Which of [`Trace::memories`](super::Trace::memories) is accessed.
     pub memory: Option<usize>,
-    /// The lanes that take part. Each has its byte address, from the start of the buffer, or of the block's shared memory. If it is no
-    /// access of lanes, each has the number of instructions instead.
+    /// The lanes that take part. Each has its byte address, from the start of the buffer, or of the
+    /// block's shared memory. If it is no access of lanes, each has the number of instructions
+    /// instead.
     pub lanes: Vec<(u32, u64)>,
-    /// Sectors of global memory, or wavefronts of shared memory. For a TMA copy its bytes inside the matrix.
+    /// Sectors of global memory, or wavefronts of shared memory. For a TMA copy its bytes inside
+    /// the matrix.
     pub units: u64,
     /// The fewest units for as many bytes.
     pub ideal: u64,
-    /// For a TMA copy of a box: its first element, its columns and its rows, as far as they are inside the matrix.
+    /// For a TMA copy of a box: its first element, its columns and its rows, as far as they are
+    /// inside the matrix.
     pub area: Option<[usize; 3]>,
-    /// For products of a warpgroup: the start and the bytes of each operand in the block's shared memory. For a TMA copy: those of the box.
+    /// For products of a warpgroup: the start and the bytes of each operand in the block's shared
+    /// memory. For a TMA copy: those of the box.
     pub operands: Vec<(usize, usize)>,
 }
 
-/// An event of the hardware units that work on their own: asynchronous copies, and products of warpgroups on tensor cores.
+/// An event of the hardware units that work on their own: asynchronous copies, and products of
+/// warpgroups on tensor cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AsyncEvent {
@@ -80,7 +87,8 @@ pub enum Asynchronous {
         /// The mbarrier at which it completes its bytes.
         mbarrier: usize,
     },
-    /// That copy completes. The order in which copies complete is that of the launch: if nothing else can go on.
+    /// That copy completes. The order in which copies complete is that of the launch: if nothing
+    /// else can go on.
     BoxEnds {
         /// The destination.
         to: usize,

@@ -1,4 +1,5 @@
-//! Shadow memory: what is remembered of the accesses to a few bytes, and when two accesses are in a race.
+//! Shadow memory: what is remembered of the accesses to a few bytes, and when two accesses are in a
+//! race.
 
 use std::panic::Location;
 
@@ -37,19 +38,22 @@ impl<'a> Now<'a> {
         old.slot() == self.record.slot() && old.clock >= self.block_start
     }
 
-    /// Whether threads are ordered in other ways than by barriers and `sync_warp`: then two readers do not stand for all.
+    /// Whether threads are ordered in other ways than by barriers and `sync_warp`: then two readers
+    /// do not stand for all.
     pub(super) fn is_general(&self) -> bool {
         self.clocks.is_general()
     }
 
-    /// Whether it is in a race with `old`, if that is not older than `horizon` and one of the two is a write.
+    /// Whether it is in a race with `old`, if that is not older than `horizon` and one of the two
+    /// is a write.
     pub(super) fn races(&self, old: &Record, horizon: u32) -> bool {
         old.clock >= horizon && !self.is_ordered(old)
     }
 
-    /// Whether `old` happens before this access in every order of the threads. A copy in flight happens before nothing, not even before
-    /// what its own thread does next. A completed copy happens before what waits at its mbarrier. Two accesses of one engine are ordered
-    /// only by a wait between them.
+    /// Whether `old` happens before this access in every order of the threads. A copy in flight
+    /// happens before nothing, not even before what its own thread does next. A completed copy
+    /// happens before what waits at its mbarrier. Two accesses of one engine are ordered only by a
+    /// wait between them.
     pub(super) fn is_ordered(&self, old: &Record) -> bool {
         let thread = self.record.thread();
         let in_cluster = self.same_block(old)
@@ -74,13 +78,14 @@ pub(super) fn granule(element: usize) -> usize {
     [4, 2].into_iter().find(|granule| element.is_multiple_of(*granule)).unwrap_or(1)
 }
 
-/// The shadow of one granule of memory: its last writer, and two readers and two atomic additions since. All
-/// bytes zero: no access.
+/// The shadow of one granule of memory: its last writer, and two readers and two atomic additions
+/// since. All bytes zero: no access.
 ///
-/// Two readers are enough to find that there is a race, though not to name all its threads: a write that is not
-/// ordered after all readers is unordered to one of two distinct ones. (Where `sync_warp` orders some lanes of
-/// a warp and not others, a third reader of that warp may be missed. Readers of different warps and blocks are not missed,
-/// since they are kept in preference.)
+/// Two readers are enough to find that there is a race, though not to name all its threads: a write
+/// that is not ordered after all readers is unordered to one of two distinct ones. (Where
+/// `sync_warp` orders some lanes of a warp and not others, a third reader of that warp may be
+/// missed. Readers of different warps and blocks are not missed, since they are kept in
+/// preference.)
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Shadow {
@@ -94,7 +99,8 @@ impl Shadow {
     pub(super) const NONE: Shadow =
         Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
 
-    /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a race.
+    /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a
+    /// race.
     #[inline]
     pub(super) fn access(
         &mut self,
@@ -129,10 +135,10 @@ impl Shadow {
         }
     }
 
-    /// A fast path of [`access`](Self::access) for the common case: a write, or one of the first two
-    /// reads, where barriers since the last access of the other kind order everything.
-    /// It is for shared memory, all of whose records are of one slot. `false`: it is another case,
-    /// and nothing was recorded.
+    /// A fast path of [`access`](Self::access) for the common case: a write, or one of the first
+    /// two reads, where barriers since the last access of the other kind order everything. It is
+    /// for shared memory, all of whose records are of one slot. `false`: it is another case, and
+    /// nothing was recorded.
     #[inline(always)]
     pub(super) fn ordered_access(&mut self, now: &Now, access: Access, block_start: u32) -> bool {
         let clock = now.record.clock;
@@ -177,8 +183,8 @@ impl Shadow {
         true
     }
 
-    /// The last write is an asynchronous copy in flight: until its thread has waited for it, no thread may read or write, not even that
-    /// thread.
+    /// The last write is an asynchronous copy in flight: until its thread has waited for it, no
+    /// thread may read or write, not even that thread.
     pub(super) fn begin_copy(&mut self, unit: Unit) {
         self.writer.set_in_flight(unit);
     }
@@ -188,7 +194,8 @@ impl Shadow {
         *self = Shadow { writer: now.record, ..Shadow::NONE };
     }
 
-    /// The last write, if a thread (and no engine) made it and it happens before the current access.
+    /// The last write, if a thread (and no engine) made it and it happens before the current
+    /// access.
     pub(super) fn ordered_write(&self, now: &Now, horizon: u32) -> Option<Record> {
         let by_a_thread = self.writer.clock >= horizon && !self.writer.is_engine();
         (by_a_thread && now.is_ordered(&self.writer)).then_some(self.writer)
@@ -200,7 +207,8 @@ impl Shadow {
         self.writer.clock >= horizon || self.atomics.0.iter().any(|old| old.clock >= horizon)
     }
 
-    /// Whether further readers until the next barrier add nothing new. With `across`, the two readers must be of different warps.
+    /// Whether further readers until the next barrier add nothing new. With `across`, the two
+    /// readers must be of different warps.
     #[inline]
     pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
         let Pair([first, second]) = &self.readers;
@@ -212,7 +220,8 @@ impl Shadow {
             && self.atomics.0[0].clock == 0
     }
 
-    /// Whether two blocks have read it and no thread has written: then further readers of global memory add nothing new.
+    /// Whether two blocks have read it and no thread has written: then further readers of global
+    /// memory add nothing new.
     #[inline]
     pub(super) fn is_read_by_two_blocks(&self, now: &Now) -> bool {
         let Pair([first, second]) = &self.readers;
@@ -231,8 +240,8 @@ struct Pair([Record; 2]);
 impl Pair {
     const NONE: Pair = Pair([Record::NONE; 2]);
 
-    /// Keeps an access. It replaces one that happens before it, which adds no information (Flanagan and
-    /// Freund, FastTrack, 2009).
+    /// Keeps an access. It replaces one that happens before it, which adds no information (Flanagan
+    /// and Freund, FastTrack, 2009).
     #[inline]
     fn keep(&mut self, now: &Now, horizon: u32) {
         let replaceable = |old: &Record| old.clock < horizon || now.is_ordered(old);

@@ -18,7 +18,8 @@ pub struct Array {
     pub(super) rank: u32,
     /// Bytes from the start of the block's shared memory.
     pub(super) offset: usize,
-    /// For each four bytes the slot's clock at which they are saturated: at that clock further reads add nothing new.
+    /// For each four bytes the slot's clock at which they are saturated: at that clock further
+    /// reads add nothing new.
     pub(super) saturated: Box<[Cell<u32>]>,
     cells: RefCell<Cells>,
 }
@@ -38,8 +39,8 @@ impl Cells {
     }
 }
 
-/// Each thread's last read and last atomic addition since the last write. It is needed where threads wait at mbarriers: a thread may then
-/// know of all readers but any one.
+/// Each thread's last read and last atomic addition since the last write. It is needed where
+/// threads wait at mbarriers: a thread may then know of all readers but any one.
 #[derive(Clone, Default)]
 struct AllThreads {
     reads: Vec<Record>,
@@ -124,8 +125,8 @@ impl Array {
         self.saturated[offset / 4..=(offset + bytes - 1) / 4].iter().all(|word| word.get() == clock)
     }
 
-    /// Makes the granules small enough for elements of another size: dynamic shared memory may be used as
-    /// several types.
+    /// Makes the granules small enough for elements of another size: dynamic shared memory may be
+    /// used as several types.
     pub(super) fn refine(&self, element: usize) {
         let cells = &mut *self.cells.borrow_mut();
         let finer = granule(element);
@@ -146,7 +147,8 @@ impl Array {
         self.cells.borrow_mut().shadows_of(bytes).for_each(|shadow| shadow.begin_copy(unit));
     }
 
-    /// A write of one of these bytes by a thread (and no engine) that happens before the current access.
+    /// A write of one of these bytes by a thread (and no engine) that happens before the current
+    /// access.
     pub(super) fn ordered_write(
         &self,
         now: &Now,
@@ -176,8 +178,9 @@ impl Array {
         Some(((number + at) * granule, shadow.writer))
     }
 
-    /// Records an access to one element if nothing can be wrong with it; otherwise gives `false`. Almost all accesses are such, and every
-    /// access comes through here except saturated reads: this is most of the checker's cost.
+    /// Records an access to one element if nothing can be wrong with it; otherwise gives `false`.
+    /// Almost all accesses are such, and every access comes through here except saturated reads:
+    /// this is most of the checker's cost.
     #[inline(always)]
     pub(super) fn ordered_access(
         &self,
@@ -200,9 +203,9 @@ impl Array {
         true
     }
 
-    /// Records an access and reports what is wrong with it: at most one thing for each granule, with the
-    /// offset in bytes. `across`: lanes of a warp may be ordered, so two readers of one warp do not
-    /// stand for all.
+    /// Records an access and reports what is wrong with it: at most one thing for each granule,
+    /// with the offset in bytes. `across`: lanes of a warp may be ordered, so two readers of one
+    /// warp do not stand for all.
     pub(super) fn access(
         &self,
         now: &Now,

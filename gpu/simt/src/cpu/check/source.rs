@@ -7,7 +7,8 @@ use std::{
 
 use super::place::Place;
 
-/// The text of a line; `None` where the file does not exist, or is newer than the program and so may have changed.
+/// The text of a line; `None` where the file does not exist, or is newer than the program and so
+/// may have changed.
 pub(super) fn line(place: &Place) -> Option<String> {
     let path = find(&env::current_dir().ok()?, Path::new(&place.file))?;
     let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
@@ -20,7 +21,8 @@ pub(super) fn line(place: &Place) -> Option<String> {
     (line.chars().count() >= place.column as usize).then(|| line.to_owned())
 }
 
-/// Finds a file by its path from the workspace's folder, which the compiler was given. Tests run there, or in a package's folder below.
+/// Finds a file by its path from the workspace's folder, which the compiler was given. Tests run
+/// there, or in a package's folder below.
 fn find(folder: &Path, file: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())
 }

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::cpu::limits::WARP;
 
-/// The steps of a block's threads, in the order in which they ran. Between two barriers CUDA promises no order among threads, so only the
-/// order within one thread is meaningful.
+/// The steps of a block's threads, in the order in which they ran. Between two barriers CUDA
+/// promises no order among threads, so only the order within one thread is meaningful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trace {
@@ -29,7 +29,8 @@ pub struct Trace {
     pub requests_left_out: u64,
     /// The buffers of the launch and the shared arrays of the block.
     pub memories: Vec<TracedMemory>,
-    /// What the block's warps did. They are combined as for a [`Profile`](super::Profile). Only the order within one warp is meaningful.
+    /// What the block's warps did. They are combined as for a [`Profile`](super::Profile). Only the
+    /// order within one warp is meaningful.
     pub requests: Vec<Request>,
     /// Asynchronous copies and products, in the order in which they ran.
     pub events: Vec<AsyncEvent>,
@@ -45,7 +46,8 @@ pub struct Step {
     pub barriers: u32,
     /// The operation.
     pub operation: Operation,
-    /// The buffer or shared array, named as in a [`Finding`](super::Finding); `None` for a multiply-add.
+    /// The buffer or shared array, named as in a [`Finding`](super::Finding); `None` for a
+    /// multiply-add.
     pub memory: Option<String>,
     /// Where a shared array is declared.
     pub declared: Option<Place>,
@@ -119,17 +121,20 @@ pub(super) struct Tracer {
     boxes: Vec<CopiedBox>,
     arrays: Vec<Declared>,
     events: Vec<AsyncEvent>,
-    /// Thread 0's groups of `cp.async`, and the destination and bytes of the group that it has not committed.
+    /// Thread 0's groups of `cp.async`, and the destination and bytes of the group that it has not
+    /// committed.
     groups: u32,
     group: Option<(usize, usize)>,
-    /// For each thread the number of its TMA copies to global memory, and that number at each commit.
+    /// For each thread the number of its TMA copies to global memory, and that number at each
+    /// commit.
     stores: BTreeMap<u32, (usize, Vec<usize>)>,
     /// For each warpgroup the number below which it has waited for its products.
     waited: BTreeMap<u32, u64>,
 }
 
 impl Tracer {
-    /// For the block of that index and rank. A block of the cluster has `stride` threads, rounded up to whole warps.
+    /// For the block of that index and rank. A block of the cluster has `stride` threads, rounded
+    /// up to whole warps.
     pub(super) fn new(block: [u32; 3], rank: u32, stride: usize) -> Self {
         let first = rank * stride as u32;
         let mut profiler = Profiler::recording();
@@ -299,7 +304,8 @@ impl Tracer {
         self.arrays.sort_by_key(|(_, offset, _)| *offset);
     }
 
-    /// The trace. `buffers`: bytes of an element, and of all elements, of each buffer of the launch.
+    /// The trace. `buffers`: bytes of an element, and of all elements, of each buffer of the
+    /// launch.
     pub(super) fn into_trace(
         self,
         memory_name: impl Fn(MemoryId) -> String,
@@ -406,7 +412,8 @@ struct Products<'t> {
 }
 
 impl Products<'_> {
-    /// The operands of the next products of that warp's warpgroup, with that number of instructions in all.
+    /// The operands of the next products of that warp's warpgroup, with that number of instructions
+    /// in all.
     fn take(&mut self, warp: u32, instructions: u64) -> Vec<(usize, usize)> {
         let next = self.next.entry(warp).or_default();
         let (mut operands, mut missing) = (Vec::new(), instructions);

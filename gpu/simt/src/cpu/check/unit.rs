@@ -17,7 +17,8 @@ pub(super) enum Unit {
     Product,
 }
 
-/// How many groups that are younger than an access may be in flight while its thread waits for it. `Open`: the access is in no group yet.
+/// How many groups that are younger than an access may be in flight while its thread waits for it.
+/// `Open`: the access is in no group yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Open,

@@ -31,7 +31,8 @@ pub struct SharedTag {
     saturated_clock: *const Cell<u32>,
 }
 
-/// A buffer's shadow, which is null before the launch; and whether the buffer's elements hold values at the launch.
+/// A buffer's shadow, which is null before the launch; and whether the buffer's elements hold
+/// values at the launch.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalTag {
     pub(super) buffer: *const Buffer,
@@ -283,7 +284,8 @@ fn shared_access(
     checker.shared(array, (offset, bytes), access, place);
 }
 
-/// Panics where the bytes are outside the array: another block of the cluster may have a shorter array there than this block.
+/// Panics where the bytes are outside the array: another block of the cluster may have a shorter
+/// array there than this block.
 fn assert_inside(array: &Array, (offset, bytes): (usize, usize)) {
     let (len, end, rank) = (array.bytes(), offset + bytes, array.rank);
     assert!(

@@ -5,14 +5,16 @@
 pub struct BoxShape {
     /// Rows, 1 to 256.
     pub rows: usize,
-    /// Columns, 1 to 256. The bytes of a row are a multiple of sixteen; with a swizzle, at most a span.
+    /// Columns, 1 to 256. The bytes of a row are a multiple of sixteen; with a swizzle, at most a
+    /// span.
     pub cols: usize,
     /// Bytes of the swizzle span: 32, 64 or 128; 0 for none.
     pub swizzle: usize,
 }
 
 impl BoxShape {
-    /// Checks that TMA copies boxes of this shape, of elements of that number of bytes. The error names the value and the limit.
+    /// Checks that TMA copies boxes of this shape, of elements of that number of bytes. The error
+    /// names the value and the limit.
     pub(super) fn check(self, element: usize) -> Result<(), String> {
         let BoxShape { rows, cols, swizzle } = self;
         let row = cols * element;

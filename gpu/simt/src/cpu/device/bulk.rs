@@ -1,12 +1,14 @@
-//! Bulk groups: groups of TMA copies from shared to global memory, which [`DynamicShared::store_box`](super::DynamicShared) begins (PTX
-//! ISA, "Bulk async-group").
+//! Bulk groups: groups of TMA copies from shared to global memory, which
+//! [`DynamicShared::store_box`](super::DynamicShared) begins (PTX ISA, "Bulk async-group").
 //!
-//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked launch reads shared memory at some time
-//! before the thread's wait for that ends, and writes global memory at some later time before the wait for that ends.
+//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked
+//! launch reads shared memory at some time before the thread's wait for that ends, and writes
+//! global memory at some later time before the wait for that ends.
 
 use crate::cpu::block;
 
-/// Makes a group of the TMA copies to global memory that this thread has begun since the last call. The group may be empty.
+/// Makes a group of the TMA copies to global memory that this thread has begun since the last call.
+/// The group may be empty.
 #[track_caller]
 pub fn commit_group() {
     if let Some(checker) = block::checker() {
@@ -14,8 +16,9 @@ pub fn commit_group() {
     }
 }
 
-/// Waits until at most the last `PENDING` of this thread's groups still read shared memory. The sources of the other groups may then be
-/// overwritten, and the block may end. Other threads know of that after a barrier.
+/// Waits until at most the last `PENDING` of this thread's groups still read shared memory. The
+/// sources of the other groups may then be overwritten, and the block may end. Other threads know
+/// of that after a barrier.
 #[track_caller]
 pub fn wait_group_read<const PENDING: u32>() {
     if let Some(checker) = block::checker() {
@@ -23,7 +26,8 @@ pub fn wait_group_read<const PENDING: u32>() {
     }
 }
 
-/// Waits until at most the last `PENDING` of this thread's groups are in flight. What the others have copied is then in global memory.
+/// Waits until at most the last `PENDING` of this thread's groups are in flight. What the others
+/// have copied is then in global memory.
 #[track_caller]
 pub fn wait_group<const PENDING: u32>() {
     if let Some(checker) = block::checker() {

@@ -25,13 +25,14 @@ pub fn blocks() -> u32 {
     current_cluster().blocks
 }
 
-/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that extend along x only.
+/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that
+/// extend along x only.
 pub fn numbers() -> (u32, u32) {
     (super::thread::block_idx_x() / blocks(), super::thread::grid_dim_x() / blocks())
 }
 
-/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote to shared or global memory before is then
-/// visible to all of them.
+/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote
+/// to shared or global memory before is then visible to all of them.
 ///
 /// # Panics
 /// If the thread has called [`arrive_relaxed`] and not waited since.
@@ -41,8 +42,9 @@ pub fn sync() {
     wait();
 }
 
-/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and [`wait`] later. It makes no writes visible to
-/// others. It tells the others that this block has begun, so that they may access its shared memory.
+/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and
+/// [`wait`] later. It makes no writes visible to others. It tells the others that this block has
+/// begun, so that they may access its shared memory.
 ///
 /// On the CPU all blocks of a cluster begin together, and the others wait for the [`wait`].
 ///
@@ -83,12 +85,14 @@ pub(crate) mod remotes {
         len: usize,
         rank: u32,
         tag: M::Shared,
-        /// The index of the first of these elements in the other block's array, which may begin elsewhere than this block's.
+        /// The index of the first of these elements in the other block's array, which may begin
+        /// elsewhere than this block's.
         first: usize,
     }
 
     impl<T: Element, M: Mode> Remote<T, M> {
-        /// The `len` elements of the block of that rank that correspond to those at `base` in this block.
+        /// The `len` elements of the block of that rank that correspond to those at `base` in this
+        /// block.
         #[track_caller]
         pub(crate) fn new(base: *mut T, len: usize, rank: u32) -> Self {
             let cluster = current_cluster();
@@ -105,7 +109,8 @@ pub(crate) mod remotes {
             Remote { base, len, rank, tag, first: before / size_of::<T>() }
         }
 
-        /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+        /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+        /// multiple of 16.
         #[track_caller]
         pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
             const { sixteen_bytes::<T, N>() };
@@ -122,14 +127,16 @@ pub(crate) mod remotes {
             }
         }
 
-        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+        /// multiple of 16.
         #[track_caller]
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { sixteen_bytes::<T, N>() };
             self.store(index, values);
         }
 
-        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
+        /// multiple of 8.
         #[track_caller]
         pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };

@@ -1,11 +1,14 @@
-//! Groups of asynchronous copies from global to shared memory (`cp.async`), which [`Shared::copy_async`](super::Shared) begins.
+//! Groups of asynchronous copies from global to shared memory (`cp.async`), which
+//! [`Shared::copy_async`](super::Shared) begins.
 //!
-//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked launch carries it out as late as possible,
-//! where the thread waits for it, and reports reads of its destination before that.
+//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked
+//! launch carries it out as late as possible, where the thread waits for it, and reports reads of
+//! its destination before that.
 
 use crate::cpu::{fast::Fast, mode::Mode};
 
-/// Makes a group of the asynchronous copies that this thread has begun since the last call. The group may be empty.
+/// Makes a group of the asynchronous copies that this thread has begun since the last call. The
+/// group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     Fast::commit_group();

@@ -1,6 +1,7 @@
 //! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of copies.
 //!
-//! On the CPU a misuse ends the launch with a fault: a use before the initialisation, too many arrivals or bytes, a wait that never ends.
+//! On the CPU a misuse ends the launch with a fault: a use before the initialisation, too many
+//! arrivals or bytes, a wait that never ends.
 
 use std::panic::Location;
 
@@ -46,8 +47,8 @@ impl<const N: usize> Mbarriers<N> {
 
 /// A barrier in shared memory.
 ///
-/// A phase ends when the number of arrivals of its initialisation have come and the announced bytes have been copied. The next phase begins
-/// at once. Phases have parities: 0, 1, 0, 1, and so on.
+/// A phase ends when the number of arrivals of its initialisation have come and the announced bytes
+/// have been copied. The next phase begins at once. Phases have parities: 0, 1, 0, 1, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Mbarrier {
     offset: u32,
@@ -55,8 +56,8 @@ pub struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others may use the mbarrier after [`fence_init`]
-    /// and a barrier.
+    /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others
+    /// may use the mbarrier after [`fence_init`] and a barrier.
     #[track_caller]
     pub fn init(self, arrivals: u32) {
         let place = self.place();
@@ -83,9 +84,10 @@ impl Mbarrier {
         self.arrive_at(rank, 0, Location::caller());
     }
 
-    /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is going to overwrite. It does not order this
-    /// thread's writes: for these, `arrive_remote` needs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90), which
-    /// is too slow in a loop.
+    /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is
+    /// going to overwrite. It does not order this thread's writes: for these, `arrive_remote` needs
+    /// a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90), which is too slow
+    /// in a loop.
     ///
     /// On the CPU it is `arrive_remote`.
     #[track_caller]
@@ -120,7 +122,8 @@ impl Mbarrier {
         }
     }
 
-    /// Waits for the end of the phase of that parity. It has ended if the current phase has the other parity.
+    /// Waits for the end of the phase of that parity. It has ended if the current phase has the
+    /// other parity.
     #[track_caller]
     pub fn wait(self, parity: u32) {
         let (at, place) = (self.place(), Location::caller());
@@ -151,8 +154,8 @@ impl Mbarrier {
     }
 }
 
-/// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies, after a following barrier of the block
-/// (or cluster).
+/// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies,
+/// after a following barrier of the block (or cluster).
 #[track_caller]
 pub fn fence_init() {
     if let Some(checker) = block::checker() {

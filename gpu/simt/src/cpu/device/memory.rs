@@ -18,8 +18,8 @@ use crate::{
 
 /// Global memory that the kernel reads, indexed like a slice.
 pub type In<T> = views::In<T, Fast>;
-/// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has the same view; the kernel must make them
-/// write different elements.
+/// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has the
+/// same view; the kernel must make them write different elements.
 pub type Out<T> = views::Out<T, Fast>;
 
 /// Whether `count` elements from `index` on are inside, and aligned for one access.
@@ -75,8 +75,9 @@ pub(crate) mod views {
                 /// process, for one on a GPU an address there.
                 ///
                 /// # Safety
-                /// 1. Where the view is indexed, which happens in a kernel on the CPU, `base` points to
-                ///    `len` elements of this process that stay valid as long as the view is used.
+                /// 1. Where the view is indexed, which happens in a kernel on the CPU, `base`
+                ///    points to `len` elements of this process that stay valid as long as the view
+                ///    is used.
                 /// 2. Nobody else writes them meanwhile; nor reads them, if the kernel writes.
                 #[inline]
                 pub const unsafe fn new(base: $pointer, len: usize) -> Self {
@@ -133,7 +134,8 @@ pub(crate) mod views {
             }
 
             impl<T: Element, M: Mode> $name<T, M> {
-                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must
+                /// be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
@@ -142,7 +144,8 @@ pub(crate) mod views {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+                /// The `N` elements from `index` on, in one access of 8 bytes. Their address must
+                /// be a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
@@ -160,8 +163,8 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
-        /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It has no branch, so that many loads
-        /// are issued before one is waited for.
+        /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value.
+        /// It has no branch, so that many loads are issued before one is waited for.
         #[inline(always)]
         #[track_caller]
         pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
@@ -187,8 +190,8 @@ pub(crate) mod views {
     }
 
     impl<T, M: Mode> Out<T, M> {
-        /// A view of memory whose elements hold no values yet, like a fresh device buffer: a checked launch reports a read before the first
-        /// write. Otherwise it is `new`.
+        /// A view of memory whose elements hold no values yet, like a fresh device buffer: a
+        /// checked launch reports a read before the first write. Otherwise it is `new`.
         ///
         /// # Safety
         /// As for `new`: `base` points to `len` elements, of whatever value.
@@ -207,7 +210,8 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> Out<T, M> {
-        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
+        /// multiple of 16.
         #[inline(always)]
         #[track_caller]
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -216,7 +220,8 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
-        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
+        /// multiple of 8.
         #[inline(always)]
         #[track_caller]
         pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -225,8 +230,9 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
-        /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their address must be a multiple of these
-        /// bytes. It has no branch, so that earlier reads are not moved into one.
+        /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes.
+        /// Their address must be a multiple of these bytes. It has no branch, so that earlier reads
+        /// are not moved into one.
         #[inline(always)]
         #[track_caller]
         pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
@@ -242,8 +248,8 @@ pub(crate) mod views {
             }
         }
 
-        /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed, so a sum
-        /// of floats may differ from run to run.
+        /// Adds `value` to an element atomically, and gives the element's old value. The order in
+        /// which threads add is not fixed, so a sum of floats may differ from run to run.
         #[inline(always)]
         #[track_caller]
         pub fn atomic_add(&mut self, index: usize, value: T) -> T
@@ -258,8 +264,9 @@ pub(crate) mod views {
     }
 
     impl<M: Mode> Out<u32, M> {
-        /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see what this thread has written, and
-        /// what it has seen of others' writes (PTX `red.release.gpu`).
+        /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then
+        /// see what this thread has written, and what it has seen of others' writes (PTX
+        /// `red.release.gpu`).
         #[inline(always)]
         #[track_caller]
         pub fn release_add(&mut self, index: usize, value: u32) {
@@ -267,11 +274,12 @@ pub(crate) mod views {
             flag::release_add(place, value);
         }
 
-        /// Waits until a flag is at least that value. This thread then sees what the threads that [added](Self::release_add) to it had
-        /// written (PTX `ld.acquire.gpu`).
+        /// Waits until a flag is at least that value. This thread then sees what the threads that
+        /// [added](Self::release_add) to it had written (PTX `ld.acquire.gpu`).
         ///
-        /// A block that has not begun may have no room on the GPU until this one has ended, so only blocks that have begun may be waited
-        /// for. On the CPU a wait that no block can end is a fault.
+        /// A block that has not begun may have no room on the GPU until this one has ended, so only
+        /// blocks that have begun may be waited for. On the CPU a wait that no block can end is a
+        /// fault.
         #[inline(always)]
         #[track_caller]
         pub fn wait_for_at_least(&self, index: usize, at_least: u32) {

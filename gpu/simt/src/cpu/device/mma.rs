@@ -1,4 +1,5 @@
-//! Products of a warp on tensor cores: `mma.sync`, with operands and accumulators in registers. Compute capability 8.0 and later.
+//! Products of a warp on tensor cores: `mma.sync`, with operands and accumulators in registers.
+//! Compute capability 8.0 and later.
 //!
 //! ```text
 //!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
@@ -8,8 +9,9 @@
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments (`mma.m16n8k16`, for tf32 `.m16n8k8`)
 //! ```
 //!
-//! A fragment has 16 elements of an operand's *outer* dimension (rows of A or columns of B) by 16 elements along k, for 16-bit numbers. It
-//! is loaded as four matrices of 8 x 8 elements. Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix `i`:
+//! A fragment has 16 elements of an operand's *outer* dimension (rows of A or columns of B) by 16
+//! elements along k, for 16-bit numbers. It is loaded as four matrices of 8 x 8 elements. Lanes 8 i
+//! to 8 i + 7 give the addresses of the rows of matrix `i`:
 //!
 //! ```text
 //!                 rows of the matrices are                    first two      last two      of each two
@@ -17,9 +19,10 @@
 //!   transposed    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
-//! **For f32** it has 8 elements along k, and each element is rounded to the nearest tf32. The 16 bytes of a matrix's row hold four
-//! elements, and each lane gets one instead of two 16-bit numbers; so plain rows along k have k 0 to 3 and k 4 to 7. A transposed load
-//! would transpose halves of elements. So for an MN-major operand each lane loads its four elements by itself:
+//! **For f32** it has 8 elements along k, and each element is rounded to the nearest tf32. The 16
+//! bytes of a matrix's row hold four elements, and each lane gets one instead of two 16-bit
+//! numbers; so plain rows along k have k 0 to 3 and k 4 to 7. A transposed load would transpose
+//! halves of elements. So for an MN-major operand each lane loads its four elements by itself:
 //!
 //! ```text
 //!   element          0                1                2                3
@@ -27,7 +30,8 @@
 //!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
 //! ```
 //!
-//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours along k:
+//! **Of 16-bit numbers** a lane that loads its elements by itself has four pairs of neighbours
+//! along k:
 //!
 //! ```text
 //!   pair             0                1                2                3
@@ -35,7 +39,8 @@
 //!   first k          lane % 4 * 2     lane % 4 * 2     lane % 4 * 2 + 8 lane % 4 * 2 + 8
 //! ```
 //!
-//! All lanes of a warp call these together. On the CPU sums are rounded as on Hopper, as far as that is known.
+//! All lanes of a warp call these together. On the CPU sums are rounded as on Hopper, as far as
+//! that is known.
 
 use std::{marker::PhantomData, panic::Location};
 
@@ -51,7 +56,8 @@ use crate::{
     operand::Numbers,
 };
 
-/// A lane's part of a fragment: of 16 outer elements by 32 bytes along k it has eight 16-bit elements, or four f32.
+/// A lane's part of a fragment: of 16 outer elements by 32 bytes along k it has eight 16-bit
+/// elements, or four f32.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment<T> {
     words: [u32; 4],
@@ -59,7 +65,8 @@ pub struct Fragment<T> {
 }
 
 impl<T: Factor> Fragment<T> {
-    /// From this lane's row: the lanes exchange their rows. The matrices may be `transposed` only if elements have two bytes.
+    /// From this lane's row: the lanes exchange their rows. The matrices may be `transposed` only
+    /// if elements have two bytes.
     #[track_caller]
     pub(super) fn exchange(row: [u32; 4], transposed: bool) -> Self {
         let lane = block::linear_index() as usize % 32;
@@ -113,8 +120,8 @@ fn rounded(elements: [f32; 4]) -> [u32; 4] {
     elements.map(|element| Tf32::from_f32(element).to_bits())
 }
 
-/// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight columns of every eight rows. They take `8 M
-/// N` registers.
+/// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight
+/// columns of every eight rows. They take `8 M N` registers.
 #[derive(Debug)]
 pub struct Accumulators<const M: usize, const N: usize>([[Sums; N]; M]);
 
@@ -143,8 +150,9 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         });
     }
 
-    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for this lane's elements in the
-    /// `PART`th 16 rows. Rows are counted from the part's first row. A part past the last is empty.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both
+    /// elements, for this lane's elements in the `PART`th 16 rows. Rows are counted from the part's
+    /// first row. A part past the last is empty.
     #[track_caller]
     pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let lane = block::linear_index() as usize % 32;

@@ -1,6 +1,8 @@
-//! The device library as kernels use it: thread indices and barriers, views, shared arrays, tensor cores and so on.
+//! The device library as kernels use it: thread indices and barriers, views, shared arrays, tensor
+//! cores and so on.
 //!
-//! This is the version for the CPU. For `nvptx64` the module of the same name has the same items, made of intrinsics.
+//! This is the version for the CPU. For `nvptx64` the module of the same name has the same items,
+//! made of intrinsics.
 
 mod box_shape;
 pub mod bulk;
@@ -65,9 +67,10 @@ pub use shared::{DynamicShared, Shared};
 /// | `constants(a = 0 \| 1, ..)` | specialisation constants ([`Constants`](crate::Constants)): numbers or words of instructions, the default first |
 /// | `dependent` | it may begin before the previous kernel of its stream has ended, and calls [`grid::wait_for_earlier`] |
 ///
-/// For `nvptx64` it makes a PTX entry point with the function's name. For other targets it makes a static
-/// [`Kernel`](crate::Kernel) of that name, which [`cpu::launch`](crate::cpu::launch) or a GPU's driver launches. Because it is a static, no
-/// local variable of the module can have the kernel's name.
+/// For `nvptx64` it makes a PTX entry point with the function's name. For other targets it makes a
+/// static [`Kernel`](crate::Kernel) of that name, which [`cpu::launch`](crate::cpu::launch) or a
+/// GPU's driver launches. Because it is a static, no local variable of the module can have the
+/// kernel's name.
 pub use simt_macros::kernel;
 pub use tensor::{Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut, TensorMaps};
 pub(crate) use variable::variables;

@@ -8,7 +8,8 @@ use crate::cpu::{
     named_barrier::Arrival,
 };
 
-/// `COUNT` named barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
+/// `COUNT` named barriers for `THREADS` threads each, made by
+/// [`named_barriers!`](crate::named_barriers).
 #[derive(Debug)]
 pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
 
@@ -42,23 +43,23 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
 
 /// A named barrier for `THREADS` threads of the block, in whole warps: those that arrive.
 ///
-/// A round ends when that number of threads have arrived, in whole warps; then the next round begins. A thread that arrives must know that
-/// the previous round has ended.
+/// A round ends when that number of threads have arrived, in whole warps; then the next round
+/// begins. A thread that arrives must know that the previous round has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedBarrier<const THREADS: u32> {
     id: u32,
 }
 
 impl<const THREADS: u32> NamedBarrier<THREADS> {
-    /// Arrives, and waits until all have arrived. What they wrote before is then visible to this thread. All lanes of the warp call it
-    /// together.
+    /// Arrives, and waits until all have arrived. What they wrote before is then visible to this
+    /// thread. All lanes of the warp call it together.
     #[track_caller]
     pub fn sync(self) {
         self.come(true, Location::caller());
     }
 
-    /// Arrives and does not wait. What this thread wrote before is visible to the threads that wait. All lanes of the warp call it
-    /// together.
+    /// Arrives and does not wait. What this thread wrote before is visible to the threads that
+    /// wait. All lanes of the warp call it together.
     #[track_caller]
     pub fn arrive(self) {
         self.come(false, Location::caller());

@@ -28,7 +28,8 @@ use crate::{
 
 /// An array in shared memory, made by [`shared!`](crate::shared). Row-major.
 pub type Shared<T, const ROWS: usize, const COLS: usize = 1> = arrays::Shared<T, ROWS, COLS, Fast>;
-/// The dynamic shared memory, whose size the launch gives, made by [`dynamic_shared!`](crate::dynamic_shared).
+/// The dynamic shared memory, whose size the launch gives, made by
+/// [`dynamic_shared!`](crate::dynamic_shared).
 pub type DynamicShared<T> = arrays::DynamicShared<T, Fast>;
 
 /// The types behind the names, generic in the [`Mode`].
@@ -76,7 +77,8 @@ pub(crate) mod arrays {
             Remote::new(self.base, ROWS * COLS, rank)
         }
 
-        /// The address of an element. A column past the end of the row is refused; on the GPU it would be an element of the next row.
+        /// The address of an element. A column past the end of the row is refused; on the GPU it
+        /// would be an element of the next row.
         #[inline(always)]
         #[track_caller]
         fn at_2d(&self, (row, col): (usize, usize), access: Access) -> *mut T {
@@ -118,12 +120,14 @@ pub(crate) mod arrays {
             self.len
         }
 
-        /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a multiple of 128 bytes. The box begins at
-        /// element `(row, col)` of the `matrix`th matrix. Elements outside the matrix are zeros. The swizzle depends on the address. `row`
-        /// is a signed number: rows before the first are what `wrapping_sub` gives.
+        /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a
+        /// multiple of 128 bytes. The box begins at element `(row, col)` of the `matrix`th matrix.
+        /// Elements outside the matrix are zeros. The swizzle depends on the address. `row` is a
+        /// signed number: rows before the first are what `wrapping_sub` gives.
         ///
-        /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times the bytes of an element is a multiple
-        /// of 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's documentation does not mention it).
+        /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col`
+        /// times the bytes of an element is a multiple of 16. Otherwise the launch ends (on an H200
+        /// with an illegal instruction; NVIDIA's documentation does not mention it).
         ///
         /// The copy is asynchronous. It completes its bytes at the mbarrier `done`.
         #[track_caller]
@@ -137,12 +141,14 @@ pub(crate) mod arrays {
             self.load_box_to(index, boxes, place, done, 1 << block::rank());
         }
 
-        /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those whose bit of `blocks` is set, bit 0 for
-        /// rank 0. The box is read once and copied to the corresponding place in each block's shared memory. It completes its bytes at the
+        /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those
+        /// whose bit of `blocks` is set, bit 0 for rank 0. The box is read once and copied to the
+        /// corresponding place in each block's shared memory. It completes its bytes at the
         /// mbarrier that corresponds to `done` in each block. This block may be one of them or not.
         ///
-        /// Each block must have initialised that mbarrier, must have read the old contents of the destination, and must not have ended. A
-        /// [`cluster_pipeline!`](crate::cluster_pipeline) ensures that. On the CPU the copies to the blocks complete at different times.
+        /// Each block must have initialised that mbarrier, must have read the old contents of the
+        /// destination, and must not have ended. A [`cluster_pipeline!`](crate::cluster_pipeline)
+        /// ensures that. On the CPU the copies to the blocks complete at different times.
         #[track_caller]
         pub fn load_box_multicast<
             const BOX_ROWS: usize,
@@ -185,11 +191,13 @@ pub(crate) mod arrays {
             }
         }
 
-        /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at element `(row, col)` of the
-        /// `matrix`th matrix; `index` and box as in [`load_box`](Self::load_box). Nothing outside the matrix is written.
+        /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins
+        /// at element `(row, col)` of the `matrix`th matrix; `index` and box as in
+        /// [`load_box`](Self::load_box). Nothing outside the matrix is written.
         ///
-        /// The copy sees what threads have written here if they have executed a [`fence_proxy_async`](crate::device::fence_proxy_async)
-        /// after it, and a barrier follows. The copy is asynchronous and belongs to the thread's next bulk group
+        /// The copy sees what threads have written here if they have executed a
+        /// [`fence_proxy_async`](crate::device::fence_proxy_async) after it, and a barrier follows.
+        /// The copy is asynchronous and belongs to the thread's next bulk group
         /// ([`bulk`](crate::device::bulk)).
         #[track_caller]
         pub fn store_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
@@ -210,8 +218,8 @@ pub(crate) mod arrays {
             }
         }
 
-        /// Whether a box may be at `index` here and begin at that column of the matrix; otherwise reports it. `access` is what the copy
-        /// does here.
+        /// Whether a box may be at `index` here and begin at that column of the matrix; otherwise
+        /// reports it. `access` is what the copy does here.
         #[track_caller]
         fn is_box_allowed<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
             &self,
@@ -237,7 +245,8 @@ pub(crate) mod arrays {
             true
         }
 
-        /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle spans.
+        /// The operand with layout `L` from element `index` on, which is a multiple of eight
+        /// swizzle spans.
         #[track_caller]
         pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
         where
@@ -296,7 +305,8 @@ pub(crate) mod arrays {
                     }
                 }
 
-                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must
+                /// be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
@@ -305,15 +315,16 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// [`load128`](Self::load128) that the compiler does not move down to where its elements are used, so that on a GPU they
-                /// have arrived by then.
+                /// [`load128`](Self::load128) that the compiler does not move down to where its
+                /// elements are used, so that on a GPU they have arrived by then.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                     self.load128(index)
                 }
 
-                /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a multiple of 8.
+                /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be
+                /// a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
@@ -322,7 +333,8 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
+                /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address
+                /// must be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -331,7 +343,8 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
-                /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
+                /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address
+                /// must be a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -340,7 +353,8 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
-                /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be a multiple of 4.
+                /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address
+                /// must be a multiple of 4.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store32<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -349,11 +363,12 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
-                /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
-                /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
+                /// Begins an asynchronous copy of `N` elements from element `from` of `source` to
+                /// element `index`: 4, 8 or 16 bytes, whose addresses are multiples of these bytes.
+                /// If not `valid`, nothing is read and zeros are written.
                 ///
-                /// The copy has completed after [`wait_group`](crate::device::copies::wait_group), and other threads see it after a
-                /// following barrier.
+                /// The copy has completed after [`wait_group`](crate::device::copies::wait_group),
+                /// and other threads see it after a following barrier.
                 #[inline(always)]
                 #[track_caller]
                 pub fn copy_async<const N: usize>(
@@ -378,8 +393,9 @@ pub(crate) mod arrays {
                     unsafe { M::copy_async(self.tag, self.base.add(index), index, values) }
                 }
 
-                /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four matrices of eight rows of 16 bytes.
-                /// Each lane gives the index of the first element of a row, at a multiple of 16 bytes. All lanes call it. See
+                /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four
+                /// matrices of eight rows of 16 bytes. Each lane gives the index of the first
+                /// element of a row, at a multiple of 16 bytes. All lanes call it. See
                 /// [`mma`](crate::device::mma), for the order of the rows.
                 #[track_caller]
                 pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
@@ -392,8 +408,8 @@ pub(crate) mod arrays {
                     Fragment::exchange(row, false)
                 }
 
-                /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are transposed during the load if
-                /// `transposed`. All lanes choose alike.
+                /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are
+                /// transposed during the load if `transposed`. All lanes choose alike.
                 #[track_caller]
                 pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
                 where

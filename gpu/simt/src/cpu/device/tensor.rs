@@ -15,8 +15,8 @@ use crate::{
 pub type TensorMap<T> = maps::TensorMap<T, Fast>;
 /// `COUNT` [`TensorMap`]s as one parameter of a kernel, which selects one by its index.
 pub type TensorMaps<T, const COUNT: usize> = maps::TensorMaps<T, COUNT, Fast>;
-/// The boxes of a [`TensorMap`]: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of `SWIZZLE` bytes (0: not
-/// swizzled).
+/// The boxes of a [`TensorMap`]: `ROWS x COLS` elements, row-major in shared memory, swizzled over
+/// spans of `SWIZZLE` bytes (0: not swizzled).
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     maps::Boxes<T, ROWS, COLS, SWIZZLE, Fast>;
 
@@ -73,16 +73,17 @@ pub(crate) mod maps {
     impl<T, M: Mode> Copy for TensorMap<T, M> {}
 
     impl<T: Element, M: Mode> TensorMap<T, M> {
-        /// A tensor map of the matrices at `base`. `extents` are the numbers of matrices, rows and columns; `strides` are the elements from
-        /// one matrix to the next, and from one row to the next; `shape` is the shape of a box.
+        /// A tensor map of the matrices at `base`. `extents` are the numbers of matrices, rows and
+        /// columns; `strides` are the elements from one matrix to the next, and from one row to the
+        /// next; `shape` is the shape of a box.
         ///
         /// # Errors
-        /// What TMA does not support: an address or a stride that is no multiple of 16 bytes, an extent of 0 or above 2^31, an invalid
-        /// shape of a box.
+        /// What TMA does not support: an address or a stride that is no multiple of 16 bytes, an
+        /// extent of 0 or above 2^31, an invalid shape of a box.
         ///
         /// # Safety
-        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them are valid, and nobody
-        ///    writes them.
+        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them
+        ///    are valid, and nobody writes them.
         pub unsafe fn new(
             base: *const T,
             extents: [usize; 3],
@@ -118,8 +119,8 @@ pub(crate) mod maps {
         pub fn description(&self) -> TensorDescription {
             let [matrices, rows, cols] = self.extents.map(|extent| extent as u64);
             let size = size_of::<T>() as u64;
-            // A stride that is never used may have any value, but the driver checks it. NVIDIA's documentation requires each stride to be
-            // at least as long as a row or a matrix.
+            // A stride that is never used may have any value, but the driver checks it. NVIDIA's
+            // documentation requires each stride to be at least as long as a row or a matrix.
             let used = |stride: usize, count: u64, unused: u64| match count {
                 1 => unused,
                 _ => stride as u64 * size,
@@ -140,15 +141,17 @@ pub(crate) mod maps {
             self.base
         }
 
-        /// The map with the driver's encoding of its [`description`](Self::description), for a launch on a GPU.
+        /// The map with the driver's encoding of its [`description`](Self::description), for a
+        /// launch on a GPU.
         #[must_use]
         pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
             TensorMap { encoded, ..self }
         }
 
-        /// The map of rows whose first `cols` columns are no elements of the matrices: what stands before a row that starts within
-        /// sixteen bytes. TMA reads whole sixteen bytes, and copies what is there. On the CPU nobody reads it, and the copy is NaN. So
-        /// what a kernel computes must not depend on it, and somebody else may write there.
+        /// The map of rows whose first `cols` columns are no elements of the matrices: what stands
+        /// before a row that starts within sixteen bytes. TMA reads whole sixteen bytes, and copies
+        /// what is there. On the CPU nobody reads it, and the copy is NaN. So what a kernel
+        /// computes must not depend on it, and somebody else may write there.
         #[must_use]
         pub fn skipping(self, cols: usize) -> Self {
             TensorMap { skipped: cols, ..self }
@@ -172,7 +175,8 @@ pub(crate) mod maps {
             Map { base, of, extents, strides, shape, skipped, encoded, writable, written }
         }
 
-        /// The map with elements `T`, if `map` is of these or of elements that `T` [takes](Element::takes).
+        /// The map with elements `T`, if `map` is of these or of elements that `T`
+        /// [takes](Element::takes).
         pub(crate) fn of(map: Map) -> Option<Self> {
             let Map { base, of, extents, strides, shape, skipped, encoded, .. } = map;
             let base = base.cast();
@@ -197,8 +201,9 @@ pub(crate) mod maps {
             (matrices - 1) * self.strides[0] + (rows - 1) * self.strides[1] + cols
         }
 
-        /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters do not depend on earlier grids, so
-        /// this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
+        /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's
+        /// parameters do not depend on earlier grids, so this may come before
+        /// [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
         pub fn prefetch(&self) {}
 
         /// Its boxes. The tensor map must have boxes of this shape.
@@ -324,8 +329,8 @@ pub(crate) mod maps {
         /// As there.
         ///
         /// # Safety
-        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them are valid, and nobody
-        ///    else reads or writes them.
+        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them
+        ///    are valid, and nobody else reads or writes them.
         pub unsafe fn new(
             base: *mut T,
             extents: [usize; 3],
@@ -376,7 +381,8 @@ pub(crate) mod maps {
             self.0.base.cast_mut()
         }
 
-        /// The map with the driver's encoding of its [`description`](Self::description), for a launch on a GPU.
+        /// The map with the driver's encoding of its [`description`](Self::description), for a
+        /// launch on a GPU.
         #[must_use]
         pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
             TensorMapMut(self.0.with_encoding(encoded))

@@ -45,15 +45,16 @@ index! {
     warp_id = block::linear_index() / 32;
 }
 
-/// The same number, of which the compiler of a GPU's kernel knows nothing. Addresses that follow from it are computed where they are used.
-/// Without this, the compiler computes what is constant in a loop before it, and keeps it in registers.
+/// The same number, of which the compiler of a GPU's kernel knows nothing. Addresses that follow
+/// from it are computed where they are used. Without this, the compiler computes what is constant
+/// in a loop before it, and keeps it in registers.
 #[inline]
 pub fn opaque(number: usize) -> usize {
     number
 }
 
-/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to shared or global memory before is then
-/// visible to all of them.
+/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to
+/// shared or global memory before is then visible to all of them.
 #[inline]
 #[track_caller]
 pub fn sync_threads() {

@@ -1,4 +1,5 @@
-//! Variables that outlive a launch, in global and in constant memory. Every access is bounds-checked.
+//! Variables that outlive a launch, in global and in constant memory. Every access is
+//! bounds-checked.
 
 use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index, panic::Location};
 
@@ -27,8 +28,8 @@ pub(crate) mod variables {
         mode: PhantomData<fn() -> M>,
     }
 
-    // SAFETY: kernels copy its elements, and must order their threads' accesses, as for a view. The host accesses it between launches
-    // (`cpu::symbol`).
+    // SAFETY: kernels copy its elements, and must order their threads' accesses, as for a view. The
+    // host accesses it between launches (`cpu::symbol`).
     unsafe impl<T: Element, const N: usize, M: Mode> Sync for Global<T, N, M> {}
 
     impl<T: Element, const N: usize, M: Mode> Global<T, N, M> {
@@ -63,8 +64,8 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         pub fn load(&self, index: usize) -> T {
-            // SAFETY: inside the array, and every bit pattern is an element. Only a kernel calls this, and its launch's caller is
-            // responsible for the order of its threads' accesses.
+            // SAFETY: inside the array, and every bit pattern is an element. Only a kernel calls
+            // this, and its launch's caller is responsible for the order of its threads' accesses.
             unsafe { *self.at(index, Access::Read) }
         }
 
@@ -76,7 +77,8 @@ pub(crate) mod variables {
             unsafe { *self.at(index, Access::Write) = value }
         }
 
-        /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
+        /// Adds `value` to an element atomically, and gives the element's old value. The order in
+        /// which threads add is not fixed.
         #[inline(always)]
         #[track_caller]
         pub fn atomic_add(&self, index: usize, value: T) -> T
@@ -117,13 +119,15 @@ pub(crate) mod variables {
                 // No kernel writes it, so there is nothing else to check.
                 false => M::refuse_global(M::WRITTEN, reason::<T>(N, index, 1), Access::Read),
             };
-            // SAFETY: inside the array, which nobody writes while a kernel runs, and only a kernel comes here; every bit pattern is an
-            // element. The kernel lets no reference outlive itself (the fourth condition of `launch`).
+            // SAFETY: inside the array, which nobody writes while a kernel runs, and only a kernel
+            // comes here; every bit pattern is an element. The kernel lets no reference outlive
+            // itself (the fourth condition of `launch`).
             unsafe { &*place }
         }
     }
 
-    /// A pointer in global memory. The host lets it point to a buffer, which kernels read and write.
+    /// A pointer in global memory. The host lets it point to a buffer, which kernels read and
+    /// write.
     #[derive(Debug)]
     pub struct GlobalPointer<T, M> {
         pub(crate) name: &'static str,

@@ -1,11 +1,12 @@
 //! Operations of the lanes of a warp: barriers, votes, shuffles.
 //!
-//! Every operation has a `mask` of the participating lanes, bit i for lane i. Each of them must reach the same operation with the same
-//! mask, and none may have ended. Only [`sync_warp`] orders memory: what a lane wrote before it is visible to the others after it. Shuffles
-//! and votes order nothing.
+//! Every operation has a `mask` of the participating lanes, bit i for lane i. Each of them must
+//! reach the same operation with the same mask, and none may have ended. Only [`sync_warp`] orders
+//! memory: what a lane wrote before it is visible to the others after it. Shuffles and votes order
+//! nothing.
 //!
-//! On the CPU a violation ends the launch with a fault; on a GPU the result is undefined. The value of a lane outside the mask is undefined
-//! on a GPU, and NaN (all bits set) on the CPU.
+//! On the CPU a violation ends the launch with a fault; on a GPU the result is undefined. The value
+//! of a lane outside the mask is undefined on a GPU, and NaN (all bits set) on the CPU.
 
 use std::panic::Location;
 

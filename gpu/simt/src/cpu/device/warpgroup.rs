@@ -1,4 +1,5 @@
-//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers (`setmaxnreg`).
+//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers
+//! (`setmaxnreg`).
 //!
 //! ```text
 //!   accumulators.multiply_add(a, b)   begins to accumulate a product (64 x N, DEPTH elements along k)
@@ -6,8 +7,9 @@
 //!   accumulators.wait::<PENDING>()    waits until at most PENDING groups are in flight: gives the sums
 //! ```
 //!
-//! All 128 threads of a warpgroup call these together, with the same operands. On the CPU sums are rounded as on Hopper, as far as that is
-//! known. While a product is in flight, the accumulators read as NaN. Registers are not limited.
+//! All 128 threads of a warpgroup call these together, with the same operands. On the CPU sums are
+//! rounded as on Hopper, as far as that is known. While a product is in flight, the accumulators
+//! read as NaN. Registers are not limited.
 
 use std::{marker::PhantomData, mem::size_of, panic::Location};
 
@@ -26,15 +28,16 @@ use crate::{
     operand::{Major, Numbers, Shape},
 };
 
-/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of the block have given them up.
-/// `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the warpgroup calls it.
+/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
+/// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
+/// warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
 }
 
-/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may then take the rest. As in
-/// [`take_registers`].
+/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may
+/// then take the rest. As in [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -44,10 +47,12 @@ const fn valid(registers: u32) {
     assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
 }
 
-/// An operand in shared memory: 64 rows of A, or N columns of B. Made by [`DynamicShared::operand`](super::DynamicShared).
+/// An operand in shared memory: 64 rows of A, or N columns of B. Made by
+/// [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<T, L> {
-    /// Bytes from the start of the block's shared memory to its first element, and to the end of its array.
+    /// Bytes from the start of the block's shared memory to its first element, and to the end of
+    /// its array.
     start: u32,
     end: u32,
     kind: PhantomData<fn() -> (T, L)>,
@@ -113,11 +118,13 @@ fn own() -> (WarpgroupKey, usize) {
     ((block::rank(), group), linear as usize % THREADS)
 }
 
-/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128, 192 or 256. It takes N / 2 registers.
+/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128,
+/// 192 or 256. It takes N / 2 registers.
 ///
-/// They can be read after [`wait`](Self::wait). A product that is in flight while other accumulators are read (`PENDING` above 0) must
-/// begin and end in the same iteration of a loop. Otherwise, on a GPU, LLVM copies registers of a product in flight, ptxas serialises the
-/// products with warning C7514, and the build fails.
+/// They can be read after [`wait`](Self::wait). A product that is in flight while other
+/// accumulators are read (`PENDING` above 0) must begin and end in the same iteration of a loop.
+/// Otherwise, on a GPU, LLVM copies registers of a product in flight, ptxas serialises the products
+/// with warning C7514, and the build fails.
 #[derive(Debug)]
 pub struct Accumulators<const N: usize> {
     sums: Fragment<N>,
@@ -154,7 +161,8 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(true, a, b);
     }
 
-    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and overwrites them otherwise.
+    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and
+    /// overwrites them otherwise.
     #[track_caller]
     pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -165,8 +173,8 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_steps(kept, (0, A::DEPTH / T::STEP), a, b);
     }
 
-    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the end of k, where there are fewer elements
-    /// than the operands have.
+    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the
+    /// end of k, where there are fewer elements than the operands have.
     #[track_caller]
     pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -210,9 +218,11 @@ impl<const N: usize> Accumulators<N> {
         self.begin(request, &[]);
     }
 
-    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B from element 8 `first` along k on. It is
-    /// added to the accumulators. For each 8 elements along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these
-    /// are (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of wgmma's fragment A of tf32).
+    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B
+    /// from element 8 `first` along k on. It is added to the accumulators. For each 8 elements
+    /// along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these are (g,
+    /// t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of
+    /// wgmma's fragment A of tf32).
     #[track_caller]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -255,8 +265,8 @@ impl<const N: usize> Accumulators<N> {
         }
     }
 
-    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the sums. No product of these accumulators
-    /// may be in flight then.
+    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the
+    /// sums. No product of these accumulators may be in flight then.
     #[track_caller]
     pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
         let ended = wait_until::<PENDING>(Location::caller());
@@ -287,7 +297,8 @@ pub fn commit() {
     current_cluster().warpgroup(key).commit(thread);
 }
 
-/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of the others have been read then.
+/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of
+/// the others have been read then.
 #[track_caller]
 pub fn wait<const PENDING: u64>() {
     wait_until::<PENDING>(Location::caller());
@@ -348,7 +359,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of the element's 64 columns.
+    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
+    /// the element's 64 columns.
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
             // Four elements are in the same eight columns.
@@ -356,7 +368,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for all elements of this thread.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both
+    /// elements, for all elements of this thread.
     #[track_caller]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let (_, thread) = own();
@@ -366,8 +379,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are counted from the part's first column. A
-    /// part past the last is empty.
+    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are
+    /// counted from the part's first column. A part past the last is empty.
     #[track_caller]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
@@ -380,8 +393,9 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Calls `act` with the row and column of the first of four elements, and the elements, for the `PART`th 64 columns. The four are two
-    /// neighbours in each of two rows, which are eight apart. Columns are counted from the part's first column.
+    /// Calls `act` with the row and column of the first of four elements, and the elements, for the
+    /// `PART`th 64 columns. The four are two neighbours in each of two rows, which are eight apart.
+    /// Columns are counted from the part's first column.
     #[track_caller]
     pub fn for_each_square_of<const PART: usize>(
         &self,

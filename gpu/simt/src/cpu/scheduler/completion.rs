@@ -9,8 +9,9 @@ use crate::cpu::{
 };
 
 impl Scheduler<'_> {
-    /// Carries out one step of an asynchronous operation: a copy, or the operand reads of a warpgroup's product. Gives whether there was
-    /// one. The order of threads decides whether one is due; with `must` it is, because no thread can go on.
+    /// Carries out one step of an asynchronous operation: a copy, or the operand reads of a
+    /// warpgroup's product. Gives whether there was one. The order of threads decides whether one
+    /// is due; with `must` it is, because no thread can go on.
     pub(super) fn advance_async(&mut self, must: bool) -> Result<bool, Stop> {
         let (copies, products) = (self.cluster.copies(), self.cluster.products());
         let all = copies + products + self.cluster.stores();

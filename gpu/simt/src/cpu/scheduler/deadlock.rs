@@ -1,4 +1,5 @@
-//! The fault of a cluster in which no thread can go on: which thread waits in vain, and where the others are.
+//! The fault of a cluster in which no thread can go on: which thread waits in vain, and where the
+//! others are.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ impl Scheduler<'_> {
     #[cold]
     pub(super) fn deadlock(&self) -> Stop {
         for (run, lanes) in self.warps() {
-            // A lane that waits for something else may keep the others waiting: that lane is reported.
+            // A lane that waits for something else may keep the others waiting: that lane is
+            // reported.
             if lanes.iter().any(|lane| lane.state.get() == State::Waits) {
                 continue;
             }
@@ -41,8 +43,8 @@ impl Scheduler<'_> {
                 }
             }
         }
-        // A flag says more than an mbarrier or a product, and these more than a barrier of the cluster, whose threads may wait because of
-        // the others.
+        // A flag says more than an mbarrier or a product, and these more than a barrier of the
+        // cluster, whose threads may wait because of the others.
         let waiting = || self.slot.threads.iter().filter(|t| t.state.get() == State::Waits);
         let wait_of = |thread: &&Thread| self.cluster.wait_of(thread.number).get();
         let for_flag = waiting().find(|thread| matches!(wait_of(thread), Wait::Flag(_)));

@@ -1,7 +1,9 @@
-//! When a cluster gives control back to its worker: it waits for a flag, or polls, and other clusters may have to run first.
+//! When a cluster gives control back to its worker: it waits for a flag, or polls, and other
+//! clusters may have to run first.
 //!
-//! In a checked launch this is also where a cluster that does not end is found. A cluster has a budget of rounds. Past that it counts as
-//! polling. It is endless when its budget has been used up once more and no cluster of the launch has made progress meanwhile.
+//! In a checked launch this is also where a cluster that does not end is found. A cluster has a
+//! budget of rounds. Past that it counts as polling. It is endless when its budget has been used up
+//! once more and no cluster of the launch has made progress meanwhile.
 
 use super::{Scheduler, location};
 use crate::cpu::{
@@ -14,15 +16,17 @@ use crate::cpu::{
     quiescence::{Activity, Resumption},
 };
 
-/// In a fast launch: rounds between two suspensions of a cluster in which some threads poll while others go on.
+/// In a fast launch: rounds between two suspensions of a cluster in which some threads poll while
+/// others go on.
 const FAST_INTERVAL: u64 = 64;
 
-/// In a checked launch: rounds between two suspensions of a cluster past its budget, while no other cluster makes progress.
+/// In a checked launch: rounds between two suspensions of a cluster past its budget, while no other
+/// cluster makes progress.
 const CHECKED_INTERVAL: u64 = 16;
 
 impl Scheduler<'_> {
-    /// Ends a round, in which `some` waits were over; otherwise only threads that poll go on. This is the one place where a cluster lets
-    /// others run although it could go on.
+    /// Ends a round, in which `some` waits were over; otherwise only threads that poll go on. This
+    /// is the one place where a cluster lets others run although it could go on.
     #[inline]
     pub(super) fn end_round(&mut self, some: bool) -> Result<(), Stop> {
         match self.checker {
@@ -42,7 +46,8 @@ impl Scheduler<'_> {
         self.check_launch_goes_on()
     }
 
-    /// Counts the round, suspends the cluster if it polls or is past its budget, and finds one that does not end.
+    /// Counts the round, suspends the cluster if it polls or is past its budget, and finds one that
+    /// does not end.
     fn end_checked_round(&mut self, checker: &Checker, some: bool) -> Result<(), Stop> {
         self.rounds += u64::from(some);
         let progress = self.launch.quiescence.progress();
@@ -84,8 +89,9 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Threads have gone on. Others may have waited for that, so it is progress. Past the budget it is none: otherwise two clusters that
-    /// never end would each take the other's rounds for progress.
+    /// Threads have gone on. Others may have waited for that, so it is progress. Past the budget it
+    /// is none: otherwise two clusters that never end would each take the other's rounds for
+    /// progress.
     #[inline]
     pub(super) fn note_progress(&mut self) {
         if let Some(checker) = self.checker {
@@ -112,7 +118,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// No thread can go on by what the cluster does itself. Where threads wait for flags, other clusters may raise them.
+    /// No thread can go on by what the cluster does itself. Where threads wait for flags, other
+    /// clusters may raise them.
     pub(super) fn wait_for_others(&mut self) -> Result<(), Stop> {
         let flags = self.slot.threads.iter().filter_map(|thread| {
             match (thread.state.get(), self.cluster.wait_of(thread.number).get()) {

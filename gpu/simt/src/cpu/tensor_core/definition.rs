@@ -2,7 +2,8 @@
 
 use super::{format::Format, step::Accumulation};
 
-/// An integer of 768 bits, of which the lowest weighs 2^-320. Digits have 16 bits, and room for carries.
+/// An integer of 768 bits, of which the lowest weighs 2^-320. Digits have 16 bits, and room for
+/// carries.
 struct Wide([i64; 48]);
 
 const LOWEST: i32 = -320;
@@ -36,7 +37,8 @@ impl Wide {
         unreachable!("neither positive nor negative")
     }
 
-    /// The nearest `f32`, the even one of two; or else the next one toward zero, infinity from 2^128 on.
+    /// The nearest `f32`, the even one of two; or else the next one toward zero, infinity from
+    /// 2^128 on.
     fn round(&self, to_nearest: bool) -> f32 {
         let (negative, bits) = self.bits();
         let Some(highest) = bits.iter().rposition(|&bit| bit) else {
@@ -49,7 +51,8 @@ impl Wide {
         let more_than_half = bits[last - 1] && bits[..last - 1].contains(&true);
         let half = bits[last - 1] && !more_than_half;
         let up = to_nearest && (more_than_half || half && significand % 2 == 1);
-        // One less than the exponent's field. The significand's highest bit adds it, but not a subnormal's.
+        // One less than the exponent's field. The significand's highest bit adds it, but not a
+        // subnormal's.
         let field = (exponent + 126) as u32;
         let magnitude = if exponent > 127 {
             f32::INFINITY.to_bits()
@@ -60,7 +63,8 @@ impl Wide {
     }
 }
 
-/// A finite number in its format: `significand * 2^(exponent - fraction)`, the exponent as the format has it.
+/// A finite number in its format: `significand * 2^(exponent - fraction)`, the exponent as the
+/// format has it.
 struct Number {
     significand: i128,
     exponent: i32,
@@ -90,7 +94,8 @@ impl Number {
     }
 }
 
-/// One element of D after a step of finite numbers: `a` is its row of A, `b` its column of B, in their formats' bits.
+/// One element of D after a step of finite numbers: `a` is its row of A, `b` its column of B, in
+/// their formats' bits.
 pub(super) fn add(accumulation: Accumulation, format: Format, a: &[u32], b: &[u32], d: f32) -> f32 {
     let products = a.iter().zip(b).map(|(&a, &b)| {
         let (a, b) = (Number::of(a, format), Number::of(b, format));

@@ -4,7 +4,8 @@ use thiserror::Error;
 
 use super::swizzle::Swizzle;
 
-/// A matrix descriptor. The meaning of its offsets depends on the major dimension: [`layout`](super::layout).
+/// A matrix descriptor. The meaning of its offsets depends on the major dimension:
+/// [`layout`](super::layout).
 ///
 /// | bits | |
 /// |---|---|
@@ -23,8 +24,8 @@ pub struct Descriptor {
     pub leading: u32,
     /// The stride dimension byte offset, SBO.
     pub stride: u32,
-    /// The number, modulo 8, of the 128 bytes in which the swizzle's pattern starts to repeat; 0 where that is at a
-    /// multiple of what it repeats after, as all that TMA writes is.
+    /// The number, modulo 8, of the 128 bytes in which the swizzle's pattern starts to repeat; 0
+    /// where that is at a multiple of what it repeats after, as all that TMA writes is.
     pub base_offset: u32,
     /// The swizzle of the addresses.
     pub swizzle: Swizzle,
@@ -125,8 +126,8 @@ mod tests {
     const PLAIN: Descriptor =
         Descriptor { start: 0, leading: 0, stride: 0, base_offset: 0, swizzle: Swizzle::None };
 
-    /// Both ran right on an H200: rows of 128 bytes with their swizzle, and of 64 with theirs. A K-major descriptor
-    /// with a swizzle has no leading offset; it is "assumed to be 1".
+    /// Both ran right on an H200: rows of 128 bytes with their swizzle, and of 64 with theirs. A
+    /// K-major descriptor with a swizzle has no leading offset; it is "assumed to be 1".
     #[test]
     fn the_descriptors_that_ran_on_a_gpu() {
         for (stride, swizzle, bits) in [

@@ -1,8 +1,8 @@
 //! A sum of products, rounded once.
 //!
-//! A product of two operands has at most 22 significant bits, so it is exact in `f64`, at all exponents. Their sum
-//! mostly is too; where it is not, it is kept in several `f64`s (Shewchuk, "Adaptive Precision Floating-Point
-//! Arithmetic", 1997).
+//! A product of two operands has at most 22 significant bits, so it is exact in `f64`, at all
+//! exponents. Their sum mostly is too; where it is not, it is kept in several `f64`s (Shewchuk,
+//! "Adaptive Precision Floating-Point Arithmetic", 1997).
 
 use super::operand::{Block, LANES};
 
@@ -35,7 +35,8 @@ pub(super) fn add<const K: usize>(a: &[f32; K], b: &Block<K>, d: [f32; LANES]) -
     result
 }
 
-/// The sum as rounded, and what that left out. Exact, for no sum here comes near the ends of `f64`'s range.
+/// The sum as rounded, and what that left out. Exact, for no sum here comes near the ends of
+/// `f64`'s range.
 #[inline(always)]
 fn two_sum(x: f64, y: f64) -> (f64, f64) {
     let sum = x + y;
@@ -72,8 +73,9 @@ fn add_in_parts(products: impl Iterator<Item = f64> + Clone, d: f32) -> f32 {
     sum as f32
 }
 
-/// `sum + rest` rounded to odd: where it is not exact, to that neighbour whose last bit is set. As 53 bits are two more
-/// than 24 at the least, it can be rounded again, to `f32`, as if it had not been rounded (Boldo and Melquiond, 2008).
+/// `sum + rest` rounded to odd: where it is not exact, to that neighbour whose last bit is set. As
+/// 53 bits are two more than 24 at the least, it can be rounded again, to `f32`, as if it had not
+/// been rounded (Boldo and Melquiond, 2008).
 fn to_odd(sum: f64, rest: f64) -> f64 {
     if sum.to_bits() & 1 == 1 {
         sum

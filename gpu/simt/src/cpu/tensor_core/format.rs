@@ -37,8 +37,8 @@ impl Format {
 
     /// The number that the tensor core reads in these bits. A 16-bit format has the lower half.
     ///
-    /// Of an `f32` it ignores what is below a tf32, which rounds toward zero. So a NaN that has nothing but low bits
-    /// is read as an infinity.
+    /// Of an `f32` it ignores what is below a tf32, which rounds toward zero. So a NaN that has
+    /// nothing but low bits is read as an infinity.
     pub fn decode(self, bits: u32) -> f32 {
         match self {
             Format::F16 => halves::f16_to_f32(bits as u16),
@@ -47,8 +47,8 @@ impl Format {
         }
     }
 
-    /// The bits of the nearest number, as `cvt.rn` and for tf32 `cvt.rna` give it: of two that are equally near the
-    /// even one, for tf32 that away from zero.
+    /// The bits of the nearest number, as `cvt.rn` and for tf32 `cvt.rna` give it: of two that are
+    /// equally near the even one, for tf32 that away from zero.
     pub fn encode(self, value: f32) -> u32 {
         match self {
             Format::F16 => halves::f16_from_f32(value).into(),

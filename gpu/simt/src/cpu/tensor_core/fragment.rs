@@ -10,16 +10,18 @@ pub const ROWS: usize = 64;
 
 /// The row and the column of element `i` of thread `thread`'s part of D.
 ///
-/// A warp has sixteen rows. Its lanes cover 8 x 8 elements, four lanes a row and two elements a lane; a thread has
-/// two of them, eight rows apart, in every eight columns.
+/// A warp has sixteen rows. Its lanes cover 8 x 8 elements, four lanes a row and two elements a
+/// lane; a thread has two of them, eight rows apart, in every eight columns.
 pub const fn accumulator(thread: usize, i: usize) -> (usize, usize) {
     let (warp, lane) = (thread / 32, thread % 32);
     (16 * warp + lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (lane % 4) + i % 2)
 }
 
-/// The row and the column of element `i` of what thread `thread` holds of A, where A is in registers.
+/// The row and the column of element `i` of what thread `thread` holds of A, where A is in
+/// registers.
 ///
-/// Four registers hold it: in each two elements of 16 bits, the first in the lower half, or one of tf32.
+/// Four registers hold it: in each two elements of 16 bits, the first in the lower half, or one of
+/// tf32.
 pub const fn operand_a(format: Format, thread: usize, i: usize) -> (usize, usize) {
     let (warp, lane) = (thread / 32, thread % 32);
     match format {
@@ -33,8 +35,8 @@ pub const fn operand_a(format: Format, thread: usize, i: usize) -> (usize, usize
 mod tests {
     use super::*;
 
-    /// A CuTe layout of threads (4, 8, 4) and of the values that a thread holds: the place in a matrix of 64 rows
-    /// that is stored column by column.
+    /// A CuTe layout of threads (4, 8, 4) and of the values that a thread holds: the place in a
+    /// matrix of 64 rows that is stored column by column.
     fn cute(thread: usize, strides: [usize; 3], mut i: usize, values: &[(usize, usize)]) -> usize {
         let coordinates = [thread % 4, thread / 4 % 8, thread / 32];
         let mut place = coordinates.iter().zip(strides).map(|(c, stride)| c * stride).sum();

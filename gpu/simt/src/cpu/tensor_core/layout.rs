@@ -1,8 +1,9 @@
 //! The address of every element of an operand in shared memory.
 //!
-//! An operand consists of core matrices: eight rows of 16 bytes. A row runs along K where the operand is K-major,
-//! else along M or N. Without a swizzle a core matrix is 128 bytes in one piece. With one, as many stand side by
-//! side as its width holds, and their rows with them; these form an atom, eight rows of the width.
+//! An operand consists of core matrices: eight rows of 16 bytes. A row runs along K where the
+//! operand is K-major, else along M or N. Without a swizzle a core matrix is 128 bytes in one
+//! piece. With one, as many stand side by side as its width holds, and their rows with them; these
+//! form an atom, eight rows of the width.
 //!
 //! The two offsets of a [`Descriptor`] lead from one such piece to the next:
 //!
@@ -17,8 +18,8 @@ use thiserror::Error;
 
 use super::{descriptor::Descriptor, format::Format, swizzle::Swizzle};
 
-/// The dimension along which consecutive elements of an operand are contiguous. (Both B stored column by column and A stored row by row are
-/// K-major.)
+/// The dimension along which consecutive elements of an operand are contiguous. (Both B stored
+/// column by column and A stored row by row are K-major.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Major {
     /// Along K.
@@ -50,7 +51,8 @@ impl Layout {
         }
     }
 
-    /// The address of the element that is in row `i` of A, or in column `i` of B, and `k`th along K in this step.
+    /// The address of the element that is in row `i` of A, or in column `i` of B, and `k`th along K
+    /// in this step.
     ///
     /// 16-byte groups of elements along the major dimension are contiguous and aligned.
     pub fn address(&self, i: u32, k: u32) -> u32 {

@@ -12,8 +12,8 @@ pub(super) type Block<const K: usize> = [[f32; LANES]; K];
 
 /// K rows of N columns.
 ///
-/// A thread's part of D has two neighbours in every eight columns. What it multiplies lies together here; four
-/// kinds of threads share B.
+/// A thread's part of D has two neighbours in every eight columns. What it multiplies lies together
+/// here; four kinds of threads share B.
 #[derive(Clone, Debug)]
 pub struct OperandB<const K: usize> {
     columns: usize,

@@ -11,7 +11,8 @@ use super::{
 /// How a step adds its products to D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accumulation {
-    /// One after the other along K, each by a fused multiply-add: the fastest here, but no hardware's order.
+    /// One after the other along K, each by a fused multiply-add: the fastest here, but no
+    /// hardware's order.
     #[default]
     Fma,
     /// All at once, and rounded once to the nearest: as near as an `f32` can be.

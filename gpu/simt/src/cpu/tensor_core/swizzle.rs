@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-/// The swizzle permutes 16-byte chunks, so that the chunks of eight rows in one column are in different banks.
+/// The swizzle permutes 16-byte chunks, so that the chunks of eight rows in one column are in
+/// different banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
     /// No swizzle.
@@ -37,10 +38,11 @@ impl Swizzle {
         }
     }
 
-    /// The swizzled address of the byte that would be at `address` without a swizzle. Applied twice, it changes nothing.
+    /// The swizzled address of the byte that would be at `address` without a swizzle. Applied
+    /// twice, it changes nothing.
     ///
-    /// It depends on the address only, not on where a matrix or a box begins: the bits that number the chunks of a span, from bit 4 on, are
-    /// XORed with those from bit 7 on.
+    /// It depends on the address only, not on where a matrix or a box begins: the bits that number
+    /// the chunks of a span, from bit 4 on, are XORed with those from bit 7 on.
     pub const fn apply(self, address: u32) -> u32 {
         let chunks = self.width() / 16 - 1;
         address ^ (address >> 3 & chunks << 4)
@@ -124,7 +126,8 @@ mod tests {
         }
     }
 
-    /// Eight rows' chunks of one column are in eight different groups of four banks: what it is for.
+    /// Eight rows' chunks of one column are in eight different groups of four banks: what it is
+    /// for.
     #[test]
     fn a_column_of_chunks_has_no_bank_conflict() {
         for swizzle in SWIZZLED {

@@ -22,8 +22,9 @@ fn b(k: u32, column: u32) -> f32 {
     ((k * 5 + column * 11) % 13) as f32 - 6.0
 }
 
-/// A product as a kernel's warpgroup makes it: row-major A (64 x 64) and row-major B (64 x 256), both brought by TMA
-/// with the 128 byte swizzle; four steps, before each of which it adds to the descriptors.
+/// A product as a kernel's warpgroup makes it: row-major A (64 x 64) and row-major B (64 x 256),
+/// both brought by TMA with the 128 byte swizzle; four steps, before each of which it adds to the
+/// descriptors.
 #[test]
 fn a_product_from_boxes_in_shared_memory_to_fragments() {
     let format = Format::Bf16;

@@ -1,17 +1,22 @@
 //! The rounding of sums in Hopper's tensor cores, as MMA-Sim found and as measured on an H100.
 //!
-//! Products are exact. They and D's element are aligned to the greatest exponent among them, and 25 bits after the point are kept of each;
-//! the rest is truncated toward zero. The sum of these is exact, and is truncated to an `f32`. An exponent here is that of the format: a
-//! product of 1.5 and 1.5 has exponent 0, and a subnormal number has that of the least normal one.
+//! Products are exact. They and D's element are aligned to the greatest exponent among them, and 25
+//! bits after the point are kept of each; the rest is truncated toward zero. The sum of these is
+//! exact, and is truncated to an `f32`. An exponent here is that of the format: a product of 1.5
+//! and 1.5 has exponent 0, and a subnormal number has that of the least normal one.
 //!
-//! So a sum is mostly too near to zero, and these errors add up over the steps, while errors of rounding to nearest would cancel.
+//! So a sum is mostly too near to zero, and these errors add up over the steps, while errors of
+//! rounding to nearest would cancel.
 //!
-//! A zero in D has the exponent -133, which counts where all products are less; a zero in an operand has none. A sum that is cut off to
-//! zero is a positive zero. Measured on an H100 80GB HBM3 (driver 580.159.04, 2026-11-27): 64 x 64 elements each of `mma.sync` and
-//! `wgmma`, of bf16 and tf32, by k = 8 to 256, factors of nine ranges of exponents from -126 to 3, most sums subnormal. This model has
-//! the bits of all of them; with -126, -132 or -134 in the place of -133 it had not.
+//! A zero in D has the exponent -133, which counts where all products are less; a zero in an
+//! operand has none. A sum that is cut off to zero is a positive zero. Measured on an H100 80GB
+//! HBM3 (driver 580.159.04, 2026-11-27): 64 x 64 elements each of `mma.sync` and `wgmma`, of bf16
+//! and tf32, by k = 8 to 256, factors of nine ranges of exponents from -126 to 3, most sums
+//! subnormal. This model has the bits of all of them; with -126, -132 or -134 in the place of -133
+//! it had not.
 //!
-//! Not measured, because random tests do not produce them: that a sum of 2^128 or more is infinity, and that every NaN is 0x7fffffff.
+//! Not measured, because random tests do not produce them: that a sum of 2^128 or more is infinity,
+//! and that every NaN is 0x7fffffff.
 
 use super::{
     format::Format,
@@ -29,7 +34,8 @@ const F32: u32 = 23;
 const ZERO: i32 = -1000;
 /// The exponent of a zero in D: that of the least number of bf16.
 const ZERO_IN_D: i32 = -133;
-/// Instead of the exponent of infinities and NaN: every product with it, even zero's, is greater than [`FINITE`].
+/// Instead of the exponent of infinities and NaN: every product with it, even zero's, is greater
+/// than [`FINITE`].
 const SPECIAL: i32 = 4000;
 /// Above all exponents of numbers.
 const FINITE: i32 = 1000;
@@ -50,7 +56,8 @@ impl<const N: usize> Parts<N> {
         let mut parts = Parts { significands: [0; N], exponents: [0; N] };
         for (i, value) in values.iter().enumerate() {
             let (magnitude, exponent) = split(*value);
-            // What is subnormal in f16 is not in f32. No bit is lost, for it has none below the format's last.
+            // What is subnormal in f16 is not in f32. No bit is lost, for it has none below the
+            // format's last.
             let short = (format.least_exponent() - exponent).max(0);
             let magnitude = shift_right(magnitude >> (F32 - OPERAND), short);
             let exponent = if value.is_finite() { exponent + short } else { SPECIAL };
@@ -136,7 +143,8 @@ fn special<const K: usize>(a: &[f32; K], b: &[f32; K], d: f32) -> f32 {
 
 #[inline(always)]
 fn shift_right(bits: u32, by: i32) -> u32 {
-    // Not negative; but only if the comparison says so, is this the one instruction that processors have for it.
+    // Not negative; but only if the comparison says so, is this the one instruction that processors
+    // have for it.
     if (by as u32) < 32 { bits >> by } else { 0 }
 }
 

@@ -1,12 +1,15 @@
-//! What `mma.sync` computes: a warp multiplies 16 x 16 elements of A by 16 x 8 of B, all in registers.
+//! What `mma.sync` computes: a warp multiplies 16 x 16 elements of A by 16 x 8 of B, all in
+//! registers.
 //!
-//! Both operands are given as *fragments* of 16 x 16 elements, an operand's outer side (rows of A, columns of B) by k, in
-//! four registers of two elements each; of tf32 of 16 x 8, of one element each. (PTX ISA, "Matrix Fragments for mma.m16n8k16
-//! with floating point type", and "for mma.m16n8k8".) The second operand of an instruction is half of a fragment: the registers
-//! of eight columns.
+//! Both operands are given as *fragments* of 16 x 16 elements, an operand's outer side (rows of A,
+//! columns of B) by k, in four registers of two elements each; of tf32 of 16 x 8, of one element
+//! each. (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", and "for
+//! mma.m16n8k8".) The second operand of an instruction is half of a fragment: the registers of
+//! eight columns.
 //!
-//! The sum is [`truncating`], as `wgmma` forms it: so Hopper's `mma.sync` does too, by MMA-Sim. Ampere's and Ada's add 8
-//! products at a time, of tf32 4, of 24 bits after the point, so that the last bits are others there.
+//! The sum is [`truncating`], as `wgmma` forms it: so Hopper's `mma.sync` does too, by MMA-Sim.
+//! Ampere's and Ada's add 8 products at a time, of tf32 4, of 24 bits after the point, so that the
+//! last bits are others there.
 
 // Operands, sums and columns are indexed together.
 #![allow(clippy::needless_range_loop)]
@@ -22,10 +25,12 @@ pub const fn each(format: Format) -> usize {
     16 / format.bytes() as usize
 }
 
-/// The sums of 16 x 16 elements that a lane has: of each eight columns two neighbours, and those eight rows below.
+/// The sums of 16 x 16 elements that a lane has: of each eight columns two neighbours, and those
+/// eight rows below.
 pub type Sums = [f32; 8];
 
-/// Outer element and k-step of element `i` of what lane `lane` has of a fragment, in registers of so many elements.
+/// Outer element and k-step of element `i` of what lane `lane` has of a fragment, in registers of
+/// so many elements.
 const fn operand(in_register: usize, lane: usize, i: usize) -> (usize, usize) {
     let register = i / in_register;
     let first = (lane % 4 + register / 2 * 4) * in_register;
@@ -37,8 +42,9 @@ pub const fn accumulator(lane: usize, i: usize) -> (usize, usize) {
     (lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2 + i % 2)
 }
 
-/// Adds the products of fragments of A and of B to a lane's sums: the `i`th of A by the `j`th of B to `sums[i][j]`.
-/// `elements` gives what a lane has, as `f32`: its elements of all fragments of A, and then of B.
+/// Adds the products of fragments of A and of B to a lane's sums: the `i`th of A by the `j`th of B
+/// to `sums[i][j]`. `elements` gives what a lane has, as `f32`: its elements of all fragments of A,
+/// and then of B.
 pub fn multiply_add<const M: usize, const N: usize>(
     format: Format,
     lane: usize,

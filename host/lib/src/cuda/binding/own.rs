@@ -108,7 +108,8 @@ impl DeviceBytes {
     /// Bytes that were allocated otherwise.
     ///
     /// # Safety
-    /// 1. `len` bytes at `address` are valid as long as this value is used. Before it is dropped they are this value's to free.
+    /// 1. `len` bytes at `address` are valid as long as this value is used. Before it is dropped
+    ///    they are this value's to free.
     pub(in crate::cuda) unsafe fn from_raw_parts(address: u64, len: usize) -> Self {
         DeviceBytes { address, len }
     }

@@ -1,5 +1,6 @@
-//! The driver through `cust`: its safe types if they fit, otherwise `cust::sys` (streams that do not wait for the default
-//! stream, the compiler's log, more than 48 KiB of dynamic shared memory). The crate `cuda-dyn` defines what `cust` links.
+//! The driver through `cust`: its safe types if they fit, otherwise `cust::sys` (streams that do
+//! not wait for the default stream, the compiler's log, more than 48 KiB of dynamic shared memory).
+//! The crate `cuda-dyn` defines what `cust` links.
 
 use crate::cuda::failure::{Outcome, Raw};
 use cust::context::CurrentContext;
@@ -86,7 +87,8 @@ impl DeviceBytes {
     /// Bytes that were allocated otherwise.
     ///
     /// # Safety
-    /// 1. `bytes` bytes at `address` are valid as long as this value is used. Before it is dropped they are this value's to free.
+    /// 1. `bytes` bytes at `address` are valid as long as this value is used. Before it is dropped
+    ///    they are this value's to free.
     pub(in crate::cuda) unsafe fn from_raw_parts(address: u64, bytes: usize) -> Self {
         // SAFETY: the caller's promise.
         DeviceBytes(unsafe {

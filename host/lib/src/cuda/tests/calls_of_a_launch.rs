@@ -8,7 +8,8 @@ use crate::{Compute, Device, Gemm, interchange::scope};
 use fake::all_calls;
 use std::ptr::null_mut;
 
-/// The calls of the second of two launches: of the thread's context, of whether the stream is captured, and others.
+/// The calls of the second of two launches: of the thread's context, of whether the stream is
+/// captured, and others.
 fn of_second(gemm: &Gemm<f32>, stream: &crate::Stream) -> [usize; 3] {
     let [a, b, mut c] = square_matrices(stream.device(), 256);
     gemm.launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
@@ -26,7 +27,8 @@ with_driver! {
     fn a_product_makes_no_call_besides("kernels=1 foreign=1") {
         let device = Device::cuda(0).unwrap();
         let emulated = Gemm::new().compute(Compute::Fp32Bf16x6).kernel("wgmma_bf16x6_64x128x64_nn").unwrap();
-        // Questions on a stream of our own, on one of another library, and in a scope; launches and tensor maps.
+        // Questions on a stream of our own, on one of another library, and in a scope; launches and
+        // tensor maps.
         let [own, foreign, lent] = [0, 1, 1];
         for (gemm, others) in [
             (simple(), 1),

@@ -1,4 +1,5 @@
-//! What is dropped in a capture, and what a capture of another library is told by: both leave the graph whole.
+//! What is dropped in a capture, and what a capture of another library is told by: both leave the
+//! graph whole.
 
 use super::{
     device::device,
@@ -45,7 +46,8 @@ impl Owned {
     }
 }
 
-/// The calls that free something or wait for something, and those that begin and end a capture, each name once.
+/// The calls that free something or wait for something, and those that begin and end a capture,
+/// each name once.
 fn of_releases() -> Vec<String> {
     let parts = ["Free", "Synchronize", "ExecDestroy", "Unload", "BeginCapture", "EndCapture"];
     let mut names = Vec::new();
@@ -69,8 +71,8 @@ fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
     unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
 }
 
-/// Checks that a product queues nothing on a lent stream while its library captures it. Returns the number of copies that it queues
-/// otherwise.
+/// Checks that a product queues nothing on a lent stream while its library captures it. Returns the
+/// number of copies that it queues otherwise.
 fn refused_while_lent<T: Scalar>(
     gemm: &Gemm<T>,
     stream: &crate::Stream,
@@ -138,7 +140,8 @@ with_driver! {
             let device = Device::cuda(0).unwrap();
             let (stream, matrices) = (device.stream().unwrap(), square_matrices(&device, 8));
             LAST.set(Some(AtEnd { stream, matrices, outcome: send }));
-            // The thread learns of what is released after a capture later than of `LAST`. So that is gone first.
+            // The thread learns of what is released after a capture later than of `LAST`. So that
+            // is gone first.
             drop(device.zeros::<f32>(1).unwrap());
         };
         std::thread::spawn(ends).join().unwrap();
@@ -222,7 +225,8 @@ with_driver! {
         let device = Device::cuda(0).unwrap();
         let [a, b, mut c] = square_matrices(&device, 8);
         let own = device.stream().unwrap();
-        // Whether the module of a kernel is unloaded that was launched on the stream, and then in a capture of `captured`.
+        // Whether the module of a kernel is unloaded that was launched on the stream, and then in a
+        // capture of `captured`.
         let mut unloads = |stream: &crate::Stream, captured: Option<*mut c_void>| {
             let mut launch = || {
                 simple().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
@@ -409,7 +413,8 @@ on_machine! {
         c.buffer_mut().fill_bytes(0xff).unwrap();
         graph.launch(&stream, [a.view().into(), b.view().into(), c.view_mut().into()]).unwrap();
         assert_eq!(c.to_row_major().unwrap(), expected);
-        // A product that needs workspace leaves the capture of others as it is, and one that needs none is captured.
+        // A product that needs workspace leaves the capture of others as it is, and one that needs
+        // none is captured.
         c.buffer_mut().fill_bytes(0xff).unwrap();
         let raw = other.raw_cuda_stream().unwrap();
         in_capture_of_others(&device, raw, || {

@@ -11,7 +11,8 @@ fn current() -> cuda_dyn::CUcontext {
     context
 }
 
-/// Does a little of everything on the device, and looks after each step at the thread's current context.
+/// Does a little of everything on the device, and looks after each step at the thread's current
+/// context.
 pub(super) fn use_everything(index: usize) {
     let before = current();
     let left = || assert_eq!(current(), before);

@@ -1,5 +1,5 @@
-//! The layer on a real device: what only NVIDIA's driver and a GPU can answer. Without a device each of
-//! these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
+//! The layer on a real device: what only NVIDIA's driver and a GPU can answer. Without a device
+//! each of these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
 
 use super::{
     boxes::{SHAPE, bind},
@@ -137,8 +137,8 @@ fn fill(context: &Arc<Context>, address: u64, value: u32, count: u32, shared: u3
     let shape = LaunchConfig::new([count.div_ceil(256), 1, 1], [256, 1, 1]);
     let config = LaunchConfig { dynamic_shared: shared, ..shape };
     start.record(&stream)?;
-    // SAFETY: the parameters are the kernel's. All is waited for here, and a wrong address is what one of
-    // the tests is after.
+    // SAFETY: the parameters are the kernel's. All is waited for here, and a wrong address is what
+    // one of the tests is after.
     unsafe { function.launch(&stream, &config, &mut params) }?;
     end.record(&stream)?;
     Event::elapsed_us(&start, &end)
@@ -211,7 +211,8 @@ on_machine! {
         for (cluster, size) in [([1, 1, 1], 1), ([2, 1, 1], 2), ([8, 1, 1], 8)] {
             memory.fill_u8(0, 0xff, 24 * 4).unwrap();
             let config = LaunchConfig { cluster, ..LaunchConfig::new([24, 1, 1], [32, 1, 1]) };
-            // SAFETY: the parameters are the kernel's, with a word for each block, and all is waited for.
+            // SAFETY: the parameters are the kernel's, with a word for each block, and all is
+            // waited for.
             unsafe { function.launch(&stream, &config, &mut params) }.unwrap();
             stream.synchronize().unwrap();
             let mut bytes = [0; 24 * 4];
@@ -239,12 +240,14 @@ on_machine! {
         // SAFETY: the kernel there is compiled of the source of the one that is launched.
         unsafe { device.load_ptx("one_more.ptx", ONE_MORE) }.unwrap();
         let stream = device.stream().unwrap();
-        // More blocks than run at once, and few, which all find a place beside those of the launch before.
+        // More blocks than run at once, and few, which all find a place beside those of the launch
+        // before.
         for n in [1u32 << 21, 10_000, 64] {
             let [mut x, mut y] = [0; 2].map(|_| device.zeros::<f32>(n as usize).unwrap());
             let config = LaunchConfig::new([n.div_ceil(64), 1, 1], [64, 1, 1]);
             for _ in 0..100 {
-                // SAFETY: `n` elements each; what a launch reads the one before has written, in the same stream.
+                // SAFETY: `n` elements each; what a launch reads the one before has written, in the
+                // same stream.
                 unsafe {
                     stream.launch(&one_more, &config, (n, &x, &mut y)).unwrap();
                     stream.launch(&one_more, &config, (n, &y, &mut x)).unwrap();
@@ -287,8 +290,8 @@ on_machine! {
         ] {
             assert_ne!(first, words(map(start, extents, strides)), "{start} {extents:?} {strides:?}");
         }
-        // Smaller than a box, a single row, column or element; matrices no whole number of rows apart, interleaved, or
-        // all one; rows that overlap.
+        // Smaller than a box, a single row, column or element; matrices no whole number of rows
+        // apart, interleaved, or all one; rows that overlap.
         let odd = [
             ([1, 1, 1], [0, 0]),
             ([1, 1, 18], [1, 1]),
@@ -380,7 +383,8 @@ on_machine! {
         for depth in [None, Some(130)] {
             let wanted = run(&cpu, 1 << 40, depth, None);
             for (limit, chunk) in [(1 << 40, None), (5 << 20, None), (3 << 20, Some(10_007)), (1 << 21, Some(999))] {
-                // Again and again: a copy that came too early, or too late, would not always be seen.
+                // Again and again: a copy that came too early, or too late, would not always be
+                // seen.
                 for _ in 0..5 {
                     assert!(run(&gpu, limit, depth, chunk) == wanted, "{limit} {depth:?} {chunk:?}");
                 }
@@ -424,7 +428,8 @@ on_machine! {
             (&raw mut c).cast(),
         ];
         let config = LaunchConfig::new([4, 4, 1], [16, 16, 1]);
-        // A few launches at a time, so that the driver's queue never fills up and makes the host wait.
+        // A few launches at a time, so that the driver's queue never fills up and makes the host
+        // wait.
         let time = |launch: &mut dyn FnMut()| {
             let begin = std::time::Instant::now();
             (0..100).for_each(|_| launch());
@@ -435,7 +440,8 @@ on_machine! {
         let (mut raw, mut product, mut general) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..50 {
             raw.push(time(&mut || {
-                // SAFETY: the parameters are the kernel's, whose buffers live until the end of the test.
+                // SAFETY: the parameters are the kernel's, whose buffers live until the end of the
+                // test.
                 unsafe { function.launch(&raw_stream, &config, &mut params) }.unwrap();
             }));
             product.push(time(&mut || {

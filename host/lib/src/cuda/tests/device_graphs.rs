@@ -11,7 +11,8 @@ use crate::{
 };
 use fake::on_machine;
 
-/// Products of every kind of launch: copies, slices, partial products, words that are zero, tails in the background.
+/// Products of every kind of launch: copies, slices, partial products, words that are zero, tails
+/// in the background.
 fn products(device: &Device) -> Vec<(Gemm<'static, f32>, [usize; 3])> {
     let gemm = Gemm::<f32>::new();
     let mut all = vec![
@@ -53,8 +54,8 @@ fn launched(gemm: &Gemm<f32>, stream: &crate::Stream, [a, b, c]: &[Matrix<f32>; 
     bits(&own)
 }
 
-/// Captures the product by every kernel that computes it, and compares three launches of each graph with a launch without one. How many
-/// kernels there were.
+/// Captures the product by every kernel that computes it, and compares three launches of each graph
+/// with a launch without one. How many kernels there were.
 fn each_kernel<T: Scalar>(stream: &crate::Stream, gemm: Gemm<T>, from: fn(f32) -> T) -> usize {
     let device = stream.device();
     let mut count = 0;

@@ -268,7 +268,8 @@ with_driver! {
         let error = launch(&graph, &Device::cpu().stream().unwrap(), &mut others).unwrap_err();
         assert!(error.to_string().starts_with("stream = cpu"), "{error}");
         assert_eq!(of_graphs(), [""; 0]);
-        // More than the graph uses, in any order, written where it is read, buffers in place of matrices.
+        // More than the graph uses, in any order, written where it is read, buffers in place of
+        // matrices.
         let [a, b, c] = &mut all;
         let [x, ..] = &mut others;
         let more: [GraphOperand; 4] =
@@ -339,7 +340,8 @@ with_driver! {
         let tiled16 = product::find("tiled16").unwrap();
         let mut target = Matrix::zeros(&device, 8, 8).unwrap();
         let write_a = |a: &mut Matrix<f32>, b: &Matrix<f32>| product::multiply(&other, tiled16, b, b, a).unwrap();
-        // Another stream writes A and reads B, before and within the capture. Neither becomes a part of it.
+        // Another stream writes A and reads B, before and within the capture. Neither becomes a
+        // part of it.
         let [a, b, c] = &mut all;
         write_a(a, b);
         simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
@@ -383,7 +385,8 @@ with_driver! {
         launch(&simple()).unwrap();
         // SAFETY: as above.
         unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
-        // The stream's workspace is not for a graph that it does not know, though it is large enough.
+        // The stream's workspace is not for a graph that it does not know, though it is large
+        // enough.
         launch(&of_partials()).unwrap();
         // SAFETY: as above.
         unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();

@@ -141,7 +141,8 @@ with_driver! {
             Ok(())
         })
         .unwrap();
-        // For each of the three the owner's stream waits for ours. Then a stream that follows it takes its place here.
+        // For each of the three the owner's stream waits for ours. Then a stream that follows it
+        // takes its place here.
         let wait = "cuStreamWaitEvent";
         assert_eq!(of_streams(), [wait, wait, wait, "cuStreamCreateWithPriority", wait, "cuStreamDestroy_v2"]);
         assert_eq!(other.read(2), expected);
@@ -166,7 +167,8 @@ with_driver! {
         .unwrap();
         assert_eq!(other.read(2), expected);
         assert_eq!(c.to_row_major().unwrap(), expected);
-        // C was written on a stream that is no more. Its next user waits for the stream that has taken its place.
+        // C was written on a stream that is no more. Its next user waits for the stream that has
+        // taken its place.
         simple().launch(&device.stream().unwrap(), a.view(), b.view(), c.view_mut()).unwrap();
         other.destroy_stream();
         calls();

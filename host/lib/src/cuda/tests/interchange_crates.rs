@@ -196,7 +196,8 @@ fn with_another_context() {
     use std::ptr::null_mut;
     let device = Device::cuda(0).unwrap();
     let (mut context, mut addresses) = (null_mut(), [0; 3]);
-    // SAFETY: one handle or address is written; each is given back below. The second context is current for its memory alone.
+    // SAFETY: one handle or address is written; each is given back below. The second context is
+    // current for its memory alone.
     unsafe {
         sys::cuCtxCreate_v4(&mut context, null_mut(), 0, 0).result().unwrap();
         sys::cuMemAlloc_v2(&mut addresses[0], 256).result().unwrap();

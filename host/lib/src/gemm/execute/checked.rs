@@ -38,8 +38,8 @@ use crate::{
     stream::Stream,
 };
 
-/// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it needs. `by_columns`: A, and B, are stored
-/// column by column.
+/// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it
+/// needs. `by_columns`: A, and B, are stored column by column.
 fn choose(
     entry: &'static Entry,
     shape: Shape,
@@ -67,11 +67,13 @@ pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2
     choose(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
-/// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent CTAs run as one cluster. C is row-major.
-/// The workspace is NaN, except for copies of operands. `options` are those of each launch.
+/// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent
+/// CTAs run as one cluster. C is row-major. The workspace is NaN, except for copies of operands.
+/// `options` are those of each launch.
 ///
 /// # Errors
-/// [`Error::Argument`] for a matrix of another length or on a GPU, and for a kernel that cannot compute the product; those of a launch.
+/// [`Error::Argument`] for a matrix of another length or on a GPU, and for a kernel that cannot
+/// compute the product; those of a launch.
 pub fn multiply<'o, T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
@@ -103,7 +105,8 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
     let matrices =
         Matrices3 { operands, prepared: [None; 2], c: c.into(), bias: no_bias.view(..)? };
     // SAFETY:
-    // 1. A and B are borrowed, C mutably, and the kernel keeps inside them: an access outside is a finding.
+    // 1. A and B are borrowed, C mutably, and the kernel keeps inside them: an access outside is a
+    //    finding.
     // 2. A kernel's pointers are its operands.
     // 3. and 4. hold for every kernel of the registry.
     unsafe { execute(&executor, &plan, matrices)? };
@@ -182,8 +185,9 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
     }
 }
 
-/// Whether a finding is no fault. Nobody reads the padding between the rows of an operand. A kernel for emulated fp32 reads the operands
-/// themselves only for uncertain elements, and uses few of the board's words.
+/// Whether a finding is no fault. Nobody reads the padding between the rows of an operand. A kernel
+/// for emulated fp32 reads the operands themselves only for uncertain elements, and uses few of the
+/// board's words.
 fn is_expected(step: &Multiply, finding: &Finding) -> bool {
     let memory = finding.memory.as_deref().and_then(|memory| memory.strip_prefix("buffer "));
     step.operands.iter().zip(["a", "b"]).any(|(operand, name)| match operand {
@@ -208,9 +212,10 @@ fn is_padding(map: &Map, finding: &Finding) -> bool {
         && finding.detail.ends_with(&format!("; element {len} is the first"))
 }
 
-/// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is checked, also those that prepare operands
-/// and those that add partial products; and an access to what is between the elements of A, B and C is a finding. `options` are those of
-/// each launch. C holds values before.
+/// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is
+/// checked, also those that prepare operands and those that add partial products; and an access to
+/// what is between the elements of A, B and C is a finding. `options` are those of each launch. C
+/// holds values before.
 ///
 /// # Errors
 /// As [`Gemm::launch_batch`], and [`Error::Argument`] for a launch that cannot be checked.
@@ -252,7 +257,8 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
     Ok(executor.reports.into_inner())
 }
 
-/// The runs of elements of matrices, as addresses: each starts where no element ends. They are sorted.
+/// The runs of elements of matrices, as addresses: each starts where no element ends. They are
+/// sorted.
 fn runs<E>(
     (first, (rows, cols), [between_rows, between_cols], (count, step)): (
         *const E,
@@ -381,7 +387,8 @@ mod tests {
 
     use super::*;
 
-    /// The smallest of all limits, and no patience: findings or none, but no kernel is left in the middle of the checker.
+    /// The smallest of all limits, and no patience: findings or none, but no kernel is left in the
+    /// middle of the checker.
     #[test]
     fn the_smallest_options_are_no_fault() {
         let (device, shape) = (Device::cpu(), Shape::new(33, 17, 40).unwrap());

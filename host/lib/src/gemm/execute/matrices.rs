@@ -23,7 +23,8 @@ pub(super) fn rest<T: Pod>(
     c.into_part(start, len)
 }
 
-/// `len` elements from `start` on, or all. Nothing where the view ends before: an operand that is not read may be empty.
+/// `len` elements from `start` on, or all. Nothing where the view ends before: an operand that is
+/// not read may be empty.
 pub(super) fn part<T: Pod>(
     elements: BufferView<T>,
     start: usize,

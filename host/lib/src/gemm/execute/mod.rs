@@ -1,5 +1,5 @@
-//! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies: the stream itself, or one that
-//! [checks](checked) it.
+//! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies:
+//! the stream itself, or one that [checks](checked) it.
 
 pub mod checked;
 mod executor;
@@ -64,7 +64,8 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
     Ok(choice)
 }
 
-/// [`PlannedGemm::launch_batch`](super::PlannedGemm::launch_batch), of operands for which the plan was made.
+/// [`PlannedGemm::launch_batch`](super::PlannedGemm::launch_batch), of operands for which the plan
+/// was made.
 pub(super) fn planned<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
@@ -143,10 +144,12 @@ fn run<T: Scalar<O>, O: Output>(
         bias: bias.map_or(no_bias.view(..), Ok)?,
     };
     // SAFETY:
-    // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from the first to the last element of
-    //    those; the tests run each kernel with guard bands. Tensor maps keep inside their extents.
+    // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from
+    //    the first to the last element of those; the tests run each kernel with guard bands. Tensor
+    //    maps keep inside their extents.
     // 2. No two elements of C are one, and each is written by the one thread that computes it.
-    // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams is waited for.
+    // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on
+    //    other streams is waited for.
     unsafe { execute(&stream, plan, matrices) }
 }
 
@@ -262,7 +265,8 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
                 },
                 // SAFETY: the caller's.
                 Step::Reduce(step) => unsafe { reduce(executor, step, &mut matrices, partials)? },
-                // SAFETY: the plan's own step. Only lessons have one, and their workspace has the operands' type, which is C's.
+                // SAFETY: the plan's own step. Only lessons have one, and their workspace has the
+                // operands' type, which is C's.
                 Step::Unpack(step) => unsafe {
                     unpack(stream, step, &mut matrices, workspace)?;
                 },
@@ -306,8 +310,8 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     let no_bias = stream.device().uninit::<f32>(0)?;
     let part_of_workspace = |part: &Range<usize>| {
         let address = workspace.address() + (part.start * size_of::<W>()) as u64;
-        // SAFETY: a part of the workspace that no other step writes. It is read when it has been written, on the stream that has the
-        // workspace.
+        // SAFETY: a part of the workspace that no other step writes. It is read when it has been
+        // written, on the stream that has the workspace.
         unsafe { stream.device().foreign::<W>(address, part.len()) }
     };
     let mut stored = step.stored.as_ref().map(part_of_workspace).transpose()?;
@@ -399,7 +403,8 @@ fn and<'s, const MORE: usize>(
     arguments.chain(more).collect()
 }
 
-/// What a kernel packs in the background: the matrix, from there, to there, and the words by which its blocks count.
+/// What a kernel packs in the background: the matrix, from there, to there, and the words by which
+/// its blocks count.
 type Background<'a, T, W> =
     (MatrixBatch, BufferView<'a, T>, BufferViewMut<'a, W>, BufferViewMut<'a, u32>);
 

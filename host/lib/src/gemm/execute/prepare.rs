@@ -1,4 +1,5 @@
-//! The launches before and after the kernel that multiplies: copies of operands, their slices, sums of partial products.
+//! The launches before and after the kernel that multiplies: copies of operands, their slices, sums
+//! of partial products.
 
 use std::ops::Range;
 
@@ -42,7 +43,8 @@ pub(super) fn pack<T: Scalar<O>, O: Output, W: Pod>(
         ("from", &mut from),
         ("to", &mut to),
     ];
-    // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its own.
+    // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its
+    // own.
     unsafe { executor.launch(step.kernel, &step.config, arguments) }
 }
 
@@ -99,7 +101,8 @@ pub(super) unsafe fn unpack<T: Scalar<O>, O: Output, W: Pod>(
         let bytes = size_of::<O>();
         let from = cuda::Pitched { start: from as u64, pitch: from_pitch * bytes };
         let to = cuda::Pitched { start: to as u64, pitch: to_pitch * bytes };
-        // SAFETY: condition 1: the rows are in the workspace and in C. Both are used on this stream alone until the copy has ended.
+        // SAFETY: condition 1: the rows are in the workspace and in C. Both are used on this stream
+        // alone until the copy has ended.
         return unsafe { stream.copy_on_device(from, to, [cols * bytes, rows]) };
     }
     for row in 0..rows {

@@ -1,4 +1,5 @@
-//! The grids of a product. A grid has at most 65535 rows and layers of blocks: a taller product or a larger batch takes several launches.
+//! The grids of a product. A grid has at most 65535 rows and layers of blocks: a taller product or
+//! a larger batch takes several launches.
 
 use gpu::kernels::emulated::two_widths::wide_tiles_across;
 use simt::{LaunchConfig, Limits};
@@ -28,7 +29,8 @@ impl Panel {
     }
 }
 
-/// Launches of a plan at most: their number grows with a batch and with the rows of C, and the plan is in host memory.
+/// Launches of a plan at most: their number grows with a batch and with the rows of C, and the plan
+/// is in host memory.
 const MOST_PANELS: usize = 1 << 16;
 
 /// The panels of `count` products of that shape. `on`: the device's limits, and its SMs.
@@ -53,7 +55,8 @@ pub(super) fn panels(
     };
     let tiles_down = move |rows: usize| product.tiles_down(rows);
     let most_products = match cluster {
-        // Tiles of all products are counted by 32 bits, and the grid of a copy has a layer for each product.
+        // Tiles of all products are counted by 32 bits, and the grid of a copy has a layer for each
+        // product.
         Some(_) => {
             let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
             let tiles = across.saturating_mul(tiles_down(shape.m()));
@@ -89,8 +92,9 @@ pub(super) fn panels(
                     let tiles = of_all.saturating_mul(across + left);
                     [tiles.min(most) * blocks, 1, 1]
                 }
-                // Persistent CTAs: as few clusters as take the fewest waves. Then neighbouring tiles run together, and idle SMs leave
-                // their power to the others. At least one cluster, on a device that is smaller than one.
+                // Persistent CTAs: as few clusters as take the fewest waves. Then neighbouring
+                // tiles run together, and idle SMs leave their power to the others. At least one
+                // cluster, on a device that is smaller than one.
                 (Some(blocks), None) => {
                     let most = ((sms * together) as usize / blocks).max(1);
                     let tiles = across.saturating_mul(down).saturating_mul(products);
@@ -110,8 +114,9 @@ pub(super) fn panels(
     }))
 }
 
-/// Dynamic shared memory of a launch on compute capability 9.0. If the grid has at most one block an SM, a block takes more than half of
-/// the SM's shared memory. Then no SM gets a second block of this launch, and none of the next launch, which begins early.
+/// Dynamic shared memory of a launch on compute capability 9.0. If the grid has at most one block
+/// an SM, a block takes more than half of the SM's shared memory. Then no SM gets a second block of
+/// this launch, and none of the next launch, which begins early.
 fn dynamic_shared(declared: u32, grid: [u32; 3], sms: u32) -> u32 {
     /// Of 228 KiB on compute capability 9.0.
     const MORE_THAN_HALF: u32 = 116 << 10;

@@ -1,5 +1,6 @@
-//! The plan of a product: all its launches as plain data, within the device's limits. [`execute`](super::execute) runs it on a GPU, on the
-//! CPU device, or checked; it decides nothing. `--plan` prints it.
+//! The plan of a product: all its launches as plain data, within the device's limits.
+//! [`execute`](super::execute) runs it on a GPU, on the CPU device, or checked; it decides nothing.
+//! `--plan` prints it.
 //!
 //! | step | what it launches |
 //! |---|---|
@@ -40,7 +41,8 @@ use crate::error::Result;
 #[derive(Debug, Default)]
 pub struct Plan {
     pub(super) steps: Vec<Step>,
-    /// Elements of workspace: of the operands' type, or of slices. All launches that multiply share it.
+    /// Elements of workspace: of the operands' type, or of slices. All launches that multiply share
+    /// it.
     pub(super) workspace: usize,
     /// Sums of partial products.
     pub(super) partials: usize,
@@ -104,7 +106,8 @@ pub(super) enum Step {
     Unpack(Unpack),
 }
 
-/// Copies C from the workspace, where its rows are 16-byte aligned. `to`: its first element. Pitches are those of the workspace and of C.
+/// Copies C from the workspace, where its rows are 16-byte aligned. `to`: its first element.
+/// Pitches are those of the workspace and of C.
 #[derive(Debug)]
 pub(super) struct Unpack {
     pub(super) from: Range<usize>,
@@ -123,7 +126,8 @@ pub(super) struct Reduce {
     pub(super) count: u32,
 }
 
-/// Copies an operand's matrices to `to` in the workspace. Strides are from row to row, and from matrix to matrix.
+/// Copies an operand's matrices to `to` in the workspace. Strides are from row to row, and from
+/// matrix to matrix.
 #[derive(Debug)]
 pub(super) struct Pack {
     pub(super) kernel: &'static dyn AnyKernel,
@@ -138,7 +142,8 @@ pub(super) struct Pack {
     pub(super) to_strides: [u64; 2],
 }
 
-/// Splits A and B into slices: their planes, and the ranges of their values, are parts of the workspace.
+/// Splits A and B into slices: their planes, and the ranges of their values, are parts of the
+/// workspace.
 #[derive(Debug)]
 pub(super) struct Split {
     pub(super) kernel: &'static dyn AnyKernel,
@@ -181,7 +186,8 @@ pub(super) enum Operand {
     View { from: Memory, start: usize, len: Option<usize> },
     /// By tensor maps: one, or one for each alignment class.
     Maps(Vec<Map>),
-    /// As slices, and the ranges of their values. `start`: of the operand, whose uncertain elements are recomputed.
+    /// As slices, and the ranges of their values. `start`: of the operand, whose uncertain elements
+    /// are recomputed.
     Slices { start: usize, planes: Map, ranges: Range<usize> },
 }
 
@@ -204,10 +210,11 @@ pub(super) struct Map {
     pub(super) extents: [usize; 3],
     pub(super) strides: [usize; 2],
     pub(super) shape: BoxShape,
-    /// Columns before the operand's own: each row starts that many elements after a multiple of sixteen bytes. Nobody's value depends on
-    /// what is there.
+    /// Columns before the operand's own: each row starts that many elements after a multiple of
+    /// sixteen bytes. Nobody's value depends on what is there.
     pub(super) skipped: usize,
-    /// Rows of the operand, elements of a row, and from one row to the next. Nobody reads the padding.
+    /// Rows of the operand, elements of a row, and from one row to the next. Nobody reads the
+    /// padding.
     pub(super) rows: [usize; 3],
 }
 
@@ -239,7 +246,8 @@ impl Plan {
             return Ok(plan);
         }
         if k == 0 {
-            // Nothing is multiplied. An empty matrix has no tensor map, and a kernel of partial products may not store C's type.
+            // Nothing is multiplied. An empty matrix has no tensor map, and a kernel of partial
+            // products may not store C's type.
             let stores_c = kernel.product.variant.c == O::ELEMENT;
             let kernel = match kernel.product.requires_layouts() || !stores_c {
                 true => scalar::general::<T, O>()?,
@@ -294,7 +302,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the launches of partial products, and the one that adds them: a batch of equal ranges of k, and the range that is left.
+    /// Adds the launches of partial products, and the one that adds them: a batch of equal ranges
+    /// of k, and the range that is left.
     fn partials(
         &mut self,
         kernel: Kernel,
@@ -346,7 +355,8 @@ impl Multiply {
 fn params(task: &Task, panel: &Panel) -> GemmParams {
     let Request { shape, strides: [a, b, c], batch, .. } = task.request;
     let [m, n, k] = [shape.m(), shape.n(), shape.k()];
-    // The stride of a side of one element may be any; an operand that is not read may have no elements.
+    // The stride of a side of one element may be any; an operand that is not read may have no
+    // elements.
     let words = |[rows, cols]: [usize; 2], strides: [usize; 2]| {
         let used = |size: usize, stride: usize| if size > 1 { stride as u64 } else { 0 };
         if rows * cols == 0 { [0; 2] } else { [used(rows, strides[0]), used(cols, strides[1])] }

@@ -1,4 +1,5 @@
-//! Operands of TMA and `ldg` kernels: packed into the workspace where they must be, and their tensor maps.
+//! Operands of TMA and `ldg` kernels: packed into the workspace where they must be, and their
+//! tensor maps.
 
 use gpu::{params::MatrixBatch, registry::Access};
 use simt::Limits;
@@ -107,8 +108,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Lets a kernel that stores C by TMA do so in the workspace, from element `start` on, if C's rows are not 16-byte aligned. Gives the step
-    /// that copies them to C.
+    /// Lets a kernel that stores C by TMA do so in the workspace, from element `start` on, if C's
+    /// rows are not 16-byte aligned. Gives the step that copies them to C.
     fn store(&mut self, multiply: &mut Multiply, start: usize) -> Option<Unpack> {
         let [m, n] = [multiply.params.m, multiply.params.n].map(|size| size as usize);
         let to_pitch = multiply.pitches[2];
@@ -122,9 +123,9 @@ impl Plan {
     }
 }
 
-/// The number of columns of B that are packed before the launch, for a kernel that packs the others in the background. It is enough for half
-/// of the kernel's waves.
-/// `None` where all of B is packed before, or nothing.
+/// The number of columns of B that are packed before the launch, for a kernel that packs the others
+/// in the background. It is enough for half of the kernel's waves. `None` where all of B is packed
+/// before, or nothing.
 fn first_columns(multiply: &Multiply, of_b: &OperandLayout, copied: [usize; 2]) -> Option<usize> {
     let Multiply { product, config, params, .. } = multiply;
     let [m, n] = [params.m, params.n].map(|size| size as usize);
@@ -158,8 +159,9 @@ impl Rows {
         self.part(layout, self.start, [matrices, count, len], self.pitch)
     }
 
-    /// A tensor map for each alignment class: every `classes`-th row, from the last multiple of sixteen bytes on. All of its rows begin the
-    /// same number of elements after one. A class without rows gets the first row, which nobody reads.
+    /// A tensor map for each alignment class: every `classes`-th row, from the last multiple of
+    /// sixteen bytes on. All of its rows begin the same number of elements after one. A class
+    /// without rows gets the first row, which nobody reads.
     fn classes(&self, layout: &OperandLayout, matrices: usize, classes: usize) -> Vec<Map> {
         let (len, count) = (layout.contiguous.1, layout.strided.0);
         let class = |class: usize| {
@@ -167,8 +169,9 @@ impl Rows {
                 None | Some(0) => (0, 1),
                 Some(rows) => (class * self.pitch, rows.div_ceil(classes)),
             };
-            // The kernel's first copy of a row begins `start % classes` elements before the row. Where these are more than sixteen bytes,
-            // it begins before the map: TMA reads no sixteen bytes without an element of the row.
+            // The kernel's first copy of a row begins `start % classes` elements before the row.
+            // Where these are more than sixteen bytes, it begins before the map: TMA reads no
+            // sixteen bytes without an element of the row.
             let skipped = start % layout.unit();
             let extents = [matrices, rows, len + skipped];
             let pitch = self.pitch.saturating_mul(classes);

@@ -1,5 +1,5 @@
-//! The steps of emulated fp32: one splits A and B, the next multiplies their slices. The workspace holds A's planes, B's planes, and the
-//! ranges of A's and of B's values.
+//! The steps of emulated fp32: one splits A and B, the next multiplies their slices. The workspace
+//! holds A's planes, B's planes, and the ranges of A's and of B's values.
 
 use gpu::{kernels::emulated::planes::plane_pitch, params::MatrixBatch};
 use simt::AnyKernel;
@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Plan {
-    /// Adds the launch that splits A and B, as far as they were not split before, and the one that multiplies their slices.
+    /// Adds the launch that splits A and B, as far as they were not split before, and the one that
+    /// multiplies their slices.
     ///
     /// # Errors
     /// As [`config`](split::config).

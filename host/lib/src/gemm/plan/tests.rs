@@ -10,7 +10,8 @@ use crate::{
     shape::Shape,
 };
 
-/// What would be launched of f32, dense and row-major: kernels, grids, clusters, dynamic shared memory.
+/// What would be launched of f32, dense and row-major: kernels, grids, clusters, dynamic shared
+/// memory.
 fn planned(name: &str, shape: [u64; 3]) -> Vec<(&'static str, [u32; 3], [u32; 3], u32)> {
     let [m, n, k] = shape;
     let request = Request::dense(Shape::new(m, n, k).unwrap());
@@ -73,8 +74,8 @@ fn blocks_go_on_from_product_to_product_unless_they_split_k() {
     assert_eq!(planned(large, 40, [512, 512, 64], 1), [([108, 1, 1], [2, 1, 1])]);
 }
 
-/// Every launch of a plan, of copies too, is one that a device takes: of many products, of unaligned rows, of few and of many
-/// rows and columns, on GPUs of each kind.
+/// Every launch of a plan, of copies too, is one that a device takes: of many products, of
+/// unaligned rows, of few and of many rows and columns, on GPUs of each kind.
 #[test]
 fn every_launch_is_within_the_limits_of_a_grid() {
     let limits = simt::cpu::LIMITS;

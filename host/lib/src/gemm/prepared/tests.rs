@@ -76,7 +76,8 @@ fn slices_are_known_by_their_scheme() {
     }
 }
 
-/// The last launch of a batch may have one product: with the slices of the first matrix it would be wrong.
+/// The last launch of a batch may have one product: with the slices of the first matrix it would be
+/// wrong.
 #[test]
 fn slices_serve_no_batch_of_different_matrices() {
     let device = Device::cpu();

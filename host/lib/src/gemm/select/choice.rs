@@ -15,8 +15,8 @@ pub struct Candidate {
     pub entry: &'static Entry,
     /// The rule that rejects it.
     pub ineligible: Option<Ineligible>,
-    /// The predicted time in microseconds. `None` if the kernel was not measured, or another one is always better. Then it is used by name
-    /// only.
+    /// The predicted time in microseconds. `None` if the kernel was not measured, or another one is
+    /// always better. Then it is used by name only.
     pub predicted_us: Option<f64>,
     /// Bytes of workspace.
     pub workspace_bytes: u64,
@@ -32,14 +32,17 @@ pub struct Choice {
     pub entry: &'static Entry,
     /// Why it was selected.
     pub reason: Reason,
-    /// Bytes of workspace for packed or transposed copies of operands, or for slices. At most the request's limit.
+    /// Bytes of workspace for packed or transposed copies of operands, or for slices. At most the
+    /// request's limit.
     pub workspace_bytes: u64,
     /// The number of blocks of a cluster that split k.
     pub split_k: u32,
-    /// The number of partial products, each of a range of k, that a second launch adds: split-K over the grid. 1 if the kernel writes C.
+    /// The number of partial products, each of a range of k, that a second launch adds: split-K
+    /// over the grid. 1 if the kernel writes C.
     pub partials: u32,
-    /// The number of elements of C that a kernel for emulated fp32 has recomputed by fused multiply-adds, because their error bound was too
-    /// large. Many of them make it slow. `None` for other kernels, and for products that were launched without waiting.
+    /// The number of elements of C that a kernel for emulated fp32 has recomputed by fused
+    /// multiply-adds, because their error bound was too large. Many of them make it slow. `None`
+    /// for other kernels, and for products that were launched without waiting.
     /// [`Stream::recomputed`](crate::Stream::recomputed) is the stream's total.
     pub recomputed: Option<u64>,
     /// How its operands are prepared.

@@ -41,7 +41,8 @@ pub(in crate::gemm) fn candidates_of<T: Scalar<O>, O: Output>(
     T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
 }
 
-/// Selects the kernel for a product: the one with that name, or the one with the shortest predicted time.
+/// Selects the kernel for a product: the one with that name, or the one with the shortest predicted
+/// time.
 ///
 /// ```
 /// use gpu_gemm::{Shape, gemm::{Request, Target, choose}};
@@ -150,7 +151,8 @@ fn fastest(
     request: &Request,
     target: &Target,
 ) -> Option<(f64, Kernel, Reason)> {
-    // One pass without an allocation: a thread comes here for each request that it does not remember.
+    // One pass without an allocation: a thread comes here for each request that it does not
+    // remember.
     let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
     for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };

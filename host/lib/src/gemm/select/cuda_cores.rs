@@ -1,15 +1,16 @@
-//! The time model of the kernels that read any strides ([`gpu::kernels::gemm`]), and the decision to swap A and B.
+//! The time model of the kernels that read any strides ([`gpu::kernels::gemm`]), and the decision
+//! to swap A and B.
 //!
-//! Operands are never copied. `C = A B` is also `C^T = B^T A^T`. So A and B are swapped where that is faster: if fewer of a tile's elements
-//! are outside C, or if loads are coalesced.
+//! Operands are never copied. `C = A B` is also `C^T = B^T A^T`. So A and B are swapped where that
+//! is faster: if fewer of a tile's elements are outside C, or if loads are coalesced.
 
 use gpu::registry::{Family, Product, Speed};
 
 use super::{Request, dot};
 use crate::gemm::{Target, scalar::Kernel};
 
-/// Microseconds for a byte, at the most that these kernels reached on an H100: 1.75 TB/s of A and B, but 2.4 by the family `mma`, and 2.4 of
-/// C.
+/// Microseconds for a byte, at the most that these kernels reached on an H100: 1.75 TB/s of A and
+/// B, but 2.4 by the family `mma`, and 2.4 of C.
 const LOAD_US: f64 = 0.57e-6;
 const MMA_LOAD_US: f64 = 0.42e-6;
 const STORE_US: f64 = 0.42e-6;
@@ -33,7 +34,8 @@ pub(super) fn us(product: &Product, given: &Request, target: &Target, speed: &Sp
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let ([rows, cols], shape) = (product.tile(), given.shape);
     let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * given.batch as f64;
-    // The part of a tile outside of C is computed too, except by kernels whose threads compute four columns each.
+    // The part of a tile outside of C is computed too, except by kernels whose threads compute four
+    // columns each.
     let computed = |size: usize, tile: u32| match product.is_direct() {
         true => size.min(tile as usize) as f64,
         false => f64::from(tile),
@@ -65,8 +67,9 @@ fn streamed_us(product: &Product, given: &Request) -> f64 {
     of_ab * load_us + of_c * STORE_US
 }
 
-/// The factor by which a kernel of the family `mma` is slower where it copies element by element. Measured for tf32 on an H100
-/// (docs/log/selection.md, "tf32 by `mma` on Hopper"); for bf16 and f16 it is a guess.
+/// The factor by which a kernel of the family `mma` is slower where it copies element by element.
+/// Measured for tf32 on an H100 (docs/log/selection.md, "tf32 by `mma` on Hopper"); for bf16 and
+/// f16 it is a guess.
 fn unaligned(product: &Product, given: &Request) -> f64 {
     match product.variant.family {
         Family::Mma if !given.has_aligned_rows(product.variant.operands.bytes()) => 1.8,
@@ -80,8 +83,9 @@ pub(super) fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
     if blocks == 0.0 { 0.0 } else { blocks * flop / (speed.gflops * share) * 1e-3 }
 }
 
-/// Microseconds for the tiles of an SM after its first one, beside their operations: `tiles` is the number of all. A tile that extends
-/// beyond the columns of C takes longer, the more of its rows it stores.
+/// Microseconds for the tiles of an SM after its first one, beside their operations: `tiles` is the
+/// number of all. A tile that extends beyond the columns of C takes longer, the more of its rows it
+/// stores.
 pub(super) fn next_tiles_us(speed: &Speed, product: &Product, given: &Request, tiles: f64) -> f64 {
     let ([rows, cols], (m, n)) = (product.tile(), (given.shape.m(), given.shape.n()));
     let [full, partial] = speed.tile_us;

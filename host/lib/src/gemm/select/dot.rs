@@ -1,5 +1,5 @@
-//! The time model of the kernels whose threads split k ([`gpu::kernels::gemm::dot`]). Whether the loads of a warp are coalesced depends on
-//! the layout.
+//! The time model of the kernels whose threads split k ([`gpu::kernels::gemm::dot`]). Whether the
+//! loads of a warp are coalesced depends on the layout.
 
 use gpu::{
     collective::vector::FOUR,
@@ -15,8 +15,8 @@ const COLS: u32 = FOUR as u32;
 /// Resident blocks of an SM.
 const TOGETHER: f64 = 2.0;
 
-/// Microseconds that a warp waits for the loads of one step. The latency is a microsecond. A thread with four rows has the loads of four
-/// steps in flight, one with eight rows those of two.
+/// Microseconds that a warp waits for the loads of one step. The latency is a microsecond. A thread
+/// with four rows has the loads of four steps in flight, one with eight rows those of two.
 fn latency_us(rows: u32) -> f64 {
     f64::from(rows) / 16.0
 }
@@ -43,7 +43,8 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     let of_sm = (blocks / f64::from(target.sms)).ceil();
     let steps = k.div_ceil(product.steps()) as f64;
 
-    // A thread's instructions grow with its loads and with its sums. The speed was measured with 8 rows.
+    // A thread's instructions grow with its loads and with its sums. The speed was measured with 8
+    // rows.
     let instructions = |rows: u32| f64::from(rows * COLS + 3 * (rows + COLS) + 6);
     let full = f64::from(2 * 32 * 8 * COLS) / speed.gflops * 1e-3;
     let step_us = full * instructions(rows) / instructions(8);

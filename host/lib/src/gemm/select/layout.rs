@@ -1,7 +1,9 @@
-//! How A and B are brought into the layout that a TMA kernel or an `ldg` kernel reads: swapped, transposed, packed, or as they are.
+//! How A and B are brought into the layout that a TMA kernel or an `ldg` kernel reads: swapped,
+//! transposed, packed, or as they are.
 //!
-//! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). An [`OperandPlan`] brings other operands into one of these
-//! forms: `C = A B` is also `C^T = B^T A^T` (A and B are swapped), and an operand can be copied into its transpose.
+//! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). An [`OperandPlan`]
+//! brings other operands into one of these forms: `C = A B` is also `C^T = B^T A^T` (A and B are
+//! swapped), and an operand can be copied into its transpose.
 //!
 //! | A is contiguous along | B is contiguous along | | kernels |
 //! |---|---|---|---|
@@ -10,13 +12,16 @@
 //! | k | k | B is transposed, or A and B are swapped and A is transposed: whichever is smaller | `nn` |
 //! | m | n | as it is, or swapped: so that C is contiguous along the kernel's columns | `tn` |
 //!
-//! An `nn` kernel with alignment classes (`ua4`, `ua8`, `ua16`) reads an A with unaligned rows without a copy. Only the first element
-//! must be 16-byte aligned. In `ua8` and `ua16` kernels a tile has rows of one class, so an A with few rows leaves most of each tile
-//! unused. With 16-bit elements `ua16` always loads whole sectors; `ua8` may load halves.
+//! An `nn` kernel with alignment classes (`ua4`, `ua8`, `ua16`) reads an A with unaligned rows
+//! without a copy. Only the first element must be 16-byte aligned. In `ua8` and `ua16` kernels a
+//! tile has rows of one class, so an A with few rows leaves most of each tile unused. With 16-bit
+//! elements `ua16` always loads whole sectors; `ua8` may load halves.
 //!
-//! Kernels for tf32 are all `nn`: for a `tn` request A or B is transposed. Tensor cores read bf16 and f16 in either layout, so there are
-//! four kernels, `nn`, `nt`, `tn` and `tt`. Each reads operands of its own layout, or packed copies of them with 16-byte aligned rows. The
-//! `ldg` kernels read rows of any alignment. 64 x 16 tiles are for few columns. For few rows, A and B are swapped; `nn` then becomes `tt`.
+//! Kernels for tf32 are all `nn`: for a `tn` request A or B is transposed. Tensor cores read bf16
+//! and f16 in either layout, so there are four kernels, `nn`, `nt`, `tn` and `tt`. Each reads
+//! operands of its own layout, or packed copies of them with 16-byte aligned rows. The `ldg`
+//! kernels read rows of any alignment. 64 x 16 tiles are for few columns. For few rows, A and B are
+//! swapped; `nn` then becomes `tt`.
 
 use gpu::{
     kernels::pack::{
@@ -36,8 +41,8 @@ use crate::{
 /// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
 const MOST_TMA_EXTENT: usize = 1 << 31;
 
-/// Bytes of an L2 cache line, and of a row of a TMA box. A row that starts inside a line touches two lines. This makes
-/// 4095 x 4093 x 4097 a third slower.
+/// Bytes of an L2 cache line, and of a row of a TMA box. A row that starts inside a line touches
+/// two lines. This makes 4095 x 4093 x 4097 a third slower.
 const LINE: usize = 128;
 
 /// Bytes of a sector, the unit of a transfer to L2.
@@ -82,24 +87,26 @@ impl OperandPlan {
     }
 }
 
-/// Whether a kernel's tile has fewer columns than a stage has k-steps. It is for few columns. For few rows, A and B are swapped.
+/// Whether a kernel's tile has fewer columns than a stage has k-steps. It is for few columns. For
+/// few rows, A and B are swapped.
 pub(super) fn is_narrow(product: &Product) -> bool {
     product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
 }
 
-/// The operand plan with the fewest bytes to copy. Among equal plans it prefers few columns for a narrow tile. Then it prefers a C that
-/// is contiguous along the kernel's columns, which allows 16-byte stores.
+/// The operand plan with the fewest bytes to copy. Among equal plans it prefers few columns for a
+/// narrow tile. Then it prefers a C that is contiguous along the kernel's columns, which allows
+/// 16-byte stores.
 ///
 /// # Errors
-/// The operand that is contiguous along none of the sides that the kernel can use (`A` or `B`), and the side that it needs (`k`, `m`
-/// or `n`).
+/// The operand that is contiguous along none of the sides that the kernel can use (`A` or `B`), and
+/// the side that it needs (`k`, `m` or `n`).
 pub(in crate::gemm) fn operand_plan(
     product: &Product,
     request: &Request,
 ) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
-    // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the other layouts. Nothing is transposed if
-    // each layout has its own kernel.
-    // A lesson takes row-major matrices alone.
+    // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the
+    // other layouts. Nothing is transposed if each layout has its own kernel. A lesson takes
+    // row-major matrices alone.
     let has_all_layouts = product.has_all_layouts || product.is_lesson();
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
@@ -143,7 +150,8 @@ pub(in crate::gemm) fn operand_plan(
         let is_wide = is_narrow && given.shape.n() > given.shape.m();
         // Without room for its copies a plan is the last resort.
         let has_room = bytes <= request.workspace_limit;
-        // A copied byte takes 0.7 ps. For f32 the time of an element is a guess, and counts as bytes.
+        // A copied byte takes 0.7 ps. For f32 the time of an element is a guess, and counts as
+        // bytes.
         let stores = match product.variant.scheme {
             Scheme::Tf32 => strided_c_ps(product, &given).saturating_mul(10) / 7,
             _ => strided_c_ps(product, &given),
@@ -156,10 +164,11 @@ pub(in crate::gemm) fn operand_plan(
     best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
 }
 
-/// Picoseconds for a C whose elements are not contiguous along the kernel's columns. A tf32 kernel stores 32 neighbours of a column
-/// together, in 3 ps an element, or in 7 where that leaves parts of sectors to other tiles. Other elements are stored one by one, which
-/// takes a tf32 kernel 10 ps each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those for few
-/// columns swap, and have few elements.
+/// Picoseconds for a C whose elements are not contiguous along the kernel's columns. A tf32 kernel
+/// stores 32 neighbours of a column together, in 3 ps an element, or in 7 where that leaves parts
+/// of sectors to other tiles. Other elements are stored one by one, which takes a tf32 kernel 10 ps
+/// each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those
+/// for few columns swap, and have few elements.
 pub(super) fn strided_c_ps(product: &Product, given: &Request) -> u64 {
     let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
     let [between_rows, between_cols] = given.strides[2];
@@ -193,9 +202,11 @@ pub(in crate::gemm) struct OperandLayout {
     pub(in crate::gemm) contiguous: (&'static str, usize, usize),
     /// The other side's size and stride.
     pub(in crate::gemm) strided: (usize, usize),
-    /// The kernel reads a transposed copy, so the operand itself is to be contiguous along the other side.
+    /// The kernel reads a transposed copy, so the operand itself is to be contiguous along the
+    /// other side.
     pub(in crate::gemm) transposed: bool,
-    /// Only the first row need be 16-byte aligned: the kernel has a tensor map for each alignment class.
+    /// Only the first row need be 16-byte aligned: the kernel has a tensor map for each alignment
+    /// class.
     has_classes: bool,
     /// No row need be 16-byte aligned: threads load the operand.
     ldg: bool,
@@ -210,8 +221,9 @@ impl OperandLayout {
         (self.strided.0, self.contiguous.1)
     }
 
-    /// Whether it is contiguous along the side that the kernel reads. A side of one element counts as contiguous. Rows that threads load
-    /// must not overlap: a load of sixteen bytes could exceed the operand's end.
+    /// Whether it is contiguous along the side that the kernel reads. A side of one element counts
+    /// as contiguous. Rows that threads load must not overlap: a load of sixteen bytes could exceed
+    /// the operand's end.
     fn is_contiguous(&self) -> bool {
         let ((_, len, stride), (count, pitch)) = (self.contiguous, self.strided);
         if self.ldg && !self.are_apart() {
@@ -223,7 +235,8 @@ impl OperandLayout {
         }
     }
 
-    /// Whether TMA can read the rows, if the first row is aligned. (NVIDIA's documentation does not allow overlapping rows.)
+    /// Whether TMA can read the rows, if the first row is aligned. (NVIDIA's documentation does not
+    /// allow overlapping rows.)
     fn is_even(&self) -> bool {
         let (count, pitch) = self.strided;
         let is_even = count <= 1 || self.has_classes || pitch.is_multiple_of(self.unit);
@@ -276,8 +289,8 @@ impl OperandLayout {
         padded(self.contiguous.1, self.unit)
     }
 
-    /// Elements of workspace for copies of `matrices` operands, rounded up to whole lines. 0 if no copy is needed. `aligned`: every matrix is
-    /// 16-byte aligned.
+    /// Elements of workspace for copies of `matrices` operands, rounded up to whole lines. 0 if no
+    /// copy is needed. `aligned`: every matrix is 16-byte aligned.
     pub(in crate::gemm) fn copied(&self, matrices: usize, aligned: bool) -> usize {
         match !self.transposed && (self.ldg || aligned && self.is_even()) {
             true => 0,
@@ -291,13 +304,15 @@ impl OperandLayout {
     }
 }
 
-/// `len` elements and padding: a multiple of sixteen bytes, which are `unit` elements, and of a [`LINE`] where a row has several.
+/// `len` elements and padding: a multiple of sixteen bytes, which are `unit` elements, and of a
+/// [`LINE`] where a row has several.
 fn padded(len: usize, unit: usize) -> usize {
     let line = LINE / 16 * unit;
     len.next_multiple_of(if len >= 4 * line { line } else { unit })
 }
 
-/// Bytes of a copy as its time counts them: of a transpose whole parts of tiles, of a packed row whole [`WARP_BYTES`].
+/// Bytes of a copy as its time counts them: of a transpose whole parts of tiles, of a packed row
+/// whole [`WARP_BYTES`].
 pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool) -> f64 {
     let bytes = 16 / layout.unit;
     match layout.copied(matrices, aligned) {
@@ -315,8 +330,9 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
     }
 }
 
-/// Elements from one row of C to the next in the workspace, for a kernel that stores C by TMA, where C's own rows of `n` elements are not
-/// 16-byte aligned. They are whole lines, as of a packed operand.
+/// Elements from one row of C to the next in the workspace, for a kernel that stores C by TMA,
+/// where C's own rows of `n` elements are not 16-byte aligned. They are whole lines, as of a packed
+/// operand.
 pub(in crate::gemm) fn stored_pitch(product: &Product, n: usize, pitch: usize) -> Option<usize> {
     let unit = unit(product);
     let is_copied = product.stores.is_some() && !pitch.is_multiple_of(unit);

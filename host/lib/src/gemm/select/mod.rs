@@ -1,10 +1,12 @@
-//! Which kernel computes a product: [`candidates`] lists all, [`choose`] takes one. Both are pure functions of a [`Request`] and a
-//! [`Target`]; `--plan` prints them without a device.
+//! Which kernel computes a product: [`candidates`] lists all, [`choose`] takes one. Both are pure
+//! functions of a [`Request`] and a [`Target`]; `--plan` prints them without a device.
 //!
-//! * [`rules`] reject kernels that cannot compute the request. A general kernel and one whose threads split k take every product. A lesson's kernel takes `A B` of
-//!   dense row-major matrices, one at a time. A TMA kernel needs Hopper (or the CPU device), operands that its [`layout`] rules can bring
-//!   into its form, and workspace for their copies.
-//! * [`predict`] gives each remaining kernel a time ([`cuda_cores`] if it reads any strides). The shortest wins.
+//! * [`rules`] reject kernels that cannot compute the request. A general kernel and one whose
+//!   threads split k take every product. A lesson's kernel takes `A B` of dense row-major matrices,
+//!   one at a time. A TMA kernel needs Hopper (or the CPU device), operands that its [`layout`]
+//!   rules can bring into its form, and workspace for their copies.
+//! * [`predict`] gives each remaining kernel a time ([`cuda_cores`] if it reads any strides). The
+//!   shortest wins.
 //! * [`cache`] remembers a thread's last choices.
 
 mod cache;

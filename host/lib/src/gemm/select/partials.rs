@@ -1,8 +1,10 @@
-//! Split-K over the grid: a product as a batch of partial products, each of a range of k, that a second launch adds in a fixed order.
+//! Split-K over the grid: a product as a batch of partial products, each of a range of k, that a
+//! second launch adds in a fixed order.
 //!
-//! A small C has few tiles, and a long k makes each of them slow. With a cluster alone, eight blocks share a tile. The number of partial
-//! products depends on the request and the kernel. So the same kernel gives the same bits on every GPU. Which kernel is fastest, and whether
-//! partial products are, depends on the GPU.
+//! A small C has few tiles, and a long k makes each of them slow. With a cluster alone, eight
+//! blocks share a tile. The number of partial products depends on the request and the kernel. So
+//! the same kernel gives the same bits on every GPU. Which kernel is fastest, and whether partial
+//! products are, depends on the GPU.
 
 use gpu::registry::{KERNELS, Product, Type};
 
@@ -20,7 +22,8 @@ pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
 /// Elements of a C that is not computed so unless it is asked for: its tiles fill a GPU.
 const MOST_LEN: usize = 1 << 22;
 
-/// Each range of k is a multiple of this, so that it begins at multiples of sixteen bytes wherever the operand does.
+/// Each range of k is a multiple of this, so that it begins at multiples of sixteen bytes wherever
+/// the operand does.
 const STEP: usize = 64;
 
 /// No range of k is shorter unless it is asked for.
@@ -43,8 +46,8 @@ pub(in crate::gemm) fn range_of(k: usize, count: usize) -> usize {
     k.div_ceil(count).next_multiple_of(STEP)
 }
 
-/// The launches of `count` partial products: the number of the first one, how many there are, and k of each. A shorter last range has a
-/// launch of its own, unless the kernel knows where k ends.
+/// The launches of `count` partial products: the number of the first one, how many there are, and k
+/// of each. A shorter last range has a launch of its own, unless the kernel knows where k ends.
 pub(in crate::gemm) fn launches(
     product: &Product,
     k: usize,
@@ -56,7 +59,8 @@ pub(in crate::gemm) fn launches(
     all.into_iter().filter(|[_, batch, k]| *batch > 0 && *k > 0)
 }
 
-/// The partial products of a request: a batch with C of f32 in the workspace. `None` where k is too short for that many.
+/// The partial products of a request: a batch with C of f32 in the workspace. `None` where k is too
+/// short for that many.
 fn request_of(request: &Request, count: u32) -> Option<Request> {
     let (shape, range) = (request.shape, range_of(request.shape.k(), count as usize));
     let batch = shape.k().div_ceil(range.max(1));
@@ -123,7 +127,8 @@ pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> O
     timed(kernel, request.partials.into_iter(), request, target)
 }
 
-/// The fastest partial products. Their number is the request's, or the one with the shortest predicted time.
+/// The fastest partial products. Their number is the request's, or the one with the shortest
+/// predicted time.
 pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Partials> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();

@@ -1,12 +1,15 @@
 //! The time model.
 //!
-//! A product has one block for each tile of C, whole tiles at the edges, too. The SM with the most blocks decides: with `q` blocks it needs
-//! `q` times a block's operations over its speed. It reaches that speed only with several blocks at work. One block alone reaches a share of
-//! it, `alone`. Speed and share were measured for each design, on one H200 and on a CPU core (docs/log/selection.md). Absolute speeds differ
-//! between GPUs; the ranking should not, at sizes that fill the device.
+//! A product has one block for each tile of C, whole tiles at the edges, too. The SM with the most
+//! blocks decides: with `q` blocks it needs `q` times a block's operations over its speed. It
+//! reaches that speed only with several blocks at work. One block alone reaches a share of it,
+//! `alone`. Speed and share were measured for each design, on one H200 and on a CPU core
+//! (docs/log/selection.md). Absolute speeds differ between GPUs; the ranking should not, at sizes
+//! that fill the device.
 //!
-//! For TMA kernels the time also has the sum over a cluster's parts, the bytes that they load and store, and the copies of operands. They
-//! were not measured on the CPU device, and are used there by name only.
+//! For TMA kernels the time also has the sum over a cluster's parts, the bytes that they load and
+//! store, and the copies of operands. They were not measured on the CPU device, and are used there
+//! by name only.
 
 use gpu::{
     kernels::emulated::two_widths::wide_tiles_across,
@@ -23,13 +26,14 @@ use crate::gemm::{Target, scalar::Kernel, split, target::H200_BYTE_US};
 /// Microseconds in which a cluster adds the parts of its tiles' sums.
 const PARTS_US: f64 = 2.3;
 
-/// The same where the parts are sent to the block that adds them. Measured for C with 16 and with 4096 columns.
+/// The same where the parts are sent to the block that adds them. Measured for C with 16 and with
+/// 4096 columns.
 fn sent_parts_us(n: usize) -> f64 {
     if n <= 64 { 2.0 } else { 5.0 }
 }
 
-/// Microseconds for an accumulator that is staged in shared memory: eight bytes there and back at 128 bytes a cycle, in which the block
-/// does not multiply. Computed.
+/// Microseconds for an accumulator that is staged in shared memory: eight bytes there and back at
+/// 128 bytes a cycle, in which the block does not multiply. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
 
 /// How many times its share of the bandwidth an SM can load, where others are idle.
@@ -38,24 +42,25 @@ const MORE_THAN_SHARE: f64 = 3.5;
 /// Fraction of the shorter phase (loads or MMA) that does not overlap the longer.
 const APART: f64 = 0.25;
 
-/// Microseconds of the host: for a call, for each launch of it, and for each tensor map that it encodes. Measured on an H100, for products
-/// that take the GPU less (docs/log/selection.md, "Random shapes").
+/// Microseconds of the host: for a call, for each launch of it, and for each tensor map that it
+/// encodes. Measured on an H100, for products that take the GPU less (docs/log/selection.md,
+/// "Random shapes").
 const CALL_US: f64 = 1.3;
 const LAUNCH_US: f64 = 5.5;
 const MAP_US: f64 = 0.6;
 
-/// Fraction of the shorter time, the host's or the GPU's, that does not overlap the longer. It decides between kernels that wait for the
-/// host equally long.
+/// Fraction of the shorter time, the host's or the GPU's, that does not overlap the longer. It
+/// decides between kernels that wait for the host equally long.
 const HOST_APART: f64 = 0.1;
 
-/// Microseconds of the GPU for a launch that copies an operand, and for each byte that it writes, of 32-bit and of
-/// 16-bit elements. Short rows count more ([`timed_bytes`]).
+/// Microseconds of the GPU for a launch that copies an operand, and for each byte that it writes,
+/// of 32-bit and of 16-bit elements. Short rows count more ([`timed_bytes`]).
 const COPY_US: f64 = 2.5;
 const COPY_BYTE_US: f64 = 0.7e-6;
 const COPY_HALF_BYTE_US: f64 = 0.9e-6;
 
-/// Microseconds of the GPU for the launch that adds partial products, for each of them, which a thread waits for, and for each of their
-/// bytes.
+/// Microseconds of the GPU for the launch that adds partial products, for each of them, which a
+/// thread waits for, and for each of their bytes.
 const REDUCE_US: f64 = 3.5;
 const REDUCE_PARTIAL_US: f64 = 0.005;
 const REDUCE_BYTE_US: f64 = 1e-6;
@@ -65,7 +70,8 @@ fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
     if target.cuda { entry.on_gpu } else { entry.on_cpu }
 }
 
-/// The time of some launches, in microseconds: of the host, which launches them, and of the GPU, which runs them.
+/// The time of some launches, in microseconds: of the host, which launches them, and of the GPU,
+/// which runs them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     host_us: f64,
@@ -86,7 +92,8 @@ impl Times {
     }
 }
 
-/// The predicted time of a kernel in microseconds. `None` where it was not measured, or where another kernel is always better.
+/// The predicted time of a kernel in microseconds. `None` where it was not measured, or where
+/// another kernel is always better.
 pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
     times(kernel, request, target).map(Times::us)
 }
@@ -155,8 +162,8 @@ pub(super) fn split_k(
     }
 }
 
-/// Blocks that split k, and the product's time on the target in microseconds. The split is the request's, or the fastest on an H200: so
-/// a product has the same bits on every device.
+/// Blocks that split k, and the product's time on the target in microseconds. The split is the
+/// request's, or the fastest on an H200: so a product has the same bits on every device.
 fn tma_us(
     product: &Product,
     operands: OperandPlan,
@@ -217,7 +224,8 @@ fn product_us(
     let down = product.tiles_down(shape.m()) as f64;
     let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
     let (tiles, rows) = (tiles * f64::from(cluster), rows / cluster);
-    // A block takes whole stages. With alignment classes some k-steps before the first element are loaded too.
+    // A block takes whole stages. With alignment classes some k-steps before the first element are
+    // loaded too.
     let before = product.variant.access.classes() - 1;
     let steps = (shape.k() + before).div_ceil(product.steps()).div_ceil(split_k as usize);
     let steps = (steps * product.steps()) as f64;
@@ -230,7 +238,8 @@ fn product_us(
         // In many waves the last blocks do not begin together, and few are left over.
         (1, None) if each > many => each + 0.3,
         (1 | 2, None) => each.ceil(),
-        // A cluster runs within one GPC, where a few SMs are left over: of 32 clusters of four some wait for a second wave.
+        // A cluster runs within one GPC, where a few SMs are left over: of 32 clusters of four some
+        // wait for a second wave.
         _ if each <= 0.93 => 1.0,
         _ => 2.0 * each.ceil(),
     };
@@ -260,9 +269,10 @@ fn product_us(
     speed.fixed_us + time + strided + if split_k > 1 { parts } else { 0.0 }
 }
 
-/// Microseconds in which a block loads the boxes of one k-step from L2 while all others do. It depends on the alignment of rows. Measured
-/// for kernels that it limits (docs/log/selection.md, "L2 bandwidth"). `each`: tiles of an SM; with whole lines and one tile
-/// the kernel's measured speed contains it.
+/// Microseconds in which a block loads the boxes of one k-step from L2 while all others do. It
+/// depends on the alignment of rows. Measured for kernels that it limits (docs/log/selection.md,
+/// "L2 bandwidth"). `each`: tiles of an SM; with whole lines and one tile the kernel's measured
+/// speed contains it.
 fn load_us(product: &Product, operands: OperandPlan, given: &Request, each: f64) -> f64 {
     let ([rows, cols], variant) = (product.tile(), &product.variant);
     let (cluster, element) = (variant.cluster, variant.operands.bytes());
@@ -286,13 +296,15 @@ fn load_us(product: &Product, operands: OperandPlan, given: &Request, each: f64)
         _ if each > 1.0 => 1e-3 / 70.0,
         _ => 0.0,
     };
-    // Each block of a cluster loads a part of both operands; what they share is loaded once (multicast).
+    // Each block of a cluster loads a part of both operands; what they share is loaded once
+    // (multicast).
     let bytes = [rows, cols].map(|size| f64::from(size / cluster) * element as f64);
     pitches.zip(bytes).map(|(pitch, bytes)| us_of_byte(pitch) * bytes).sum()
 }
 
-/// The factor by which a product is slower whose alignment classes begin at odd multiples of sixteen bytes, in halves of sectors, though
-/// [`load_us`] does not limit it. Measured for 4095 x 4093 x 4097 in bf16.
+/// The factor by which a product is slower whose alignment classes begin at odd multiples of
+/// sixteen bytes, in halves of sectors, though [`load_us`] does not limit it. Measured for 4095 x
+/// 4093 x 4097 in bf16.
 fn half_sectors(product: &Product, given: &Request) -> f64 {
     let in_halves = !given.strides[0][0].is_multiple_of(2 * unit(product));
     match product.variant.access {
@@ -301,7 +313,8 @@ fn half_sectors(product: &Product, given: &Request) -> f64 {
     }
 }
 
-/// For a kernel with two tile widths: wide tiles across C, and when the last cluster ends, in thirds of a wide tile.
+/// For a kernel with two tile widths: wide tiles across C, and when the last cluster ends, in
+/// thirds of a wide tile.
 fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(usize, u32)> {
     let widths = (product.tile()[1] as usize, product.narrow? as usize);
     let clusters = target.sms / product.variant.cluster;
@@ -310,13 +323,15 @@ fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(us
     Some((across, end as u32))
 }
 
-/// Whether a kernel with two widths would use narrow tiles only. Another kernel has stages that are made for these.
+/// Whether a kernel with two widths would use narrow tiles only. Another kernel has stages that are
+/// made for these.
 fn is_narrow_alone(product: &Product, given: &Request, target: &Target) -> bool {
     two_widths(product, given, target).is_some_and(|(across, _)| across == 0)
 }
 
-/// Whether a kernel has alignment classes for an A whose rows are all aligned. One tensor map loads them as fast, with fewer tiles
-/// (measured for 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192 x 8200, in tf32 for 4096 x 4096 x 4100).
+/// Whether a kernel has alignment classes for an A whose rows are all aligned. One tensor map loads
+/// them as fast, with fewer tiles (measured for 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192
+/// x 8200, in tf32 for 4096 x 4096 x 4100).
 fn needs_no_classes(product: &Product, given: &Request) -> bool {
     let [pitch, step] = given.strides[0];
     let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit(product));

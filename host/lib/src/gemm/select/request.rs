@@ -7,11 +7,12 @@ use crate::{
     shape::Shape,
 };
 
-/// The default limit of the workspace in bytes: 256 MiB. That is enough for copies of two f32 operands of 5792 x 5792, and a small part of
-/// the memory of any GPU that runs these kernels.
+/// The default limit of the workspace in bytes: 256 MiB. That is enough for copies of two f32
+/// operands of 5792 x 5792, and a small part of the memory of any GPU that runs these kernels.
 pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
 
-/// The default limit for emulated fp32 in bytes: 4 GiB. That is enough for the slices of two operands of 18918 x 18918.
+/// The default limit for emulated fp32 in bytes: 4 GiB. That is enough for the slices of two
+/// operands of 18918 x 18918.
 pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
 
 /// The largest cluster that every GPU with clusters allows.
@@ -23,15 +24,18 @@ pub(in crate::gemm) const MOST_SPLITS: u32 = 8;
 pub struct Request {
     /// m, n and k.
     pub shape: Shape,
-    /// The strides of A, B and C in elements: from one row to the next, and from one column to the next.
+    /// The strides of A, B and C in elements: from one row to the next, and from one column to the
+    /// next.
     pub strides: [[usize; 2]; 3],
     /// The number of products of a batch.
     pub batch: usize,
     /// Whether every A, and every B, is 16-byte aligned.
     pub aligned: [bool; 2],
-    /// The number of blocks of a cluster that split k. `None`: the number that is fastest on an H200.
+    /// The number of blocks of a cluster that split k. `None`: the number that is fastest on an
+    /// H200.
     pub split_k: Option<u32>,
-    /// The number of partial products that split k over the grid. `None`: the number with the shortest predicted time.
+    /// The number of partial products that split k over the grid. `None`: the number with the
+    /// shortest predicted time.
     pub partials: Option<u32>,
     /// The arithmetic.
     pub compute: Compute,
@@ -121,7 +125,8 @@ impl Request {
         }
     }
 
-    /// Whether the rows or columns of A and B, of elements of that many bytes, begin at multiples of sixteen bytes.
+    /// Whether the rows or columns of A and B, of elements of that many bytes, begin at multiples
+    /// of sixteen bytes.
     pub(super) fn has_aligned_rows(&self, bytes: usize) -> bool {
         self.aligned == [true; 2]
             && self.strides[..2].iter().all(|&[between_rows, between_cols]| {

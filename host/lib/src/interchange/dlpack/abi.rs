@@ -1,4 +1,5 @@
-//! The C structures of DLPack, after `dlpack.h` (<https://github.com/dmlc/dlpack>, versions 0.8 and 1.0).
+//! The C structures of DLPack, after `dlpack.h` (<https://github.com/dmlc/dlpack>, versions 0.8
+//! and 1.0).
 
 use std::ffi::c_void;
 

@@ -25,14 +25,16 @@ struct Exported<M, S> {
     _owner: M,
 }
 
-/// Gives a matrix to another library, as of before version 1. Its deleter drops the matrix. Whoever gets it calls that once; otherwise
-/// the memory is never freed.
+/// Gives a matrix to another library, as of before version 1. Its deleter drops the matrix. Whoever
+/// gets it calls that once; otherwise the memory is never freed.
 ///
-/// The other library uses the elements on `consumer`, which waits on the device for the work on them. `None`: this call waits.
+/// The other library uses the elements on `consumer`, which waits on the device for the work on
+/// them. `None`: this call waits.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for a stream of another device than the matrix's;
-/// [`Error::Capture`](crate::Error::Capture) for one that is captured; those of the driver and of kernels that use the matrix.
+/// [`Error::Capture`](crate::Error::Capture) for one that is captured; those of the driver and of
+/// kernels that use the matrix.
 pub fn export<T: DlElement>(
     mut matrix: Matrix<T>,
     consumer: Option<&Stream>,

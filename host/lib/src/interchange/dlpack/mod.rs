@@ -1,7 +1,8 @@
 //! DLPack: tensors of NumPy, PyTorch, CuPy, JAX and others, in and out, without copies.
 //!
-//! [`Tensor`] takes a tensor of another library, of one or two dimensions. Its matrix is an operand as any other. [`export`],
-//! [`export_versioned`] and [`export_shared`] give a matrix to another library.
+//! [`Tensor`] takes a tensor of another library, of one or two dimensions. Its matrix is an operand
+//! as any other. [`export`], [`export_versioned`] and [`export_shared`] give a matrix to another
+//! library.
 //!
 //! ```
 //! use gpu_gemm::{Device, Gemm, Matrix, interchange::dlpack::{self, Tensor}};

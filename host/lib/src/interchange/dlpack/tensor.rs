@@ -12,8 +12,8 @@ use crate::{
 #[cfg(feature = "cuda")]
 use crate::{cuda, device::Kind};
 
-/// A tensor of another library, of one or two dimensions. It owns it: dropping it waits for the work that uses it, and then calls the
-/// deleter, once.
+/// A tensor of another library, of one or two dimensions. It owns it: dropping it waits for the
+/// work that uses it, and then calls the deleter, once.
 pub struct Tensor<T: DlElement> {
     buffer: ManuallyDrop<Buffer<T>>,
     shape: Vec<usize>,
@@ -29,7 +29,8 @@ enum Managed {
     Versioned(NonNull<DLManagedTensorVersioned>),
 }
 
-// SAFETY: the structure is this value's alone. DLPack says of no thread that it must call the deleter.
+// SAFETY: the structure is this value's alone. DLPack says of no thread that it must call the
+// deleter.
 unsafe impl<T: DlElement> Send for Tensor<T> {}
 // SAFETY: shared, it is only read.
 unsafe impl<T: DlElement> Sync for Tensor<T> {}
@@ -47,13 +48,14 @@ impl<T: DlElement> Tensor<T> {
     /// After an error the tensor is the caller's as before.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a tensor of another type, device or CUDA context, of more than two dimensions, with negative strides, and for elements
-    /// that are not aligned.
+    /// [`Error::Argument`] for a tensor of another type, device or CUDA context, of more than two
+    /// dimensions, with negative strides, and for elements that are not aligned.
     ///
     /// # Safety
     /// 1. It is a valid tensor, which nobody else takes. Its elements are initialised.
-    /// 2. Until the result is dropped nobody else writes the elements, and nobody else reads them while they are written through the
-    ///    result. On a GPU, work that was queued before and writes them has ended, or the streams that use the result wait for it.
+    /// 2. Until the result is dropped nobody else writes the elements, and nobody else reads them
+    ///    while they are written through the result. On a GPU, work that was queued before and
+    ///    writes them has ended, or the streams that use the result wait for it.
     pub unsafe fn import(device: &Device, tensor: NonNull<DLManagedTensor>) -> Result<Self> {
         // SAFETY: condition 1.
         let inner = unsafe { tensor.as_ref() }.dl_tensor;
@@ -61,7 +63,8 @@ impl<T: DlElement> Tensor<T> {
         unsafe { Self::of(device, &inner, false, Managed::Plain(tensor)) }
     }
 
-    /// As [`import`](Self::import), for a tensor as of version 1. A tensor with the flag for it is only read.
+    /// As [`import`](Self::import), for a tensor as of version 1. A tensor with the flag for it is
+    /// only read.
     ///
     /// # Errors
     /// As [`import`](Self::import); [`Error::Argument`] for another major version.

@@ -203,7 +203,8 @@ fn a_tensor_that_is_only_read_is_not_written() {
     let error = tensor.matrix_mut().unwrap_err().to_string();
     assert_eq!(error, "tensor = read-only: must not be, to be written");
 
-    // One that may be written is the result of a product, but not if two of its elements share memory.
+    // One that may be written is the result of a product, but not if two of its elements share
+    // memory.
     let (tensor, _) = Producer::new(&[2, 2], None).import::<f32>();
     let mut tensor = tensor.unwrap();
     let stream = Device::cpu().stream().unwrap();

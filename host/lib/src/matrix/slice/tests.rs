@@ -43,7 +43,8 @@ fn what_does_not_fit_is_named() {
     assert!(error.unwrap_err().to_string().starts_with("cols = 3: must be 2"));
 }
 
-/// What lies apart is packed, and what is stored otherwise is sorted, in memory that may be too little.
+/// What lies apart is packed, and what is stored otherwise is sorted, in memory that may be too
+/// little.
 #[test]
 fn too_little_memory_is_an_error() {
     let device = Device::cpu();
@@ -62,7 +63,8 @@ fn too_little_memory_is_an_error() {
     crate::testing::refuse_vector(0);
 }
 
-/// An inverted axis of one element has a stride that nobody uses, and so has each of an empty array.
+/// An inverted axis of one element has a stride that nobody uses, and so has each of an empty
+/// array.
 #[cfg(feature = "ndarray")]
 #[test]
 fn an_unused_stride_may_be_negative() {

@@ -124,7 +124,8 @@ fn gaps_are_elements_that_a_matrix_leaves_out() {
     assert!(has_gaps(1 << 40, 1 << 40, [2, 3]));
 }
 
-/// Each array that is taken has as many addresses as elements, of all arrays of three small dimensions with strides of either sign.
+/// Each array that is taken has as many addresses as elements, of all arrays of three small
+/// dimensions with strides of either sign.
 #[test]
 fn a_written_array_has_no_element_twice() {
     let (mut taken, mut refused) = (0, 0);

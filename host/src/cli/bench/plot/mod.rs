@@ -28,8 +28,8 @@ pub(super) const FILES: [[&str; 2]; 4] = [
     ["random.svg", "random.png"],
 ];
 
-/// The pictures of these rows: file names and bytes. Random shapes are too many for most pictures, so they have their
-/// own.
+/// The pictures of these rows: file names and bytes. Random shapes are too many for most pictures,
+/// so they have their own.
 pub(super) fn all(rows: &[Row]) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
     let [speed, ratio, roofline, random] = FILES;
     if rows.iter().any(|row| row.drawn.is_some()) {

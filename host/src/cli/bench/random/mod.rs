@@ -42,8 +42,8 @@ use crate::cli::{
 /// The shapes of a run, and the places of their operands.
 type Cases = Vec<(Case, Places)>;
 
-/// Measures random shapes, and prints each when it is done. If the run ends early, the results so far are returned
-/// with the reason.
+/// Measures random shapes, and prints each when it is done. If the run ends early, the results so
+/// far are returned with the reason.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     count: usize,

@@ -7,8 +7,8 @@ use host::{Buffer, Device, operands};
 use super::super::case::{Case, Sets, Views};
 use crate::cli::{Failure, types::Value};
 
-/// The number of random numbers that are drawn. On the device they repeat. It is a prime, so that no two rows of a
-/// matrix are equal.
+/// The number of random numbers that are drawn. On the device they repeat. It is a prime, so that
+/// no two rows of a matrix are equal.
 const PERIOD: usize = 16_777_259;
 
 /// The alignment of each operand in bytes, as of a buffer.
@@ -48,7 +48,8 @@ impl<T: Value> Repeated<T> {
 pub(super) struct Pool<T, O> {
     /// A and B of several sets, one set after another.
     pub(super) real: Repeated<T>,
-    /// A and B of one set: 1 and -1, so that sums are exact in any order. `None` if nothing is compared.
+    /// A and B of one set: 1 and -1, so that sums are exact in any order. `None` if nothing is
+    /// compared.
     pub(super) integers: Option<Repeated<T>>,
     c: Buffer<O>,
 }

@@ -26,7 +26,8 @@ pub(super) enum Class {
     Batched,
     /// The products of a transformer's layer.
     Transformer,
-    /// A convolution as a product (im2col): a row of A for each pixel, a column of B for each filter.
+    /// A convolution as a product (im2col): a row of A for each pixel, a column of B for each
+    /// filter.
     Convolution,
 }
 
@@ -159,13 +160,15 @@ pub(super) struct Drawn {
     /// Counted from 1.
     pub(super) number: usize,
     pub(super) class: Class,
-    /// Whether m, n, k and all leading dimensions are multiples of 16 bytes. Otherwise a leading dimension is not.
+    /// Whether m, n, k and all leading dimensions are multiples of 16 bytes. Otherwise a leading
+    /// dimension is not.
     pub(super) aligned: bool,
     pub(super) product: DenseBatch,
 }
 
-/// The first `count` shapes of a seed. Each shape has a random stream of its own, so the first shapes are the same
-/// for every `count`. The classes alternate, and every second shape of a class is aligned.
+/// The first `count` shapes of a seed. Each shape has a random stream of its own, so the first
+/// shapes are the same for every `count`. The classes alternate, and every second shape of a class
+/// is aligned.
 pub(super) fn draw(seed: u64, count: usize, sizes: Sizes) -> host::Result<Vec<Drawn>> {
     (1..=count).map(|number| draw_one(seed, number, sizes)).collect()
 }

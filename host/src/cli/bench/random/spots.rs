@@ -1,4 +1,5 @@
-//! Some elements of C, compared with the product in float64: the crossings of some rows and columns.
+//! Some elements of C, compared with the product in float64: the crossings of some rows and
+//! columns.
 
 use host::{
     BufferView, Compute, Shape,
@@ -16,11 +17,12 @@ use crate::cli::{Failure, args::Verify, types::Value, verification::Verification
 const LINES: usize = 16;
 /// The fewest, if the matrix has more.
 const LEAST_LINES: usize = 2;
-/// The most elements of all these rows of A together, if they are more than the fewest. Also of B's columns.
+/// The most elements of all these rows of A together, if they are more than the fewest. Also of B's
+/// columns.
 const ELEMENTS: usize = 1 << 21;
 
-/// The elements of C that are compared. The crossings of rows and columns are a product themselves: of these rows of
-/// A and these columns of B.
+/// The elements of C that are compared. The crossings of rows and columns are a product themselves:
+/// of these rows of A and these columns of B.
 pub(super) struct Spots {
     /// For a batch three products: the first, one in the middle, and the last.
     products: Vec<usize>,
@@ -126,7 +128,8 @@ impl Spots {
     }
 }
 
-/// Random rows or columns, in order. The last one is always among them, because tiles are partial there.
+/// Random rows or columns, in order. The last one is always among them, because tiles are partial
+/// there.
 fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
     let others = size.saturating_sub(1);
     let mut lines = index::sample(rng, others, others.min(most - 1)).into_vec();

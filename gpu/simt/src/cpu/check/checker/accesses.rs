@@ -51,8 +51,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// A TMA copy of the running thread: of a box in a buffer, and that byte of its block's shared memory. A load goes to that many
-    /// blocks, a store comes from none. Traces and profiles it.
+    /// A TMA copy of the running thread: of a box in a buffer, and that byte of its block's shared
+    /// memory. A load goes to that many blocks, a store comes from none. Traces and profiles it.
     pub(in crate::cpu::check) fn copied(
         &self,
         buffer: &Buffer,
@@ -116,7 +116,8 @@ impl<'a> Checker<'a> {
         Now::new((self.slot, thread.number), times, clocks, place)
     }
 
-    /// An access of the running thread to a shared array, inside it: traces, profiles and checks it.
+    /// An access of the running thread to a shared array, inside it: traces, profiles and checks
+    /// it.
     pub(in crate::cpu::check) fn shared(
         &self,
         array: &Array,
@@ -196,7 +197,8 @@ impl<'a> Checker<'a> {
                 shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
                 shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
             };
-            // A wide access may be wrong in several granules: each kind and other place is reported once.
+            // A wide access may be wrong in several granules: each kind and other place is reported
+            // once.
             let what = Some((kind, other.and_then(|other| other.place())));
             if last != what {
                 last = what;
@@ -208,7 +210,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// An access of the running thread to global memory, inside a buffer: traces, profiles and checks it.
+    /// An access of the running thread to global memory, inside a buffer: traces, profiles and
+    /// checks it.
     pub(in crate::cpu::check) fn global(
         &self,
         buffer: &Buffer,
@@ -238,7 +241,8 @@ impl<'a> Checker<'a> {
         self.global_by((number, None), buffer, (address, bytes), access, place);
     }
 
-    /// Checks an access to global memory by the thread, or the engine of a unit, of that number. An engine acts for the running thread.
+    /// Checks an access to global memory by the thread, or the engine of a unit, of that number. An
+    /// engine acts for the running thread.
     pub(in crate::cpu::check) fn global_by(
         &self,
         (number, unit): (u32, Option<Unit>),
@@ -267,7 +271,8 @@ impl<'a> Checker<'a> {
                 global::Wrong::NeverWritten => (Kind::Uninitialised, None),
                 global::Wrong::InGap => (Kind::OutOfBounds, None),
             };
-            // A wide access may be wrong in several granules: each kind and other place is reported once.
+            // A wide access may be wrong in several granules: each kind and other place is reported
+            // once.
             let what = Some((kind, other.and_then(|other| other.place())));
             if last != what {
                 last = what;

@@ -89,7 +89,8 @@ impl Checker<'_> {
         })
     }
 
-    /// The array of a block of the cluster that holds that byte of its shared memory; null where the block has declared none there.
+    /// The array of a block of the cluster that holds that byte of its shared memory; null where
+    /// the block has declared none there.
     pub(in crate::cpu) fn array_of(&self, (rank, offset): cluster::Place) -> *const Array {
         let offset = offset as usize;
         let holds =
@@ -97,8 +98,9 @@ impl Checker<'_> {
         self.find_array(rank, holds).unwrap_or(std::ptr::null())
     }
 
-    /// The array of a block of the cluster that corresponds to the running thread's block's array at that byte, even if it has not been
-    /// declared there yet; and the byte's offset in it. `None` where neither block has an array there.
+    /// The array of a block of the cluster that corresponds to the running thread's block's array
+    /// at that byte, even if it has not been declared there yet; and the byte's offset in it.
+    /// `None` where neither block has an array there.
     pub(in crate::cpu) fn array_of_block(
         &self,
         rank: u32,

@@ -52,7 +52,8 @@ impl Checker<'_> {
                 format!("{waits} threads of the block wait, {ended} have ended, {exited:?} first")
             });
         }
-        // A place may have several addresses. Mostly they are equal, so the addresses are compared first.
+        // A place may have several addresses. Mostly they are equal, so the addresses are compared
+        // first.
         let elsewhere = |thread: &&Thread| match (place(thread), place(first)) {
             (Some(one), Some(other)) => !std::ptr::eq(one, other) && one != other,
             (one, other) => one.is_some() != other.is_some(),

@@ -30,7 +30,8 @@ impl Checker<'_> {
             self.check_written_before(array, part, copy.origin.at);
             self.check_shared(array, part, Access::Write, copy.origin.at);
             array.begin_copy(part, Unit::Load);
-            // SAFETY: inside the array, as whoever began the copy has checked. Until the copy completes, the contents are undefined.
+            // SAFETY: inside the array, as whoever began the copy has checked. Until the copy
+            // completes, the contents are undefined.
             unsafe { copy.to.add(place).write_bytes(POISON, bytes) };
         }
         self.with_tracer(|tracer| {
@@ -43,7 +44,8 @@ impl Checker<'_> {
         block::current_cluster().begin_copy(copy);
     }
 
-    /// Reports a TMA copy to where a thread has written, if no proxy fence stands between: a barrier alone does not order the two.
+    /// Reports a TMA copy to where a thread has written, if no proxy fence stands between: a
+    /// barrier alone does not order the two.
     fn check_written_before(
         &self,
         array: &Array,
@@ -97,8 +99,8 @@ impl Checker<'_> {
         self.with_general_clocks(|clocks| clocks.fence_proxy(block::current().number));
     }
 
-    /// The running thread begins a product of its warpgroup. When all threads have, the tensor cores read the operands from now
-    /// on, until the wait.
+    /// The running thread begins a product of its warpgroup. When all threads have, the tensor
+    /// cores read the operands from now on, until the wait.
     pub(in crate::cpu) fn begin_product(
         &self,
         key: WarpgroupKey,
@@ -125,13 +127,15 @@ impl Checker<'_> {
         block::current_cluster().warpgroup(key).set_clock(product, clock);
     }
 
-    /// The running thread has waited for the products of its warpgroup below that number. `clock`: that of the last one.
+    /// The running thread has waited for the products of its warpgroup below that number. `clock`:
+    /// that of the last one.
     pub(in crate::cpu) fn waited_for_products(&self, key: WarpgroupKey, below: u64, clock: u16) {
         self.with_own_tracer(|tracer| tracer.waited_for_products(key.1, below));
         self.clocks.borrow_mut().waited_for_products(key, clock, block::current().number);
     }
 
-    /// The running thread begins a TMA copy from a shared array, from a byte of it on, to a box of global memory.
+    /// The running thread begins a TMA copy from a shared array, from a byte of it on, to a box of
+    /// global memory.
     pub(in crate::cpu::check) fn begin_store(
         &self,
         (array, offset): (&Array, usize),
@@ -173,7 +177,8 @@ impl Checker<'_> {
         self.with_own_tracer(|tracer| tracer.commit_stores(number));
     }
 
-    /// The running thread waits until all but the last `pending` of its bulk groups have read, or also have `written`.
+    /// The running thread waits until all but the last `pending` of its bulk groups have read, or
+    /// also have `written`.
     #[track_caller]
     pub(in crate::cpu) fn wait_for_stores(&self, pending: u32, written: bool) {
         self.count(Location::caller());

@@ -1,4 +1,5 @@
-//! Limits that end a thread which does not end by itself: on its accesses, on its accesses out of bounds, and on its stack.
+//! Limits that end a thread which does not end by itself: on its accesses, on its accesses out of
+//! bounds, and on its stack.
 
 use std::panic::Location;
 
@@ -14,17 +15,19 @@ use crate::cpu::{
     poll,
 };
 
-/// The most accesses of a thread out of bounds. Then it is abandoned: what it read there may be why it does not end.
+/// The most accesses of a thread out of bounds. Then it is abandoned: what it read there may be why
+/// it does not end.
 const MOST_OUTSIDE: u32 = 1 << 16;
 
 /// The least stack in bytes that the checker needs.
 const LEAST_STACK: usize = 24 * 1024;
 
 impl Checker<'_> {
-    /// Counts an access of the running thread, or another operation that the checker observes. A thread with too many accesses without a
-    /// wait is abandoned. So is one with so little stack that the checker might overflow it, and not the kernel. The checker calls this
-    /// before all else it does about an access: the watchdog, which abandons threads anywhere, does not abandon one that has just been
-    /// counted.
+    /// Counts an access of the running thread, or another operation that the checker observes. A
+    /// thread with too many accesses without a wait is abandoned. So is one with so little stack
+    /// that the checker might overflow it, and not the kernel. The checker calls this before all
+    /// else it does about an access: the watchdog, which abandons threads anywhere, does not
+    /// abandon one that has just been counted.
     #[inline]
     pub(in crate::cpu) fn count(&self, place: &'static Location<'static>) {
         self.heartbeat.tick();
@@ -38,7 +41,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports an access that is not carried out. Gives memory to use instead; a read there gives NaN.
+    /// Reports an access that is not carried out. Gives memory to use instead; a read there gives
+    /// NaN.
     pub(in crate::cpu::check) fn refuse(
         &self,
         memory: Option<MemoryId>,

@@ -1,4 +1,5 @@
-//! Mbarriers, uses of other blocks' shared memory, flags in global memory, and the wait for earlier grids.
+//! Mbarriers, uses of other blocks' shared memory, flags in global memory, and the wait for earlier
+//! grids.
 
 use std::panic::Location;
 
@@ -33,7 +34,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a use of another block's shared memory by a thread that knows nothing of that block: it may not have begun.
+    /// Reports a use of another block's shared memory by a thread that knows nothing of that block:
+    /// it may not have begun.
     fn check_has_begun(
         &self,
         rank: u32,
@@ -75,7 +77,8 @@ impl Checker<'_> {
         self.not_fenced.borrow_mut().insert(at, (block::current().number, place));
     }
 
-    /// The running thread calls `fence_init`: copies and other blocks see its initialisations of mbarriers.
+    /// The running thread calls `fence_init`: copies and other blocks see its initialisations of
+    /// mbarriers.
     #[track_caller]
     pub(in crate::cpu) fn fence_init(&self) {
         self.count(Location::caller());
@@ -83,7 +86,8 @@ impl Checker<'_> {
         self.not_fenced.borrow_mut().retain(|_, (by, _)| *by != number);
     }
 
-    /// The running thread uses an mbarrier in a way that requires a `fence_init` after its initialisation.
+    /// The running thread uses an mbarrier in a way that requires a `fence_init` after its
+    /// initialisation.
     pub(in crate::cpu) fn needs_fence(
         &self,
         at: cluster::Place,
@@ -148,7 +152,8 @@ impl Checker<'_> {
         self.clocks.borrow_mut().acquire(flag, releases);
     }
 
-    /// The running thread has waited for earlier grids. Whether the block's other threads know of that is not checked.
+    /// The running thread has waited for earlier grids. Whether the block's other threads know of
+    /// that is not checked.
     #[track_caller]
     pub(in crate::cpu) fn waited_for_earlier(&self) {
         self.count(Location::caller());

@@ -9,8 +9,9 @@ use crate::cpu::check::{
 };
 
 impl Checker<'_> {
-    /// What is missing between the access `other` and the one with which it is in a race, if a unit made `other` in this cluster. `at`: a
-    /// shared array, and a byte of it in which the two meet. Empty: two threads are in a race, or two clusters, which no wait orders.
+    /// What is missing between the access `other` and the one with which it is in a race, if a unit
+    /// made `other` in this cluster. `at`: a shared array, and a byte of it in which the two meet.
+    /// Empty: two threads are in a race, or two clusters, which no wait orders.
     pub(super) fn not_waited_for(
         &self,
         other: Option<Record>,

@@ -1,13 +1,16 @@
 //! Engines: hardware units that access memory by themselves.
 //!
-//! * Each mbarrier has one, for the TMA copies that complete there. Only what the mbarrier tells orders them.
-//! * Each warpgroup has one, for the tensor cores that read shared memory. It knows what all threads knew when they began the product. A
-//!   thread that has waited for the product knows that the engine has read.
-//! * Each thread that copies boxes to global memory has two: one reads shared memory, the other writes global memory. The thread waits
-//!   for each apart.
+//! * Each mbarrier has one, for the TMA copies that complete there. Only what the mbarrier tells
+//!   orders them.
+//! * Each warpgroup has one, for the tensor cores that read shared memory. It knows what all
+//!   threads knew when they began the product. A thread that has waited for the product knows that
+//!   the engine has read.
+//! * Each thread that copies boxes to global memory has two: one reads shared memory, the other
+//!   writes global memory. The thread waits for each apart.
 //!
-//! Tensor cores and TMA see what a thread wrote only if a proxy fence stands between. So a thread has a second clock for every
-//! thread: how far it knows that what that thread did is behind a fence.
+//! Tensor cores and TMA see what a thread wrote only if a proxy fence stands between. So a thread
+//! has a second clock for every thread: how far it knows that what that thread did is behind a
+//! fence.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +53,8 @@ impl VectorClocks {
         known[older] = 1;
     }
 
-    /// The entry of a thread's vector clock that tells whether everything older than [`since`](Self::since) is behind a fence.
+    /// The entry of a thread's vector clock that tells whether everything older than
+    /// [`since`](Self::since) is behind a fence.
     fn older_than_all(&self) -> usize {
         self.behind() + self.threads.len()
     }
@@ -81,8 +85,8 @@ impl VectorClocks {
         }
     }
 
-    /// The operands of a product, which all threads have begun, are read now. Gives the number of the warpgroup's engine, and the engine's
-    /// clock after the reads.
+    /// The operands of a product, which all threads have begun, are read now. Gives the number of
+    /// the warpgroup's engine, and the engine's clock after the reads.
     pub(in crate::cpu::check) fn read_product(
         &mut self,
         key: WarpgroupKey,
@@ -117,8 +121,8 @@ impl VectorClocks {
         known[at] = known[at].max(clock);
     }
 
-    /// A thread begins a TMA copy to global memory. Gives the numbers of the engines that read and that write, and the number of the copy's
-    /// group.
+    /// A thread begins a TMA copy to global memory. Gives the numbers of the engines that read and
+    /// that write, and the number of the copy's group.
     pub(in crate::cpu::check) fn begin_store(&mut self, number: u32) -> (u32, u32, usize) {
         if !self.stores.contains_key(&number) {
             let (reader, writer) = (self.add_engine(), self.add_engine());
@@ -148,8 +152,8 @@ impl VectorClocks {
         }
     }
 
-    /// A thread has waited until all but the last `pending` of its groups have read, or also have `written`. Gives the number of groups
-    /// that it has waited for.
+    /// A thread has waited until all but the last `pending` of its groups have read, or also have
+    /// `written`. Gives the number of groups that it has waited for.
     pub(in crate::cpu::check) fn waited_for_stores(
         &mut self,
         number: u32,
@@ -172,7 +176,8 @@ impl VectorClocks {
         groups
     }
 
-    /// The group of a TMA copy to global memory, by the number of one of its engines and that engine's clock at the copy.
+    /// The group of a TMA copy to global memory, by the number of one of its engines and that
+    /// engine's clock at the copy.
     pub(in crate::cpu::check) fn group_of_store(&self, engine: u32, clock: u16) -> Option<Group> {
         let engine = engine.checked_sub(FIRST_ENGINE)? as usize;
         let mut stores = self.stores.values();
@@ -184,7 +189,8 @@ impl VectorClocks {
         })
     }
 
-    /// The vector clock of a thread; or of an engine, for the product or the copy that it carries out now.
+    /// The vector clock of a thread; or of an engine, for the product or the copy that it carries
+    /// out now.
     pub(super) fn known_to(&self, number: u32) -> Option<&[u16]> {
         match number.checked_sub(FIRST_ENGINE) {
             None => self.threads.get(number as usize).map(Vec::as_slice),

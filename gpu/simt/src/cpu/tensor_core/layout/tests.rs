@@ -138,7 +138,8 @@ fn elements_do_not_overlap() {
     }
 }
 
-/// A box of 64 numbers of K by 256 rows, as A and B lay there on an H200. The next step starts 32 bytes on.
+/// A box of 64 numbers of K by 256 rows, as A and B lay there on an H200. The next step starts 32
+/// bytes on.
 #[test]
 fn a_k_major_operand_is_what_tma_wrote() {
     for (format, swizzle) in [
@@ -164,8 +165,8 @@ fn a_k_major_operand_is_what_tma_wrote() {
     }
 }
 
-/// B as it is stored row by row: boxes of 64 rows of K by the width's columns, side by side in memory. The next
-/// step is sixteen rows on.
+/// B as it is stored row by row: boxes of 64 rows of K by the width's columns, side by side in
+/// memory. The next step is sixteen rows on.
 #[test]
 fn an_mn_major_operand_is_several_boxes_that_tma_wrote() {
     for (swizzle, boxes) in [(Swizzle::Bytes128, 4), (Swizzle::Bytes64, 8), (Swizzle::Bytes32, 16)]
@@ -204,9 +205,9 @@ fn narrow_boxes_need_no_swizzle() {
     }
 }
 
-/// Two kernels that ran on an H200 load A with `ldmatrix`, which gives lane l two neighbours of row l / 4
-/// of each of four matrices whose rows' addresses the lanes name. They swizzle by themselves; the same elements
-/// are in `wgmma`'s fragment of A, and at these addresses.
+/// Two kernels that ran on an H200 load A with `ldmatrix`, which gives lane l two neighbours of row
+/// l / 4 of each of four matrices whose rows' addresses the lanes name. They swizzle by themselves;
+/// the same elements are in `wgmma`'s fragment of A, and at these addresses.
 #[test]
 fn a_in_registers_is_what_ldmatrix_loaded_on_a_gpu() {
     for (depth, swizzle) in [(64, Swizzle::Bytes128), (32, Swizzle::Bytes64)] {
@@ -233,7 +234,8 @@ fn a_in_registers_is_what_ldmatrix_loaded_on_a_gpu() {
     }
 }
 
-/// A pattern that starts elsewhere than at a multiple of what it repeats after: the whole operand is as far on.
+/// A pattern that starts elsewhere than at a multiple of what it repeats after: the whole operand
+/// is as far on.
 #[test]
 fn a_base_offset_moves_the_pattern_with_the_operand() {
     for swizzle in [Swizzle::Bytes32, Swizzle::Bytes64, Swizzle::Bytes128] {

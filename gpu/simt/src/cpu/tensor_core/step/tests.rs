@@ -239,8 +239,8 @@ fn exponents_are_the_formats_not_the_products() {
     assert_eq!(zero, two(-24));
 }
 
-/// Why a product on tensor cores is less accurate than one without: rounding toward zero is a bias, which grows
-/// with the number of steps.
+/// Why a product on tensor cores is less accurate than one without: rounding toward zero is a bias,
+/// which grows with the number of steps.
 #[test]
 fn truncation_is_a_bias() {
     let mut random = Random(7);
@@ -310,7 +310,8 @@ fn the_ends_of_the_range() {
         assert_eq!(element(format, Exact, &[product], least), 2.0 * least);
     }
     assert_eq!(element(Format::F16, Truncating, &[], least), least);
-    // The greatest sums have 7 bits before the point. With 25 after it, that is more than an i32 has.
+    // The greatest sums have 7 bits before the point. With 25 after it, that is more than an i32
+    // has.
     for format in [Format::F16, Format::Tf32] {
         let significand = 2.0 - two(-10);
         for d in [2.0 - two(-23), two(-23) - 2.0] {

@@ -1,5 +1,5 @@
-//! Products of which A and B are not read: alpha = 0, also by rounding, or k = 0. Plans for several targets are launched on the CPU: of
-//! selected kernels, of named ones, and of partial products.
+//! Products of which A and B are not read: alpha = 0, also by rounding, or k = 0. Plans for several
+//! targets are launched on the CPU: of selected kernels, of named ones, and of partial products.
 
 use gpu::registry::Type;
 use simt::{Bf16, F16};
@@ -62,7 +62,8 @@ impl<T: Scalar<O> + Value, O: Output + Value> Products<T, O> {
         Products { a: nan(m, k), b: nan(k, n), request, bias: values(n) }
     }
 
-    /// Launches the plan for a target, and compares C with `relu(beta C + bias)`. Gives whether there is a plan.
+    /// Launches the plan for a target, and compares C with `relu(beta C + bias)`. Gives whether
+    /// there is a plan.
     fn launch(&self, gemm: &Gemm<T, O>, target: &Target, beta: f32) -> bool {
         let (device, Products { a, b, request, bias }) = (Device::cpu(), self);
         let (m, n) = (request.shape.m(), request.shape.n());
@@ -93,7 +94,8 @@ impl<T: Scalar<O> + Value, O: Output + Value> Products<T, O> {
     }
 }
 
-/// Products of these types by selected kernels, and by each that can be named. Gives the number of plans.
+/// Products of these types by selected kernels, and by each that can be named. Gives the number of
+/// plans.
 fn launched<T: Scalar<O> + Value, O: Output + Value>() -> usize {
     let targets =
         [Target::H200, Target::gpu((8, 0), 108), Target::gpu((12, 0), 170), Target::cpu(4)];

@@ -42,8 +42,8 @@ fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
         "kernel = tma_f32_128x128x32_nn: needs 67108864 bytes of workspace, and the limit is 0";
     assert_eq!(error, expected);
     assert_eq!(of("gemm_f32_128x128x8", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
-    // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not: whole lines, of
-    // 32 elements.
+    // Both, in a batch; and one, where the other's rows are as they should be though its matrices
+    // are not: whole lines, of 32 elements.
     let lines = |elements: u64| 4 * elements.next_multiple_of(32);
     let both = Request { batch: 3, ..request([10, 7, 5], 1 << 20) };
     assert_eq!(
@@ -160,7 +160,8 @@ fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
     }
 }
 
-/// As long as copies would take the longer part. Of a large product an A along k takes none, and B is copied.
+/// As long as copies would take the longer part. Of a large product an A along k takes none, and B
+/// is copied.
 #[test]
 fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
     for (shape, kernel, copies) in [
@@ -169,7 +170,8 @@ fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
         ([1000, 704, 512], "wgmma_bf16_64x128x64_nn", false),
         ([4096, 4096, 4095], "wgmma_bf16_256x256x64_c2_ua16_nn", false),
         ([4095, 4093, 4097], "wgmma_bf16_256x256x64_c2_ua16_nn", true),
-        // Of sixteen classes there would be 32 tiles one below the other, and of eight there are 24.
+        // Of sixteen classes there would be 32 tiles one below the other, and of eight there
+        // are 24.
         ([6143, 6141, 4097], "wgmma_bf16_256x256x64_c2_ua8_nn", true),
         ([4096, 4093, 4096], "wgmma_bf16_256x256x64_c2_nn", true),
     ] {
@@ -180,8 +182,8 @@ fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
     }
 }
 
-/// What one SM draws from the L2 limits small tiles, the more where rows begin within a line; and large
-/// ones may leave most of the last round idle.
+/// What one SM draws from the L2 limits small tiles, the more where rows begin within a line; and
+/// large ones may leave most of the last round idle.
 #[test]
 fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
     for (size, tile) in [
@@ -207,7 +209,8 @@ fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
     }
 }
 
-/// For many small products three blocks with few stages are faster than one with many: on an H100 by 15 and 9 % for 64 x 64 x 64.
+/// For many small products three blocks with few stages are faster than one with many: on an H100
+/// by 15 and 9 % for 64 x 64 x 64.
 #[test]
 fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
     for batch in [1024, 4096] {
@@ -217,8 +220,8 @@ fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
     }
 }
 
-/// The fastest of all kernels and splits measured, on an H100 (docs/log/selection.md, "Random shapes"), with its time and that of the
-/// kernel that was taken before, in microseconds.
+/// The fastest of all kernels and splits measured, on an H100 (docs/log/selection.md, "Random
+/// shapes"), with its time and that of the kernel that was taken before, in microseconds.
 #[test]
 fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
     let of = |ty: &str, batch, shape| {
@@ -232,7 +235,8 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
         (entry.name(), split_k, partials)
     };
     for (ty, batch, shape, wanted) in [
-        // Tall: 25.4, 48.1 (64 x 64 through registers: 54.7), 690 with unaligned rows (887 with 32 x 32).
+        // Tall: 25.4, 48.1 (64 x 64 through registers: 54.7), 690 with unaligned rows (887 with 32
+        // x 32).
         ("f32", 1, [237688, 8, 24], ("tma_f32_256x16x32_nn", 1, 1)),
         ("f32", 1, [188298, 40, 24], ("tma_f32_256x16x32_nn", 1, 1)),
         ("f32", 1, [11875, 26, 21805], ("gemm_f32_64x32x16", 1, 16)),
@@ -271,8 +275,9 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
     }
 }
 
-/// With A and B column-major a tf32 kernel computes C^T, or reads copies. On an H100 180328 x 408 x 644 takes 583 us as C^T, and 2180^3
-/// 129; with copies that takes 113 (docs/log/selection.md, "By columns").
+/// With A and B column-major a tf32 kernel computes C^T, or reads copies. On an H100 180328 x 408 x
+/// 644 takes 583 us as C^T, and 2180^3 129; with copies that takes 113 (docs/log/selection.md, "By
+/// columns").
 #[test]
 fn a_tf32_kernel_stores_columns_where_that_is_faster_than_copies() {
     let plan = |[m, n, k]: [u64; 3]| {
@@ -379,7 +384,8 @@ fn k_is_split_among_as_many_blocks_as_find_room() {
     assert_eq!(of("gemm_f32_128x128x8", &asked).ineligible, Some(Ineligible::Split));
 }
 
-/// How k is split decides on the bits of C: the request says it, and the kernel, and not the device.
+/// How k is split decides on the bits of C: the request says it, and the kernel, and not the
+/// device.
 #[test]
 fn the_same_product_is_split_alike_on_every_device() {
     let h100_pcie = Target { sms: 114, ..Target::H200 };
