@@ -75,19 +75,20 @@ impl Operand {
         self.values[place / 4].0[place % 4]
     }
 
-    /// A map for each alignment class of rows. It starts at the multiple of that number of elements
-    /// before the class's first row.
+    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
+    /// class's first row.
     fn maps(&self, classes: usize) -> Bound<'static> {
         let map = |class: usize| -> Map {
             // A class without a row has a map of other rows, which must not be read.
             let start = if class < self.rows { class * self.pitch } else { 0 };
             let rows = (self.rows - class.min(self.rows - 1)).div_ceil(classes);
-            let extents = [1, rows, self.cols + start % classes];
-            let first = self.values.as_ptr().cast::<f32>().wrapping_add(start - start % classes);
+            let skipped = start % (16 / size_of::<f32>());
+            let extents = [1, rows, self.cols + skipped];
+            let first = self.values.as_ptr().cast::<f32>().wrapping_add(start - skipped);
             // SAFETY: this many elements exist, and nobody writes them.
             let map =
                 unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
-            map.unwrap().erased()
+            map.unwrap().skipping(skipped).erased()
         };
         Bound::Maps((0..classes).map(map).collect())
     }
