@@ -288,7 +288,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|new|inspect|doctor|mutants|course|site|browser|tidy|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|new|inspect|doctor|mutants|course|site|browser|tidy|licences|times|ci [OPTIONS]\n"
                     .into()
             }
         };
