@@ -16,7 +16,7 @@ pub struct GemmParams {
     pub k: u32,
     /// What is added to C: [`NO_BIAS`], [`ROW_BIAS`] or [`COL_BIAS`].
     pub bias: u32,
-    /// The activation function: [`IDENTITY`], [`RELU`] or [`GELU`].
+    /// The activation function: [`IDENTITY`], [`RELU`], [`GELU`], [`GELU_TANH`] or [`SILU`].
     pub activation: u32,
     /// Products of the batch, for persistent CTAs. In other kernels, blocks along z take the
     /// products.
@@ -101,6 +101,10 @@ pub const IDENTITY: u32 = 0;
 pub const RELU: u32 = 1;
 /// `x (1 + erf(x / sqrt(2))) / 2`.
 pub const GELU: u32 = 2;
+/// `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2`.
+pub const GELU_TANH: u32 = 3;
+/// `x / (1 + exp(-x))`.
+pub const SILU: u32 = 4;
 
 // SAFETY: `#[repr(C)]` numbers, six u32 and twelve words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]

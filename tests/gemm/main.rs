@@ -15,6 +15,7 @@
 //! | `sliced_f16` | factors that are split into scaled slices of f16: numbers of all sizes, sums to the bit |
 //! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
 //! | `epilogue` | bias and activation |
+//! | `activation` | the errors of smooth activations |
 //! | `batches` | batches and arrays of products |
 //! | `choice` | the selected kernel, and that a launch uses it |
 //! | `arguments` | refused calls: their messages, and that C and the device are not changed |
@@ -29,6 +30,7 @@
 //! | `random` | random cases |
 //! | `table` | docs/testing/gemm.md names every test |
 
+mod activation;
 mod algebra;
 mod arguments;
 mod batches;

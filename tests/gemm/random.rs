@@ -3,6 +3,10 @@
 
 use std::cell::{Cell, RefCell};
 
+use gpu::{
+    collective::activation::half,
+    params::{GELU, GELU_TANH, SILU},
+};
 use host::{Activation, Bf16, F16, gemm::Scalar};
 use proptest::{
     prelude::*,
@@ -75,8 +79,14 @@ fn case<T: Number>([m, n, k]: [usize; 3], seed: u64, exact: bool) -> Case<T> {
         1 => case.biased(Side::Row, data, random.next()),
         _ => case.biased(Side::Col, data, random.next()),
     };
-    let activations = [Activation::Identity, Activation::Relu, Activation::Gelu];
-    case.activated(activations[random.below(if exact { 2 } else { 3 })])
+    let activations = [
+        Activation::Identity,
+        Activation::Relu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Silu,
+    ];
+    case.activated(activations[random.below(if exact { 2 } else { 5 })])
 }
 
 /// Runs this number of cases, or `PROPTEST_CASES`.
@@ -158,7 +168,8 @@ fn anything_of_f16_within_the_bound() {
 }
 
 /// With C of f32, a product of 16-bit numbers has the bits of the same product in f32. With C of
-/// their type, those bits rounded once. The kernels are those of either C.
+/// their type, those bits rounded once, except that smooth activations are those of 16 bits. The
+/// kernels are those of either C.
 fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> usize {
     let mut checked = 0;
     for device in devices() {
@@ -178,6 +189,20 @@ fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> us
             let found = of_both.run(&both, Some(wide)).unwrap();
             assert!(same(&found, &want), "{device}: {both}");
             let found = of_own.run(&narrow, Some(own)).unwrap();
+            let kind = match narrow.activation {
+                Activation::Gelu => Some(GELU),
+                Activation::GeluTanh => Some(GELU_TANH),
+                Activation::Silu => Some(SILU),
+                _ => None,
+            };
+            let want = match kind {
+                None => want,
+                Some(kind) => {
+                    let plain = in_f32.activated(Activation::Identity);
+                    let sums = of_f32.run(&plain, Some("gemm_f32_64x64x16")).unwrap();
+                    sums.into_iter().map(|x| half::activated(kind, [x; 4])[0]).collect()
+                }
+            };
             let want = want.into_iter().map(T::narrowed).collect::<Vec<_>>();
             assert!(same(&found, &want), "{device}: {narrow}");
             checked += 1;

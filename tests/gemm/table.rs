@@ -6,6 +6,7 @@ use tests::gemm::cases;
 
 /// The modules' texts.
 const MODULES: &[(&str, &str)] = &[
+    ("activation", include_str!("activation.rs")),
     ("algebra", include_str!("algebra.rs")),
     ("arguments", include_str!("arguments.rs")),
     ("batches", include_str!("batches.rs")),

@@ -1,4 +1,4 @@
-//! The fused multiply-add.
+//! The fused multiply-add, and a maximum.
 
 /// A type with a fused multiply-add.
 pub trait Float: Copy {
@@ -30,4 +30,22 @@ floats! {
 #[inline(always)]
 pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)
+}
+
+/// x, or `least` if that is more. NaN stays NaN; `least` must be a number. Of two zeros the result
+/// is 0, unless both are -0. On a GPU it is one instruction.
+#[inline(always)]
+pub fn at_least(x: f32, least: f32) -> f32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let more;
+        // SAFETY: arithmetic.
+        unsafe {
+            core::arch::asm!("max.NaN.f32 {}, {}, {};", out(reg32) more, in(reg32) x, in(reg32) least,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        more
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    if x < least || (x == least && x.is_sign_negative()) { least } else { x }
 }

@@ -1,7 +1,7 @@
 //! The epilogue: alpha, beta, bias, activation, and the stores to C.
 
 use super::{device::*, real::Real, stored::Stored, vector::FOUR};
-use crate::params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS};
+use crate::params::{COL_BIAS, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS};
 
 /// Bytes of a cache line.
 const LINE: usize = 128;
@@ -21,6 +21,12 @@ pub struct Epilogue<'a, T: Stored> {
     beta: T::Real,
     /// See [`is_wide`](Self::is_wide).
     wide: bool,
+}
+
+/// The columns of four elements that a lane finishes together, and their bias.
+pub struct Columns<R: Real> {
+    cols: [u32; FOUR],
+    bias: [R; FOUR],
 }
 
 impl<'a, T: Stored> Epilogue<'a, T> {
@@ -124,6 +130,38 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.is_scaled() && self.problem.c[1] == 1
     }
 
+    /// Whether the `cols` columns from `col` on can be finished where the accumulators are
+    /// ([`packed_store`](super::packed_store)): the elements of a row are contiguous, C is not
+    /// read, and all columns have their bias.
+    #[inline(always)]
+    pub fn is_finished_in_registers(&self, col: usize, cols: usize) -> bool {
+        let bias = match self.problem.bias {
+            NO_BIAS => true,
+            COL_BIAS => col + cols <= self.problem.n as usize,
+            _ => false,
+        };
+        bias && self.beta == T::Real::ZERO && self.problem.c[1] == 1
+    }
+
+    /// Whether a bias is added to each row.
+    #[inline(always)]
+    pub fn has_col_bias(&self) -> bool {
+        self.problem.bias == COL_BIAS
+    }
+
+    /// The bias of a column inside C and of the next.
+    #[inline(always)]
+    #[track_caller]
+    pub fn bias_of_two(&self, col: usize) -> [T::Real; 2] {
+        [self.bias[col].widened(), self.bias[col + 1].widened()]
+    }
+
+    /// The activation function, of [`params`](crate::params).
+    #[inline(always)]
+    pub fn activation(&self) -> u32 {
+        self.problem.activation
+    }
+
     /// Whether the elements of a column are contiguous, and those of a row are not.
     #[inline(always)]
     pub fn is_in_columns(&self) -> bool {
@@ -180,6 +218,126 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[inline(always)]
     pub fn line_offset(&self, place: usize) -> usize {
         (self.c.misalignment::<LINE>() + place) % (LINE / size_of::<T>())
+    }
+
+    /// Whether each four neighbours of a row, from a multiple of four on, are one aligned access,
+    /// and all are inside C or none.
+    #[inline(always)]
+    pub fn is_in_fours(&self) -> bool {
+        self.wide && self.problem.n.is_multiple_of(FOUR as u32)
+    }
+
+    /// Four columns and their bias.
+    #[inline(always)]
+    #[track_caller]
+    pub fn columns(&self, cols: [u32; FOUR]) -> Columns<T::Real> {
+        let mut bias = [T::Real::ZERO; FOUR];
+        if self.problem.bias == COL_BIAS {
+            // Of a column outside C any element is read, and not used.
+            bias = cols.map(|col| self.bias[col.min(self.problem.n - 1) as usize].widened());
+        }
+        Columns { cols, bias }
+    }
+
+    /// Applies the epilogue to the sums of four columns in `ROWS` rows, from `row` on by `step`,
+    /// and stores them. C [`is_in_fours`](Self::is_in_fours). The loads of all rows are issued
+    /// before one is waited for.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish_fours<const ROWS: usize>(
+        &mut self,
+        columns: &Columns<T::Real>,
+        (row, step): (u32, u32),
+        sums: [[T::Real; FOUR]; ROWS],
+    ) {
+        let to_next = step as usize * self.between_rows();
+        let at = self.start + row as usize * self.between_rows() + columns.cols[0] as usize;
+        let rows = if columns.cols[0] < self.problem.n { self.count as u32 } else { 0 };
+        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        if self.beta != T::Real::ZERO {
+            let old: [[T::Real; FOUR]; ROWS] =
+                core::array::from_fn(|i| match row + i as u32 * step < rows {
+                    true => T::load(self.c, at + i * to_next),
+                    false => [T::Real::ZERO; FOUR],
+                });
+            for i in 0..ROWS {
+                for j in 0..FOUR {
+                    values[i][j] = fma(self.beta, old[i][j], values[i][j]);
+                }
+            }
+        }
+        for i in 0..ROWS {
+            values[i] = self.completed(columns, [row + i as u32 * step; FOUR], values[i]);
+        }
+        for i in 0..ROWS {
+            if row + (i as u32) * step < rows {
+                T::store(self.c, at + i * to_next, values[i]);
+            }
+        }
+    }
+
+    /// As [`finish_fours`](Self::finish_fours), of any C: element `i` is in column `i` and in row
+    /// `row + i / ACROSS`.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish_elements<const ACROSS: usize>(
+        &mut self,
+        columns: &Columns<T::Real>,
+        row: u32,
+        sums: [T::Real; FOUR],
+    ) {
+        let rows: [u32; FOUR] = core::array::from_fn(|i| row + (i / ACROSS) as u32);
+        let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
+        let mut values = sums.map(|sum| self.alpha * sum);
+        let inside: [bool; FOUR] =
+            core::array::from_fn(|i| self.is_inside((rows[i] as usize, columns.cols[i] as usize)));
+        let at: [usize; FOUR] = core::array::from_fn(|i| {
+            self.start + rows[i] as usize * between_rows + columns.cols[i] as usize * between_cols
+        });
+        // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
+        if self.beta != T::Real::ZERO {
+            let old: [T::Real; FOUR] = core::array::from_fn(|i| match inside[i] {
+                true => self.c[at[i]].widened(),
+                false => T::Real::ZERO,
+            });
+            for i in 0..FOUR {
+                values[i] = fma(self.beta, old[i], values[i]);
+            }
+        }
+        values = self.completed(columns, rows, values);
+        for i in 0..FOUR {
+            if inside[i] {
+                self.c[at[i]] = T::nearest(values[i]);
+            }
+        }
+    }
+
+    /// Adds the bias and applies the activation function.
+    #[inline(always)]
+    #[track_caller]
+    fn completed(
+        &self,
+        columns: &Columns<T::Real>,
+        rows: [u32; FOUR],
+        mut values: [T::Real; FOUR],
+    ) -> [T::Real; FOUR] {
+        match self.problem.bias {
+            ROW_BIAS => {
+                for i in 0..FOUR {
+                    // Of a row outside C any element is read, and not used.
+                    let row =
+                        self.rows.0 + rows[i].min(self.count as u32 - 1) as usize * self.rows.1;
+                    values[i] = values[i] + self.bias[row].widened();
+                }
+            }
+            COL_BIAS => {
+                for i in 0..FOUR {
+                    values[i] = values[i] + columns.bias[i];
+                }
+            }
+            _ => {}
+        }
+        self.activated(values)
     }
 
     /// Applies the epilogue to the four sums of (row, col) and its right neighbours, and writes
@@ -247,12 +405,17 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[inline(always)]
     fn activated(&self, values: [T::Real; FOUR]) -> [T::Real; FOUR] {
         match self.problem.activation {
-            // Written so that NaN stays NaN.
-            RELU => values.map(|x| if x < T::Real::ZERO { T::Real::ZERO } else { x }),
-            GELU => T::Real::gelu(values),
-            _ => values,
+            RELU => values.map(relu),
+            IDENTITY => values,
+            smooth => T::activated(smooth, values),
         }
     }
+}
+
+/// The greater of a number and 0. NaN stays NaN.
+#[inline(always)]
+pub fn relu<R: Real>(value: R) -> R {
+    if value < R::ZERO { R::ZERO } else { value }
 }
 
 impl Epilogue<'_, f32> {

@@ -6,7 +6,8 @@
 //!   ldg                  operands that threads load
 //!   cp_async             waiting for asynchronous copies
 //!   ordered_barrier      ping-pong of two warpgroups
-//!   epilogue             alpha, beta, bias and activation; gelu
+//!   epilogue             alpha, beta, bias and activation
+//!   activation           GELU, its approximation by tanh, and SiLU
 //!   staged_epilogue      accumulators of `wgmma`, staged in shared memory
 //!   packed_store         the fast way out: packed elements, 16-byte stores; misaligned rows of C
 //!   background           work for idle warps: packing the tail of B
@@ -25,13 +26,13 @@ use super::device;
 
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod accumulators;
+pub mod activation;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod background;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod copy_rows;
 pub mod cp_async;
 pub mod epilogue;
-pub mod gelu;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod ldg;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

@@ -1,5 +1,6 @@
-//! The packed epilogue, for a C of contiguous rows: accumulators are rounded, staged in shared
-//! memory, and stored by sixteen bytes a lane.
+//! The packed epilogue, for a C of contiguous rows: accumulators are [finished in
+//! registers](Epilogue::is_finished_in_registers), rounded, staged in shared memory, and stored by
+//! sixteen bytes a lane.
 //!
 //! * **A warpgroup** has 64 rows; its warps do not wait for each other.
 //! * **A warp** stages its 16 rows, 256 bytes of each at a time: 64 words of 32 bits. These are 64
@@ -23,11 +24,12 @@
 use super::{
     accumulators::ROWS,
     device::{warpgroup::Fragment, *},
-    epilogue::Epilogue,
+    epilogue::{Epilogue, relu},
     misaligned_store::store_misaligned,
     packed_element::{PackedStore, rows_at_once_of, staged_words},
     vector::FOUR,
 };
+use crate::params::{IDENTITY, RELU};
 
 /// The index of a staged word, from the warp's first on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -36,9 +38,9 @@ fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
 
-/// Stores a warp's 16 x `N` accumulators to C. The first is (row, col). C is [`alpha A B` in
-/// contiguous rows](Epilogue::is_scaled_in_rows). `WORDS` words of a row are staged at a time, from
-/// `base` on. `lane` is the lane's number.
+/// Stores a warp's 16 x `N` accumulators to C. The first is (row, col). All is [finished in
+/// registers](Epilogue::is_finished_in_registers). `WORDS` words of a row are staged at a time,
+/// from `base` on. `lane` is the lane's number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<
@@ -54,16 +56,38 @@ pub fn store<
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
 ) {
-    scale(sums, epilogue);
+    complete(sums, epilogue, first.1);
     match epilogue.is_16_byte_aligned() {
         true => store_aligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
         false => store_misaligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
     }
 }
 
+/// Applies the epilogue to the accumulators, where they are. `col` is the first column.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn complete<C: PackedStore, const N: usize>(
+    sums: &mut Fragment<N>,
+    epilogue: &Epilogue<C>,
+    first_col: usize,
+) {
+    scale(sums, epilogue);
+    if epilogue.has_col_bias() {
+        sums.map_pairs(|_, col, two| {
+            let bias = epilogue.bias_of_two(first_col + col as usize);
+            [two[0] + bias[0], two[1] + bias[1]]
+        });
+    }
+    match epilogue.activation() {
+        IDENTITY => {}
+        RELU => sums.map(relu),
+        smooth => sums.map_fours(|four| C::activated(smooth, four)),
+    }
+}
+
 /// Multiplies the accumulators by alpha.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
+fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
     let alpha = epilogue.alpha();
     if alpha != 1.0 {
         sums.map(|sum| alpha * sum);

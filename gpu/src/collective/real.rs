@@ -3,8 +3,8 @@
 use core::ops::{Add, Div, Mul};
 
 use super::{
+    activation::exact::{of_f32, of_f64},
     device::*,
-    gelu::{of_f32, of_f64},
     vector::FOUR,
 };
 
@@ -18,8 +18,8 @@ pub trait Real:
     /// Rounds to the nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// [`gelu`](super::gelu) of four numbers.
-    fn gelu(four: [Self; FOUR]) -> [Self; FOUR];
+    /// An [exact activation](super::activation::exact) of four numbers.
+    fn activated_exactly(kind: u32, four: [Self; FOUR]) -> [Self; FOUR];
 
     /// Loads four elements of a shared array, by 128-bit accesses.
     fn load_shared<const ROWS: usize, const COLS: usize>(
@@ -29,7 +29,7 @@ pub trait Real:
 }
 
 macro_rules! reals {
-    ($($real:ident: $gelu:ident;)*) => {$(
+    ($($real:ident: $module:ident;)*) => {$(
         impl Real for $real {
             const ZERO: $real = 0.0;
 
@@ -39,8 +39,8 @@ macro_rules! reals {
             }
 
             #[inline(always)]
-            fn gelu(four: [$real; FOUR]) -> [$real; FOUR] {
-                $gelu::gelu(four)
+            fn activated_exactly(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
+                $module::activated(kind, four)
             }
 
             #[inline(always)]

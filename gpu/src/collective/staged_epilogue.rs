@@ -6,8 +6,8 @@
 //!   Four lanes hold 32 contiguous bytes of a row. From shared memory a lane reads four neighbours,
 //!   so stores are as wide as possible. And a loop can index shared memory, but not registers.
 //!
-//! If C is `alpha A B` with contiguous rows, [`packed_store`] stores it. Otherwise the [`Epilogue`]
-//! does, mostly 64 columns at a time.
+//! If [all is done in registers](Epilogue::is_finished_in_registers), [`packed_store`] stores C.
+//! Otherwise the [`Epilogue`] is applied to what is staged, mostly 64 columns at a time.
 
 use super::{
     accumulators::{ROWS, each_pair_of},
@@ -39,7 +39,7 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     let lane = thread::lane_id() as usize;
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
-    if epilogue.is_scaled_in_rows() {
+    if epilogue.is_finished_in_registers(first_col, N) {
         packed_store::store::<_, COLS, _, _, _>(
             sums,
             staged,
@@ -69,19 +69,75 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     }
 }
 
+/// Rows that a lane finishes together.
+const TOGETHER: usize = 2;
+
 /// Stores a warp's 16 x `COLS` staged elements to any C. `lane` is the lane's number.
+///
+/// If C [`is_in_fours`](Epilogue::is_in_fours), a lane has four neighbours of a row. Otherwise
+/// neighbouring lanes have neighbouring elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(
+fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+) {
+    if !epilogue.is_in_fours() {
+        finish_elements::<_, COLS, _, _>(staged, (base, lane), epilogue, first);
+        return;
+    }
+    let rows = epilogue.left(first).0.min(ROWS) as u32;
+    let (lane, first_row, first_col) = (lane as u32, first.0 as u32, first.1 as u32);
+    let lanes = const { (COLS / FOUR) as u32 };
+    let step = 32 / lanes;
+    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR as u32);
+    let columns = epilogue.columns(core::array::from_fn(|i| first_col + col + i as u32));
+    let mut row = 0;
+    while row < rows {
+        let of_lane = row + row_of_lane;
+        let sums: [[f32; FOUR]; TOGETHER] = core::array::from_fn(|i| {
+            let row = (of_lane + i as u32 * step) as usize;
+            staged.load128(base + row * PITCH + col as usize)
+        });
+        epilogue.finish_fours(&columns, (first_row + of_lane, step), sums);
+        row += TOGETHER as u32 * step;
+    }
+}
+
+/// Stores a warp's 16 x `COLS` staged elements to any C: neighbouring lanes store neighbouring
+/// elements of a row. `lane` is the lane's number.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn finish_elements<
+    C: Stored<Real = f32>,
+    const COLS: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
     staged: &Shared<f32, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    let lanes = const { COLS / FOUR };
-    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
-    for row in (row_of_lane..ROWS).step_by(32 / lanes) {
-        let four = staged.load128(base + row * PITCH + col);
-        epilogue.finish::<false>((first_row + row, first_col + col), four);
+    const { assert!(COLS == 32 || COLS == 64, "one element of a row a lane, or two") };
+    // The rows that C has. The compiler does not know their number, and so does not unroll the
+    // loop.
+    let rows = epilogue.left((first_row, first_col)).0.min(ROWS) as u32;
+    let (lane, first_row, first_col) = (lane as u32, first_row as u32, first_col as u32);
+    let cols = if COLS == 32 { [lane; FOUR] } else { [lane, lane + 32, lane, lane + 32] };
+    let across = const { COLS / 32 };
+    let mut row = 0;
+    while row < rows {
+        let columns = epilogue.columns(cols.map(|col| first_col + col));
+        let sums = core::array::from_fn(|i| {
+            staged[base + (row as usize + i / across) * PITCH + cols[i] as usize]
+        });
+        match COLS {
+            32 => epilogue.finish_elements::<1>(&columns, first_row + row, sums),
+            _ => epilogue.finish_elements::<2>(&columns, first_row + row, sums),
+        }
+        row += (FOUR / across) as u32;
     }
 }

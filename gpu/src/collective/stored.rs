@@ -10,7 +10,7 @@
 //! An asynchronous copy moves at least four bytes, from a multiple of four, and cannot convert. An
 //! element of two bytes may start between two multiples of four.
 
-use super::{device::*, real::Real, vector::FOUR};
+use super::{activation::half, device::*, real::Real, vector::FOUR};
 
 /// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two.
 pub trait Stored: Element {
@@ -22,6 +22,14 @@ pub trait Stored: Element {
 
     /// Rounds to the nearest number of this type.
     fn nearest(value: Self::Real) -> Self;
+
+    /// A smooth [activation](super::activation) of four numbers, as exact as a number of this type
+    /// can show. `kind` is [`GELU`](crate::params::GELU), [`GELU_TANH`](crate::params::GELU_TANH)
+    /// or [`SILU`](crate::params::SILU).
+    fn activated(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
+
+    /// The same in a loop. For a C of 16 bits it is not a call.
+    fn activated_inline(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
 
     /// Loads four elements from a multiple of four on.
     fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
@@ -61,6 +69,16 @@ macro_rules! reals {
             #[inline(always)]
             fn nearest(value: $real) -> $real {
                 value
+            }
+
+            #[inline(always)]
+            fn activated(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
+                <$real as Real>::activated_exactly(kind, four)
+            }
+
+            #[inline(always)]
+            fn activated_inline(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
+                <$real as Stored>::activated(kind, four)
             }
 
             #[inline(always)]
@@ -130,6 +148,16 @@ macro_rules! halves {
             #[inline(always)]
             fn nearest(value: f32) -> $half {
                 $half::from_f32(value)
+            }
+
+            #[inline(always)]
+            fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
+                half::activated(kind, four)
+            }
+
+            #[inline(always)]
+            fn activated_inline(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
+                half::activated_inline(kind, four)
             }
 
             #[inline(always)]

@@ -4,11 +4,13 @@
 /// kernel where the sources are not at hand.
 const SOURCES: &[(&str, &str)] = &[
     ("collective/accumulators.rs", include_str!("../collective/accumulators.rs")),
+    ("collective/activation/exact.rs", include_str!("../collective/activation/exact.rs")),
+    ("collective/activation/half.rs", include_str!("../collective/activation/half.rs")),
+    ("collective/activation/mod.rs", include_str!("../collective/activation/mod.rs")),
     ("collective/background.rs", include_str!("../collective/background.rs")),
     ("collective/copy_rows.rs", include_str!("../collective/copy_rows.rs")),
     ("collective/cp_async.rs", include_str!("../collective/cp_async.rs")),
     ("collective/epilogue.rs", include_str!("../collective/epilogue.rs")),
-    ("collective/gelu.rs", include_str!("../collective/gelu.rs")),
     ("collective/ldg.rs", include_str!("../collective/ldg.rs")),
     ("collective/misaligned_store.rs", include_str!("../collective/misaligned_store.rs")),
     ("collective/ordered_barrier.rs", include_str!("../collective/ordered_barrier.rs")),

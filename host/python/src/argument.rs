@@ -34,11 +34,15 @@ macro_rules! arguments {
 arguments! {
     alpha: f64 = number();
     beta: f64 = number();
-    activation: Option<Activation> = one_of("must be None, 'relu' or 'gelu'", |name| match name {
-        "identity" => Some(Activation::Identity),
-        "relu" => Some(Activation::Relu),
-        "gelu" => Some(Activation::Gelu),
-        _ => None,
+    activation: Option<Activation> = one_of("must be None, 'relu', 'gelu', 'gelu_tanh' or 'silu'", |name| {
+        match name {
+            "identity" => Some(Activation::Identity),
+            "relu" => Some(Activation::Relu),
+            "gelu" => Some(Activation::Gelu),
+            "gelu_tanh" => Some(Activation::GeluTanh),
+            "silu" => Some(Activation::Silu),
+            _ => None,
+        }
     });
     compute: Option<Compute> = one_of("must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'", |name| {
         match name {

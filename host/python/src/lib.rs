@@ -68,8 +68,9 @@ mod _native {
     ///   the old elements of out, which are not read where it is 0. bias: (n,) or (1, n), added to
     ///   each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
     ///     is the result's.
-    ///   activation: None, "relu" or "gelu". compute: None for the arithmetic of the type. For
-    ///   float32 also "tf32", which is less precise, or "bf16x6" and
+    ///   activation: None, "relu", "gelu", "gelu_tanh" (PyTorch's gelu with approximate="tanh") or
+    ///   "silu". compute: None for the arithmetic of the type. For float32 also "tf32", which is
+    ///   less precise, or "bf16x6" and
     ///     "f16x3", which emulate float32.
     ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with
     ///   __cuda_stream__. None: the stream that is current

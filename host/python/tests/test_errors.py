@@ -36,7 +36,7 @@ READ_ONLY.flags.writeable = False
         ((F, G), {"beta": 1.0}, ValueError, "beta = 1: must be 0 without out"),
         ((F, G), {"bias": np.ones(3, np.float32)}, ValueError, "bias.shape = (3,): must be (2,), (1, 2) or (2, 1)"),
         ((F, G), {"bias": np.ones(2)}, TypeError, "bias.dtype = float64: must be float32, as the result"),
-        ((F, G), {"activation": "tanh"}, ValueError, "activation = 'tanh': must be None, 'relu' or 'gelu'"),
+        ((F, G), {"activation": "tanh"}, ValueError, "activation = 'tanh': must be None, 'relu', 'gelu', 'gelu_tanh' or 'silu'"),
         ((F, G), {"compute": "fp8"}, ValueError, "compute = 'fp8': must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"),
         ((F, G), {"device": "gpu"}, ValueError, "device = 'gpu': must be None, 'cpu', 'cuda' or 'cuda:' and an index"),
         ((F, G), {"stream": 7}, ValueError, "stream = a stream: must be None for arrays in host memory"),
@@ -51,7 +51,7 @@ def test_messages(arguments, options, kind, message):
 
 
 NUMBER = "must be a real number"
-ACTIVATION = "must be None, 'relu' or 'gelu'"
+ACTIVATION = "must be None, 'relu', 'gelu', 'gelu_tanh' or 'silu'"
 COMPUTE = "must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"
 DEVICE = "must be None, 'cpu', 'cuda' or 'cuda:' and an index"
 STREAM = "must be a handle (an int of 64 bits), a stream of PyTorch or CuPy, or have __cuda_stream__"

@@ -1,7 +1,7 @@
 //! Launches a kernel of the registry for a case without the library, fast or checked.
 
 use gpu::{
-    params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, GELU_TANH, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS, SILU},
     registry::Entry,
 };
 use host::{Activation, gemm::Scalar};
@@ -28,6 +28,8 @@ fn problem<T: Number>(case: &Case<T>) -> GemmParams {
         activation: match case.activation {
             Activation::Relu => RELU,
             Activation::Gelu => GELU,
+            Activation::GeluTanh => GELU_TANH,
+            Activation::Silu => SILU,
             _ => IDENTITY,
         },
         alpha: case.alpha,

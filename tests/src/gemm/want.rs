@@ -8,11 +8,17 @@ use super::{Case, Number, Side};
 /// The number of products of one matrix up to which three plain loops are fast enough.
 const PLAIN_LOOPS: usize = 1 << 16;
 
-/// The error of GELU's value in units in the last place, with the reference's in f64. Measured
-/// are 1.36 for f32, by trying every number, and 1.5 for f64.
-const GELU_ULPS: f64 = 4.0;
-/// The largest slope of GELU, at sqrt(2): it enlarges an error before it.
-const GELU_SLOPE: f64 = 1.13;
+/// The error of a smooth activation's value in units in the last place, with the reference's in
+/// f64. Measured are 1.36 for f32, by trying every number, and 1.5 for f64.
+const SMOOTH_ULPS: f64 = 4.0;
+/// The largest slope of the smooth activations: it enlarges an error before it. It is GELU's at
+/// sqrt(2), and almost that of its form with tanh; SiLU's is 1.1.
+const SLOPE: f64 = 1.13;
+/// Where C has 16 bits, a smooth activation's value is off by this part of itself before it is
+/// rounded.
+const HALF_PART: f64 = 1.0 / 8192.0;
+/// Or by this, if it is more.
+const HALF_LEAST: f64 = 1.0 / 67_108_864.0;
 
 /// The elements of all products of a batch, row by row, and their error bounds.
 #[derive(Clone, Debug)]
@@ -38,7 +44,7 @@ impl Want {
 
     /// Exact, apart from C's own rounding: for integers.
     pub fn exact<T: Number>(case: &Case<T>) -> Self {
-        assert!(case.activation != Activation::Gelu, "GELU is not exact");
+        assert!(!is_smooth(case.activation), "{} is not exact", case.activation);
         Want::new(case, false)
     }
 
@@ -79,7 +85,7 @@ impl Want {
             bounds = magnitudes.iter().map(|magnitude| gamma * magnitude + tiny).collect();
         }
         for (value, bound) in values.iter_mut().zip(&mut bounds) {
-            (*value, *bound) = activated::<T::Sum>(case.activation, *value, *bound);
+            (*value, *bound) = activated::<T>(case.activation, *value, *bound);
             if size_of::<T>() == size_of::<T::Sum>() {
                 continue;
             }
@@ -136,14 +142,74 @@ pub fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64,
         // NaN stays.
         Activation::Relu if x < 0.0 => (0.0, bound),
         Activation::Relu => (x, bound),
-        Activation::Gelu => {
-            let want = gelu(x);
-            // A unit in the last place is at most two roundings.
-            let own = 2.0 * GELU_ULPS * T::U * (want.abs() + GELU_SLOPE * bound) + T::TINY;
-            (want, GELU_SLOPE * bound + own)
+        smooth => {
+            let want = smooth_activation(smooth, x);
+            (want, SLOPE * bound + own_error::<T>(want.abs() + SLOPE * bound))
         }
+    }
+}
+
+/// By how much a smooth activation's value may be off for an exact argument, before it is rounded
+/// to a C of 16 bits. C is of type T.
+pub fn own_error<T: Number>(value: f64) -> f64 {
+    if size_of::<T>() == size_of::<T::Sum>() {
+        // A unit in the last place is at most two roundings.
+        2.0 * SMOOTH_ULPS * T::U * value + T::TINY
+    } else {
+        (HALF_PART * value).max(HALF_LEAST)
+    }
+}
+
+/// Whether it is an activation that is not exact.
+pub fn is_smooth(activation: Activation) -> bool {
+    !matches!(activation, Activation::Identity | Activation::Relu)
+}
+
+/// A smooth activation in float64, with an error of two units in the last place.
+pub fn smooth_activation(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::Gelu => gelu(x),
+        Activation::GeluTanh => gelu_tanh(x),
+        Activation::Silu => times_logistic(x, x, 0.0),
         _ => panic!("an activation without a reference: {activation}"),
     }
+}
+
+/// `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2` in float64.
+fn gelu_tanh(x: f64) -> f64 {
+    /// `2 sqrt(2 / pi)`, and what the float64 number lacks.
+    const FACTOR: (f64, f64) = (1.595_769_121_605_730_8, -9.969_308_809_110_92e-17);
+    /// The same of 0.044715.
+    const CUBED: (f64, f64) = (0.044_715, 2.196_021_142_708_559_5e-18);
+    // Beyond that it is x or zero, and a cube may be infinite.
+    if x.is_nan() || x.abs() > 40.0 {
+        return if x < 0.0 { 0.0 } else { x };
+    }
+    // 2 y = FACTOR x (1 + CUBED x^2). An error of y is an error of exp(y), in parts of it.
+    let square = x * x;
+    let square_low = x.mul_add(x, -square);
+    let term = CUBED.0 * square;
+    let term_low = CUBED.0.mul_add(square, -term) + CUBED.0 * square_low + CUBED.1 * square;
+    let sum = 1.0 + term;
+    let sum_low = if term < 1.0 { (1.0 - sum) + term } else { (term - sum) + 1.0 } + term_low;
+    let line = FACTOR.0 * x;
+    let line_low = FACTOR.0.mul_add(x, -line) + FACTOR.1 * x;
+    let y = line * sum;
+    times_logistic(x, y, line.mul_add(sum, -y) + line * sum_low + line_low * sum)
+}
+
+/// `x / (1 + exp(-(y + low)))` in float64.
+fn times_logistic(x: f64, y: f64, low: f64) -> f64 {
+    if x >= 0.0 {
+        // The quotient has the digits of 1, so the rest does not matter.
+        return x / (1.0 + (-y).exp());
+    }
+    if x.is_nan() || y < -800.0 {
+        return if x.is_nan() { x } else { 0.0 };
+    }
+    // In two factors, since the exponential may be too small for a number.
+    let root = (y / 2.0).exp();
+    x * root * (1.0 + low) / (1.0 + root * root) * root
 }
 
 /// `x Phi(x)` in float64, with an error of two units in the last place.
@@ -207,7 +273,8 @@ fn plain_loops([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 /// The documented result, bit by bit: a sum in the order of k by fused multiply-adds, then
-/// `fma(beta, c, alpha * sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
+/// `fma(beta, c, alpha * sum)`, the bias, the activation, and C's own rounding. `None` for smooth
+/// activations.
 pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
     let zero = T::Sum::nearest(0.0);
     let (alpha, beta) = (T::Sum::nearest(case.alpha), T::Sum::nearest(case.beta));
@@ -234,5 +301,5 @@ pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
     if stays && k == 0 && beta == T::Sum::nearest(1.0) {
         return Some(case.c.values());
     }
-    (case.activation != Activation::Gelu).then(|| case.c.places().map(element).collect())
+    (!is_smooth(case.activation)).then(|| case.c.places().map(element).collect())
 }

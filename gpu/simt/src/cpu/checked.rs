@@ -6,7 +6,7 @@ use super::{check::Watched, device};
 
 pub use super::device::{
     ClusterPipeline, Consumer, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline,
-    Producer, Scope, add_in_order, bulk, cluster, cluster_pipeline, fence_proxy_async,
+    Producer, Scope, add_in_order, at_least, bulk, cluster, cluster_pipeline, fence_proxy_async,
     fence_proxy_async_global, grid, kernel, mbarrier, mbarriers, mma, named_barriers, pipeline,
     shared_array, thread, warp, warpgroup,
 };

@@ -30,7 +30,7 @@ mod wgmma;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},
-    float::{Float, fma},
+    float::{Float, at_least, fma},
     global, global_pointer,
     in_order::{add_in_order, fma_in_order},
     named_barriers, shared, shared_array,

@@ -258,6 +258,29 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
+    /// Replaces each two neighbours by `with(row, column of the first, both)`.
+    #[inline(always)]
+    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2]) {
+        let (row, col) = place();
+        wgmma::each_pair!(|i| if i < N / 4 {
+            let two = [self.0[2 * i], self.0[2 * i + 1]];
+            [self.0[2 * i], self.0[2 * i + 1]] =
+                with(row + 8 * (i as u32 % 2), col + 8 * (i as u32 / 2), two);
+        });
+    }
+
+    /// Replaces each four elements by `with(four)`. The four are two neighbours in each of two
+    /// rows.
+    #[inline(always)]
+    pub fn map_fours(&mut self, mut with: impl FnMut([f32; 4]) -> [f32; 4]) {
+        wgmma::each_square!(|i| if i < N / 8 {
+            let four = with([0, 1, 2, 3].map(|j| self.0[4 * i + j]));
+            for j in 0..4 {
+                self.0[4 * i + j] = four[j];
+            }
+        });
+    }
+
     /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
     /// the element's 64 columns.
     #[inline(always)]

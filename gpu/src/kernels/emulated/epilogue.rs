@@ -10,8 +10,8 @@ use super::{
     collective::{
         accumulators::{ROWS, each_pair_of},
         epilogue::Epilogue,
-        misaligned_store, packed_store,
-        staged_epilogue::finish,
+        misaligned_store,
+        staged_epilogue::finish_elements,
         vector::FOUR,
     },
     device::{warpgroup::Fragment, *},
@@ -118,9 +118,8 @@ pub fn store<
     let base = (4 * group + warp) * ROWS * PITCH;
     let row = row as usize + warp * ROWS;
     let mut epilogue = Epilogue::of_product(problem, product, args.c, args.bias);
-    if certain && epilogue.is_scaled_in_rows() {
+    if certain && epilogue.is_scaled_in_rows() && epilogue.alpha() == 1.0 {
         let place = (base, lane());
-        packed_store::scale(sums, &epilogue);
         misaligned_store::store_misaligned::<_, COLS, _, _, _>(
             sums,
             args.staged,
@@ -149,7 +148,7 @@ pub fn store<
             again.recompute_uncertain(args.staged, non_zeros.of_part(part, lane));
         }
         let mut epilogue = Epilogue::of_product(problem, product, args.c, args.bias);
-        finish::<_, COLS, _, _>(args.staged, (base, lane), &mut epilogue, first);
+        finish_elements::<_, COLS, _, _>(args.staged, (base, lane), &mut epilogue, first);
         warp::sync_warp(warp::ALL);
     }
 }

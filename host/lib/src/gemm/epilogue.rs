@@ -15,6 +15,10 @@ pub enum Activation {
     Relu,
     /// `x (1 + erf(x / sqrt(2))) / 2`.
     Gelu,
+    /// `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2`, which is near GELU.
+    GeluTanh,
+    /// `x / (1 + exp(-x))`, also called swish.
+    Silu,
 }
 
 /// A vector that is added to C before the activation.
@@ -41,6 +45,8 @@ impl fmt::Display for Activation {
             Activation::Identity => "identity",
             Activation::Relu => "relu",
             Activation::Gelu => "gelu",
+            Activation::GeluTanh => "gelu_tanh",
+            Activation::Silu => "silu",
         })
     }
 }

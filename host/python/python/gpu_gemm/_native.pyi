@@ -22,7 +22,7 @@ __version__: str
 
 _A = TypeVar("_A")
 _Out = TypeVar("_Out")
-_Activation = Literal["identity", "relu", "gelu"]
+_Activation = Literal["identity", "relu", "gelu", "gelu_tanh", "silu"]
 _Compute = Literal["native", "tf32", "bf16x6", "f16x3"]
 
 @final

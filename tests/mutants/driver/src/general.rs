@@ -1,7 +1,7 @@
 //! Products whose operands are views or pointers: lessons, and general kernels without TMA.
 
 use gpu::{
-    params::{COL_BIAS, GELU, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, GELU_TANH, RELU, ROW_BIAS, SILU},
     registry::{Entry, Family, PointerParams, Product, Type},
 };
 use simt::{LaunchConfig, check::Memory};
@@ -88,6 +88,14 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         // k = 0.
         Case { sizes: [6, 11, 0], bias: ROW_BIAS, ..unaligned },
         Case { sizes: [20, 32, 0], beta: 1.0, activation: GELU, numbers: Numbers::Ends, ..wide },
+        Case {
+            sizes: [20, 32, 0],
+            beta: 2.0,
+            activation: GELU_TANH,
+            numbers: Numbers::Ends,
+            ..wide
+        },
+        Case { sizes: [20, 32, 0], beta: 70.0, activation: SILU, numbers: Numbers::Ends, ..wide },
         Case { sizes: [1, 1, 1], ..wide },
         // All of it fits.
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },

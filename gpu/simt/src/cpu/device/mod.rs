@@ -25,7 +25,7 @@ pub mod warpgroup;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, cluster_pipeline, constant, dynamic_shared,
     element::{from_words, to_words},
-    float::{Float, fma},
+    float::{Float, at_least, fma},
     global, global_pointer,
     in_order::{add_in_order, fma_in_order},
     mbarriers, named_barriers, pipeline,

@@ -359,6 +359,26 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
+    /// Replaces each two neighbours by `with(row, column of the first, both)`.
+    #[track_caller]
+    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2]) {
+        let (_, thread) = own();
+        for i in (0..N / 2).step_by(2) {
+            let (row, col) = fragment::accumulator(thread, i);
+            let two = [self.0[i], self.0[i + 1]];
+            [self.0[i], self.0[i + 1]] = with(row as u32, col as u32, two);
+        }
+    }
+
+    /// Replaces each four elements by `with(four)`. The four are two neighbours in each of two
+    /// rows.
+    pub fn map_fours(&mut self, mut with: impl FnMut([f32; 4]) -> [f32; 4]) {
+        let (fours, _) = self.0.as_chunks_mut::<4>();
+        for four in &mut fours[..N / 8] {
+            *four = with(*four);
+        }
+    }
+
     /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
     /// the element's 64 columns.
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {

@@ -1,6 +1,6 @@
 //! A product without its matrices: what a plan is made of.
 
-use gpu::params::{COL_BIAS, GELU, IDENTITY, NO_BIAS, RELU, ROW_BIAS};
+use gpu::params::{COL_BIAS, GELU, GELU_TANH, IDENTITY, NO_BIAS, RELU, ROW_BIAS, SILU};
 
 use crate::{
     gemm::{Activation, Bias, Gemm, Output, Request, Scalar},
@@ -44,6 +44,8 @@ impl Task {
                 Activation::Identity => IDENTITY,
                 Activation::Relu => RELU,
                 Activation::Gelu => GELU,
+                Activation::GeluTanh => GELU_TANH,
+                Activation::Silu => SILU,
             },
         );
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
