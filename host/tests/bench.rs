@@ -5,87 +5,20 @@
 mod common;
 #[path = "common/cublas.rs"]
 mod cublas;
+#[path = "common/bench_rows.rs"]
+mod rows;
 #[path = "bench/whole.rs"]
 mod whole;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 
 use self::{
-    common::{fails, finish, has_no_noise, host, objects, on},
+    common::{fails, finish, host, objects, on},
     cublas::with_cublas,
+    rows::{cpu, cuda, folder, is_complete, is_measured, number, table, text},
 };
-
-/// Arguments of a short `bench` on the CPU device, and more.
-fn cpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["bench", "--device", "cpu", "--seconds", "0.001"], more].concat()
-}
-
-/// Arguments of a short `bench` on the stand-in's GPU, and more.
-fn cuda<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["bench", "--device", "cuda", "--seconds", "0.001"], more].concat()
-}
-
-/// An empty folder for this test.
-fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn number(row: &Value, key: &str) -> f64 {
-    row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"))
-}
-
-/// Checks the columns that every row of a comparison has, and that they fit together.
-#[track_caller]
-fn is_complete(row: &Value) {
-    let words = [("dtype", "f32"), ("out_dtype", "f32"), ("compute", "fp32")];
-    for (key, value) in words {
-        assert_eq!(row[key], value, "{row}");
-    }
-    is_measured(row);
-    assert!(number(row, "err") < 3e-5 && number(row, "baseline_err") < 3e-5, "{row}");
-    assert_eq!(row["baseline_is_fp32"], true, "{row}");
-}
-
-/// The same checks for a row of any types.
-#[track_caller]
-fn is_measured(row: &Value) {
-    for key in ["m", "n", "k", "batch"] {
-        assert!(row[key].as_u64().is_some_and(|size| size > 0), "{key}: {row}");
-    }
-    for key in ["kernel", "baseline", "device", "description", "verify", "trans", "role"] {
-        assert!(row[key].as_str().is_some_and(|words| !words.is_empty()), "{key}: {row}");
-    }
-    let time = number(row, "time_us");
-    assert!(number(row, "min_us") <= time && number(row, "spread") >= 0.0, "{row}");
-    let flop = 2.0 * ["m", "n", "k", "batch"].map(|key| number(row, key)).iter().product::<f64>();
-    let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * b;
-    assert!(near(number(row, "tflops"), flop / time * 1e-6), "{row}");
-    let baseline = number(row, "baseline_time_us");
-    assert!(near(number(row, "baseline_tflops"), flop / baseline * 1e-6), "{row}");
-    assert_eq!(row["verified"], true, "{row}");
-    assert!(number(row, "max_err_over_bound") <= 1.0 && number(row, "max_abs_err") >= 0.0, "{row}");
-    let [low, ratio, high] = ["ratio_low", "ratio", "ratio_high"].map(|key| number(row, key));
-    assert!(0.0 < low && low <= ratio && ratio <= high, "{row}");
-    for key in ["rounds", "launches_per_round", "operand_sets"] {
-        assert!(row[key].as_u64().is_some_and(|count| count > 0), "{key}: {row}");
-    }
-    for key in ["first_launch_us", "upload_us", "download_us"] {
-        assert!(number(row, key) >= 0.0, "{key}: {row}");
-    }
-    has_no_noise(row);
-}
 
 #[test]
 fn every_column_is_there_beside_libraries_of_the_cpu() {
@@ -254,30 +187,6 @@ fn a_wrong_kernel_is_shown_as_failed_and_not_timed() {
     }
 }
 
-/// The rows of results.csv: fields by their columns' names.
-fn table(path: &Path) -> Vec<std::collections::BTreeMap<String, String>> {
-    let text = fs::read_to_string(path).unwrap();
-    let fields = |line: &str| {
-        let (mut fields, mut quoted) = (vec![String::new()], false);
-        for letter in line.chars() {
-            match letter {
-                '"' => quoted = !quoted,
-                ',' if !quoted => fields.push(String::new()),
-                letter => fields.last_mut().unwrap().push(letter),
-            }
-        }
-        fields
-    };
-    let mut lines = text.lines();
-    let columns = fields(lines.next().unwrap());
-    let rows = lines.map(|line| {
-        let fields = fields(line);
-        assert_eq!(fields.len(), columns.len(), "{line}");
-        columns.iter().cloned().zip(fields).collect()
-    });
-    rows.collect()
-}
-
 #[test]
 fn results_are_written_with_their_machine_and_pictures_and_read_back() {
     let folder = folder("out").join("made/here");
@@ -430,6 +339,9 @@ fn bad_arguments_are_refused_before_anything_runs() {
         ("--sizes", "0*5", "empty product"),
         ("--sizes", "x*5", "COUNT*"),
         ("--vs", "mkl", "cublas"),
+        ("--activation", "tanh", "must be one of none, relu, gelu, gelu_tanh, silu"),
+        ("--alpha", "0", "must be a finite number of f32, and not 0"),
+        ("--beta", "nan", "must be a finite number of f32"),
     ] {
         fails(host(&["bench", flag, value]), 2, &[flag, limit]);
     }

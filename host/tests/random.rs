@@ -68,6 +68,11 @@ fn shapes_are_verified_timed_and_summed_up() {
         let line = format!("\nf32, {class} ");
         assert!(stdout.contains(&line), "{class}: {stdout}");
     }
+    // Four of the fourteen are numbers 3, 6, 9 and 12.
+    for (line, count) in [("plain", "10 "), ("with an epilogue", "4 ")] {
+        let line = stdout.split(&format!("\nf32, {line} ")).nth(1).unwrap_or_default();
+        assert!(line.trim_start().starts_with(count), "{stdout}");
+    }
     for line in ["\nf32, aligned ", "\nf32, not aligned "] {
         let line = stdout.split(line).nth(1).unwrap_or_default().trim_start();
         assert!(line.starts_with("7 "), "{stdout}");
@@ -75,8 +80,12 @@ fn shapes_are_verified_timed_and_summed_up() {
     assert!(stdout.ends_with("f32: 14 of 14 shapes of seed 711782816 (0x2a6cf1a0)\n"), "{stdout}");
 
     let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
-    assert_eq!((rows.len(), shapes(&rows).len()), (14 * 3, 14));
+    // cuBLAS itself has no bias and no activations.
+    let with = rows.iter().filter(|row| row["epilogue"].is_string() && row["kernel"] == "cublas");
+    let lacks = 4 - with.count();
+    assert_eq!((rows.len(), shapes(&rows).len()), (14 * 3 - lacks, 14));
     for row in &rows {
+        assert_eq!(row["epilogue"].is_string(), row["drawn"].as_u64().unwrap() % 3 == 0, "{row}");
         assert_eq!((&row["verified"], &row["verify"]), (&true.into(), &"sample".into()), "{row}");
         assert!(row["time_us"].as_f64().unwrap() > 0.0 && row["ratio_low"].is_number(), "{row}");
         assert_eq!(row["drawn_of"], 14);

@@ -136,6 +136,13 @@ functions! {
         bytes: usize,
         stream: CUstream,
     );
+    /// Copies within a device, on a stream.
+    fn cuMemcpyDtoDAsync_v2(
+        target: CUdeviceptr,
+        source: CUdeviceptr,
+        bytes: usize,
+        stream: CUstream,
+    );
     /// Copies rows.
     fn cuMemcpy2D_v2(copy: *const CUDA_MEMCPY2D);
     /// Copies rows, on a stream.

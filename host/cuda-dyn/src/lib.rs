@@ -2,8 +2,9 @@
 //!
 //! A program that uses them builds without a CUDA toolkit and starts without a driver. It can say
 //! what is missing, or compute on the CPU. Types and functions have the driver's names, and
-//! NVIDIA's documentation describes them; what the library `gpu-gemm` calls is here, and nothing
-//! else. The declarations are this crate's own. Its tests compare them with those of `cust_raw`.
+//! NVIDIA's documentation describes them; what the library `gpu-gemm` and its command call is here,
+//! and nothing else. The declarations are this crate's own. Its tests compare them with those of
+//! `cust_raw`.
 //!
 //! The library is searched as `libcuda.so.1`, as any program would (`LD_LIBRARY_PATH`, then the
 //! system's directories), then where WSL and NixOS keep it. It is never unloaded. Only Linux is

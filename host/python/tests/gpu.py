@@ -1,9 +1,9 @@
 """Products of PyTorch's, CuPy's and JAX's arrays on a GPU: values, pointers, streams, forks, host time.
 
-    python host/python/tests/gpu.py [torch] [cupy] [jax] [numpy] [time]
+    python host/python/tests/gpu.py [torch] [cupy] [jax] [numpy] [time] [epilogues]
 
 Needs the package (installed, or its folder on PYTHONPATH) and NumPy; a library that is missing is named and left out. The
-exit code is 1 if anything failed. Without names everything runs.
+exit code is 1 if anything failed. Without names everything runs but `epilogues`, which times for minutes.
 """
 
 import os
@@ -462,11 +462,18 @@ def host_time():
             check(beyond <= target, f"host time of {name}: {beyond} ns beyond the library's, aim {target}")
 
 
+def epilogue_times():
+    import epilogues
+
+    epilogues.main(check)
+
+
 def main():
     print(f"python {sys.version.split()[0]}; {dict(gpu_gemm.devices())}", flush=True)
     parts = {"torch": with_torch, "cupy": with_cupy, "jax": with_jax, "numpy": with_numpy, "time": host_time}
-    left_out = []
-    for name in sys.argv[1:] or parts:
+    left_out, usual = [], list(parts)
+    parts["epilogues"] = epilogue_times
+    for name in sys.argv[1:] or usual:
         try:
             parts[name]()
             print(f"{name}: done, {checks} checks so far", flush=True)

@@ -228,10 +228,10 @@ impl<'a> Cublas<'a> {
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
         let shape = gpu_gemm::product::dense_shape("cuBLAS", a, b, c)?;
         let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
-        self.launch(&DenseBatch::one(shape), a, b, c)
+        self.launch(&DenseBatch::one(shape), [1.0, 0.0], a, b, c)
     }
 
-    /// Products of dense matrices, by one call. For f32 it is `cublasSgemm`, or
+    /// `C = alpha A B + beta C` of dense matrices, by one call. For f32 it is `cublasSgemm`, or
     /// `cublasSgemmStridedBatched` for several products. For other types, and if factors may be
     /// rounded, it is `cublasGemmEx` or `cublasGemmStridedBatchedEx`. Returns at once.
     ///
@@ -240,6 +240,7 @@ impl<'a> Cublas<'a> {
     pub fn launch<T: DataType, O: DataType>(
         &self,
         product: &DenseBatch,
+        [alpha, beta]: [f32; 2],
         a: BufferView<T>,
         b: BufferView<T>,
         mut c: BufferViewMut<O>,
@@ -252,7 +253,6 @@ impl<'a> Cublas<'a> {
         self.stream.device().make_current()?;
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
-        let (one, zero) = (1.0f32, 0.0f32);
         // cuBLAS's matrices are column-major. A row-major matrix that is read so is its transpose,
         // and C^T = B^T A^T. So A and B are swapped. A transposed operand is transposed once more
         // (`CUBLAS_OP_T` is 1, `CUBLAS_OP_N` is 0), and has the other leading dimension.
@@ -277,20 +277,20 @@ impl<'a> Cublas<'a> {
                 (true, 1) => {
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.sgemm)(
-                        handle, of_b, of_a, n, m, k, &one, b, ldb, a, lda, &zero, c, n,
+                        handle, of_b, of_a, n, m, k, &alpha, b, ldb, a, lda, &beta, c, n,
                     );
                     ("cublasSgemm_v2", status)
                 }
                 (true, _) => {
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.batched)(
-                        handle, of_b, of_a, n, m, k, &one, b, ldb, step_b, a, lda, step_a, &zero,
+                        handle, of_b, of_a, n, m, k, &alpha, b, ldb, step_b, a, lda, step_a, &beta,
                         c, n, step_c, count,
                     );
                     ("cublasSgemmStridedBatched", status)
                 }
                 (false, 1) => {
-                    let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
+                    let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.gemm_ex)(
                         handle,
@@ -299,14 +299,14 @@ impl<'a> Cublas<'a> {
                         n,
                         m,
                         k,
-                        one,
+                        alpha,
                         b,
                         T::CUDA,
                         ldb,
                         a,
                         T::CUDA,
                         lda,
-                        zero,
+                        beta,
                         c,
                         O::CUDA,
                         n,
@@ -316,7 +316,7 @@ impl<'a> Cublas<'a> {
                     ("cublasGemmEx", status)
                 }
                 (false, _) => {
-                    let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
+                    let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.batched_ex)(
                         handle,
@@ -325,7 +325,7 @@ impl<'a> Cublas<'a> {
                         n,
                         m,
                         k,
-                        one,
+                        alpha,
                         b,
                         T::CUDA,
                         ldb,
@@ -334,7 +334,7 @@ impl<'a> Cublas<'a> {
                         T::CUDA,
                         lda,
                         step_a,
-                        zero,
+                        beta,
                         c,
                         O::CUDA,
                         n,

@@ -1,18 +1,23 @@
 //! NVIDIA's libraries, to compare products with. Nothing needs them. They are looked up at run
 //! time, when they are asked for.
 //!
-//! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike. [`DataType`] is
-//! the type of its elements.
+//! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike, and [`Epilogue`]
+//! what is done with it. [`DataType`] is the type of its elements.
 
 #[cfg(feature = "cuda")]
+mod copy;
+#[cfg(feature = "cuda")]
 mod cublas;
+mod epilogue;
 #[cfg(feature = "cuda")]
 mod library;
 #[cfg(feature = "cuda")]
 mod lt;
 
+pub use self::epilogue::Epilogue;
 #[cfg(feature = "cuda")]
 pub use self::{
+    copy::Copy,
     cublas::Cublas,
     lt::{CublasLt, Plan},
 };

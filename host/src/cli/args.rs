@@ -4,6 +4,7 @@ mod bench;
 mod blur;
 mod bytes;
 mod check;
+mod epilogue;
 mod errors;
 mod gemm;
 mod kernel;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     bench::{Bench, BenchKernel, Group, Layouts, Vs},
     blur::Blur,
     check::Check,
+    epilogue::AsFlags,
     errors::{Errors, Numbers},
     gemm::Gemm,
     kernel::{KernelChoice, flags, is_counted, product_by},

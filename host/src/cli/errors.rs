@@ -3,7 +3,11 @@
 
 use std::{io::Write, iter};
 
-use host::{Error, Gemm, Shape, baseline::DenseBatch, parallel};
+use host::{
+    Error, Gemm, Shape,
+    baseline::{DenseBatch, Epilogue},
+    parallel,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -100,11 +104,11 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
                             found.push((who, errors));
                         }
                     };
-                    let Views { a, b, c } = set.views();
+                    let Views { a, b, c, .. } = set.views();
                     let choice = product.launch(&gemm, &stream, a, b, c)?;
                     put(choice.entry.name().to_owned(), set.c.to_vec()?);
                     for library in &libraries {
-                        if let Some(ready) = library.prepare(&product)? {
+                        if let Some(ready) = library.prepare(&product, Epilogue::PLAIN)? {
                             set.c.fill_bytes(0xff)?;
                             ready.launch(set.views())?;
                             stream.synchronize()?;

@@ -1,11 +1,27 @@
 //! Compares C, as far as asked for.
 
 use host::{
-    Compute, Device, Error, Shape,
-    verify::{Claim, Comparison, Criterion, Format, Sample, slices},
+    Compute, Device, Error, Layout, Shape,
+    baseline::Epilogue,
+    blocks::{Dense, Source},
+    verify::{Claim, Comparison, Criterion, Format, Sample, Widened, slices},
 };
 
 use super::{args::Verify, note};
+
+/// What follows a product, with its numbers. What the epilogue does not read may be empty.
+#[derive(Clone, Copy)]
+pub(super) struct After<'a> {
+    pub(super) epilogue: Epilogue,
+    /// An element for each column of C.
+    pub(super) bias: &'a [f32],
+    /// The old C, row-major.
+    pub(super) before: &'a [f32],
+}
+
+impl After<'_> {
+    const NOTHING: After<'static> = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[] };
+}
 
 /// The result of a comparison, of all or of a sample.
 #[derive(Clone)]
@@ -21,11 +37,37 @@ impl Verification {
         verify: Verify,
         shape: Shape,
         [a, b, c]: [&[f32]; 3],
+        how: (Compute, Format),
+        criterion: Criterion,
+        seed: u64,
+    ) -> Result<Option<Verification>, Error> {
+        Verification::after(verify, shape, [a, b, c], After::NOTHING, how, criterion, seed)
+    }
+
+    /// As [`run`](Self::run), for a product with an epilogue.
+    pub(super) fn after(
+        verify: Verify,
+        shape: Shape,
+        [a, b, c]: [&[f32]; 3],
+        After { epilogue, bias, before }: After,
         (compute, stored): (Compute, Format),
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        slices(shape, a, b, c, |mut claim| {
+        let Epilogue { alpha, beta, bias: has_bias, activation } = epilogue;
+        let bias = bias.iter().copied().map(f64::from).collect::<Vec<_>>();
+        let before = match beta {
+            0.0 => None,
+            _ => Some(Dense::new::<f32>(shape.m(), shape.n(), Layout::RowMajor, before)?),
+        };
+        let before = before.as_ref().map(|before| Widened(before));
+        slices(shape, a, b, c, |claim| {
+            // It also refers to the numbers of the epilogue, which may live shorter.
+            let mut claim: Claim = claim;
+            (claim.alpha, claim.beta) = (alpha.into(), beta.into());
+            claim.bias = has_bias.then_some(&bias[..]);
+            claim.before = before.as_ref().map(|before| before as &dyn Source<f64>);
+            claim.activation = activation;
             claim.stored = stored;
             claim.factors = factors(compute);
             claim.sliced = matches!(compute, Compute::Fp32Bf16x6 | Compute::Fp32F16x3);

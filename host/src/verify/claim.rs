@@ -4,7 +4,7 @@ use std::ops::Range;
 
 #[cfg(feature = "npy")]
 use gpu_gemm::npy::Dtype;
-use gpu_gemm::{Error, Layout, Pod, Result, Shape, blocks::Source, memory};
+use gpu_gemm::{Activation, Error, Layout, Pod, Result, Shape, blocks::Source, memory};
 
 /// The unit roundoff of f32.
 pub(super) const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;
@@ -99,8 +99,8 @@ impl From<Dtype> for Format {
     }
 }
 
-/// The claim that C is `alpha A B + beta C0`, apart from rounding. [`Claim::product`] makes one.
-/// Its fields change the details.
+/// The claim that C is `activation(alpha A B + beta C0 + bias)`, apart from rounding.
+/// [`Claim::product`] makes one. Its fields change the details.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Claim<'a> {
@@ -116,6 +116,10 @@ pub struct Claim<'a> {
     pub alpha: f64,
     /// beta, as rounded for the computation.
     pub beta: f64,
+    /// What is added to each row: an element for each column of C.
+    pub bias: Option<&'a [f64]>,
+    /// What is applied to each element at the end.
+    pub activation: Activation,
     /// The format to which A and B were rounded before they were multiplied, if it is narrower than
     /// theirs. No element may be so small that this underflows.
     pub factors: Option<Format>,
@@ -134,7 +138,9 @@ impl<'a> Claim<'a> {
         let format = Format::F32;
         let (computed, stored) = (format, format);
         let (factors, before, sliced) = (None, None, false);
-        Claim { a, b, before, c, alpha: 1.0, beta: 0.0, factors, sliced, computed, stored }
+        let (bias, activation) = (None, Activation::Identity);
+        let (alpha, beta) = (1.0, 0.0);
+        Claim { a, b, before, c, alpha, beta, bias, activation, factors, sliced, computed, stored }
     }
 
     /// Its sizes.
@@ -152,6 +158,11 @@ impl<'a> Claim<'a> {
                 return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
             }
         }
+        if let Some(bias) = self.bias
+            && bias.len() != n
+        {
+            return Err(Error::argument("bias.len()", bias.len(), format!("must be {n}")));
+        }
         Shape::new(m as u64, n as u64, if self.alpha == 0.0 { 0 } else { k as u64 })
     }
 
@@ -162,15 +173,15 @@ impl<'a> Claim<'a> {
 
     /// An upper bound of the number of roundings of an element of C.
     fn roundings(&self, k: usize) -> f64 {
-        let plain = self.alpha == 1.0 && self.before().is_none();
+        let plain = self.alpha == 1.0 && self.before().is_none() && self.bias.is_none();
         k as f64 + if plain { 3.0 } else { 5.0 }
     }
 
     /// The error bounds of elements that are sums of `k` products.
     ///
-    /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha or beta, `k + 5` replaces `k + 3`. For a
-    /// result in f64 the bound is doubled, because the reference is no more accurate. It is
-    /// infinite if k is so large that there is no bound.
+    /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha, beta or a bias, `k + 5` replaces `k +
+    /// 3`. For a result in f64 the bound is doubled, because the reference is no more accurate. It
+    /// is infinite if k is so large that there is no bound.
     ///
     /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores
     /// truncate the sum and each of 8 products, 25 bits below the largest: at most `k + 20`
@@ -198,6 +209,18 @@ impl<'a> Claim<'a> {
         let times = if format == Format::F64 { 2.0 } else { 1.0 };
         let least = roundings * format.tiny() * self.alpha.abs().max(1.0);
         Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
+    }
+
+    /// The error of an element after an exact sum: alpha, beta and the bias take three roundings,
+    /// one to spare. None is needed for integers if the factors have at most eight digits behind
+    /// the point.
+    pub(super) fn after_an_exact_sum(&self, magnitude: f64) -> f64 {
+        let is_short = |factor: f64| (factor * 256.0).fract() == 0.0;
+        let roundings = 4.0 * self.computed.roundoff();
+        match is_short(self.alpha) && is_short(self.beta) {
+            true => 0.0,
+            false => roundings / (1.0 - roundings) * magnitude,
+        }
     }
 
     /// Whether a sum may have overflowed. `size` and `magnitude`: the sums of its terms' absolute

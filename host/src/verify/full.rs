@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Claim, Comparison, Criterion, Worst, claim::Bounds};
+use super::{Claim, Comparison, Criterion, Worst, activation, claim::Bounds};
 use gpu_gemm::{Layout, Result, blocks::Source, memory, parallel};
 
 /// Rows of C that are compared at a time: enough for a fast product, and few enough for many cores.
@@ -190,7 +190,7 @@ impl Claim<'_> {
     }
 
     /// Compares an element of C with its sum and the sum of its terms' absolute values. Without
-    /// bounds it must be exact.
+    /// bounds the sum must be exact, and so must the element, apart from what follows the sum.
     pub(super) fn add(
         &self,
         comparison: &mut Comparison,
@@ -200,15 +200,22 @@ impl Claim<'_> {
         (sum, size): (f64, f64),
         before: Option<f64>,
     ) {
-        let scaled = self.alpha * sum;
-        let want = before.map_or(scaled, |before| scaled + self.beta * before);
-        let Some(bounds) = bounds else {
+        let [old, bias] = [
+            before.map_or(0.0, |before| self.beta * before),
+            self.bias.map_or(0.0, |bias| bias[col]),
+        ];
+        let linear = self.alpha * sum + old + bias;
+        let size = if bounds.is_some() { size } else { sum.abs() };
+        let magnitude = self.alpha.abs() * size + old.abs() + bias.abs();
+        let bound = match bounds {
+            Some(bounds) => bounds.of(magnitude),
+            None => self.after_an_exact_sum(magnitude),
+        };
+        let (want, bound) = activation::after(self, linear, bound);
+        if bounds.is_none() && bound == 0.0 {
             let want = self.stored.nearest(want);
             return comparison.add(Worst::new(row, col, got, want, 0.0), 0.0);
-        };
-        let added = before.map_or(0.0, |before| (self.beta * before).abs());
-        let magnitude = self.alpha.abs() * size + added;
-        let bound = bounds.of(magnitude);
+        }
         // It may have overflowed in a sum, or when it was stored.
         let stored = || {
             self.stored != self.computed && {

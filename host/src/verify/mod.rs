@@ -17,17 +17,20 @@
 //! [`compare`] compares every element, and takes the time of a product in float64. If that is too
 //! long, [`sample()`] compares some elements, and random projections of all.
 //!
-//! Both take slices of `C = A B`. A [`Claim`] is for `C = alpha A B + beta C0`, in f32 and f64,
-//! perhaps stored in another format (bf16, from a sum in f32). Its matrices need not fit into
-//! memory: they are read in blocks. With alpha or beta the bound has `k + 5` in place of `k + 3`. A
-//! sum may overflow if its terms' absolute values together exceed the type's largest number.
-//! Infinity and NaN are then counted, and are not wrong.
+//! Both take slices of `C = A B`. A [`Claim`] is for `C = activation(alpha A B + beta C0 + bias)`,
+//! in f32 and f64, perhaps stored in another format (bf16, from a sum in f32). Its matrices need
+//! not fit into memory: they are read in blocks. With alpha, beta or a bias the bound has `k + 5`
+//! in place of `k + 3`. An activation moves the bound by its slope and adds its own error
+//! ([`activations`]). A sum may overflow if its terms' absolute values together exceed the type's
+//! largest number. Infinity and NaN are then counted, and are not wrong.
 
+mod activation;
 mod claim;
 mod comparison;
 mod full;
 mod sample;
 
+pub use activation::activations;
 pub use claim::{Claim, Format, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
 pub use sample::{Sample, sample};

@@ -11,7 +11,7 @@ use super::{
     full::{Block, add_panels, panels, parts},
     slices,
 };
-use gpu_gemm::{Result, Shape, blocks::Source, memory};
+use gpu_gemm::{Activation, Result, Shape, blocks::Source, memory};
 
 /// The most rows, and columns, whose crossings are compared one by one.
 const LINES: usize = 64;
@@ -65,11 +65,12 @@ impl Claim<'_> {
     /// Compares some elements of C, and random projections of all of it.
     ///
     /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*,
-    /// 1977): for a vector x of random signs, C x = alpha A (B x) + beta C0 x. Under
-    /// [`Criterion::Exact`] a wrong row passes all sixteen with a probability of at most 2^-16.
-    /// Under [`Criterion::Bound`] a row may be off by the sum of its elements' bounds, so a single
-    /// wrong element may pass. The exact run on integers finds it. (If C was rounded to another
-    /// format, a row may be off by that rounding under both.)
+    /// 1977): for a vector x of random signs, C x = alpha A (B x) + beta C0 x + bias x. An
+    /// activation is not linear, so with one there are no projections: only elements are compared,
+    /// four times as many. Under [`Criterion::Exact`] a wrong row passes all sixteen with a
+    /// probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
+    /// elements' bounds, so a single wrong element may pass. The exact run on integers finds it.
+    /// (If C was rounded to another format, a row may be off by that rounding under both.)
     ///
     /// Each matrix is read once, block by block. B is read twice if it has a NaN or an infinity.
     /// The check takes some hundred bytes for each row and column, and at most half a GiB for the
@@ -91,7 +92,9 @@ impl Claim<'_> {
         let all = sizes.map(|(rows, cols, times)| 2 * times * panels(rows) * parts(cols).count());
         gpu_gemm::progress::begin(all.into_iter().sum::<usize>() as u64);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, LINES);
+        let is_linear = self.activation == Activation::Identity;
+        let lines_at_most = if is_linear { LINES } else { 2 * LINES };
+        let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, lines_at_most);
         let lines = [m, n].map(|size| lines(&mut rng, size, most));
         let mut signs = memory::reserved(n * PROJECTIONS)?;
         signs.extend((0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }));
@@ -139,7 +142,8 @@ impl Claim<'_> {
         if rows_of_a.contains(&NAN) || cols_of_b.contains(&NAN) {
             must_be_nan(self.c, rows_of_a, cols_of_b, &mut wrong)?;
         }
-        let nothing_taken = x.weights.iter().all(|&weight| weight == 0.0);
+        let nothing_taken = !is_linear || x.weights.iter().all(|&weight| weight == 0.0);
+        let (bias, bias_size) = x.of_row(self.bias.unwrap_or(&[]));
         let mut compared = false;
         for row in 0..m {
             let left_out = rows_of_a[row] != FINE
@@ -151,7 +155,7 @@ impl Claim<'_> {
             let nothing = (&[0.0; PROJECTIONS][..], 0.0);
             let (product, size) = operands.as_ref().map_or(nothing, |(a, _)| a.row(row));
             let (added, added_size) = before.as_ref().map_or(nothing, |before| before.row(row));
-            let magnitude = self.alpha.abs() * size + self.beta.abs() * added_size;
+            let magnitude = self.alpha.abs() * size + self.beta.abs() * added_size + bias_size;
             if c.rows[row] != FINE {
                 // A row that exceeds the largest number of its type, or of its file's type, may
                 // have an infinity.
@@ -167,14 +171,14 @@ impl Claim<'_> {
                 }
             };
             let bound = stored
-                + bounds.map_or(0.0, |bounds| {
+                + bounds.map_or(self.after_an_exact_sum(magnitude), |bounds| {
                     // The sum of the bounds of a row's elements, and the rounding of this check.
                     let own = (n + k) as f64 * f64::EPSILON * magnitude;
                     bounds.of(magnitude) + n as f64 * bounds.least + own
                 });
             let (got, _) = c.row(row);
             wrong[row] |= (0..PROJECTIONS).any(|i| {
-                let want = self.alpha * product[i] + self.beta * added[i];
+                let want = self.alpha * product[i] + self.beta * added[i] + bias[i];
                 !within((got[i] - want).abs(), bound)
             });
         }
@@ -230,6 +234,17 @@ struct Vectors {
 impl Vectors {
     fn values(&self, element: usize) -> &[f64] {
         &self.values[element * PROJECTIONS..(element + 1) * PROJECTIONS]
+    }
+
+    /// A row's products with the vectors, and the weight of its absolute values.
+    fn of_row(&self, row: &[f64]) -> ([f64; PROJECTIONS], f64) {
+        let (mut products, mut size) = ([0.0; PROJECTIONS], 0.0);
+        for (element, &value) in row.iter().enumerate() {
+            let pairs = products.iter_mut().zip(self.values(element));
+            pairs.for_each(|(product, sign)| *product += value * sign);
+            size += self.weights[element] * value.abs();
+        }
+        (products, size)
     }
 
     fn leave_out(&mut self, elements: &[Content]) {

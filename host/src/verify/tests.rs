@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::operands;
-use gpu_gemm::blocks::Source;
+use gpu_gemm::{Activation, blocks::Source};
 
 const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColMajor];
 
@@ -13,6 +13,9 @@ struct Case {
     a: Vec<f64>,
     b: Vec<f64>,
     before: Vec<f64>,
+    bias: Option<Vec<f64>>,
+    activation: Activation,
+    criterion: Criterion,
     c: Vec<f64>,
 }
 
@@ -29,7 +32,19 @@ impl Case {
             factors.0 * sum + factors.1 * before[i]
         };
         let c = (0..m * n).map(element).collect();
-        Case { sizes, factors, a, b, before, c }
+        let (bias, activation, criterion) = (None, Activation::Identity, Criterion::Bound);
+        Case { sizes, factors, a, b, before, bias, activation, criterion, c }
+    }
+
+    /// The case with a bias and a function.
+    fn with(mut self, activation: Activation, function: impl Fn(f64) -> f64) -> Self {
+        let n = self.sizes[1];
+        let bias = operands::integers(4, n, 8).unwrap().into_iter().map(f64::from);
+        let bias = bias.collect::<Vec<_>>();
+        for (i, c) in self.c.iter_mut().enumerate() {
+            *c = function(*c + bias[i % n]);
+        }
+        Case { bias: Some(bias), activation, ..self }
     }
 
     /// The full and the sampled comparison of `c`. They are the same for all layouts.
@@ -60,13 +75,15 @@ impl Case {
                 c: &c,
                 alpha,
                 beta,
+                bias: self.bias.as_deref(),
+                activation: self.activation,
                 factors: None,
                 sliced: false,
                 computed,
                 stored,
             };
-            let sample = claim.sample(Criterion::Bound, 7).unwrap();
-            all.push((claim.compare(Criterion::Bound).unwrap(), sample));
+            let sample = claim.sample(self.criterion, 7).unwrap();
+            all.push((claim.compare(self.criterion).unwrap(), sample));
         }
         // The references are equal apart from rounding in the order of summation.
         assert!(all.windows(2).all(|two| {
@@ -103,6 +120,85 @@ fn alpha_and_beta_are_seen() {
         assert_eq!((full.wrong, sample.wrong_rows), (1, 1), "{factors:?}");
         assert_eq!(full.worst.map(|worst| (worst.row, worst.col)), Some((50, 60)));
     }
+}
+
+/// A bias and an activation are seen, in all of C and in a sample, within the bound and exactly.
+#[test]
+fn bias_and_activation_are_seen() {
+    for activation in [Activation::Identity, Activation::Relu] {
+        let function = |x: f64| if activation == Activation::Relu { x.max(0.0) } else { x };
+        for factors in [(1.0, 0.0), (0.5, 2.0), (0.7, 0.0)] {
+            let case = || Case::new(SIZES, factors, 1.0).with(activation, function);
+            let right = case();
+            let single = right.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+            let (full, sample) = right.compare(&single, [Format::F32; 2]);
+            assert!(
+                full.passed() && sample.passed(),
+                "{activation} {factors:?} {full:?} {sample:?}"
+            );
+            // An activation is not linear.
+            let is_linear = activation == Activation::Identity;
+            assert_eq!(sample.projections, if is_linear { 16 } else { 0 });
+            let mut other = case();
+            other.bias.as_mut().unwrap().iter_mut().for_each(|x| *x += 0.01);
+            let (full, sample) = other.compare(&single, [Format::F32; 2]);
+            assert!(!full.passed() && !sample.passed(), "{activation} {factors:?}");
+            let other = Case { activation: Activation::Gelu, ..case() };
+            let (full, sample) = other.compare(&single, [Format::F32; 2]);
+            assert!(!full.passed() && !sample.passed(), "{activation} {factors:?}");
+        }
+    }
+    let shape = Shape::new(1, 3, 1).unwrap();
+    let short = slices(shape, &[1.0], &[1.0; 3], &[1.0f32; 3], |claim| {
+        let mut claim: Claim = claim;
+        claim.bias = Some(&[0.0; 2]);
+        claim.compare(Criterion::Exact)
+    });
+    assert_eq!(short.unwrap_err().to_string(), "bias.len() = 2: must be 3");
+}
+
+/// After an exact sum only what follows it is rounded: the bound does not grow with k.
+#[test]
+fn an_exact_sum_has_the_error_of_its_epilogue_alone() {
+    let integers = |factors| {
+        let mut case = Case::new(SIZES, factors, 1.0);
+        let [m, n, k] = SIZES;
+        let draw = |seed, len| {
+            let values = operands::integers(seed, len, 8).unwrap();
+            values.into_iter().map(f64::from).collect::<Vec<_>>()
+        };
+        (case.a, case.b, case.before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
+        for i in 0..m * n {
+            let sum = (0..k).map(|p| case.a[i / n * k + p] * case.b[p * n + i % n]).sum::<f64>();
+            case.c[i] = factors.0 * sum + factors.1 * case.before[i];
+        }
+        case.criterion = Criterion::Exact;
+        case
+    };
+    let stored = |case: &Case| case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+    for factors in [(1.0, 0.0), (0.5, -1.0)] {
+        let case = integers(factors).with(Activation::Relu, |x| x.max(0.0));
+        let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+        assert!(full.passed() && sample.passed(), "{full:?}");
+        // Exactly: the next number is wrong.
+        let next =
+            stored(&case).iter().map(|&x| f64::from((x as f32).next_up())).collect::<Vec<_>>();
+        let (full, _) = case.compare(&next, [Format::F32; 2]);
+        assert_eq!(full.wrong, 97 * 101);
+    }
+    // A factor of many digits is rounded with each element.
+    let case = integers((f64::from(0.7f32), 0.0)).with(Activation::Identity, |x| x);
+    let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+    assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
+    let off = stored(&case).iter().map(|&x| x * (1.0 + 1e-5)).collect::<Vec<_>>();
+    assert!(!case.compare(&off, [Format::F32; 2]).0.passed());
+    // GELU has an error of its own, of a few units.
+    let case =
+        integers((1.0, 0.0)).with(Activation::Gelu, |x| 0.5 * x * libm::erfc(-x / 2f64.sqrt()));
+    let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+    assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
+    let off = stored(&case).iter().map(|&x| x * (1.0 + 2e-6)).collect::<Vec<_>>();
+    assert!(!case.compare(&off, [Format::F32; 2]).0.passed());
 }
 
 #[test]

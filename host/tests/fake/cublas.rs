@@ -8,6 +8,7 @@
 #![allow(non_snake_case)]
 
 use std::ffi::{c_int, c_longlong, c_void};
+use std::ptr::null_mut;
 
 type Handle = *mut c_void;
 
@@ -25,6 +26,12 @@ const BF16: c_int = 14;
 const COMPUTE_32F: c_int = 68;
 /// `CUBLAS_GEMM_DEFAULT`.
 const GEMM_DEFAULT: c_int = -1;
+
+/// `CUBLASLT_EPILOGUE_DEFAULT`, `_RELU`, `_BIAS`, `_GELU`.
+const DEFAULT: u32 = 1;
+const RELU: u32 = 2;
+const BIAS: u32 = 4;
+const GELU: u32 = 32;
 
 /// Bytes of an element.
 fn bytes_of(kind: c_int) -> usize {
@@ -87,8 +94,18 @@ impl Matrix {
     }
 }
 
-/// C (m x n) = A (m x k) B (k x n), `count` times.
-unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
+/// What is done with a product: the factors, the address of the bias or null, and the function.
+#[derive(Clone, Copy)]
+struct Epilogue {
+    alpha: f32,
+    beta: f32,
+    bias: *mut c_void,
+    function: u32,
+}
+
+/// C (m x n) = function(alpha A (m x k) B (k x n) + beta C + bias), `count` times. The bias is
+/// along the rows of C.
+unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3], epilogue: Epilogue) {
     let computes = std::env::var("FAKE_CUBLAS").unwrap_or_default();
     let factor = |x: f32| match &*computes {
         "tf32" => f32::from_bits((x.to_bits() + 0x1000) & !0x1fff),
@@ -104,7 +121,21 @@ unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
         for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
             unsafe {
                 let product = |p| factor(a.read(index, row, p)) * factor(b.read(index, p, col));
-                c.write(index, row, col, (0..k).map(product).sum());
+                let mut value = epilogue.alpha * (0..k).map(product).sum::<f32>();
+                value += if epilogue.beta == 0.0 { 0.0 } else { epilogue.beta * c.read(index, row, col) };
+                if !epilogue.bias.is_null() {
+                    let bias = Matrix { start: epilogue.bias, leading: m, step: 0, ..c };
+                    value += bias.read(0, row, 0);
+                }
+                let value = match epilogue.function {
+                    RELU if value < 0.0 => 0.0,
+                    GELU => {
+                        let inner = 0.797_884_56 * (value + 0.044_715 * value * value * value);
+                        0.5 * value * (1.0 + inner.tanh())
+                    }
+                    _ => value,
+                };
+                c.write(index, row, col, value);
             }
         }
     }
@@ -213,7 +244,6 @@ unsafe fn strided_batched(
     }
     let [lda, ldb, ldc] = leading;
     assert_eq!(handle as usize, HANDLE);
-    assert_eq!(unsafe { (*alpha, *beta) }, (1.0, 0.0));
     // cuBLAS refuses these with CUBLAS_STATUS_INVALID_VALUE.
     let rows = |of, plain, transposed| if of == 0 { plain } else { transposed };
     if lda < rows(of_a, m, k) || ldb < rows(of_b, k, n) || ldc < m {
@@ -227,13 +257,17 @@ unsafe fn strided_batched(
         transposed: transposed[i],
         step: steps[i] as usize,
     });
-    unsafe { multiply([m, n, k, count].map(|size| size as usize), matrices) };
+    let (alpha, beta) = unsafe { (*alpha, *beta) };
+    let epilogue = Epilogue { alpha, beta, bias: null_mut(), function: 0 };
+    unsafe { multiply([m, n, k, count].map(|size| size as usize), matrices, epilogue) };
     0
 }
 
 /// `cublasLtMatmulDesc_t`.
 struct Operation {
     transposed: [bool; 2],
+    epilogue: u32,
+    bias: *mut c_void,
 }
 
 /// `cublasLtMatrixLayout_t`.
@@ -303,7 +337,7 @@ unsafe extern "C" fn cublasLtGetVersion() -> usize {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasLtMatmulDescCreate(place: *mut Handle, compute: c_int, scale: c_int) -> c_int {
     assert_eq!((compute, scale), (68, 0), "CUBLAS_COMPUTE_32F, CUDA_R_32F");
-    unsafe { make(place, Operation { transposed: [false; 2] }) }
+    unsafe { make(place, Operation { transposed: [false; 2], epilogue: DEFAULT, bias: null_mut() }) }
 }
 
 #[unsafe(no_mangle)]
@@ -316,9 +350,14 @@ unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
     object: Handle, attribute: c_int, from: *const c_void, bytes: usize,
 ) -> c_int {
     let operation = unsafe { &mut *object.cast::<Operation>() };
-    let transposed: c_int = unsafe { value(from, bytes) };
-    // CUBLASLT_MATMUL_DESC_TRANSA and TRANSB.
-    operation.transposed[attribute as usize - 3] = [false, true][transposed as usize];
+    match attribute {
+        // CUBLASLT_MATMUL_DESC_TRANSA and TRANSB.
+        3 | 4 => operation.transposed[attribute as usize - 3] = unsafe { value::<c_int>(from, bytes) } != 0,
+        // CUBLASLT_MATMUL_DESC_EPILOGUE and BIAS_POINTER.
+        7 => operation.epilogue = unsafe { value(from, bytes) },
+        8 => operation.bias = unsafe { value(from, bytes) },
+        other => panic!("attribute {other}"),
+    }
     0
 }
 
@@ -383,6 +422,13 @@ unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
 ) -> c_int {
     assert_eq!((handle as usize, c), (HANDLE, d));
     assert!(!operation.is_null() && wanted >= 8);
+    let Operation { epilogue, bias, .. } = unsafe { &*operation.cast::<Operation>() };
+    // The heuristics look at the address.
+    assert_eq!(epilogue & BIAS != 0, !bias.is_null());
+    // On request no algorithm adds a bias, as if the types were not supported.
+    if epilogue & BIAS != 0 && std::env::var_os("FAKE_CUBLAS_NO_BIAS").is_some() {
+        return NOT_SUPPORTED;
+    }
     let Preference { workspace, alignments } = unsafe { &*preference.cast::<Preference>() };
     assert_eq!(*workspace, WORKSPACE);
     for (layout, alignment) in [a, b, c, d].into_iter().zip(alignments) {
@@ -422,8 +468,11 @@ unsafe extern "C" fn cublasLtMatmul(
         return NOT_SUPPORTED;
     }
     unsafe {
-        assert_eq!((*alpha, *beta), (1.0, 0.0));
-        let Operation { transposed } = *operation.cast::<Operation>();
+        let Operation { transposed, epilogue, bias } = *operation.cast::<Operation>();
+        let known = [DEFAULT, RELU, BIAS, RELU | BIAS, GELU, GELU | BIAS];
+        assert!(known.contains(&epilogue), "epilogue {epilogue}");
+        let bias = if epilogue & BIAS != 0 { bias } else { null_mut() };
+        let epilogue = Epilogue { alpha: *alpha, beta: *beta, bias, function: epilogue & !BIAS };
         let [of_a, of_b, of_c] = [of_a, of_b, of_c].map(|layout| &*layout.cast::<Layout>());
         let (m, n, count) = (of_c.rows, of_c.cols, of_c.count);
         let size = |layout: &Layout, transposed| match transposed {
@@ -445,7 +494,7 @@ unsafe extern "C" fn cublasLtMatmul(
             matrix(b, of_b, transposed[1]),
             matrix(d, of_c, false),
         ];
-        multiply([m, n, k, count], matrices);
+        multiply([m, n, k, count], matrices, epilogue);
     }
     0
 }

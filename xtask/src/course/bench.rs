@@ -58,12 +58,31 @@ fn write(record: &str, rows: &[Value], machine: &Value) -> Result<String> {
          difference within the interval at {}.\n\n",
         compared - ahead - behind
     );
-    text += "| size | kernel | time | TFLOP/s | error | fastest of cuBLAS | its time | TFLOP/s | error | ratio (95 %) |\n";
-    text += "|---|---|--:|--:|--:|---|--:|--:|--:|--:|\n";
+    // In a record with epilogues the plain product is among them.
+    let has_epilogues = own.iter().any(|row| row["epilogue"].is_string());
+    let [names, rules] = match has_epilogues {
+        true => [" over plain |", "--:|"],
+        false => ["", ""],
+    };
+    text += &format!(
+        "| size | kernel | time | TFLOP/s | error | fastest of cuBLAS | its time | TFLOP/s | error | ratio (95 %) |{names}\n"
+    );
+    text += &format!("|---|---|--:|--:|--:|---|--:|--:|--:|--:|{rules}\n");
     for row in own {
-        text += &format!("{}\n", line(row)?);
+        let over = if has_epilogues { over_plain(row) } else { String::new() };
+        text += &format!("{}{over}\n", line(row)?);
     }
     Ok(text)
+}
+
+/// The field of what an epilogue takes beyond the plain product, in the same rounds.
+fn over_plain(row: &Value) -> String {
+    match (row["over_plain"].as_f64(), row["plain_time_us"].as_f64(), row["time_us"].as_f64()) {
+        (Some(times), Some(plain), Some(us)) => {
+            format!(" {:+.1} %, {:+.2} us |", 100.0 * (times - 1.0), us - plain)
+        }
+        _ => " |".to_owned(),
+    }
 }
 
 /// A row of the table. Slow kernels are shown as they are, wrong ones as wrong.
@@ -75,20 +94,24 @@ fn line(row: &Value) -> Result<String> {
     let trans = row["trans"].as_str().filter(|trans| *trans != "nn");
     let trans = trans.map_or(String::new(), |trans| format!(" {trans}"));
     let kernel = row["kernel"].as_str().with_context(|| format!("a row has no `kernel`: {row}"))?;
-    let start = format!("| {batch}{m} x {n} x {k}{trans} | `{kernel}` |");
+    let epilogue = row["epilogue"].as_str().map_or(String::new(), |words| format!(", {words}"));
+    let start = format!("| {batch}{m} x {n} x {k}{trans}{epilogue} | `{kernel}` |");
     let figure =
         |key: &str, show: fn(f64) -> String| row[key].as_f64().map_or("-".to_owned(), show);
     if row["time_us"].is_null() {
         return Ok(format!("{start} **wrong** | | {} | | | | | |", figure("err", err)));
     }
     let baseline = row["baseline"].as_str().unwrap_or("-");
+    // What a library computes that lacks the epilogue.
+    let instead = row["baseline_instead"].as_str();
+    let instead = instead.map_or(String::new(), |words| format!(" ({words})"));
     let not = if row["baseline_is_fp32"] == false { ", not float32" } else { "" };
     let ratio = match ["ratio", "ratio_low", "ratio_high"].map(|key| row[key].as_f64()) {
         [Some(ratio), Some(low), Some(high)] => format!("{ratio:.2} ({low:.2} to {high:.2})"),
         _ => "-".to_owned(),
     };
     Ok(format!(
-        "{start} {} | {} | {} | {baseline}{not} | {} | {} | {} | {ratio} |",
+        "{start} {} | {} | {} | {baseline}{instead}{not} | {} | {} | {} | {ratio} |",
         figure("time_us", time),
         figure("tflops", tflops),
         figure("err", err),
@@ -170,6 +193,31 @@ mod tests {
         let head = lines.next().map(fields);
         assert!(lines.all(|line| Some(fields(line)) == head), "{text}");
         assert!(write("docs/results/x", &[], &machine()).is_err());
+    }
+
+    /// A line of an epilogue says what it takes beyond the plain product, and what the library
+    /// computed.
+    #[test]
+    fn epilogues_are_shown_with_their_cost() {
+        let mut gelu = row(512, 1.1);
+        gelu["epilogue"] = "bias gelu".into();
+        gelu["baseline_instead"] = "A B bias, then a copy of C".into();
+        (gelu["plain_time_us"], gelu["over_plain"]) = (1980.0.into(), 1.0101.into());
+        let text = write("docs/results/x", &[row(512, 1.2), gelu], &machine()).unwrap();
+        for part in [
+            "| ratio (95 %) | over plain |\n",
+            "| 512 x 512 x 512 | `gemm_f32_128x128x8` | 2.00 ms |",
+            "| 1.20 (1.19 to 1.21) | |\n",
+            "| 512 x 512 x 512, bias gelu | `gemm_f32_128x128x8` | 2.00 ms |",
+            "| cublasLt (A B bias, then a copy of C) | 1.60 ms |",
+            "| 1.10 (1.09 to 1.11) | +1.0 %, +20.00 us |\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let fields = |line: &str| line.matches('|').count();
+        let mut lines = text.lines().filter(|line| line.starts_with('|'));
+        let head = lines.next().map(fields);
+        assert!(lines.all(|line| Some(fields(line)) == head), "{text}");
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn functions_have_the_types_of_cust_raw() {
         cuCtxPopCurrent_v2(_) cuCtxSynchronize() cuMemGetInfo_v2(_, _) cuMemAlloc_v2(_, _)
         cuMemAllocPitch_v2(_, _, _, _, _) cuMemFree_v2(_) cuMemAllocHost_v2(_, _) cuMemFreeHost(_)
         cuMemcpyHtoD_v2(_, _, _) cuMemcpyDtoH_v2(_, _, _) cuMemcpyHtoDAsync_v2(_, _, _, _)
-        cuMemcpyDtoHAsync_v2(_, _, _, _) cuMemcpy2D_v2(_) cuMemcpy2DAsync_v2(_, _) cuMemcpy3D_v2(_)
+        cuMemcpyDtoHAsync_v2(_, _, _, _) cuMemcpyDtoDAsync_v2(_, _, _, _) cuMemcpy2D_v2(_) cuMemcpy2DAsync_v2(_, _) cuMemcpy3D_v2(_)
         cuMemsetD8_v2(_, _, _) cuModuleLoadDataEx(_, _, _, _, _) cuModuleUnload(_) cuModuleGetFunction(_, _, _)
         cuModuleGetGlobal_v2(_, _, _, _) cuFuncGetAttribute(_, _, _) cuFuncSetAttribute(_, _, _)
         cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _) cuStreamCreateWithPriority(_, _, _) cuStreamDestroy_v2(_)

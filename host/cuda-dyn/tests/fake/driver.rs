@@ -234,6 +234,12 @@ driver! {
             (target as *mut u8).copy_from(source as *const u8, bytes);
         })
     }
+    @context fn cuMemcpyDtoDAsync_v2(target: u64, source: u64, bytes: usize, stream: Handle) {
+        assert!(is_stream(stream));
+        later([source as usize, target as usize], move || {
+            (target as *mut u8).copy_from(source as *const u8, bytes);
+        })
+    }
     @context fn cuMemAllocHost_v2(address: *mut *mut u8, bytes: usize) {
         let mut start = 0;
         let code = allocate(&mut start, bytes);

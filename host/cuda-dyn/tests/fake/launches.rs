@@ -11,7 +11,7 @@ use crate::settings::{Handle, called, configured};
 
 /// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With
 /// `kernels=2` they also multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as
-/// `kernel(problem, a, b, c, bias)`, for plain products only.
+/// `kernel(problem, a, b, c, bias)`.
 pub(crate) static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) const FIRST_KERNEL: usize = 0x10_0000;
 
@@ -70,7 +70,7 @@ pub(crate) unsafe fn launch(
             Some(2) if takes_boxes(&name) => {
                 unimplemented!("the tests' driver multiplies no boxes: {name}")
             }
-            Some(2) if types(&name).is_some() => &[size_of::<Problem>(), 8, 8, 8][..],
+            Some(2) if types(&name).is_some() => &[size_of::<Problem>(), 8, 8, 8, 8][..],
             Some(2) => &[4, 4, 4, 8, 8, 8],
             _ => &[],
         };

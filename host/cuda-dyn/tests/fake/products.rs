@@ -94,14 +94,48 @@ pub(crate) unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32
     }
 }
 
-/// `C = A B`, `count` times. `params`: the addresses of the parameters, and of the addresses of A,
-/// B and C, whose types are `of`.
+/// The function with that number, as `Gemm`'s kernels name it.
+fn activated(activation: u32, x: f32) -> f32 {
+    let x = f64::from(x);
+    let value = match activation {
+        0 => x,
+        1 if x < 0.0 => 0.0,
+        1 => x,
+        2 => 0.5 * x * erfc(-x / 2f64.sqrt()),
+        3 => {
+            let inner = 0.797_884_560_802_865_4 * (x + 0.044715 * x.powi(3));
+            x / (1.0 + (-2.0 * inner).exp())
+        }
+        4 => x / (1.0 + (-x).exp()),
+        other => panic!("activation {other}"),
+    };
+    value as f32
+}
+
+/// `1 - erf(z)`: by the series of erf, or by the continued fraction of erfc where that is small.
+fn erfc(z: f64) -> f64 {
+    let root = std::f64::consts::PI.sqrt();
+    if z < -2.0 {
+        return 2.0 - erfc(-z);
+    }
+    if z < 2.0 {
+        let (mut term, mut sum) = (z, z);
+        for n in 1..200 {
+            term *= -z * z / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return 1.0 - 2.0 / root * sum;
+    }
+    let fraction = (1..200).rev().fold(z, |rest, n| z + f64::from(n) / 2.0 / rest);
+    (-z * z).exp() / root / fraction
+}
+
+/// `C = activation(alpha A B + beta C + bias)`, `count` times. `params`: the addresses of the
+/// parameters, and of the addresses of A, B, C and the bias. The types of A, B and C are `of`.
 pub(crate) unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
     unsafe {
         let problem = &*params[0].cast::<Problem>();
-        let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
-            panic!("more than a product");
-        };
+        let (alpha, beta) = (problem.alpha as f32, problem.beta as f32);
         let [m, n, k] = problem.sizes.map(|size| size as usize);
         for index in 0..count {
             let place = |operand: usize, row: usize, col: usize| {
@@ -114,8 +148,18 @@ pub(crate) unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Number
                 read(start(operand), place(operand, row, col), of[operand])
             };
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let sum = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
-                write(start(2), place(2, row, col), of[2], sum);
+                let sum: f32 = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
+                let mut value = alpha * sum;
+                if beta != 0.0 {
+                    value = beta.mul_add(element(2, row, col), value);
+                }
+                value += match problem.bias {
+                    0 => 0.0,
+                    1 => read(start(3), row, of[2]),
+                    _ => read(start(3), col, of[2]),
+                };
+                let value = activated(problem.activation, value);
+                write(start(2), place(2, row, col), of[2], value);
             }
         }
     }

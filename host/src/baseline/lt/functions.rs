@@ -15,6 +15,16 @@ pub(super) const COMPUTE_32F_FAST_TF32: c_int = 77;
 pub(super) const R_32F: c_int = 0;
 pub(super) const DESC_TRANSA: c_int = 3;
 pub(super) const DESC_TRANSB: c_int = 4;
+/// A `cublasLtEpilogue_t`, of 32 bits.
+pub(super) const DESC_EPILOGUE: c_int = 7;
+/// The address of the bias: an element for each row of the column-major C.
+pub(super) const DESC_BIAS_POINTER: c_int = 8;
+/// `CUBLASLT_EPILOGUE_DEFAULT`. The others are sums: `CUBLASLT_EPILOGUE_GELU_BIAS` is 36.
+pub(super) const EPILOGUE_DEFAULT: u32 = 1;
+pub(super) const EPILOGUE_RELU: u32 = 2;
+pub(super) const EPILOGUE_BIAS: u32 = 4;
+/// The form with tanh.
+pub(super) const EPILOGUE_GELU: u32 = 32;
 pub(super) const LAYOUT_BATCH_COUNT: c_int = 5;
 pub(super) const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
 pub(super) const PREF_MAX_WORKSPACE_BYTES: c_int = 1;

@@ -14,15 +14,18 @@ use std::{
 use libloading::Library;
 
 use self::functions::{
-    COMPUTE_32F, COMPUTE_32F_FAST_TF32, DESC_TRANSA, DESC_TRANSB, Destroy, Functions,
+    COMPUTE_32F, COMPUTE_32F_FAST_TF32, DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_TRANSA, DESC_TRANSB,
+    Destroy, EPILOGUE_BIAS, EPILOGUE_DEFAULT, EPILOGUE_GELU, EPILOGUE_RELU, Functions,
     LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES,
     PREF_MIN_ALIGNMENT_A_BYTES, Proposal, R_32F, set,
 };
 use super::{
-    DataType, DenseBatch,
+    DataType, DenseBatch, Epilogue,
     library::{check, load, sizes, version},
 };
-use gpu_gemm::{Buffer, BufferView, BufferViewMut, Error, Result, Stream, gemm::Compute};
+use gpu_gemm::{
+    Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream, gemm::Compute,
+};
 
 /// The library's file names, the newest first. The last is a toolkit's.
 const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
@@ -91,6 +94,11 @@ impl<'a> CublasLt<'a> {
         self
     }
 
+    /// The stream.
+    pub fn stream(&self) -> &'a Stream {
+        self.stream
+    }
+
     /// The file name of the library.
     pub fn file_name(&self) -> &'static str {
         self.name
@@ -102,24 +110,36 @@ impl<'a> CublasLt<'a> {
         version(unsafe { (self.functions.get_version)() })
     }
 
-    /// The algorithms that the heuristics propose for a product, at most `most`. None for an empty
-    /// product.
+    /// Whether cublasLt applies this activation to a product itself. It has no SiLU, and its GELU
+    /// is the form with tanh.
+    pub fn fuses(activation: Activation) -> bool {
+        fused(activation).is_some()
+    }
+
+    /// The algorithms that the heuristics propose for a product with an epilogue, at most `most`.
+    /// None for an empty product.
     ///
     /// # Errors
-    /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own
-    /// errors.
+    /// [`Error::Argument`] for sizes beyond cuBLAS's integers, and an activation that cublasLt does
+    /// not have; [`Error::Driver`] for cublasLt's own errors.
     pub fn plan<T: DataType, O: DataType>(
         &self,
         product: DenseBatch,
+        epilogue: Epilogue,
         most: usize,
     ) -> Result<Plan<'_, T, O>> {
         let [m, n, k, count] = sizes(&product)?;
+        let Some(activation) = fused(epilogue.activation) else {
+            let limit = "cublasLt does not have it";
+            return Err(Error::argument("activation", epilogue.activation, limit));
+        };
         self.stream.device().make_current()?;
         let functions = &self.functions;
         // The plan destroys its descriptions, also if a later one cannot be made.
         let mut plan = Plan {
             lt: self,
             product,
+            epilogue,
             operation: null_mut(),
             layouts: [null_mut(); 3],
             proposals: Vec::new(),
@@ -143,6 +163,16 @@ impl<'a> CublasLt<'a> {
             // SAFETY: the attribute is an int, which is copied.
             let status = unsafe { set(functions.desc_set, plan.operation, attribute, &value) };
             check("cublasLtMatmulDescSetAttribute", status)?;
+        }
+        // A vector along the rows of the column-major C^T, so along the columns of C.
+        let what = activation | if epilogue.bias { EPILOGUE_BIAS } else { 0 };
+        let what = if what == 0 { EPILOGUE_DEFAULT } else { what };
+        // SAFETY: the attribute is a number of 32 bits, which is copied.
+        let status = unsafe { set(functions.desc_set, plan.operation, DESC_EPILOGUE, &what) };
+        check("cublasLtMatmulDescSetAttribute", status)?;
+        if epilogue.bias {
+            // For the heuristics alone: an address that is aligned as every buffer is.
+            plan.set_bias(self.workspace.borrow_mut().all_mut().address_on(self.stream)?.cast())?;
         }
         let size = |size: c_int| size.unsigned_abs().into();
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
@@ -238,6 +268,16 @@ impl Drop for CublasLt<'_> {
     }
 }
 
+/// The number of an activation in cublasLt's epilogues, if it has it.
+fn fused(activation: Activation) -> Option<u32> {
+    match activation {
+        Activation::Identity => Some(0),
+        Activation::Relu => Some(EPILOGUE_RELU),
+        Activation::GeluTanh => Some(EPILOGUE_GELU),
+        _ => None,
+    }
+}
+
 /// The largest power of two that divides this number of bytes, at most a buffer's alignment.
 fn alignment(bytes: usize) -> u32 {
     1 << bytes.trailing_zeros().min(ALIGNMENT.trailing_zeros())
@@ -263,6 +303,7 @@ impl Drop for Preference {
 pub struct Plan<'l, T, O> {
     lt: &'l CublasLt<'l>,
     product: DenseBatch,
+    epilogue: Epilogue,
     operation: Opaque,
     /// For B, A and C.
     layouts: [Opaque; 3],
@@ -282,8 +323,16 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         self.proposals.len()
     }
 
+    /// Sets the address of the bias for the launches that follow.
+    fn set_bias(&self, address: *const c_void) -> Result<()> {
+        let function = self.lt.functions.desc_set;
+        // SAFETY: the attribute is an address, which is copied.
+        let status = unsafe { set(function, self.operation, DESC_BIAS_POINTER, &address) };
+        check("cublasLtMatmulDescSetAttribute", status)
+    }
+
     /// The product by the algorithm with that number. Returns at once. The stream's next
-    /// synchronisation waits.
+    /// synchronisation waits. `bias`: n elements, if the epilogue has a bias.
     ///
     /// # Errors
     /// [`Error::Argument`] for operands on another device or with another length, and for an
@@ -293,6 +342,7 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         algorithm: usize,
         a: BufferView<T>,
         b: BufferView<T>,
+        bias: Option<BufferView<O>>,
         mut c: BufferViewMut<O>,
     ) -> Result<()> {
         let CublasLt { handle, stream, functions, queue, .. } = self.lt;
@@ -310,23 +360,33 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
                 return Err(Error::argument(name, format!("at {address:#x}"), limit));
             }
         }
+        if self.epilogue.bias {
+            let (n, own) = (self.product.shape.n(), stream.device());
+            let bias =
+                bias.filter(|bias| bias.len() == n && bias.device() == own).ok_or_else(|| {
+                    let limit = format!("must be {n} on {}", own.name());
+                    Error::argument("bias.len()", bias.map_or(0, |bias| bias.len()), limit)
+                })?;
+            self.set_bias(bias.address_on(stream)?.cast())?;
+        }
         let mut workspace = self.lt.workspace.borrow_mut();
         let workspace = workspace.all_mut().address_on(stream)?;
-        let (one, zero) = (1.0f32, 0.0f32);
+        let Epilogue { alpha, beta, .. } = self.epilogue;
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the workspace has
-        // the size that the heuristics were given. All are borrowed for this call. A buffer is
-        // freed only after the work that was queued before. The factors are read at once.
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), the bias has n elements,
+        // and the workspace has the size that the heuristics were given. All are borrowed for this
+        // call. A buffer is freed only after the work that was queued before. The factors are read
+        // at once.
         let status = unsafe {
             (functions.matmul)(
                 *handle,
                 self.operation,
-                (&raw const one).cast(),
+                (&raw const alpha).cast(),
                 b.cast(),
                 of_b,
                 a.cast(),
                 of_a,
-                (&raw const zero).cast(),
+                (&raw const beta).cast(),
                 c.cast_const().cast(),
                 of_c,
                 c.cast(),

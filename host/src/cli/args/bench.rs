@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
-    DeviceChoice, TypeFlags, Verify, auto_or_named, bytes::bytes_or_none, devices, find, name_of,
-    random::Random, seconds, seed, size,
+    DeviceChoice, TypeFlags, Verify, auto_or_named, bytes::bytes_or_none, devices,
+    epilogue::EpilogueFlags, find, name_of, random::Random, seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -96,6 +96,9 @@ pub(crate) struct Bench {
     #[command(flatten)]
     pub(crate) types: TypeFlags,
 
+    #[command(flatten)]
+    pub(crate) epilogue: EpilogueFlags,
+
     /// Where to run: auto takes a GPU if there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
@@ -147,7 +150,7 @@ pub(crate) struct Bench {
     /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file;
     /// several are joined
     #[arg(long, value_name = "FOLDER|FILE", num_args = 1..)]
-    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
+    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "bias", "activation", "alpha", "beta", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
     pub(crate) from: Vec<PathBuf>,
 
     /// Show what is faster or slower than in an older run, beyond the noise of both

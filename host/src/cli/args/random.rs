@@ -42,8 +42,11 @@ pub(crate) struct Random {
     /// all matrices are dense. A shape of more than 2 10^12 operations or 2^29 elements is drawn
     /// again. The first shapes of a seed are the same for every N. On the CPU device the sizes are
     /// cube roots of these.
+    ///
+    /// Every third shape has an epilogue, drawn as well: a bias, an activation, alpha = 0.5, beta =
+    /// 1, one or several.
     #[arg(long = "random", value_name = "N", value_parser = within::<1, MOST>, allow_negative_numbers = true)]
-    #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "sustained", "from"])]
+    #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "bias", "activation", "alpha", "beta", "sustained", "from"])]
     pub(crate) count: Option<u32>,
 
     /// Only part I of P of the random shapes; --from joins the parts

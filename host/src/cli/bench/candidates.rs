@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use host::{
     Error, Gemm, Stream,
-    baseline::DenseBatch,
+    baseline::{DenseBatch, Epilogue},
     gemm::{Choice, Request, Target},
     gpu::registry::{self, Product, Scheme},
     timing::{
@@ -16,12 +16,12 @@ use host::{
 use super::{
     case::{Case, Sets, Views},
     library::{Compared, Library, Ready},
-    row::{Role, Row, row_of},
+    row::{Role, Row},
     verdict::Verdict,
 };
 use crate::cli::{
     Failure,
-    args::{Bench, BenchKernel, Verify, name_of},
+    args::{AsFlags, Bench, BenchKernel, Verify, name_of},
     list::six_digits,
     note,
     steps::Steps,
@@ -43,7 +43,20 @@ pub(super) struct Bencher<'a, T, O> {
 pub(super) struct Candidate<'l, T: 'static, O: 'static> {
     pub(super) name: String,
     pub(super) role: Role,
+    pub(super) epilogue: Epilogue,
     pub(super) work: Work<'l, T, O>,
+}
+
+impl<T, O> Candidate<'_, T, O> {
+    /// Its name in messages: `auto`'s kernel, and the epilogue, if there is one.
+    pub(super) fn words(&self) -> String {
+        self.of_row().map_or(self.name.clone(), |epilogue| format!("{} {epilogue}", self.name))
+    }
+
+    /// Its epilogue as a row has it. `None`: the plain product.
+    pub(super) fn of_row(&self) -> Option<String> {
+        (!self.epilogue.is_plain()).then(|| self.epilogue.to_string())
+    }
 }
 
 pub(super) enum Work<'l, T: 'static, O: 'static> {
@@ -65,7 +78,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     /// is measured.
     pub(super) fn kernel_of(&self, case: &Case) -> Option<&'static str> {
         let target = Target::of(self.stream.device());
-        self.gemm().choose(&request(&case.product), &target).ok().map(|choice| choice.entry.name())
+        let epilogue = case.epilogues.first().copied().unwrap_or_default();
+        let choice = self.gemm().choose(&request(&case.product, epilogue), &target);
+        choice.ok().map(|choice| choice.entry.name())
     }
 
     /// The kernels that are compared if none is named: of f32 lessons and general products, in the
@@ -88,11 +103,24 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         auto.into_iter().chain(named).collect()
     }
 
-    /// The kernels asked for that can compute the product, and the libraries that can.
+    /// The kernels asked for that can compute the product, and the libraries that can, with each
+    /// epilogue.
     pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
+        let mut all = Vec::new();
+        for &epilogue in &case.epilogues {
+            all.extend(self.candidates_with(case, epilogue)?);
+        }
+        Ok(all)
+    }
+
+    fn candidates_with(
+        &self,
+        case: &Case,
+        epilogue: Epilogue,
+    ) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
-        let (any, request) = (self.gemm(), request(product));
+        let (any, request) = (epilogue.of(self.gemm(), None), request(product, epilogue));
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
             ([], None) => self.usual(&request, &target),
@@ -123,7 +151,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             match gemm.choose(&request, &target).map(name) {
                 // `auto` may be the same kernel.
                 Ok(name) if candidates.iter().any(|other| other.name == name) => {}
-                Ok(name) => candidates.push(Candidate { name, role, work: Work::Own(gemm) }),
+                Ok(name) => {
+                    let work = Work::Own(gemm);
+                    candidates.push(Candidate { name, role, epilogue, work });
+                }
                 Err(Error::Argument { limit, .. }) if asked => {
                     left_out.entry(limit).or_default().push(kernel.to_string());
                 }
@@ -131,13 +162,14 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             }
         }
         for (why, kernels) in left_out {
-            let size = row_of::<T, O>(case, self.stream.device(), self.args).size();
-            note(format_args!("note: {size}: without {}: {why}", kernels.join(", ")));
+            let size = case.name();
+            let with = if epilogue.is_plain() { "" } else { &format!(", {epilogue}") };
+            note(format_args!("note: {size}{with}: without {}: {why}", kernels.join(", ")));
         }
         for library in self.libraries {
-            if let Some(ready) = library.prepare(product)? {
+            if let Some(ready) = library.prepare(product, epilogue)? {
                 let (name, work) = (library.name().to_owned(), Work::Library(ready));
-                candidates.push(Candidate { name, role: Role::Baseline, work });
+                candidates.push(Candidate { name, role: Role::Baseline, epilogue, work });
             }
         }
         Ok(candidates)
@@ -147,11 +179,15 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         &self,
         case: &Case,
         candidate: &Candidate<T, O>,
-        Views { a, b, c }: Views<T, O>,
+        views: Views<T, O>,
     ) -> host::Result<()> {
         match &candidate.work {
-            Work::Own(gemm) => case.product.launch(gemm, self.stream, a, b, c).map(|_| ()),
-            Work::Library(ready) => ready.launch(Views { a, b, c }),
+            Work::Own(gemm) => {
+                let Views { a, b, bias, c } = views;
+                let gemm = candidate.epilogue.of(*gemm, bias);
+                case.product.launch(&gemm, self.stream, a, b, c).map(|_| ())
+            }
+            Work::Library(ready) => ready.launch(views),
         }
     }
 
@@ -162,8 +198,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         candidates: &mut [Candidate<T, O>],
         sets: &mut dyn Sets<T, O>,
     ) -> Result<(), Failure> {
-        for Candidate { name: library, work, .. } in candidates {
-            if let Work::Library(ready) = work {
+        for candidate in candidates {
+            let library = candidate.words();
+            if let Work::Library(ready) = &mut candidate.work {
                 let step = format!("{name}: {library}, its algorithms");
                 self.steps.step(&step, || ready.choose(self.stream, sets))?;
             }
@@ -181,7 +218,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         (real, exact): (&[Verification], Option<&[Verification]>),
         row: &Row,
     ) -> Verdict {
-        let (own, is_own) = (&candidate.name, candidate.role != Role::Baseline);
+        let (own, is_own) = (&candidate.words(), candidate.role != Role::Baseline);
         let verdict = Verdict::new(&case.product, verify, real, exact, is_own);
         if !is_own {
             if !verdict.is_a_product() {
@@ -199,15 +236,17 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             let (device, seed) = (self.stream.device().name(), self.args.seed);
             let (verify, types) = (name_of(&verify), self.args.types);
             // `--m --n --k` computes one product of row-major matrices.
-            let is_plain = *batch == 1 && trans == "nn";
+            let is_plain = *batch == 1 && trans == "nn" && candidate.epilogue.is_plain();
+            let own = &candidate.name;
             match registry::find(own).and_then(|entry| entry.product.as_ref()) {
                 Some(product) if is_plain && product.is_of_f32_views() => note(format_args!(
                     "reproduce: cargo run -p host -- --m {m} --n {n} --k {k}{types} --device {device} --kernel {own} \
                      --seed {seed} --verify {verify}"
                 )),
                 _ => note(format_args!(
-                    "reproduce: cargo run -p host -- bench --sizes '{batch}*{m}x{n}x{k}' --trans {trans}{types} \
-                     --device {device} --kernels {own} --seed {seed} --verify {verify}"
+                    "reproduce: cargo run -p host -- bench --sizes '{batch}*{m}x{n}x{k}' --trans {trans}{types}{} \
+                     --device {device} --kernels {own} --seed {seed} --verify {verify}",
+                    AsFlags(candidate.epilogue)
                 )),
             }
         }
@@ -236,17 +275,22 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         for &(number, measurement) in &measured {
             tell_times(&mut rows[number], measurement);
         }
-        // The fastest library. Without libraries, the first kernel.
-        let baseline = measured.iter().filter(|(number, _)| match self.args.vs {
-            Some(_) => candidates[*number].role == Role::Baseline,
-            None => *number == 0,
-        });
-        let baseline = baseline
-            .min_by(|one, other| one.1.summary().median.total_cmp(&other.1.summary().median));
-        if let Some(&(baseline, than)) = baseline {
+        for epilogue in &case.epilogues {
+            let of_it = |number: &usize| candidates[*number].epilogue == *epilogue;
+            let first = (0..candidates.len()).find(of_it);
+            // The fastest library. Without libraries, the first kernel.
+            let baseline = measured.iter().filter(|(number, _)| match self.args.vs {
+                Some(_) => of_it(number) && candidates[*number].role == Role::Baseline,
+                None => Some(*number) == first,
+            });
+            let baseline = baseline
+                .min_by(|one, other| one.1.summary().median.total_cmp(&other.1.summary().median));
+            let Some(&(baseline, than)) = baseline else { continue };
             let told = rows[baseline].clone();
-            for row in &mut *rows {
+            for number in (0..candidates.len()).filter(of_it) {
+                let row = &mut rows[number];
                 row.baseline = Some(told.kernel.clone());
+                row.baseline_instead.clone_from(&told.instead);
                 row.baseline_time_us = told.time_us;
                 row.baseline_tflops = told.tflops;
                 row.baseline_err = told.err;
@@ -255,11 +299,29 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                     _ => None,
                 };
             }
-            for &(number, measurement) in &measured {
+            for &(number, measurement) in measured.iter().filter(|(number, _)| of_it(number)) {
                 let ratio = measurement.speed_over(than);
                 rows[number].ratio = finite(ratio.median);
                 rows[number].ratio_low = finite(ratio.low);
                 rows[number].ratio_high = finite(ratio.high);
+            }
+        }
+        // What each takes beyond this library's plain product: the first kernel's.
+        let is_own_plain = |number: usize| {
+            let candidate = &candidates[number];
+            candidate.role != Role::Baseline && candidate.epilogue.is_plain()
+        };
+        if let Some((_, plain)) = measured.iter().find(|(number, _)| is_own_plain(*number)) {
+            for &(number, measurement) in &measured {
+                if candidates[number].epilogue.is_plain() {
+                    continue;
+                }
+                let times = plain.speed_over(measurement);
+                let row = &mut rows[number];
+                row.plain_time_us = finite(plain.summary().median);
+                row.over_plain = finite(times.median);
+                row.over_plain_low = finite(times.low);
+                row.over_plain_high = finite(times.high);
             }
         }
         if let Some(seen) = seen {
@@ -281,7 +343,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         }
         let Bencher { stream, args, steps, .. } = *self;
         let device = stream.device();
-        let names = candidates.iter().map(|candidate| candidate.name.clone()).collect::<Vec<_>>();
+        let names = candidates.iter().map(|candidate| candidate.words()).collect::<Vec<_>>();
         let how_far = move || {
             let Rounds { candidate, done, total } = timing::rounds();
             let name = names.get(candidate).map_or("", |name| name);
@@ -318,9 +380,12 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     }
 }
 
-fn request(product: &DenseBatch) -> Request {
+/// The request for a product. A program that asks for a bias has no plain product, so it may get
+/// another kernel.
+fn request(product: &DenseBatch, epilogue: Epilogue) -> Request {
     let mut request = Request::new(product.shape, product.strides());
     request.batch = product.count;
+    request.plain = epilogue.is_plain();
     request
 }
 

@@ -1,6 +1,10 @@
 //! A product that is timed.
 
-use host::{Buffer, BufferView, BufferViewMut, Device, Shape, baseline::DenseBatch, operands};
+use host::{
+    Buffer, BufferView, BufferViewMut, Device, Shape,
+    baseline::{DenseBatch, Epilogue},
+    operands,
+};
 
 use crate::cli::{
     Failure,
@@ -15,6 +19,8 @@ pub(in crate::cli) struct Case {
     /// For a random shape.
     pub(in crate::cli) draw: Option<Draw>,
     pub(in crate::cli) product: DenseBatch,
+    /// What is done with it. Each is timed, in the same rounds.
+    pub(in crate::cli) epilogues: Vec<Epilogue>,
 }
 
 /// The place of a random shape among those of its seed.
@@ -29,7 +35,8 @@ pub(in crate::cli) struct Draw {
 
 impl Case {
     pub(in crate::cli) fn new((group, product): (Option<Group>, DenseBatch)) -> Self {
-        Case { group: group.map(Group::name), draw: None, product }
+        let epilogues = vec![Epilogue::PLAIN];
+        Case { group: group.map(Group::name), draw: None, product, epilogues }
     }
 
     /// The name in messages: `4096x4096x4096`, `32*64x64x64 nt`.
@@ -58,6 +65,8 @@ pub(in crate::cli) fn name_of_product(count: usize, [m, n, k]: [usize; 3], trans
 pub(in crate::cli) struct Views<'a, T, O> {
     pub(in crate::cli) a: BufferView<'a, T>,
     pub(in crate::cli) b: BufferView<'a, T>,
+    /// An element for each column of C, if an epilogue reads it.
+    pub(in crate::cli) bias: Option<BufferView<'a, O>>,
     pub(in crate::cli) c: BufferViewMut<'a, O>,
 }
 
@@ -73,6 +82,7 @@ pub(in crate::cli) trait Sets<T, O> {
 pub(in crate::cli) struct Set<T, O> {
     pub(in crate::cli) a: Buffer<T>,
     pub(in crate::cli) b: Buffer<T>,
+    pub(in crate::cli) bias: Option<Buffer<O>>,
     pub(in crate::cli) c: Buffer<O>,
 }
 
@@ -91,12 +101,21 @@ impl<T: Value, O: Value> Set<T, O> {
         Ok(Set {
             a: put(a, shape.m(), shape.k(), transposed[0])?,
             b: put(b, shape.k(), shape.n(), transposed[1])?,
+            bias: None,
             c: device.zeros(product.lens()?[2])?,
         })
     }
 
     pub(in crate::cli) fn views(&mut self) -> Views<'_, T, O> {
-        Views { a: self.a.all(), b: self.b.all(), c: self.c.all_mut() }
+        let bias = self.bias.as_ref().map(Buffer::all);
+        Views { a: self.a.all(), b: self.b.all(), bias, c: self.c.all_mut() }
+    }
+
+    /// Adds a bias, if there is one.
+    pub(in crate::cli) fn with_bias(self, bias: &[f32]) -> host::Result<Self> {
+        let put = |bias: &[f32]| self.c.device().upload(&O::narrowed(bias));
+        let bias = (!bias.is_empty()).then(|| put(bias)).transpose()?;
+        Ok(Set { bias, ..self })
     }
 
     /// Uniform operands drawn from `seed`.
@@ -109,7 +128,8 @@ impl<T: Value, O: Value> Set<T, O> {
         // The transpose of random numbers is as random.
         let [_, _, c] = product.lens()?;
         let [a, b] = [T::narrowed(&a), T::narrowed(&b)];
-        Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, c: device.zeros(c)? })
+        let c = device.zeros(c)?;
+        Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, bias: None, c })
     }
 }
 

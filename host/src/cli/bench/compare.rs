@@ -39,7 +39,7 @@ pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result
     let pairs = pairs.collect::<Vec<_>>();
     let broken = pairs.iter().filter(|(before, row)| !before.is_wrong() && row.is_wrong());
     for (_, row) in broken {
-        writeln!(out, "{:<22} {:<18} is WRONG now", row.size(), row.kernel)?;
+        writeln!(out, "{:<22} {:<18} is WRONG now", row.work(), row.kernel)?;
     }
     let changes = pairs.iter().filter_map(|(before, row)| change(before, row)).collect::<Vec<_>>();
     let beyond = changes.iter().filter(|change| change.is_beyond_noise()).collect::<Vec<_>>();
@@ -48,7 +48,7 @@ pub(super) fn print(out: &mut dyn Write, old: &[Row], new: &[Row]) -> io::Result
         writeln!(
             out,
             "{:<22} {:<18} {:>23} -> {:<23} {}, {:+.1} %",
-            change.row.size(),
+            change.row.work(),
             change.kernel,
             figure(change.old),
             figure(change.new),

@@ -1,7 +1,10 @@
 //! Products by other crates on the CPU, for comparison: nalgebra's on one core, and the crate
 //! gemm's on all cores.
 
-use host::{BufferView, BufferViewMut, Error, baseline::DenseBatch};
+use host::{
+    BufferView, BufferViewMut, Error,
+    baseline::{DenseBatch, Epilogue},
+};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
 
 use super::{
@@ -41,8 +44,9 @@ impl Library<f32, f32> for OnCpu {
     fn prepare<'l>(
         &'l self,
         product: &DenseBatch,
+        epilogue: Epilogue,
     ) -> host::Result<Option<Box<dyn Ready<f32, f32> + 'l>>> {
-        Ok(match (self.takes)(product) {
+        Ok(match epilogue.is_plain() && (self.takes)(product) {
             true => Some(Box::new((self.product, *product))),
             false => None,
         })
@@ -50,7 +54,7 @@ impl Library<f32, f32> for OnCpu {
 }
 
 impl Ready<f32, f32> for (Product, DenseBatch) {
-    fn launch(&self, Views { a, b, mut c }: Views<f32, f32>) -> host::Result<()> {
+    fn launch(&self, Views { a, b, mut c, .. }: Views<f32, f32>) -> host::Result<()> {
         (self.0)(&self.1, a, b, &mut c)
     }
 }

@@ -70,8 +70,8 @@ mod nvidia {
     use std::cell::RefCell;
 
     use host::{
-        Compute, Error, Stream,
-        baseline::{Cublas, CublasLt, DenseBatch, Plan},
+        Activation, Compute, Error, Stream,
+        baseline::{Copy, Cublas, CublasLt, DenseBatch, Epilogue, Plan},
         timing::{self, Candidate},
     };
 
@@ -132,14 +132,20 @@ mod nvidia {
         fn prepare<'l>(
             &'l self,
             product: &DenseBatch,
+            epilogue: Epilogue,
         ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
-            Ok(Some(Box::new((self, *product))))
+            let Epilogue { alpha, beta, bias, activation } = epilogue;
+            // It has no bias and no activations. cublasLt is there for these.
+            Ok(match bias || activation != Activation::Identity {
+                true => None,
+                false => Some(Box::new((self, *product, [alpha, beta]))),
+            })
         }
     }
 
-    impl<T: Value, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch) {
-        fn launch(&self, Views { a, b, c }: Views<T, O>) -> host::Result<()> {
-            self.0.launch(&self.1, a, b, c)
+    impl<T: Value, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch, [f32; 2]) {
+        fn launch(&self, Views { a, b, c, .. }: Views<T, O>) -> host::Result<()> {
+            self.0.launch(&self.1, self.2, a, b, c)
         }
     }
 
@@ -155,32 +161,64 @@ mod nvidia {
         fn prepare<'l>(
             &'l self,
             product: &DenseBatch,
+            epilogue: Epilogue,
         ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
-            let plan = match self.plan(*product, ALGORITHMS) {
-                Ok(plan) => plan,
-                // If it has no algorithm for a product, the run continues.
-                Err(error @ Error::Driver { .. }) => {
-                    note(format_args!("note: cublasLt has nothing for {}: {error}", product.shape));
-                    return Ok(None);
+            let mut why = None;
+            for computes in by_lt(epilogue) {
+                let plan = match self.plan(*product, computes, ALGORITHMS) {
+                    Ok(plan) => plan,
+                    // If it has no algorithm for a product, the run continues.
+                    Err(error @ Error::Driver { .. }) => {
+                        why = why.or(Some(error));
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
+                if plan.algorithms() > 0 {
+                    let [_, _, c] = product.lens()?;
+                    let copy = (computes != epilogue).then(|| Copy::new(self.stream(), c));
+                    let copy = copy.transpose()?;
+                    return Ok(Some(Box::new(Algorithms { plan, computes, copy, taken: 0 })));
                 }
-                Err(error) => return Err(error),
-            };
-            match plan.algorithms() {
-                0 => Ok(None),
-                _ => Ok(Some(Box::new(Algorithms { plan, taken: 0 }))),
             }
+            if let Some(why) = why {
+                let shape = product.shape;
+                note(format_args!("note: cublasLt has nothing for {shape}, {epilogue}: {why}"));
+            }
+            Ok(None)
         }
+    }
+
+    /// What cublasLt may compute of an epilogue: all, or less, the most first. A copy of C stands
+    /// for the rest.
+    fn by_lt(epilogue: Epilogue) -> Vec<Epilogue> {
+        let linear = Epilogue { activation: Activation::Identity, ..epilogue };
+        let mut all = vec![linear, Epilogue { bias: false, ..linear }];
+        if CublasLt::fuses(epilogue.activation) {
+            all.insert(0, epilogue);
+        }
+        all.dedup();
+        all
     }
 
     /// cublasLt's algorithms for a product.
     struct Algorithms<'l, T, O> {
         plan: Plan<'l, T, O>,
+        /// What it computes.
+        computes: Epilogue,
+        /// What stands for the rest of the epilogue.
+        copy: Option<Copy<'l, O>>,
         taken: usize,
     }
 
     impl<T: Value, O: Value> Algorithms<'_, T, O> {
-        fn run(&self, algorithm: usize, Views { a, b, c }: Views<T, O>) -> host::Result<()> {
-            self.plan.launch(algorithm, a, b, c)
+        fn run(
+            &self,
+            algorithm: usize,
+            Views { a, b, bias, mut c }: Views<T, O>,
+        ) -> host::Result<()> {
+            self.plan.launch(algorithm, a, b, bias, c.reborrow())?;
+            self.copy.as_ref().map_or(Ok(()), |copy| copy.launch(c.as_view()))
         }
     }
 
@@ -216,6 +254,10 @@ mod nvidia {
                 self.taken = works[fastest];
             }
             Ok(())
+        }
+
+        fn instead(&self) -> Option<Epilogue> {
+            self.copy.as_ref().map(|_| self.computes)
         }
 
         fn algorithm(&self) -> Option<String> {

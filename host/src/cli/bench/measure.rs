@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use host::verify::Criterion;
+use host::{baseline::Epilogue, verify::Criterion};
 
 use super::{
+    added::Added,
     candidates::Bencher,
     case::{Case, Set, Views, draw},
     library::Compared,
     once::{Known, Numbers, us},
     row::{Role, Row, row_of},
-    verdict::Reference,
+    verdict::{How, Numbered, Reference},
 };
 use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
 
@@ -35,6 +36,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             let mut row = row_of::<T, O>(case, device, args);
             row.kernel.clone_from(&candidate.name);
             row.role = candidate.role;
+            row.epilogue = candidate.of_row();
             row.operand_sets = sets.len();
             row.upload_us = us(upload);
             let (reference, set) = (&mut reference, &mut sets[0]);
@@ -56,14 +58,18 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let (device, product) = (stream.device(), &case.product);
         let real = draw::<T>(product, args.seed, None)?;
         let begin = Instant::now();
-        let mut sets = vec![Set::upload(device, product, real.each_ref().map(|one| &one[..]))?];
+        let added = Added::draw::<O>(case, args.seed, None)?;
+        let first = Set::upload(device, product, real.each_ref().map(|one| &one[..]))?;
+        let mut sets = vec![first.with_bias(&added.bias)?];
         stream.synchronize()?;
         let upload = begin.elapsed();
         for set in 1..case.sets::<T, O>(device) {
-            sets.push(Set::uniform(device, product, args.seed.wrapping_add(set))?);
+            let set = Set::uniform(device, product, args.seed.wrapping_add(set))?;
+            sets.push(set.with_bias(&added.bias)?);
         }
         let seconds = if args.vs.is_some() { 1.0 } else { 30.0 };
-        let reference = Reference::new(device, product, real, args.verify, args.seed, seconds)?;
+        let real = Numbered { operands: real, added };
+        let reference = Reference::new(device, case, real, args.verify, args.seed, seconds)?;
         Ok((reference, sets, upload))
     }
 }
@@ -81,14 +87,33 @@ impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
         self.reference.verify
     }
 
-    fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>> {
-        Ok(match numbers {
-            Numbers::Real => Some(self.set.views()),
-            Numbers::Integers => self.reference.integers.as_mut().map(|(_, set)| set.views()),
-        })
+    fn has_integers(&self) -> bool {
+        self.reference.integers.is_some()
     }
 
-    fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure> {
+    fn start(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> host::Result<Option<Views<'_, T, O>>> {
+        let Reference { real, integers, .. } = &mut *self.reference;
+        let (added, set) = match (numbers, integers) {
+            (Numbers::Real, _) => (&real.added, &mut *self.set),
+            (_, Some((operands, set))) => (&operands.added, set),
+            (_, None) => return Ok(None),
+        };
+        match epilogue.beta {
+            0.0 => set.c.fill_bytes(0xff)?,
+            _ => set.c.write(0, &O::narrowed(&added.before))?,
+        }
+        Ok(Some(set.views()))
+    }
+
+    fn compare(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> Result<(Vec<Verification>, Duration), Failure> {
         let Reference { real, integers, verify, known: [of_real, of_integers] } = self.reference;
         let (operands, set, known, criterion) = match (numbers, integers) {
             (Numbers::Real, _) => (&*real, &*self.set, of_real, Criterion::Bound),
@@ -98,10 +123,10 @@ impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
         let begin = Instant::now();
         let c = set.c.to_vec()?;
         let read = begin.elapsed();
-        let ([a, b], args) = (operands, self.bencher.args);
-        let how = (args.types.compute(), O::FORMAT);
+        let args = self.bencher.args;
+        let how = How { compute: args.types.compute(), stored: O::FORMAT, epilogue, criterion };
         let (product, c) = (&self.case.product, O::widened(c));
-        let found = known.compare(product, *verify, [a, b], c, how, criterion, args.seed)?;
+        let found = known.compare(product, *verify, operands, c, how, args.seed)?;
         Ok((found, read))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | its one idea |
 //! |---|---|
+//! | `added` | the numbers of epilogues: the bias, and the old C |
 //! | `case` | a product that is timed, and its operands |
 //! | `ready` | the trait of a library, and of a product that it has prepared |
 //! | `library` | the libraries that kernels are compared with |
@@ -22,6 +23,7 @@
 //! | `plot` | pictures of rows |
 //! | `compare` | changes since an older run |
 
+mod added;
 mod candidates;
 pub(super) mod case;
 mod compare;

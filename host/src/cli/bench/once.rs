@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use host::baseline::Epilogue;
+
 use super::{
     candidates::{Bencher, Candidate, Work},
     case::{Case, Views},
@@ -27,11 +29,24 @@ pub(super) trait Known<T, O> {
     /// How much of C is compared.
     fn verify(&self) -> Verify;
 
-    /// The operands on the device. `None` if there is no reference for integers.
-    fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>>;
+    /// Whether there is a reference for integers.
+    fn has_integers(&self) -> bool;
 
-    /// Reads C and compares it. Also returns the time of the copy to the host.
-    fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure>;
+    /// The operands on the device. C is the old one if it is read, otherwise full of NaN. `None` if
+    /// there is no reference for these numbers.
+    fn start(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> host::Result<Option<Views<'_, T, O>>>;
+
+    /// Reads C and compares it with the product with this epilogue. Also returns the time of the
+    /// copy to the host.
+    fn compare(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> Result<(Vec<Verification>, Duration), Failure>;
 }
 
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
@@ -45,29 +60,32 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         known: &mut impl Known<T, O>,
         row: &mut Row,
     ) -> Result<(Verdict, Duration), Failure> {
-        let own = &candidate.name;
+        let own = &candidate.words();
         let step = format!("{name}: {own} once, on uniform data");
         let (real, read) = self.steps.step(&step, || {
             row.first_launch_us = us(self.launch_once(case, candidate, known, Numbers::Real)?);
+            let mut computes = candidate.epilogue;
             if let Work::Library(ready) = &candidate.work {
                 row.algorithm = ready.algorithm();
+                row.instead = ready.instead().map(in_words);
+                computes = ready.instead().unwrap_or(computes);
             }
-            known.compare(Numbers::Real)
+            known.compare(Numbers::Real, computes)
         })?;
         // For a library the error on real numbers counts.
         let is_own = candidate.role != Role::Baseline;
-        let exact = match is_own && known.views(Numbers::Integers)?.is_some() {
+        let exact = match is_own && known.has_integers() {
             false => None,
             true => Some(self.steps.step(&format!("{name}: {own} once, on integers"), || {
                 self.launch_once(case, candidate, known, Numbers::Integers)?;
-                Ok::<_, Failure>(known.compare(Numbers::Integers)?.0)
+                Ok::<_, Failure>(known.compare(Numbers::Integers, candidate.epilogue)?.0)
             })?),
         };
         let verdict = self.judge(case, candidate, known.verify(), (&real, exact.as_deref()), row);
         Ok((verdict, read))
     }
 
-    /// Fills C with NaN, launches, waits, and returns the time of the last two.
+    /// Launches on an old C or one full of NaN, waits, and returns the time of both.
     fn launch_once(
         &self,
         case: &Case,
@@ -75,12 +93,20 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         known: &mut impl Known<T, O>,
         numbers: Numbers,
     ) -> host::Result<Duration> {
-        let Some(mut views) = known.views(numbers)? else { return Ok(Duration::ZERO) };
-        views.c.fill_bytes(0xff)?;
+        let started = known.start(numbers, candidate.epilogue)?;
+        let Some(views) = started else { return Ok(Duration::ZERO) };
         let begin = Instant::now();
         self.launch(case, candidate, views)?;
         self.stream.synchronize()?;
         Ok(begin.elapsed())
+    }
+}
+
+/// What a library computes that lacks an epilogue, and what stands for the rest.
+fn in_words(instead: Epilogue) -> String {
+    match instead.is_plain() {
+        true => "A B, then a copy of C".to_owned(),
+        false => format!("A B {instead}, then a copy of C"),
     }
 }
 

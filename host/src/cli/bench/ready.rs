@@ -1,6 +1,9 @@
 //! The trait of a library, and of a product that it has prepared.
 
-use host::{Stream, baseline::DenseBatch};
+use host::{
+    Stream,
+    baseline::{DenseBatch, Epilogue},
+};
 
 use super::case::{Sets, Views};
 
@@ -12,10 +15,13 @@ pub(in crate::cli) trait Library<T, O> {
     /// Its file and version, or another description.
     fn version(&self) -> String;
 
-    /// Prepares a product. `None` if the library cannot compute it.
+    /// Prepares a product with an epilogue. `None` if the library cannot compute it. If it can
+    /// compute the product alone, it may prepare that, and what stands for the rest:
+    /// [`Ready::instead`].
     fn prepare<'l>(
         &'l self,
         product: &DenseBatch,
+        epilogue: Epilogue,
     ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>>;
 }
 
@@ -23,6 +29,12 @@ pub(in crate::cli) trait Library<T, O> {
 pub(in crate::cli) trait Ready<T, O> {
     /// Queues the product on the stream.
     fn launch(&self, operands: Views<T, O>) -> host::Result<()>;
+
+    /// What C is after it, if the library lacks the epilogue. What stands for the rest is a copy of
+    /// C.
+    fn instead(&self) -> Option<Epilogue> {
+        None
+    }
 
     /// Selects the fastest of its algorithms for these operands, if it has several.
     fn choose(&mut self, _stream: &Stream, _sets: &mut dyn Sets<T, O>) -> host::Result<()> {

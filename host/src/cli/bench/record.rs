@@ -64,7 +64,7 @@ impl Folder {
 }
 
 /// The columns of results.csv: the fields of a row, in order.
-const COLUMNS: [&str; 51] = [
+const COLUMNS: [&str; 58] = [
     "device",
     "description",
     "group",
@@ -79,13 +79,20 @@ const COLUMNS: [&str; 51] = [
     "dtype",
     "out_dtype",
     "compute",
+    "epilogue",
     "kernel",
     "role",
     "seed",
     "time_us",
     "tflops",
     "err",
+    "instead",
+    "plain_time_us",
+    "over_plain",
+    "over_plain_low",
+    "over_plain_high",
     "baseline",
+    "baseline_instead",
     "baseline_time_us",
     "baseline_tflops",
     "baseline_err",
@@ -213,7 +220,9 @@ fn cannot_be_shown(row: &Row) -> Option<String> {
     let types = [Some(&row.dtype), Some(&row.out_dtype)];
     let words = [Some(&row.kernel), Some(&row.description), Some(&row.device), Some(&row.trans)];
     let words = words.into_iter().chain(types);
-    let words = words.chain([row.baseline.as_ref(), row.group.as_ref()]).flatten();
+    let words = words.chain([row.baseline.as_ref(), row.group.as_ref()]);
+    let epilogue = [row.epilogue.as_ref(), row.instead.as_ref(), row.baseline_instead.as_ref()];
+    let words = words.chain(epilogue).flatten();
     for words in words {
         if words.chars().any(char::is_control) {
             return Some(format!("{words:?}: must be without control characters"));
@@ -227,6 +236,10 @@ fn cannot_be_shown(row: &Row) -> Option<String> {
         ("tflops", row.tflops),
         ("baseline_time_us", row.baseline_time_us),
         ("baseline_tflops", row.baseline_tflops),
+        ("plain_time_us", row.plain_time_us),
+        ("over_plain", row.over_plain),
+        ("over_plain_low", row.over_plain_low),
+        ("over_plain_high", row.over_plain_high),
         ("ratio", row.ratio),
         ("ratio_low", row.ratio_low),
         ("ratio_high", row.ratio_high),

@@ -38,6 +38,9 @@ pub(super) struct Row {
     pub(super) out_dtype: String,
     /// The arithmetic.
     pub(super) compute: String,
+    /// What is done with the product: `alpha=0.5 beta=1 bias relu`. `null` and older records:
+    /// nothing, C = A B.
+    pub(super) epilogue: Option<String>,
     pub(super) kernel: String,
     pub(super) role: Role,
     pub(super) seed: u64,
@@ -47,9 +50,19 @@ pub(super) struct Row {
     pub(super) tflops: Option<f64>,
     /// `|C - ref| / |ref|` in the Frobenius norm. The reference is in float64.
     pub(super) err: Option<f64>,
+    /// For a library that lacks the epilogue: what was timed.
+    pub(super) instead: Option<String>,
+
+    /// For an epilogue: the time of this library's plain product of the first kernel, in the same
+    /// rounds, and this time over it, round by round: the median, and its 95 % interval.
+    pub(super) plain_time_us: Option<f64>,
+    pub(super) over_plain: Option<f64>,
+    pub(super) over_plain_low: Option<f64>,
+    pub(super) over_plain_high: Option<f64>,
 
     /// The kernel to compare with: the fastest library, or without `--vs` the first kernel.
     pub(super) baseline: Option<String>,
+    pub(super) baseline_instead: Option<String>,
     pub(super) baseline_time_us: Option<f64>,
     pub(super) baseline_tflops: Option<f64>,
     pub(super) baseline_err: Option<f64>,
@@ -158,12 +171,20 @@ impl Row {
         name_of_product(self.batch, [self.m, self.n, self.k], &self.trans)
     }
 
+    /// Its size and epilogue for people: `4096x4096x4096 bias relu`.
+    pub(super) fn work(&self) -> String {
+        match &self.epilogue {
+            None => self.size(),
+            Some(epilogue) => format!("{} {epilogue}", self.size()),
+        }
+    }
+
     /// Floating-point operations.
     pub(super) fn flop(&self) -> f64 {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64 * self.batch as f64
     }
 
-    /// Operations per byte of A, B and C, each moved once.
+    /// Operations per byte of A, B and C, each moved once. (Old C and bias are left out.)
     pub(super) fn flop_per_byte(&self) -> f64 {
         let [m, n, k] = [self.m, self.n, self.k].map(|size| size as f64);
         let bytes = |name: &str| if [Bf16::TYPE, F16::TYPE].contains(&name) { 2.0 } else { 4.0 };
@@ -200,11 +221,12 @@ impl Row {
         }
     }
 
-    /// Whether it is the same size and kernel, in another run.
+    /// Whether it is the same size, epilogue and kernel, in another run.
     pub(super) fn is_same(&self, other: &Row) -> bool {
         let of = |row: &Row| (row.m, row.n, row.k, row.batch);
         of(self) == of(other)
             && self.trans == other.trans
+            && self.epilogue == other.epilogue
             && self.role == other.role
             && (self.kernel == other.kernel || self.role == Role::Auto)
             && self.is_of_types(other)

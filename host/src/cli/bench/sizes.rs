@@ -5,6 +5,7 @@ use std::{io::Write, time::Instant};
 use host::{Device, Error};
 
 use super::{
+    added::reads,
     candidates::Bencher,
     case::Case,
     library::{self, Compared},
@@ -37,7 +38,10 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let device = open(args.device)?;
     let stream = device.stream()?;
     // All sizes are checked before the first one runs.
-    let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
+    let epilogues = args.epilogue.all();
+    let has_epilogues = epilogues.len() > 1;
+    let case = |of| Case { epilogues: epilogues.clone(), ..Case::new(of) };
+    let cases = args.products_on(&device)?.into_iter().map(case).collect::<Vec<_>>();
     cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
     let work = |case: &&Case| {
         let shape = case.product.shape;
@@ -53,7 +57,8 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let mut machine = Machine::of(args, &device, &libraries)?;
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: true };
     if !args.json {
-        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
+        let (name, description) = (device.name(), device.description());
+        table::head(out, [T::TYPE, O::TYPE], &name, &description, has_epilogues)?;
     }
     let (mut all, mut cut) = (Vec::new(), None);
     for (ran, case) in cases.iter().enumerate() {
@@ -67,7 +72,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
             }
             Err(failure) => return Err(failure),
         };
-        table::size(args.json, out, &rows)?;
+        table::size(args.json, out, &rows, has_epilogues)?;
         all.extend(rows);
     }
     if all.is_empty() {
@@ -85,11 +90,16 @@ fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), 
     // Sets of uniform operands, one set of integers, and a library's workspace.
     let sets = case.sets::<T, O>(device) + u64::from(verify);
     let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
-    let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
+    // What a library copies C to, if it lacks an epilogue.
+    let copy = if case.epilogues.len() > 1 { case.product.bytes_of::<T, O>() } else { 0 };
+    let on_device = bytes.saturating_mul(sets).saturating_add(workspace).saturating_add(copy);
     // The operands are drawn as f32 in host memory, real numbers and integers. A C of each is kept,
     // and verification has B twice in float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
     let drawn = case.product.bytes_of::<f32, f32>();
-    let on_host = drawn.saturating_mul(3).saturating_add(wide);
+    // The old C, of real numbers, of integers, and in the type of C.
+    let [_, before] = reads(&case.epilogues);
+    let before = if before { 12 * case.product.lens()?[2] as u64 } else { 0 };
+    let on_host = drawn.saturating_mul(3).saturating_add(wide).saturating_add(before);
     Ok(check_bytes(on_host, on_device, device)?)
 }

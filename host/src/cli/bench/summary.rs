@@ -94,6 +94,13 @@ fn by_group(out: &mut dyn Write, types: &str, shapes: &[&Row]) -> io::Result<()>
         let of_half = shapes.iter().copied().filter(|row| row.aligned == Some(aligned));
         line(out, &format!("{types}, {half}"), of_half)?;
     }
+    if shapes.iter().any(|row| row.epilogue.is_some()) {
+        for (half, has_epilogue) in [("plain", false), ("with an epilogue", true)] {
+            let is_of_half = |row: &&Row| row.epilogue.is_some() == has_epilogue;
+            let of_half = shapes.iter().copied().filter(is_of_half);
+            line(out, &format!("{types}, {half}"), of_half)?;
+        }
+    }
     let mut classes = shapes.iter().filter_map(|row| row.group.as_deref()).collect::<Vec<_>>();
     classes.sort_unstable();
     classes.dedup();
@@ -144,7 +151,7 @@ fn worst(out: &mut dyn Write, types: &str, shapes: &[&Row]) -> io::Result<()> {
         writeln!(
             out,
             "{ratio:>8} {:<26} {:<12} {half:<12} {}: {times}",
-            row.size(),
+            row.work(),
             row.group.as_deref().unwrap_or_default(),
             row.kernel
         )?;

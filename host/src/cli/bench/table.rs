@@ -11,15 +11,31 @@ use crate::cli::{
     types::{rounded, words},
 };
 
+/// The width of sizes with epilogues.
+const WIDE: usize = 40;
+
 /// The headings of the columns.
 pub(super) fn head(
     out: &mut impl Write,
     [operands, out_type]: [&str; 2],
     device: &str,
     description: &str,
+    has_epilogues: bool,
 ) -> io::Result<()> {
     let types = words(operands, out_type);
     writeln!(out, "C = A B, {types}, on {device}: {description}")?;
+    if has_epilogues {
+        writeln!(
+            out,
+            "with an epilogue: C = activation(alpha A B + beta C + bias); over plain: beyond our plain product's \
+             time in the same rounds"
+        )?;
+        writeln!(
+            out,
+            "A library that lacks it computes what the line says. A copy of C stands for the kernel that does the \
+             rest: that reads and writes all of C, too, and takes no less"
+        )?;
+    }
     if let Some(of) = rounded(out_type) {
         writeln!(
             out,
@@ -28,8 +44,15 @@ pub(super) fn head(
     }
     writeln!(
         out,
-        "{:<22} {:<18} {:>11} {:>15} {:>8} {:>9}  {:<23} baseline",
-        "size", "kernel", "time", "speed", "err", "err/bound", "ratio (95 % interval)"
+        "{:<width$} {:<18} {:>11} {:>15} {:>8} {:>9}  {:<23} baseline",
+        "size",
+        "kernel",
+        "time",
+        "speed",
+        "err",
+        "err/bound",
+        "ratio (95 % interval)",
+        width = if has_epilogues { WIDE } else { 22 },
     )
 }
 
@@ -40,37 +63,44 @@ pub(super) fn all(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<()
     }
     for of_types in all.chunk_by(Row::is_of_types) {
         let row = &of_types[0];
-        head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
+        let is_wide = of_types.iter().any(|row| row.epilogue.is_some());
+        head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description, is_wide)?;
         let mut sizes = of_types.chunk_by(|one, other| one.size() == other.size());
-        sizes.try_for_each(|of_one| rows(out, of_one))?;
+        sizes.try_for_each(|of_one| rows(out, of_one, is_wide))?;
     }
     Ok(())
 }
 
 /// Prints the rows of one size when they are done.
-pub(super) fn size(as_json: bool, out: &mut impl Write, all: &[Row]) -> Result<(), Failure> {
+pub(super) fn size(
+    as_json: bool,
+    out: &mut impl Write,
+    all: &[Row],
+    has_epilogues: bool,
+) -> Result<(), Failure> {
     match as_json {
         true => all.iter().try_for_each(|row| json(out, row))?,
-        false => rows(out, all)?,
+        false => rows(out, all, has_epilogues)?,
     }
     Ok(out.flush()?)
 }
 
 /// The rows of one size.
-fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
-    rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))?;
+fn rows(out: &mut impl Write, rows: &[Row], is_wide: bool) -> io::Result<()> {
+    rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, is_wide)))?;
     rows.first().map_or(Ok(()), |row| telemetry(out, row))
 }
 
 /// A row, without trailing spaces.
-fn line(row: &Row) -> String {
+fn line(row: &Row, is_wide: bool) -> String {
     let err = row.err.map_or("-".to_owned(), |err| format!("{err:.1e}"));
     let over =
         row.max_err_over_bound.map_or("-".to_owned(), |over| match rounded(&row.out_dtype) {
             Some(_) if over <= 1.0 => "nearest".to_owned(),
             _ => format!("{over:.4}"),
         });
-    let start = format!("{:<22} {:<18}", row.size(), row.kernel);
+    let width = if is_wide { WIDE } else { 22 };
+    let start = format!("{:<width$} {:<18}", row.work(), row.kernel);
     let (Some(time), Some(tflops)) = (row.time_us, row.tflops) else {
         return format!("{start} WRONG, not timed; err {err}, err/bound {over}");
     };
@@ -83,7 +113,8 @@ fn line(row: &Row) -> String {
         (Some(name), ..) if *name == row.kernel => String::new(),
         (Some(name), Some(time), Some(tflops)) => {
             let not = if row.baseline_is_fp32 == Some(false) { ", NOT fp32" } else { "" };
-            format!("{name}: {}, {}{not}", duration(time), speed(tflops))
+            let did = row.baseline_instead.as_ref().map_or(String::new(), |it| format!(" ({it})"));
+            format!("{name}{did}: {}, {}{not}", duration(time), speed(tflops))
         }
         _ => String::new(),
     };
@@ -103,9 +134,28 @@ fn line(row: &Row) -> String {
     );
     let alone =
         row.sustained_s.map_or(String::new(), |seconds| format!("sustained for {seconds} s"));
-    let rest = [baseline, verdict, alone].into_iter().filter(|words| !words.is_empty());
+    let instead = row.instead.as_ref().map_or(String::new(), |it| format!("computes {it}"));
+    let rest = [over_plain(row), baseline, instead, verdict, alone]
+        .into_iter()
+        .filter(|words| !words.is_empty());
     let rest = rest.collect::<Vec<_>>().join("  ");
     format!("{line} {rest}").trim_end().to_owned()
+}
+
+/// What an epilogue takes beyond the plain product.
+fn over_plain(row: &Row) -> String {
+    let figures = [row.over_plain, row.over_plain_low, row.over_plain_high];
+    let [Some(median), Some(low), Some(high)] = figures else { return String::new() };
+    let (Some(plain), Some(time)) = (row.plain_time_us, row.time_us) else { return String::new() };
+    let percent = |times: f64| 100.0 * (times - 1.0);
+    format!(
+        "over plain {}: {:+.1} % ({:+.1} to {:+.1}), {:+.2} us",
+        duration(plain),
+        percent(median),
+        percent(low),
+        percent(high),
+        time - plain
+    )
 }
 
 /// A speed, in a suitable unit.

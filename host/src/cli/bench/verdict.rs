@@ -2,17 +2,22 @@
 
 use host::{
     Compute, Device,
-    baseline::DenseBatch,
+    baseline::{DenseBatch, Epilogue},
     operands,
     verify::{Comparison, Criterion, Format},
 };
 
 use super::{
-    case::{Set, draw, of_batch},
+    added::Added,
+    case::{Case, Set, draw, of_batch},
     row::Row,
 };
 use crate::cli::{
-    Failure, args::Verify, list::six_digits, types::Value, verification::Verification,
+    Failure,
+    args::Verify,
+    list::six_digits,
+    types::Value,
+    verification::{After, Verification},
 };
 
 /// An upper limit of the relative error of an f32 sum of k products. Up to k = 15625 it is a tenth
@@ -24,13 +29,30 @@ fn fp32_level(k: usize) -> f64 {
 /// No arithmetic of tensor cores has such an error: C is another product, or none.
 const NO_PRODUCT: f64 = 0.05;
 
-/// A and B of integers, for an exact product: in host memory, and on the device.
-type Integers<T, O> = ([Vec<f32>; 2], Set<T, O>);
+/// The numbers of a product and of its epilogues, in host memory.
+pub(super) struct Numbered {
+    /// A and B.
+    pub(super) operands: [Vec<f32>; 2],
+    pub(super) added: Added,
+}
+
+/// What C must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct How {
+    pub(super) compute: Compute,
+    /// The format of C.
+    pub(super) stored: Format,
+    pub(super) epilogue: Epilogue,
+    pub(super) criterion: Criterion,
+}
+
+/// Integers, for an exact product: in host memory, and on the device.
+type Integers<T, O> = (Numbered, Set<T, O>);
 
 /// The reference of a size.
 pub(super) struct Reference<T, O> {
-    /// A and B, uniform.
-    pub(super) real: [Vec<f32>; 2],
+    /// Uniform numbers.
+    pub(super) real: Numbered,
     /// Integers of the same sizes.
     pub(super) integers: Option<Integers<T, O>>,
     /// How much of C is compared: all, a sample, or nothing.
@@ -43,12 +65,13 @@ impl<T: Value, O: Value> Reference<T, O> {
     /// Draws integers, and decides how much to compare: a sample, if all takes more than `seconds`.
     pub(super) fn new(
         device: &Device,
-        product: &DenseBatch,
-        real: [Vec<f32>; 2],
+        case: &Case,
+        real: Numbered,
         verify: Verify,
         seed: u64,
         seconds: f64,
     ) -> Result<Self, Failure> {
+        let product = &case.product;
         let verify = match verify {
             Verify::Auto if estimate(product) <= seconds => Verify::Full,
             Verify::Auto => Verify::Sample,
@@ -59,8 +82,9 @@ impl<T: Value, O: Value> Reference<T, O> {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(product, seed, Some(magnitude))?;
-                let set = Set::upload(device, product, [&a, &b])?;
-                Some(([a, b], set))
+                let added = Added::draw::<O>(case, seed, Some(magnitude))?;
+                let set = Set::upload(device, product, [&a, &b])?.with_bias(&added.bias)?;
+                Some((Numbered { operands: [a, b], added }, set))
             }
         };
         Ok(Reference { real, integers, verify, known: Default::default() })
@@ -74,13 +98,13 @@ fn estimate(product: &DenseBatch) -> f64 {
 }
 
 /// Compares products of a batch: all of them, or with a sample the first, one in the middle and the
-/// last. `how`: the arithmetic, and the format of C.
+/// last.
 fn compare(
     product: &DenseBatch,
     verify: Verify,
-    [a, b, c]: [&[f32]; 3],
-    how: (Compute, Format),
-    criterion: Criterion,
+    Numbered { operands: [a, b], added }: &Numbered,
+    c: &[f32],
+    how: How,
     seed: u64,
 ) -> Result<Vec<Verification>, Failure> {
     let DenseBatch { shape, count, .. } = *product;
@@ -92,14 +116,22 @@ fn compare(
     let mut found = Vec::new();
     for index in which {
         let of_one = of_batch(shape, index, [a, b, c]);
-        found.extend(Verification::run(verify, shape, of_one, how, criterion, seed)?);
+        let How { compute, stored, epilogue, criterion } = how;
+        let before = match epilogue.beta {
+            0.0 => &[],
+            _ => &added.before[index * shape.c_len()..][..shape.c_len()],
+        };
+        let after = After { epilogue, bias: &added.bias, before };
+        let how = (compute, stored);
+        found.extend(Verification::after(verify, shape, of_one, after, how, criterion, seed)?);
     }
     Ok(found)
 }
 
-/// The last C and its comparison. Another kernel with the same bits is not compared again.
+/// The last C, what it had to be, and its comparison. Another kernel with the same bits is not
+/// compared again.
 #[derive(Default)]
-pub(super) struct Known(Option<(Vec<f32>, Vec<Verification>)>);
+pub(super) struct Known(Option<(Vec<f32>, How, Vec<Verification>)>);
 
 impl Known {
     /// As [`compare`]. A C with the bits of the last one is not compared again.
@@ -107,20 +139,20 @@ impl Known {
         &mut self,
         product: &DenseBatch,
         verify: Verify,
-        [a, b]: [&[f32]; 2],
+        numbers: &Numbered,
         c: Vec<f32>,
-        how: (Compute, Format),
-        criterion: Criterion,
+        how: How,
         seed: u64,
     ) -> Result<Vec<Verification>, Failure> {
-        if let Some((last, found)) = &self.0
+        if let Some((last, wanted, found)) = &self.0
+            && *wanted == how
             && last.len() == c.len()
             && last.iter().zip(&c).all(|(one, other)| one.to_bits() == other.to_bits())
         {
             return Ok(found.clone());
         }
-        let found = compare(product, verify, [a, b, &c], how, criterion, seed)?;
-        self.0 = Some((c, found.clone()));
+        let found = compare(product, verify, numbers, &c, how, seed)?;
+        self.0 = Some((c, how, found.clone()));
         Ok(found)
     }
 }
@@ -200,6 +232,15 @@ mod tests {
 
     use super::*;
 
+    fn plain(operands: [Vec<f32>; 2]) -> Numbered {
+        Numbered { operands, added: Added::default() }
+    }
+
+    fn how(criterion: Criterion) -> How {
+        let (compute, stored, epilogue) = (Compute::Native, Format::F32, Epilogue::PLAIN);
+        How { compute, stored, epilogue, criterion }
+    }
+
     /// A x B with each factor rounded to a significand of `bits`.
     fn rounded(bits: u32) -> Verdict {
         let product = DenseBatch::one(Shape::new(40, 30, 200).unwrap());
@@ -215,15 +256,8 @@ mod tests {
                 *c += round(a[row * 200 + p]) * round(b[p * 30 + col]);
             }
         }
-        let found = compare(
-            &product,
-            Verify::Full,
-            [&a, &b, &c],
-            (Compute::Native, Format::F32),
-            Criterion::Bound,
-            1,
-        )
-        .unwrap();
+        let found = compare(&product, Verify::Full, &plain([a, b]), &c, how(Criterion::Bound), 1);
+        let found = found.unwrap();
         Verdict::new(&product, Verify::Full, &found, None, false)
     }
 
@@ -242,18 +276,11 @@ mod tests {
     fn only_the_same_bits_are_known() {
         let product = DenseBatch::one(Shape::new(2, 2, 2).unwrap());
         let [a, b] = [[1.0, 2.0, 3.0, 4.0], [1.0, 0.0, 0.0, 1.0]];
+        let numbers = plain([a.to_vec(), b.to_vec()]);
         let mut known = Known::default();
         let mut right = |c: [f32; 4]| {
-            let c = c.to_vec();
-            let found = known.compare(
-                &product,
-                Verify::Full,
-                [&a, &b],
-                c,
-                (Compute::Native, Format::F32),
-                Criterion::Exact,
-                1,
-            );
+            let how = how(Criterion::Exact);
+            let found = known.compare(&product, Verify::Full, &numbers, c.to_vec(), how, 1);
             found.unwrap().iter().all(Verification::passed)
         };
         assert!(right(a) && right(a));
@@ -269,16 +296,9 @@ mod tests {
             let (start, row, col) = (index / 9 * 9, index / 3 % 3, index % 3);
             *c = (0..3).map(|p| a[start + row * 3 + p] * b[start + p * 3 + col]).sum();
         }
+        let numbers = plain([a, b]);
         let verdict = |c: &[f32], verify| {
-            let found = compare(
-                &product,
-                verify,
-                [&a, &b, c],
-                (Compute::Native, Format::F32),
-                Criterion::Exact,
-                1,
-            )
-            .unwrap();
+            let found = compare(&product, verify, &numbers, c, how(Criterion::Exact), 1).unwrap();
             Verdict::new(&product, verify, &found, Some(&found), true)
         };
         assert_eq!(verdict(&c, Verify::Full).verified, Some(true));

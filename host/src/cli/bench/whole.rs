@@ -14,7 +14,7 @@ use super::{
 #[derive(Default)]
 pub(super) struct Run {
     rows: Vec<Row>,
-    /// The places of rows of one shape and kernel.
+    /// The places of rows of one shape, epilogue and kernel.
     same: HashMap<String, usize>,
     /// The first row of each draw of shapes, and of each random shape.
     draws: HashMap<String, usize>,
@@ -68,8 +68,13 @@ impl Run {
         }
         // What `auto` selects may be any kernel, and is one.
         let kernel = if row.role == Role::Auto { "" } else { &row.kernel };
-        let same =
-            format!("{draw:?} {:?} {size} {:?} {kernel} {}", row.drawn, row.role, row.types());
+        let same = format!(
+            "{draw:?} {:?} {} {:?} {kernel} {}",
+            row.drawn,
+            row.work(),
+            row.role,
+            row.types()
+        );
         if self.same.insert(same, place).is_some() {
             let shape = row
                 .drawn
@@ -116,7 +121,10 @@ fn draw(row: &Row) -> Option<String> {
 
 fn is_of_shape(one: &Row, other: &Row) -> bool {
     let of = |row: &Row| ([row.m, row.n, row.k, row.batch], row.aligned);
-    of(one) == of(other) && one.trans == other.trans && one.group == other.group
+    of(one) == of(other)
+        && one.trans == other.trans
+        && one.group == other.group
+        && one.epilogue == other.epilogue
 }
 
 /// What two records say of their machines and programs that is not the same. Parts of a run differ

@@ -48,9 +48,9 @@ impl<'a> Baseline<'a> {
         shape: Shape,
         operands: &mut Set<T, T>,
     ) -> host::Result<()> {
-        let (product, Views { a, b, c }) = (DenseBatch::one(shape), operands.views());
+        let (product, Views { a, b, c, .. }) = (DenseBatch::one(shape), operands.views());
         #[cfg(feature = "cuda")]
-        return self.cublas.launch(&product, a, b, c);
+        return self.cublas.launch(&product, [1.0, 0.0], a, b, c);
         #[cfg(not(feature = "cuda"))]
         {
             let _ = (product, a, b, c);

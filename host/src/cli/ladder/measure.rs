@@ -246,7 +246,7 @@ impl Tester<'_> {
     ) -> host::Result<()> {
         match (candidate.entry, self.baseline) {
             (Some(entry), _) => {
-                let Views { a, b, c } = operands.views();
+                let Views { a, b, c, .. } = operands.views();
                 product::multiply_views(self.stream, entry, self.shape, a, b, c)
             }
             (None, Some(baseline)) => baseline.multiply(self.shape, operands),

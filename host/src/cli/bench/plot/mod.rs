@@ -2,10 +2,10 @@
 //!
 //! | module | what it shows |
 //! |---|---|
-//! | `speed` | the speed of cubes against their size, a line for each kernel and library |
+//! | `speed` | the speed of plain products of cubes against their size, a line for each kernel and library |
 //! | `ratio` | the speed relative to the baseline, with its interval, a row for each size |
 //! | `random` | the lower end of the ratio against a product's operations, a dot for each random shape |
-//! | `roofline` | the speed against the operations per byte, under the device's roof |
+//! | `roofline` | the speed of plain products against the operations per byte, under the device's roof |
 
 mod legend;
 mod random;

@@ -44,7 +44,7 @@ impl<'a> Ratio<'a> {
 
     /// The label of a row: its size and its kernel.
     fn label(row: &Row) -> String {
-        format!("{}  {}", row.size(), row.kernel)
+        format!("{}  {}", row.work(), row.kernel)
     }
 }
 

@@ -34,9 +34,11 @@ const MOST: usize = 60;
 impl<'a> Roofline<'a> {
     pub(super) fn of(rows: &'a [Row]) -> Self {
         let at = |row: &Row| row.tflops.map(|tflops| (row.flop_per_byte(), tflops * 1e3));
+        // An epilogue moves other bytes.
+        let is_plain = |row: &Row| row.epilogue.is_none();
         let mut own = Vec::<Point>::new();
         for rows in rows.chunk_by(|one, other| one.size() == other.size()) {
-            let timed = rows.iter().filter(|row| row.role != Role::Baseline);
+            let timed = rows.iter().filter(|row| row.role != Role::Baseline && is_plain(row));
             let timed = timed.filter_map(|row| Some((row, at(row)?)));
             let fastest = timed.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
             own.extend(fastest.map(|(row, at)| Point { at, size: row.size() }));
@@ -44,7 +46,8 @@ impl<'a> Roofline<'a> {
         own.truncate(MOST);
         // The fastest comes first.
         own.sort_by(|one, other| other.at.1.total_cmp(&one.at.1));
-        let libraries = rows.iter().filter(|row| row.role == Role::Baseline).filter_map(at);
+        let libraries = rows.iter().filter(|row| row.role == Role::Baseline && is_plain(row));
+        let libraries = libraries.filter_map(at);
         Roofline { rows, own, libraries: libraries.collect() }
     }
 }

@@ -32,7 +32,8 @@ impl<'a> Speed<'a> {
         let mut roles = Vec::new();
         let cubes = rows
             .iter()
-            .filter(|row| row.m == row.n && row.n == row.k && row.batch == 1 && row.trans == "nn");
+            .filter(|row| row.m == row.n && row.n == row.k && row.batch == 1 && row.trans == "nn")
+            .filter(|row| row.epilogue.is_none());
         for row in cubes {
             let Some(tflops) = row.tflops else { continue };
             let name = series(row);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use host::{Error, verify::Criterion};
+use host::{Error, baseline::Epilogue, verify::Criterion};
 
 use super::{
     super::{
@@ -11,6 +11,7 @@ use super::{
         library::Compared,
         once::{Known, Numbers},
         row::{Role, Row, row_of},
+        verdict::How,
     },
     pool::{Places, Pool, PoolSets},
     spots::Spots,
@@ -50,6 +51,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         let mut row = row_of::<T, O>(case, stream.device(), args);
         row.kernel.clone_from(&candidate.name);
         row.role = candidate.role;
+        row.epilogue = candidate.of_row();
         row.operand_sets = pool.of(places).count();
         let mut known = OfShape { bencher, case, places, pool, spots: known.as_ref() };
         let verdict = bencher.verdict(name, case, &candidate, &mut known, &mut row);
@@ -60,7 +62,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
             {
                 note(format_args!(
                     "note: {name}: without {}: {call} failed: {state} ({code})",
-                    candidate.name
+                    candidate.words()
                 ));
                 continue;
             }
@@ -111,24 +113,40 @@ impl<T: Value, O: Value> Known<T, O> for OfShape<'_, T, O> {
         if self.spots.is_some() { Verify::Sample } else { Verify::None }
     }
 
-    fn views(&mut self, numbers: Numbers) -> host::Result<Option<Views<'_, T, O>>> {
-        self.sets(numbers).map(|sets| sets.into_views(0)).transpose()
+    fn has_integers(&self) -> bool {
+        self.pool.integers.is_some()
     }
 
-    fn compare(&mut self, numbers: Numbers) -> Result<(Vec<Verification>, Duration), Failure> {
-        let (Some(known), product) = (self.spots, self.case.product) else {
-            return Ok((Vec::new(), Duration::ZERO));
-        };
-        let Some(views) = self.views(numbers)? else { return Ok((Vec::new(), Duration::ZERO)) };
+    fn start(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> host::Result<Option<Views<'_, T, O>>> {
+        self.sets(numbers).map(|sets| sets.start(epilogue.beta != 0.0)).transpose()
+    }
+
+    fn compare(
+        &mut self,
+        numbers: Numbers,
+        epilogue: Epilogue,
+    ) -> Result<(Vec<Verification>, Duration), Failure> {
+        const NOTHING: (Vec<Verification>, Duration) = (Vec::new(), Duration::ZERO);
+        let (Some(known), product) = (self.spots, self.case.product) else { return Ok(NOTHING) };
+        let Some(sets) = self.sets(numbers) else { return Ok(NOTHING) };
         let begin = Instant::now();
-        let c = known.spots.read(&product, views.c.as_view())?;
+        let c = known.spots.read(&product, sets.into_views(0)?.c.as_view())?;
         let read = begin.elapsed();
-        let (operands, criterion) = match numbers {
-            Numbers::Real => (&known.real, Criterion::Bound),
-            Numbers::Integers => (&known.integers, Criterion::Exact),
+        let (operands, drawn, criterion) = match (numbers, &self.pool.integers) {
+            (Numbers::Real, _) => (&known.real, &self.pool.real, Criterion::Bound),
+            (_, Some(integers)) => (&known.integers, integers, Criterion::Exact),
+            (_, None) => return Ok(NOTHING),
         };
-        let how = (self.bencher.args.types.compute(), O::FORMAT);
-        let found = known.spots.compare(operands, &c, product.shape.k(), how, criterion)?;
-        Ok((found, read))
+        let how = How {
+            compute: self.bencher.args.types.compute(),
+            stored: O::FORMAT,
+            epilogue,
+            criterion,
+        };
+        Ok((known.spots.compare(&product, operands, drawn, &c, how)?, read))
     }
 }

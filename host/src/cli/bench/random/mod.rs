@@ -14,7 +14,7 @@ mod spots;
 
 use std::{io::Write, time::Instant};
 
-use host::{Device, Error, timing::telemetry::Watch};
+use host::{Device, Error, baseline::Epilogue, timing::telemetry::Watch};
 
 use self::{
     pool::{Needed, Places, Pool},
@@ -63,7 +63,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let libraries = library::open::<T, O>(vs, args.types.compute(), &stream)?;
     let mut machine = Machine::of(args, &device, &libraries)?;
     if !args.json {
-        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
+        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description(), true)?;
     }
     let mut pool = steps.step("operands for all shapes", || {
         Pool::<T, O>::new(&device, needed, args.seed, compared)
@@ -78,7 +78,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         let name = format!("{} ({number} of {of})", case.name());
         match measure::measure(&bencher, &name, case, *places, &mut pool) {
             Ok(found) => {
-                table::size(args.json, out, &found)?;
+                table::size(args.json, out, &found, true)?;
                 rows.extend(found);
                 ran += 1;
             }
@@ -119,9 +119,9 @@ fn cases<T: Value, O: Value>(
     let drawn = shapes::draw(args.seed, count, Sizes::new(size_of::<T>(), small))?;
     let part = args.random.part.map_or(0..count, |part| part.of(count));
     let case = |drawn: &Drawn| -> host::Result<(Case, Places)> {
-        let Drawn { number, class, aligned, product } = *drawn;
-        let draw = Draw { number, of: count, aligned };
-        let case = Case { group: Some(class.name().to_owned()), draw: Some(draw), product };
+        let Drawn { number, class, aligned, product, epilogue } = *drawn;
+        let (draw, epilogues) = (Some(Draw { number, of: count, aligned }), vec![epilogue]);
+        let case = Case { group: Some(class.name().to_owned()), draw, product, epilogues };
         let places = Places::new::<T, O>(&case, device)?;
         Ok((case, places))
     };
@@ -134,6 +134,12 @@ fn check_memory<T, O>(cases: &Cases, needed: Needed, device: &Device) -> Result<
     const WORKSPACES: u64 = (32 << 20) + (256 << 20);
     let [here, on_device] = needed.bytes::<T, O>();
     let spots = cases.iter().map(|(case, _)| Spots::bytes(&case.product)).max().unwrap_or(0);
-    let workspaces = if device.is_cuda() { WORKSPACES } else { 0 };
+    // What a library copies C to, if it lacks an epilogue.
+    let copied = |(case, _): &(Case, Places)| match case.epilogues == [Epilogue::PLAIN] {
+        true => 0,
+        false => case.product.bytes_of::<T, O>(),
+    };
+    let copy = cases.iter().map(copied).max().unwrap_or(0);
+    let workspaces = if device.is_cuda() { WORKSPACES + copy } else { 0 };
     Ok(check_bytes(here + spots, on_device + workspaces, device)?)
 }

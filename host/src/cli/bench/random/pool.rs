@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use host::{Buffer, Device, operands};
+use host::{Buffer, BufferViewMut, Device, operands};
 
-use super::super::case::{Case, Sets, Views};
+use super::super::{
+    added::reads,
+    case::{Case, Sets, Views},
+};
 use crate::cli::{Failure, types::Value};
 
 /// The number of random numbers that are drawn. On the device they repeat. It is a prime, so that
@@ -52,6 +55,45 @@ pub(super) struct Pool<T, O> {
     /// compared.
     pub(super) integers: Option<Repeated<T>>,
     c: Buffer<O>,
+    /// Of real numbers, and of integers.
+    biases: [Option<Buffer<O>>; 2],
+}
+
+/// The numbers of a bias begin at this one of those drawn, and those of an old C at this one.
+const BIAS: usize = 7_000_003;
+const BEFORE: usize = 11_000_027;
+
+impl<T: Value> Repeated<T> {
+    /// An element of a bias.
+    pub(super) fn bias(&self, col: usize) -> f32 {
+        self.at(BIAS + col)
+    }
+
+    /// An element of an old C.
+    pub(super) fn before(&self, index: usize) -> f32 {
+        self.at(BEFORE + index)
+    }
+
+    /// A bias of that many elements. `None` for none.
+    fn upload_bias<O: Value>(
+        &self,
+        device: &Device,
+        len: usize,
+    ) -> host::Result<Option<Buffer<O>>> {
+        let bias = (0..len).map(|col| self.bias(col)).collect::<Vec<_>>();
+        (len > 0).then(|| device.upload(&O::narrowed(&bias))).transpose()
+    }
+
+    /// Makes C an old C.
+    fn restore<O: Value>(&self, c: &mut BufferViewMut<O>) -> host::Result<()> {
+        let count = self.period.len().min(c.len());
+        let period = (0..count).map(|index| self.before(index)).collect::<Vec<_>>();
+        let elements = O::narrowed(&period);
+        for start in (0..c.len()).step_by(count.max(1)) {
+            c.write(start, &elements[..count.min(c.len() - start)])?;
+        }
+        Ok(())
+    }
 }
 
 /// The places of a product's operands in a pool.
@@ -61,6 +103,8 @@ pub(super) struct Places {
     /// Elements from an A to the B of its set, from one A to the next, and from one C to the next.
     steps: [usize; 3],
     sets: usize,
+    /// Elements of the bias. 0 if none is read.
+    bias: usize,
 }
 
 impl Places {
@@ -69,7 +113,9 @@ impl Places {
         let whole = |len: usize, element: usize| len.next_multiple_of(ALIGNMENT / element);
         let [a, b] = [lens[0], lens[1]].map(|len| whole(len, size_of::<T>()));
         let sets = case.sets::<T, O>(device) as usize;
-        Ok(Places { lens, steps: [a, a + b, whole(lens[2], size_of::<O>())], sets })
+        let [has_bias, _] = reads(&case.epilogues);
+        let bias = if has_bias { case.product.shape.n() } else { 0 };
+        Ok(Places { lens, steps: [a, a + b, whole(lens[2], size_of::<O>())], sets, bias })
     }
 
     /// The ranges of A and B of a set in a pool.
@@ -90,20 +136,23 @@ pub(super) struct Needed {
     /// For one set.
     integers: usize,
     c: usize,
+    bias: usize,
 }
 
 impl Needed {
     pub(super) fn for_all(places: impl Iterator<Item = Places>) -> Self {
-        places.fold(Needed::default(), |most, Places { steps, sets, .. }| Needed {
+        places.fold(Needed::default(), |most, Places { steps, sets, bias, .. }| Needed {
             operands: most.operands.max(sets * steps[1]),
             integers: most.integers.max(steps[1]),
             c: most.c.max(sets * steps[2]),
+            bias: most.bias.max(bias),
         })
     }
 
     /// Bytes of host memory, and on the device.
     pub(super) fn bytes<T, O>(self) -> [u64; 2] {
-        let on_device = (self.operands + self.integers) * size_of::<T>() + self.c * size_of::<O>();
+        let of_c = self.c + 2 * self.bias;
+        let on_device = (self.operands + self.integers) * size_of::<T>() + of_c * size_of::<O>();
         // Two periods as f32, one of them also as `T`, and the elements that are compared.
         let here = 3 * size_of::<f32>() * PERIOD.min(self.operands) + (1 << 30);
         [here as u64, on_device as u64]
@@ -121,19 +170,27 @@ impl<T: Value, O: Value> Pool<T, O> {
         let integers = compare.then(|| {
             Repeated::new(device, needed.integers, |len| operands::integers(seed, len, 1))
         });
-        Ok(Pool { real, integers: integers.transpose()?, c: device.zeros(needed.c)? })
+        let integers = integers.transpose()?;
+        let of_integers = integers
+            .as_ref()
+            .map(|numbers| numbers.upload_bias(device, needed.bias))
+            .transpose()?;
+        let biases = [real.upload_bias(device, needed.bias)?, of_integers.flatten()];
+        Ok(Pool { real, integers, c: device.zeros(needed.c)?, biases })
     }
 
     /// The operand sets of a product.
     pub(super) fn of(&mut self, places: Places) -> PoolSets<'_, T, O> {
-        PoolSets { operands: &self.real.buffer, c: &mut self.c, places }
+        let bias = self.biases[0].as_ref();
+        PoolSets { operands: &self.real, bias, c: &mut self.c, places }
     }
 
     /// The operand set of integers.
     pub(super) fn integers_of(&mut self, places: Places) -> Option<PoolSets<'_, T, O>> {
         let integers = self.integers.as_ref()?;
         Some(PoolSets {
-            operands: &integers.buffer,
+            operands: integers,
+            bias: self.biases[1].as_ref(),
             c: &mut self.c,
             places: Places { sets: 1, ..places },
         })
@@ -142,7 +199,8 @@ impl<T: Value, O: Value> Pool<T, O> {
 
 /// The operand sets of a product in a pool.
 pub(super) struct PoolSets<'p, T, O> {
-    operands: &'p Buffer<T>,
+    operands: &'p Repeated<T>,
+    bias: Option<&'p Buffer<O>>,
     c: &'p mut Buffer<O>,
     places: Places,
 }
@@ -153,17 +211,29 @@ impl<T: Value, O: Value> Sets<T, O> for PoolSets<'_, T, O> {
     }
 
     fn views(&mut self, set: usize) -> host::Result<Views<'_, T, O>> {
-        let PoolSets { operands, c, places } = self;
-        PoolSets { operands, c, places: *places }.into_views(set)
+        let PoolSets { operands, bias, c, places } = self;
+        PoolSets { operands, bias: *bias, c, places: *places }.into_views(set)
     }
 }
 
 impl<'p, T: Value, O: Value> PoolSets<'p, T, O> {
     /// As [`Sets::views`].
     pub(super) fn into_views(self, set: usize) -> host::Result<Views<'p, T, O>> {
-        let PoolSets { operands, c, places } = self;
+        let PoolSets { operands: Repeated { buffer, .. }, bias, c, places } = self;
         let [a, b] = places.operands(set);
         let c = c.view_mut(places.c(set))?;
-        Ok(Views { a: operands.view(a)?, b: operands.view(b)?, c })
+        let bias = bias.filter(|_| places.bias > 0).map(|bias| bias.view(..places.bias));
+        Ok(Views { a: buffer.view(a)?, b: buffer.view(b)?, bias: bias.transpose()?, c })
+    }
+
+    /// The first set. C is the old one if it is read, otherwise full of NaN.
+    pub(super) fn start(self, reads_before: bool) -> host::Result<Views<'p, T, O>> {
+        let numbers = self.operands;
+        let mut views = self.into_views(0)?;
+        match reads_before {
+            true => numbers.restore(&mut views.c)?,
+            false => views.c.fill_bytes(0xff)?,
+        }
+        Ok(views)
     }
 }

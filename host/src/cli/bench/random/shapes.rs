@@ -1,6 +1,10 @@
 //! Random shapes of products, the same number of each class.
 
-use host::{Shape, baseline::DenseBatch};
+use host::{
+    Shape,
+    baseline::{DenseBatch, Epilogue},
+    verify,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -10,6 +14,10 @@ const MOST_FLOP: f64 = 2e12;
 const MOST_ELEMENTS: u64 = 1 << 29;
 /// The alignment in bytes of the rows of an aligned shape.
 const ALIGNMENT: usize = 16;
+
+/// One of so many shapes has an epilogue. There are seven classes and two halves of each, so each
+/// has its share.
+const EVERY: usize = 3;
 
 /// A class of shapes. `--help` and docs/guide/command-line.md state the ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +163,7 @@ impl Generator<'_> {
 }
 
 /// A shape that was drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drawn {
     /// Counted from 1.
     pub(super) number: usize,
@@ -164,6 +172,8 @@ pub(super) struct Drawn {
     /// dimension is not.
     pub(super) aligned: bool,
     pub(super) product: DenseBatch,
+    /// Every third shape has one.
+    pub(super) epilogue: Epilogue,
 }
 
 /// The first `count` shapes of a seed. Each shape has a random stream of its own, so the first
@@ -187,9 +197,31 @@ fn draw_one(seed: u64, number: usize, sizes: Sizes) -> host::Result<Drawn> {
         let shape = Shape::new(m as u64, n as u64, k as u64)?;
         let product = DenseBatch { shape, transposed, count };
         if is_within_limits(&product) && is_aligned(&product, sizes) == aligned {
-            return Ok(Drawn { number, class, aligned, product });
+            let epilogue = draw_epilogue(seed, number);
+            return Ok(Drawn { number, class, aligned, product, epilogue });
         }
     }
+}
+
+/// The epilogue of the shape with that number: of every third. It has a random stream of its own,
+/// so that shapes are the same with and without.
+fn draw_epilogue(seed: u64, number: usize) -> Epilogue {
+    let mut epilogue = Epilogue::PLAIN;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(1 << 63 | number as u64);
+    let activations = verify::activations().collect::<Vec<_>>();
+    while number.is_multiple_of(EVERY) && epilogue.is_plain() {
+        // Three of four have a bias. One of four has alpha, and one beta.
+        let mut quarter = || rng.random_range(0..4) == 0;
+        let [no_bias, alpha, beta] = [quarter(), quarter(), quarter()];
+        epilogue = Epilogue {
+            alpha: if alpha { 0.5 } else { 1.0 },
+            beta: if beta { 1.0 } else { 0.0 },
+            bias: !no_bias,
+            activation: activations[rng.random_range(0..activations.len())],
+        };
+    }
+    epilogue
 }
 
 fn is_within_limits(product: &DenseBatch) -> bool {
@@ -296,6 +328,31 @@ mod tests {
             }
         }
         assert!(longest > 5_000_000, "{longest}");
+    }
+
+    #[test]
+    fn every_third_shape_has_an_epilogue_in_each_class_and_half() {
+        let all = draw(9, 42 * 10, Sizes::new(2, false)).unwrap();
+        let with = all.iter().filter(|drawn| !drawn.epilogue.is_plain()).collect::<Vec<_>>();
+        for class in Class::ALL {
+            for aligned in [true, false] {
+                let of = |drawn: &&&Drawn| drawn.class == class && drawn.aligned == aligned;
+                assert_eq!(with.iter().filter(of).count(), 10, "{class:?} {aligned}");
+            }
+        }
+        let share = |of: fn(&Epilogue) -> bool| {
+            with.iter().filter(|drawn| of(&drawn.epilogue)).count() as f64 / with.len() as f64
+        };
+        assert!((0.6..0.9).contains(&share(|epilogue| epilogue.bias)));
+        assert!((0.15..0.4).contains(&share(|epilogue| epilogue.alpha == 0.5)));
+        assert!((0.15..0.4).contains(&share(|epilogue| epilogue.beta == 1.0)));
+        for activation in verify::activations() {
+            assert!(with.iter().any(|drawn| drawn.epilogue.activation == activation));
+        }
+        // The same for every count.
+        let epilogues = |all: &[Drawn]| all.iter().map(|one| one.epilogue).collect::<Vec<_>>();
+        let fewer = draw(9, 42, Sizes::new(2, false)).unwrap();
+        assert_eq!(epilogues(&fewer), epilogues(&all[..42]));
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! Some elements of C, compared with the product in float64: the crossings of some rows and
 //! columns.
 
-use host::{
-    BufferView, Compute, Shape,
-    baseline::DenseBatch,
-    memory,
-    verify::{Criterion, Format},
-};
+use host::{BufferView, Shape, baseline::DenseBatch, memory};
 use rand::{SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
 
-use super::pool::{Places, Repeated};
-use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
+use super::{
+    super::verdict::How,
+    pool::{Places, Repeated},
+};
+use crate::cli::{
+    Failure,
+    args::Verify,
+    types::Value,
+    verification::{After, Verification},
+};
 
 /// The most rows, and columns.
 const LINES: usize = 16;
@@ -109,20 +112,30 @@ impl Spots {
         Ok(all)
     }
 
-    /// Compares C's elements with those of the product of `operands`.
-    pub(super) fn compare(
+    /// Compares C's elements with those of the product of `operands`, with an epilogue of `drawn`
+    /// numbers.
+    pub(super) fn compare<T: Value>(
         &self,
+        product: &DenseBatch,
         operands: &[[Vec<f32>; 2]],
+        drawn: &Repeated<T>,
         c: &[Vec<f32>],
-        k: usize,
-        how: (Compute, Format),
-        criterion: Criterion,
+        how: How,
     ) -> Result<Vec<Verification>, Failure> {
-        let shape = self.shape(k)?;
+        let How { compute, stored, epilogue, criterion } = how;
+        let DenseBatch { shape: all, .. } = *product;
+        let bias = self.cols.iter().map(|&col| drawn.bias(col)).collect::<Vec<_>>();
+        let (shape, how) = (self.shape(all.k())?, (compute, stored));
         let mut found = Vec::new();
-        for ([a, b], c) in operands.iter().zip(c) {
-            let one = Verification::run(Verify::Full, shape, [a, b, c], how, criterion, 0)?;
-            found.extend(one);
+        for (&index, ([a, b], c)) in self.products.iter().zip(operands.iter().zip(c)) {
+            let of_row = |row: &usize| {
+                let start = index * all.c_len() + row * all.n();
+                self.cols.iter().map(move |col| drawn.before(start + col))
+            };
+            let before = self.rows.iter().flat_map(of_row).collect::<Vec<_>>();
+            let after = After { epilogue, bias: &bias, before: &before };
+            let abc = [&a[..], &b[..], &c[..]];
+            found.extend(Verification::after(Verify::Full, shape, abc, after, how, criterion, 0)?);
         }
         Ok(found)
     }
@@ -140,7 +153,9 @@ fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use host::{Device, Gemm};
+    use host::{
+        Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion, verify::Format,
+    };
 
     use super::{
         super::super::case::{Case, Sets, Views},
@@ -153,53 +168,89 @@ mod tests {
         transposed: [bool; 2],
         count: usize,
         [m, n, k]: [u64; 3],
+        epilogue: Epilogue,
     ) -> (Case, Places, Pool<f32, f32>) {
         let device = Device::cpu();
         let shape = Shape::new(m, n, k).unwrap();
-        let case =
-            Case { group: None, draw: None, product: DenseBatch { shape, transposed, count } };
+        let product = DenseBatch { shape, transposed, count };
+        let case = Case { group: None, draw: None, product, epilogues: vec![epilogue] };
         let places = Places::new::<f32, f32>(&case, &device).unwrap();
         let needed = Needed::for_all([places].into_iter());
         let pool = Pool::new(&device, needed, 3, true).unwrap();
         (case, places, pool)
     }
 
+    /// Launches the case with an epilogue on integers.
+    fn launch(case: &Case, places: Places, pool: &mut Pool<f32, f32>, epilogue: Epilogue) {
+        let sets = pool.integers_of(places).unwrap();
+        let Views { a, b, bias, c } = sets.start(epilogue.beta != 0.0).unwrap();
+        let stream = Device::cpu().stream().unwrap();
+        case.product.launch(&epilogue.of(Gemm::new(), bias), &stream, a, b, c).unwrap();
+    }
+
+    /// Whether C is the product of integers with an epilogue.
+    fn passes(case: &Case, places: Places, pool: &mut Pool<f32, f32>, epilogue: Epilogue) -> bool {
+        let spots = Spots::of(&case.product, 1);
+        let c = pool.integers_of(places).unwrap().into_views(0).unwrap().c;
+        let c = spots.read(&case.product, c.as_view()).unwrap();
+        let integers = pool.integers.as_ref().unwrap();
+        let known = spots.operands(&case.product, places, integers).unwrap();
+        let (stored, criterion) = (Format::F32, Criterion::Exact);
+        let how = How { compute: Compute::Native, stored, epilogue, criterion };
+        let found = spots.compare(&case.product, &known, integers, &c, how).unwrap();
+        assert_eq!(found.len(), 3);
+        found.iter().all(Verification::passed)
+    }
+
     #[test]
     fn what_is_right_passes_and_a_wrong_element_of_a_spot_does_not() {
         for transposed in [[false, false], [true, false], [false, true], [true, true]] {
-            let (case, places, mut pool) = product(transposed, 5, [40, 33, 21]);
+            let plain = Epilogue::PLAIN;
+            let (case, places, mut pool) = product(transposed, 5, [40, 33, 21], plain);
             let spots = Spots::of(&case.product, 1);
             assert_eq!((spots.products.len(), spots.rows.len(), spots.cols.len()), (3, 16, 16));
-            let integers = pool.integers.as_ref().unwrap();
-            let known = spots.operands(&case.product, places, integers).unwrap();
-            let mut sets = pool.integers_of(places).unwrap();
-            let Views { a, b, mut c } = sets.views(0).unwrap();
-            let stream = Device::cpu().stream().unwrap();
-            case.product.launch(&Gemm::new(), &stream, a, b, c.reborrow()).unwrap();
-            let passes = |c: BufferView<f32>| {
-                let c = spots.read(&case.product, c).unwrap();
-                let how = (Compute::Native, Format::F32);
-                let found = spots.compare(&known, &c, 21, how, Criterion::Exact).unwrap();
-                assert_eq!(found.len(), 3);
-                found.iter().all(Verification::passed)
-            };
-            assert!(passes(c.as_view()));
+            launch(&case, places, &mut pool, plain);
+            assert!(passes(&case, places, &mut pool, plain));
             // The last product's last element.
-            let last = c.len() - 1;
-            let was = c.as_view().to_vec().unwrap()[last];
-            c.write(last, &[was + 1.0]).unwrap();
-            assert!(!passes(c.as_view()));
-            c.write(last, &[f32::NAN]).unwrap();
-            assert!(!passes(c.as_view()));
+            let mut change = |by: f32| {
+                let mut c = pool.integers_of(places).unwrap().into_views(0).unwrap().c;
+                let last = c.len() - 1;
+                let was = c.as_view().to_vec().unwrap()[last];
+                c.write(last, &[was + by]).unwrap();
+                passes(&case, places, &mut pool, plain)
+            };
+            assert!(!change(1.0) && change(-1.0) && !change(f32::NAN));
+        }
+    }
+
+    /// The epilogue of a shape is compared, with its bias and its old C, and what lacks a part of
+    /// it is wrong.
+    #[test]
+    fn an_epilogue_is_compared() {
+        let all = Epilogue { alpha: 0.5, beta: 1.0, bias: true, activation: Activation::Relu };
+        let (case, places, mut pool) = product([false, true], 5, [40, 33, 21], all);
+        launch(&case, places, &mut pool, all);
+        assert!(passes(&case, places, &mut pool, all));
+        for other in [
+            Epilogue { alpha: 1.0, ..all },
+            Epilogue { beta: 0.0, ..all },
+            Epilogue { bias: false, ..all },
+            Epilogue { activation: Activation::Identity, ..all },
+        ] {
+            assert!(!passes(&case, places, &mut pool, other), "{other}");
+            launch(&case, places, &mut pool, other);
+            assert!(!passes(&case, places, &mut pool, all), "{other}");
+            launch(&case, places, &mut pool, all);
         }
     }
 
     #[test]
     fn sets_of_operands_do_not_overlap() {
-        let (case, places, mut pool) = product([false, false], 2, [3, 5, 7]);
+        let (case, places, mut pool) = product([false, false], 2, [3, 5, 7], Epilogue::PLAIN);
         let mut sets = pool.of(Places::new::<f32, f32>(&case, &Device::cpu()).unwrap());
         assert_eq!(sets.count(), 1);
-        let Views { a, b, c } = sets.views(0).unwrap();
+        let Views { a, b, bias, c } = sets.views(0).unwrap();
+        assert!(bias.is_none());
         assert_eq!((a.len(), b.len(), c.len()), (42, 70, 30));
         let [a, b] = places.operands(0);
         assert!(a.end <= b.start && b.start.is_multiple_of(64));
