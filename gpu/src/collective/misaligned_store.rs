@@ -29,8 +29,8 @@ use super::{
     vector::FOUR,
 };
 
-/// [`store`](super::packed_store::store) for a C with misaligned rows. The accumulators have been
-/// [multiplied by alpha](super::packed_store::scale).
+/// [`store`](super::packed_store::store) for a C with misaligned rows. The accumulators are the
+/// elements of C, before they are rounded.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store_misaligned<

@@ -70,7 +70,8 @@ fn gelu(x: f64) -> f64 {
     gate(x, |x| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2))
 }
 
-/// `x (1 + tanh(y)) / 2`, which is `x / (1 + exp(-2 y))`, with `y = sqrt(2 / pi) (x + 0.044715 x^3)`.
+/// `x (1 + tanh(y)) / 2`, which is `x / (1 + exp(-2 y))`, with `y = sqrt(2 / pi) (x + 0.044715
+/// x^3)`.
 fn gelu_tanh(x: f64) -> f64 {
     let twice = |x: f64| FRAC_2_SQRT_PI * SQRT_2 * (x + 0.044_715 * x * x * x);
     gate(x, |x| 1.0 / (1.0 + (-twice(x)).exp()))
