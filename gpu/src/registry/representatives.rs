@@ -37,7 +37,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
     ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
-    ("collective/activation", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
+    ("collective/activation/half.rs", &["gemm_half_64x64x16"]),
     ("collective/real.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/stored.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     // What the other families use of it: whole tiles, 16-byte aligned rows of C, single elements.

@@ -290,7 +290,9 @@ pub fn product(pool: &Pool, seed: u64) -> Product {
         _ if is_plain => Activation::Identity,
         0..11 => Activation::Identity,
         11..16 => Activation::Relu,
-        _ => Activation::Gelu,
+        16..18 => Activation::Gelu,
+        18 => Activation::GeluTanh,
+        _ => Activation::Silu,
     };
     let most = ((types.largest_sum() / (k as u64 + 4)).isqrt()).clamp(1, types.largest());
     let largest = if percent(random, 50) { most } else { 1 + random.below(most as usize) as u64 };
@@ -301,12 +303,10 @@ pub fn product(pool: &Pool, seed: u64) -> Product {
             random.choose(&[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, -1.0, 2.0, 0.5]),
         ),
     };
-    // GELU is neither 0 nor its argument where that is small.
+    // A smooth activation is neither 0 nor its argument where that is small.
     let (alpha, largest) = match activation {
-        Activation::Gelu => {
-            (alpha * 0.5f64.powi((k.max(1).ilog2() / 2 + 1) as i32), largest.min(2))
-        }
-        _ => (alpha, largest),
+        Activation::Identity | Activation::Relu => (alpha, largest),
+        _ => (alpha * 0.5f64.powi((k.max(1).ilog2() / 2 + 1) as i32), largest.min(2)),
     };
     let bias = match random.below(10) {
         _ if is_plain => None,

@@ -71,7 +71,7 @@ impl<T: Number, O: Number> Filled<T, O> {
             c: at(2, &c_integers),
             bias: bias_integers,
         };
-        let want = Want::new::<T, O>(product, &integers);
+        let want = Want::new::<O>(product, &integers);
         Filled { a, b, c, bias, want }
     }
 }

@@ -22,15 +22,15 @@ pub struct Integers {
 /// C's elements.
 #[derive(Debug)]
 pub struct Want {
-    /// The exact ones, of GELU those in float64.
+    /// The exact ones, of a smooth activation those in float64.
     pub values: Vec<f64>,
-    /// How far from these they may be: of GELU alone.
+    /// How far from these they may be: of a smooth activation alone.
     pub bounds: Option<Vec<f64>>,
 }
 
 impl Want {
-    /// Of a product of `T` with a C of `O`.
-    pub fn new<T: Number, O: Number>(product: &Product, integers: &Integers) -> Self {
+    /// Of a product with a C of `O`.
+    pub fn new<O: Number>(product: &Product, integers: &Integers) -> Self {
         let sums = match product.multiplies() {
             true => sums(product, integers),
             false => vec![0; integers.c.len()],
@@ -54,8 +54,8 @@ impl Want {
             Activation::Relu => Want { values: exact.map(|x| x.max(0.0)).collect(), bounds: None },
             other => {
                 let both = exact.map(|x| {
-                    let (value, bound) = activated::<T::Sum>(other, x, 0.0);
-                    let is_rounded = size_of::<O>() < size_of::<T::Sum>();
+                    let (value, bound) = activated::<O>(other, x, 0.0);
+                    let is_rounded = size_of::<O>() < size_of::<O::Sum>();
                     let more =
                         if is_rounded { O::U * (value.abs() + bound) + O::TINY } else { 0.0 };
                     (value, bound + more)
