@@ -28,6 +28,12 @@ impl Refusal {
         of.prepared(product);
         of.kernel(product, is_hopper);
         of.splits(product, is_cuda, is_hopper);
+        // A GPU takes copies of host memory. Their strides are others, for which the kernel that
+        // was chosen for the product's strides may be none.
+        let is_copied = is_cuda && matches!(product.way, Way::Slices | Way::Arrays);
+        if is_copied && matches!(product.kernel, Kernel::AsOn(_)) {
+            of.may.extend(["kernel", "partials"]);
+        }
         // An array of no products asks for nothing.
         if product.way == Way::Array && product.count() == 0 {
             of.may.append(&mut of.must);
