@@ -62,32 +62,34 @@ mod _native {
     /// and bfloat16, and nothing is converted.
     ///
     /// Arguments
-    ///   a: (.., m, k), or (k,). b: (.., k, n), or (k,). Its type and its memory are those of a.
-    ///   Leading dimensions are broadcast. out: the result's shape; nothing is broadcast to it. Its
-    ///   type is that of a, or float32 where a has 16 bits. alpha: a factor. beta: the factor of
-    ///   the old elements of out, which are not read where it is 0. bias: (n,) or (1, n), added to
-    ///   each row, or (m, 1), added to each column. (m,) where b is a vector. Its type
-    ///     is the result's.
+    ///   a: (.., m, k), or (k,).
+    ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are
+    ///     broadcast.
+    ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32
+    ///     where a has 16 bits.
+    ///   alpha: a factor.
+    ///   beta: the factor of the old elements of out, which are not read where it is 0.
+    ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is
+    ///     a vector. Its type is the result's.
     ///   activation: None, "relu", "gelu", "gelu_tanh" (PyTorch's gelu with approximate="tanh") or
-    ///   "silu". compute: None for the arithmetic of the type. For float32 also "tf32", which is
-    ///   less precise, or "bf16x6" and
-    ///     "f16x3", which emulate float32.
+    ///     "silu".
+    ///   compute: None for the arithmetic of the type. For float32 also "tf32", which is less
+    ///     precise, or "bf16x6" and "f16x3", which emulate float32.
     ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with
-    ///   __cuda_stream__. None: the stream that is current
-    ///     for the module of a.
-    ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the first
-    ///   GPU, or without one the CPU.
+    ///     __cuda_stream__. None: the stream that is current for the module of a.
+    ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the
+    ///     first GPU, or without one the CPU.
     ///
     /// Arrays on a GPU are used where they are. There it is an error, and no copy, if an array has
     /// a negative stride or elements at odd addresses, if a bias has gaps, or if out overlaps an
     /// operand. Strides in messages count elements, and not bytes as NumPy's.
     ///
     /// Errors
-    ///   TypeError: no array, another type of elements, or an argument of another type. ValueError:
-    ///   shapes, strides, devices or values that do not fit. It names the argument, its value and
-    ///   the limit. RuntimeError: a tensor of PyTorch that requires a gradient, except under
-    ///   torch.no_grad(): none is recorded, so pass its
-    ///     .detach(). Failures of the driver.
+    ///   TypeError: no array, another type of elements, or an argument of another type.
+    ///   ValueError: shapes, strides, devices or values that do not fit. It names the argument,
+    ///     its value and the limit.
+    ///   RuntimeError: a tensor of PyTorch that requires a gradient, except under torch.no_grad():
+    ///     none is recorded, so pass its .detach(). Failures of the driver.
     ///   MemoryError: too little memory.
     #[pyfunction]
     #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, stream=None, device=None))]
@@ -122,11 +124,11 @@ mod _native {
     ///
     /// Arguments
     ///   a, b, out, alpha, beta, bias, activation, compute, device: as of matmul. Without out the
-    ///   result has an array of its own, product.out.
+    ///     result has an array of its own, product.out.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,
-    ///   so they are a RuntimeError.
+    ///     so they are a RuntimeError.
     #[pyfunction]
     #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, device=None))]
     fn prepare<'py>(
@@ -202,14 +204,13 @@ mod _native {
     ///
     /// Arguments
     ///   kernel: a name of kernels(), of a lesson or of a kernel of float32 on CUDA cores and not
-    ///   by TMA. Others are checked, and not
-    ///     counted.
+    ///     by TMA. Others are checked, and not counted.
     ///   m, n, k: the sizes of C (m, n) = A (m, k) B (k, n), at most 256 each.
     ///   every: 1 counts all blocks, 2 every second one, and so on.
     ///
     /// Errors
     ///   TypeError, ValueError: an unknown kernel, one that is not counted, or a number outside of
-    ///   these limits.
+    ///     these limits.
     #[pyfunction]
     #[pyo3(signature = (kernel, m=64, n=64, k=64, *, every=1))]
     fn profile(
