@@ -28,9 +28,6 @@ pub trait Stored: Element {
     /// or [`SILU`](crate::params::SILU).
     fn activated(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
 
-    /// The same in a loop. For a C of 16 bits it is not a call.
-    fn activated_inline(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
-
     /// Loads four elements from a multiple of four on.
     fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
 
@@ -74,11 +71,6 @@ macro_rules! reals {
             #[inline(always)]
             fn activated(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
                 <$real as Real>::activated_exactly(kind, four)
-            }
-
-            #[inline(always)]
-            fn activated_inline(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
-                <$real as Stored>::activated(kind, four)
             }
 
             #[inline(always)]
@@ -153,11 +145,6 @@ macro_rules! halves {
             #[inline(always)]
             fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
                 half::activated(kind, four)
-            }
-
-            #[inline(always)]
-            fn activated_inline(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
-                half::activated_inline(kind, four)
             }
 
             #[inline(always)]

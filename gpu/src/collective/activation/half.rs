@@ -36,25 +36,20 @@ pub fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
     numbers(activate_half(kind, of))
 }
 
-/// [`activated_inline`] as a function, for epilogues with several calls: its code is 8 KB of PTX.
+/// The function of four numbers, for epilogues with several calls: its code is 8 KB of PTX. A
+/// thread computes the four at once, so that latencies overlap.
 // An array would be passed in memory; the sixteen bytes are passed in four registers.
 #[inline(never)]
 // SAFETY: no other function of the kernels' modules has the name.
 #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
 fn activate_half(kind: u32, of: u128) -> u128 {
-    let four = activated_inline(kind, numbers(of));
-    (0..FOUR).fold(0, |of, i| of | (four[i].to_bits() as u128) << (32 * i))
-}
-
-/// [`activated`] without a call, for a loop. It saves about nine instructions of four numbers. A
-/// thread computes the four at once, so that latencies overlap.
-#[inline(always)]
-pub fn activated_inline(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
-    match kind {
+    let four = numbers(of);
+    let four = match kind {
         GELU => four.map(|x| activate(x, 9.489038, gelu)),
         GELU_TANH => four.map(|x| activate(x, 6.257772, gelu_tanh)),
         _ => four.map(|x| activate(x, 25.758518, silu)),
-    }
+    };
+    (0..FOUR).fold(0, |of, i| of | (four[i].to_bits() as u128) << (32 * i))
 }
 
 /// `x S(x)`. S(-t) is zero at the end, and from there on.
