@@ -131,22 +131,27 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     /// Whether the `cols` columns from `col` on can be finished where the accumulators are
-    /// ([`packed_store`](super::packed_store)): the elements of a row are contiguous, C is not
-    /// read, and all columns have their bias.
+    /// ([`packed_store`](super::packed_store)): the elements of a row are contiguous, all columns
+    /// have their bias, C is not read, and no smooth activation has f32's accuracy. With `ALL` C may
+    /// be read, by sixteen bytes, there may be fewer columns, rows may have a bias, and the
+    /// activation is any: these take registers.
     #[inline(always)]
-    pub fn is_finished_in_registers(&self, col: usize, cols: usize) -> bool {
+    pub fn is_finished_in_registers<const ALL: bool>(&self, col: usize, cols: usize) -> bool {
         let bias = match self.problem.bias {
             NO_BIAS => true,
-            COL_BIAS => col + cols <= self.problem.n as usize,
-            _ => false,
+            COL_BIAS => ALL || col + cols <= self.problem.n as usize,
+            _ => ALL,
         };
-        bias && self.beta == T::Real::ZERO && self.problem.c[1] == 1
+        let read = self.beta == T::Real::ZERO || ALL && self.is_16_byte_aligned();
+        let is_short = size_of::<T>() == 2 || matches!(self.problem.activation, IDENTITY | RELU);
+        bias && read && (ALL || is_short) && self.problem.c[1] == 1
     }
 
-    /// Whether a bias is added to each row.
+    /// Whether there is a bias, and whether for each column or each row, of
+    /// [`params`](crate::params).
     #[inline(always)]
-    pub fn has_col_bias(&self) -> bool {
-        self.problem.bias == COL_BIAS
+    pub fn bias(&self) -> u32 {
+        self.problem.bias
     }
 
     /// The bias of a column inside C and of the next.
@@ -154,6 +159,99 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[track_caller]
     pub fn bias_of_two(&self, col: usize) -> [T::Real; 2] {
         [self.bias[col].widened(), self.bias[col + 1].widened()]
+    }
+
+    /// The bias of a column. Of a column outside C it is any.
+    #[inline(always)]
+    #[track_caller]
+    pub fn bias_of_col(&self, col: u32) -> T::Real {
+        self.bias[col.min(self.problem.n - 1) as usize].widened()
+    }
+
+    /// The bias of a row. Of a row outside C it is any.
+    #[inline(always)]
+    #[track_caller]
+    pub fn bias_of_row(&self, row: u32) -> T::Real {
+        let row = row.min(self.count as u32 - 1) as usize;
+        self.bias[self.rows.0 + row * self.rows.1].widened()
+    }
+
+    /// The bias of an element. There is one; of an element outside C it is any.
+    #[inline(always)]
+    #[track_caller]
+    pub fn bias_of(&self, (row, col): (u32, u32)) -> T::Real {
+        match self.problem.bias {
+            ROW_BIAS => self.bias_of_row(row),
+            _ => self.bias_of_col(col),
+        }
+    }
+
+    /// The factor of the old C.
+    #[inline(always)]
+    pub fn beta(&self) -> T::Real {
+        self.beta
+    }
+
+    /// The old element of C at (row, col).
+    #[inline(always)]
+    #[track_caller]
+    pub fn load(&self, at: (u32, u32)) -> T::Real {
+        self.c[self.index(at)].widened()
+    }
+
+    /// The old elements of C from (row, col) on. C [is in fours](Self::is_in_fours).
+    #[inline(always)]
+    #[track_caller]
+    pub fn load_four(&self, at: (u32, u32)) -> [T::Real; FOUR] {
+        T::load(self.c, self.index(at))
+    }
+
+    /// Stores an element to (row, col).
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_one(&mut self, at: (u32, u32), value: T::Real) {
+        let at = self.index(at);
+        self.c[at] = T::nearest(value);
+    }
+
+    /// Stores four elements from (row, col) on. C [is in fours](Self::is_in_fours).
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_four(&mut self, at: (u32, u32), four: [T::Real; FOUR]) {
+        let at = self.index(at);
+        T::store(self.c, at, four);
+    }
+
+    /// Asks for the old elements of a tile in L2, if C is read and its rows are contiguous. All
+    /// lanes of a warp call this.
+    #[inline(always)]
+    #[track_caller]
+    pub fn prefetch_tile(&self, first: (usize, usize), (rows, cols): (u32, u32)) {
+        if self.beta == T::Real::ZERO || self.problem.c[1] != 1 {
+            return;
+        }
+        let (of_line, lines) = (
+            const { (LINE / size_of::<T>()) as u32 },
+            cols.div_ceil(const { (LINE / size_of::<T>()) as u32 }),
+        );
+        let (left, width) = self.left(first);
+        let mut number = thread::lane_id();
+        while number < rows * lines {
+            let (row, col) = (number / lines, number % lines * of_line);
+            if (row as usize) < left && (col as usize) < width {
+                self.c.prefetch(
+                    self.place(first) + row as usize * self.between_rows() + col as usize,
+                );
+            }
+            number += 32;
+        }
+    }
+
+    /// The index of (row, col).
+    #[inline(always)]
+    fn index(&self, (row, col): (u32, u32)) -> usize {
+        let across = col as usize * self.problem.c[1] as usize;
+        self.start + row as usize * self.between_rows() + across
     }
 
     /// The activation function, of [`params`](crate::params).
@@ -405,17 +503,11 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[inline(always)]
     fn activated(&self, values: [T::Real; FOUR]) -> [T::Real; FOUR] {
         match self.problem.activation {
-            RELU => values.map(relu),
+            RELU => values.map(T::Real::relu),
             IDENTITY => values,
             smooth => T::activated(smooth, values),
         }
     }
-}
-
-/// The greater of a number and 0. NaN stays NaN.
-#[inline(always)]
-pub fn relu<R: Real>(value: R) -> R {
-    if value < R::ZERO { R::ZERO } else { value }
 }
 
 impl Epilogue<'_, f32> {

@@ -9,6 +9,7 @@
 //!   epilogue             alpha, beta, bias and activation
 //!   activation           GELU, its approximation by tanh, and SiLU
 //!   staged_epilogue      accumulators of `wgmma`, staged in shared memory
+//!   staged_rows          all of the epilogue, for rows that a warp reads from shared memory
 //!   packed_store         the fast way out: packed elements, 16-byte stores; misaligned rows of C
 //!   background           work for idle warps: packing the tail of B
 //!   copy_rows            copies of unaligned rows to aligned ones
@@ -46,6 +47,8 @@ pub mod packed_store;
 pub mod real;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod staged_epilogue;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod staged_rows;
 pub mod stored;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod tile_scheduler;

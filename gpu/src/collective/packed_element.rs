@@ -28,6 +28,23 @@ pub trait PackedStore: Stored<Real = f32> {
         two: [f32; 2],
     );
 
+    /// The two elements of a staged row from a word on.
+    fn staged_two<const ROWS: usize, const PITCH: usize>(
+        staged: &Shared<f32, ROWS, PITCH>,
+        at: usize,
+    ) -> [f32; 2];
+
+    /// The elements from `index` on as four words if `valid`, otherwise zeros: sixteen bytes at a
+    /// multiple of sixteen. It has no branch.
+    fn load_words(view: &Out<Self>, index: usize, valid: bool) -> [f32; FOUR];
+
+    /// Replaces each two neighbouring accumulators of the `PART`th `WORDS` words of a row by
+    /// `with(row, column of the first, both)`. Columns are counted from the start of the part.
+    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+        sums: &mut Fragment<N>,
+        with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+    );
+
     /// Like [`stage`](Self::stage), but the first word may be odd.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -70,6 +87,29 @@ impl PackedStore for f32 {
         two: [f32; 2],
     ) {
         staged.store64(at, two);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn staged_two<const ROWS: usize, const PITCH: usize>(
+        staged: &Shared<f32, ROWS, PITCH>,
+        at: usize,
+    ) -> [f32; 2] {
+        staged.load64_in_order(at)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn load_words(view: &Out<f32>, index: usize, valid: bool) -> [f32; FOUR] {
+        view.load128_if(index, valid)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+        sums: &mut Fragment<N>,
+        with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+    ) {
+        sums.map_pairs_of::<WORDS, PART>(with);
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -136,6 +176,31 @@ impl PackedStore for Half {
         two: [f32; 2],
     ) {
         staged[at] = f32::from_bits(packed(Half::from_two_f32(two).map(Half::to_bits)));
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn staged_two<const ROWS: usize, const PITCH: usize>(
+        staged: &Shared<f32, ROWS, PITCH>,
+        at: usize,
+    ) -> [f32; 2] {
+        let word = staged[at];
+        [0, 1].map(|number| Half::element(word, number).to_f32())
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn load_words(view: &Out<Half>, index: usize, valid: bool) -> [f32; FOUR] {
+        view.load_words_if(index, valid).map(f32::from_bits)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+        sums: &mut Fragment<N>,
+        with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+    ) {
+        const { assert!(WORDS == 64, "128 columns") };
+        sums.map_pairs_of::<128, PART>(with);
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

@@ -24,12 +24,13 @@
 use super::{
     accumulators::ROWS,
     device::{warpgroup::Fragment, *},
-    epilogue::{Epilogue, relu},
+    epilogue::Epilogue,
     misaligned_store::store_misaligned,
     packed_element::{PackedStore, rows_at_once_of, staged_words},
+    real::Real,
     vector::FOUR,
 };
-use crate::params::{IDENTITY, RELU};
+use crate::params::{COL_BIAS, IDENTITY, RELU, ROW_BIAS};
 
 /// The index of a staged word, from the warp's first on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -49,6 +50,7 @@ pub fn store<
     const N: usize,
     const STAGED: usize,
     const PITCH: usize,
+    const ALL: bool,
 >(
     sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
@@ -56,34 +58,127 @@ pub fn store<
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
 ) {
-    complete(sums, epilogue, first.1);
+    scale(sums, epilogue);
+    if ALL && epilogue.beta() != 0.0 {
+        add_old::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first);
+    }
+    complete::<_, _, ALL>(sums, lane.1, epilogue, first);
     match epilogue.is_16_byte_aligned() {
         true => store_aligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
         false => store_misaligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
     }
 }
 
-/// Applies the epilogue to the accumulators, where they are. `col` is the first column.
+/// Adds the bias to the accumulators, where they are, and applies the activation. The first is
+/// (row, col).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn complete<C: PackedStore, const N: usize>(
+fn complete<C: PackedStore, const N: usize, const ALL: bool>(
     sums: &mut Fragment<N>,
+    lane: usize,
     epilogue: &Epilogue<C>,
-    first_col: usize,
+    first: (usize, usize),
 ) {
-    scale(sums, epilogue);
-    if epilogue.has_col_bias() {
-        sums.map_pairs(|_, col, two| {
-            let bias = epilogue.bias_of_two(first_col + col as usize);
+    let is_whole = !ALL || first.1 + N <= epilogue.left((0, 0)).1;
+    match epilogue.bias() {
+        COL_BIAS if is_whole => sums.map_pairs(|_, col, two| {
+            let bias = epilogue.bias_of_two(first.1 + col as usize);
             [two[0] + bias[0], two[1] + bias[1]]
-        });
+        }),
+        ROW_BIAS if ALL => {
+            // A lane has two rows.
+            let row = first.0 as u32 + lane as u32 / 4;
+            let bias = [epilogue.bias_of_row(row), epilogue.bias_of_row(row + 8)];
+            sums.map_pairs(|row, _, two| two.map(|sum| sum + bias[row as usize % ROWS / 8]));
+        }
+        _ => {}
     }
-    match epilogue.activation() {
-        IDENTITY => {}
-        RELU => sums.map(relu),
-        smooth => sums.map_fours(|four| C::activated(smooth, four)),
+    let of_last_cols = epilogue.bias() == COL_BIAS && !is_whole;
+    let is_smooth = (ALL || C::PER_WORD == 2) && !matches!(epilogue.activation(), IDENTITY | RELU);
+    if of_last_cols || is_smooth {
+        let mut part = 0;
+        while part < sums.parts() {
+            let mut values = sums.part(part);
+            if of_last_cols {
+                let col = first.1 as u32 + 32 * part + lane as u32 % 4 * 2;
+                for i in 0..16 {
+                    values[i] = values[i] + epilogue.bias_of_col(col + (i / 4 * 8 + i % 2) as u32);
+                }
+            }
+            if is_smooth {
+                C::activate(epilogue.activation(), values.as_chunks_mut().0);
+            }
+            sums.set_part(part, values);
+            part += 1;
+        }
+    }
+    if epilogue.activation() == RELU {
+        sums.map(f32::relu);
     }
 }
+
+/// Adds beta times the old elements of C to the accumulators. A lane loads sixteen bytes, and the
+/// old elements reach the lanes with their sums through shared memory, where C will be staged. Rows
+/// of C are [16-byte aligned](Epilogue::is_16_byte_aligned).
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn add_old<
+    C: PackedStore,
+    const WORDS: usize,
+    const N: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    sums: &mut Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+) {
+    let cols = const { WORDS * C::PER_WORD };
+    // Through a shuffle, so that the compiler does not compute what follows before the loop over
+    // tiles, and keep it in registers.
+    let lane = warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
+    let each = const { rows_at_once_of(WORDS) };
+    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
+    let (rows_left, cols_left) = epilogue.left(first);
+    let at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::PER_WORD;
+    let (beta, step) = (epilogue.beta(), each * epilogue.between_rows());
+    let mut old_of = |part: usize| -> [[f32; FOUR]; LOADS] {
+        let col = part * cols + word * C::PER_WORD;
+        let rows = if col < cols_left.min(N) { rows_left } else { 0 };
+        core::array::from_fn(|i| {
+            let valid = i < ROWS / each && each * i + row_of_lane < rows;
+            C::load_words(epilogue.c(), at + part * cols + i * step, valid)
+        })
+    };
+    // Written out: registers cannot be indexed by a computed number.
+    macro_rules! parts {
+        ($($part:literal)*) => {$(
+            // A branch a part: in straight code ptxas moves all loads before the first addition.
+            if const { $part * WORDS * C::PER_WORD < N } && $part * cols < cols_left {
+                let old = old_of($part);
+                for i in 0..ROWS / each {
+                    staged.store128(base + place::<WORDS>(each * i + row_of_lane, word), old[i]);
+                }
+                warp::sync_warp(warp::ALL);
+                C::map_pairs_of::<WORDS, $part, N>(sums, |row, col, two| {
+                    // In this form the compiler knows all but the lane's part.
+                    let row = lane / 4 + row as usize % ROWS / 8 * 8;
+                    let col = lane % 4 * 2 + col as usize / 8 * 8;
+                    let at = base + place::<WORDS>(row, col / C::PER_WORD);
+                    let old = C::staged_two(staged, at);
+                    [fma(beta, old[0], two[0]), fma(beta, old[1], two[1])]
+                });
+                warp::sync_warp(warp::ALL);
+            }
+        )*};
+    }
+    parts! { 0 1 2 3 }
+}
+
+/// Loads of a lane for 16 rows of 64 words.
+const LOADS: usize = ROWS / 2;
 
 /// Multiplies the accumulators by alpha.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]

@@ -18,6 +18,9 @@ pub trait Real:
     /// Rounds to the nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
+    /// The greater of the number and 0. NaN stays NaN.
+    fn relu(self) -> Self;
+
     /// An [exact activation](super::activation::exact) of four numbers.
     fn activated_exactly(kind: u32, four: [Self; FOUR]) -> [Self; FOUR];
 
@@ -36,6 +39,11 @@ macro_rules! reals {
             #[inline(always)]
             fn from_f64(value: f64) -> $real {
                 value as $real
+            }
+
+            #[inline(always)]
+            fn relu(self) -> $real {
+                if self < 0.0 { 0.0 } else { self }
             }
 
             #[inline(always)]

@@ -25,10 +25,11 @@ pub const COLS: usize = 64;
 /// Elements from one staged row to the next. Rows are four banks apart.
 pub const PITCH: usize = COLS + 4;
 
-/// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col).
+/// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col). If registers suffice (`ALL`),
+/// old elements of C and the bias of rows are added where the accumulators are.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
+pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: bool>(
     sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
@@ -39,8 +40,8 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     let lane = thread::lane_id() as usize;
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
-    if epilogue.is_finished_in_registers(first_col, N) {
-        packed_store::store::<_, COLS, _, _, _>(
+    if epilogue.is_finished_in_registers::<ALL>(first_col, N) {
+        packed_store::store::<_, COLS, _, _, _, ALL>(
             sums,
             staged,
             (base, lane),

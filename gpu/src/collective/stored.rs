@@ -28,6 +28,9 @@ pub trait Stored: Element {
     /// or [`SILU`](crate::params::SILU).
     fn activated(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
 
+    /// [`activated`](Self::activated) of many numbers.
+    fn activate(kind: u32, values: &mut [[Self::Real; FOUR]]);
+
     /// Loads four elements from a multiple of four on.
     fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
 
@@ -71,6 +74,13 @@ macro_rules! reals {
             #[inline(always)]
             fn activated(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
                 <$real as Real>::activated_exactly(kind, four)
+            }
+
+            #[inline(always)]
+            fn activate(kind: u32, values: &mut [[$real; FOUR]]) {
+                for i in 0..values.len() {
+                    values[i] = Self::activated(kind, values[i]);
+                }
             }
 
             #[inline(always)]
@@ -145,6 +155,11 @@ macro_rules! halves {
             #[inline(always)]
             fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
                 half::activated(kind, four)
+            }
+
+            #[inline(always)]
+            fn activate(kind: u32, values: &mut [[f32; FOUR]]) {
+                half::activate_all(kind, values);
             }
 
             #[inline(always)]

@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("collective/packed_store.rs", include_str!("../collective/packed_store.rs")),
     ("collective/real.rs", include_str!("../collective/real.rs")),
     ("collective/staged_epilogue.rs", include_str!("../collective/staged_epilogue.rs")),
+    ("collective/staged_rows.rs", include_str!("../collective/staged_rows.rs")),
     ("collective/stored.rs", include_str!("../collective/stored.rs")),
     ("collective/tile_scheduler.rs", include_str!("../collective/tile_scheduler.rs")),
     ("collective/tma.rs", include_str!("../collective/tma.rs")),

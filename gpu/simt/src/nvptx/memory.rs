@@ -79,6 +79,33 @@ macro_rules! view {
                 // every `T` in a view may hold any bits.
                 unsafe { core::mem::transmute_copy(&*(self.0.add(index) as *const u64)) }
             }
+
+            /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It
+            /// has no branch, so that many loads are issued before one is waited for.
+            #[inline(always)]
+            pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
+                Vector128::from_words(self.load_words_if(index, valid)).into_array()
+            }
+
+            /// [`load128_if`](Self::load128_if) of the sixteen bytes as words.
+            #[inline(always)]
+            pub fn load_words_if(&self, index: usize, valid: bool) -> [u32; 4] {
+                let (a, b, c, d): (u32, u32, u32, u32);
+                // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises.
+                unsafe {
+                    asm!(
+                        "{{ .reg .pred valid; setp.ne.b32 valid, {valid}, 0; \
+                         mov.b32 {a}, 0; mov.b32 {b}, 0; mov.b32 {c}, 0; mov.b32 {d}, 0; \
+                         @valid ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [{from}]; }}",
+                        valid = in(reg32) u32::from(valid),
+                        from = in(reg64) self.0.wrapping_add(index),
+                        // Written before the address is read, so none of them may be where that is.
+                        a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
+                        options(nostack, preserves_flags, readonly),
+                    );
+                }
+                [a, b, c, d]
+            }
         }
 
         impl<T: Element> Index<usize> for $name<T> {
@@ -99,27 +126,6 @@ view! {
 }
 
 impl<T: Element> In<T> {
-    /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It
-    /// has no branch, so that many loads are issued before one is waited for.
-    #[inline(always)]
-    pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
-        let (a, b, c, d): (u32, u32, u32, u32);
-        // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises.
-        unsafe {
-            asm!(
-                "{{ .reg .pred valid; setp.ne.b32 valid, {valid}, 0; \
-                 mov.b32 {a}, 0; mov.b32 {b}, 0; mov.b32 {c}, 0; mov.b32 {d}, 0; \
-                 @valid ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [{from}]; }}",
-                valid = in(reg32) u32::from(valid),
-                from = in(reg64) self.address(index),
-                // Written before the address is read, so none of them may be where that is.
-                a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        Vector128::from_words([a, b, c, d]).into_array()
-    }
-
     /// The address of an element. It may be outside if it is not used.
     #[inline(always)]
     pub(super) fn address(&self, index: usize) -> *const T {
@@ -163,6 +169,19 @@ impl<T: Element> Out<T> {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
         // SAFETY: as in `load64`.
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
+    }
+
+    /// Asks for the cache line of an element in L2. Nothing waits for it.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        // SAFETY: it reads and writes nothing that a program sees; inside, as the kernel promises.
+        unsafe {
+            asm!(
+                "prefetch.global.L2 [{}];",
+                in(reg64) self.0.wrapping_add(index),
+                options(nomem, nostack, preserves_flags),
+            );
+        }
     }
 
     /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their

@@ -269,15 +269,45 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Replaces each four elements by `with(four)`. The four are two neighbours in each of two
-    /// rows.
+    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted from
+    /// the part's first column. A part past the last is empty.
     #[inline(always)]
-    pub fn map_fours(&mut self, mut with: impl FnMut([f32; 4]) -> [f32; 4]) {
-        wgmma::each_square!(|i| if i < N / 8 {
-            let four = with([0, 1, 2, 3].map(|j| self.0[4 * i + j]));
-            for j in 0..4 {
-                self.0[4 * i + j] = four[j];
-            }
+    pub fn map_pairs_of<const COLS: usize, const PART: usize>(
+        &mut self,
+        mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+    ) {
+        let (row, col) = place();
+        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
+            let two = [self.0[2 * i], self.0[2 * i + 1]];
+            let (row, col) = (row + 8 * (i as u32 % 2), col + 8 * ((i % (COLS / 4)) as u32 / 2));
+            [self.0[2 * i], self.0[2 * i + 1]] = with(row, col, two);
+        });
+    }
+
+    /// The number of parts of 32 columns. The compiler does not know it, and so does not unroll a
+    /// loop over the parts: its code is there once.
+    #[inline(always)]
+    pub fn parts(&self) -> u32 {
+        super::thread::opaque(N / 32) as u32
+    }
+
+    /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
+    /// row, and those of the row eight further on.
+    // Registers cannot be indexed by a computed number: it jumps to the code that copies them.
+    #[inline(always)]
+    pub fn part(&self, part: u32) -> [f32; 16] {
+        let mut values = [0.0; 16];
+        wgmma::each_part!(part, |i| if i < N / 32 {
+            values.copy_from_slice(&self.0[16 * i..16 * i + 16]);
+        });
+        values
+    }
+
+    /// Replaces the elements of a part.
+    #[inline(always)]
+    pub fn set_part(&mut self, part: u32, values: [f32; 16]) {
+        wgmma::each_part!(part, |i| if i < N / 32 {
+            self.0[16 * i..16 * i + 16].copy_from_slice(&values);
         });
     }
 

@@ -43,13 +43,29 @@ pub fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
 // SAFETY: no other function of the kernels' modules has the name.
 #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
 fn activate_half(kind: u32, of: u128) -> u128 {
-    let four = numbers(of);
-    let four = match kind {
-        GELU => four.map(|x| activate(x, 9.489038, gelu)),
-        GELU_TANH => four.map(|x| activate(x, 6.257772, gelu_tanh)),
-        _ => four.map(|x| activate(x, 25.758518, silu)),
-    };
+    let mut four = [numbers(of)];
+    activate_all(kind, &mut four);
+    let [four] = four;
     (0..FOUR).fold(0, |of, i| of | (four[i].to_bits() as u128) << (32 * i))
+}
+
+/// The function of each number, inlined: for a loop that is one place of a kernel.
+#[inline(always)]
+pub fn activate_all(kind: u32, values: &mut [[f32; FOUR]]) {
+    match kind {
+        GELU => map(values, |x| activate(x, 9.489038, gelu)),
+        GELU_TANH => map(values, |x| activate(x, 6.257772, gelu_tanh)),
+        _ => map(values, |x| activate(x, 25.758518, silu)),
+    }
+}
+
+#[inline(always)]
+fn map(values: &mut [[f32; FOUR]], with: impl Fn(f32) -> f32) {
+    for i in 0..values.len() {
+        for j in 0..FOUR {
+            values[i][j] = with(values[i][j]);
+        }
+    }
 }
 
 /// `x S(x)`. S(-t) is zero at the end, and from there on.

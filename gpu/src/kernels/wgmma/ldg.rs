@@ -174,7 +174,7 @@ fn multiply<
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + warp / 4 * WGMMA_M, col as usize);
-        staged_epilogue::store(sums, staged, &mut epilogue, first);
+        staged_epilogue::store::<_, _, _, false>(sums, staged, &mut epilogue, first);
     }
 }
 

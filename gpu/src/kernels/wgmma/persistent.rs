@@ -38,6 +38,7 @@ pub fn multiply<
     const BLOCKS: usize,
     const STAGES: usize,
     const STAGED: usize,
+    const ALL: bool,
 >(
     problem: &GemmParams,
     (a, b): (&A, &B),
@@ -128,6 +129,12 @@ pub fn multiply<
                     }
                     producer.advance();
                 }
+                if ALL {
+                    // Now the last stages are multiplied. What follows may need the old C.
+                    let (first, size) = ((row as usize, col as usize), (TILE_ROWS, TILE_COLS));
+                    let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+                    epilogue.prefetch_tile(first, (size.0 as u32, size.1 as u32));
+                }
             }
             if start > 0 || background.tail_columns() == 0 {
                 break;
@@ -184,7 +191,7 @@ pub fn multiply<
             let rows = (class as usize, A::CLASSES);
             let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
             let first = (row as usize + group * WGMMA_M, (start + col) as usize);
-            staged_epilogue::store(sums, staged, &mut epilogue, first);
+            staged_epilogue::store::<_, _, _, ALL>(sums, staged, &mut epilogue, first);
         }
         if start > 0 || background.tail_columns() == 0 {
             break;

@@ -51,6 +51,7 @@ use super::{
     collective::{
         accumulators::ROWS,
         epilogue::Epilogue,
+        staged_rows::{Old, Rows, StagedRows},
         stored::Stored,
         tile_scheduler::TileScheduler,
         tma::TmaOperand,
@@ -62,9 +63,14 @@ use super::{
 };
 use crate::params::GemmParams;
 
+/// Fours of a lane that are finished together: a warp's 16 rows are whole steps.
+pub const fn together(cols: usize) -> usize {
+    if cols < 128 { 2 } else { 4 }
+}
+
 /// Padding of a staged row: the eight rows that a warp stores pairs to at a time are in different
 /// banks.
-const PAD: usize = 8;
+pub const PAD: usize = 8;
 
 /// Elements from one staged row to the next: all columns of the tile if the 48 KiB of static shared
 /// memory suffice, else 64.
@@ -95,6 +101,8 @@ pub fn multiply<
     const STAGES: usize,
     const STAGED: usize,
     const PITCH: usize,
+    const COLS: usize,
+    const TOGETHER: usize,
 >(
     problem: &GemmParams,
     (a, b): (&A, &B),
@@ -102,16 +110,14 @@ pub fn multiply<
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, PITCH>,
 ) {
-    let cols_at_once = const { PITCH - PAD };
-    let rounds = TILE_COLS / cols_at_once;
+    let rounds = TILE_COLS / COLS;
     const {
         assert!(A::TILE == TILE_ROWS && B::TILE == TILE_COLS, "a block copies its own tiles");
         assert!(STAGED == staged_rows(TILE_ROWS) && PITCH == staged_pitch(TILE_ROWS, TILE_COLS));
-        assert!(
-            PITCH - PAD == TILE_COLS || PITCH - PAD == 64,
-            "a round is of all columns or of 64"
-        );
-        assert!(32_usize.is_multiple_of((PITCH - PAD) / FOUR), "a warp has whole rows at a time");
+        assert!(COLS == PITCH - PAD, "padding is not of C");
+        assert!(COLS == TILE_COLS || COLS == 64, "a round is of all columns or of 64");
+        let step = StagedRows::<COLS, TOGETHER>::STEP as usize;
+        assert!(ROWS.is_multiple_of(step), "a warp's rows are whole steps");
     }
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
@@ -186,25 +192,24 @@ pub fn multiply<
             cluster::wait();
         }
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let part = (rank as usize, splits as usize);
         for round in 0..rounds {
-            let first = (row as usize, col as usize + round * cols_at_once);
+            let first = (row as usize, col as usize + round * COLS);
+            let rows = own_rows::<COLS, TOGETHER>(part, first, (warp, warps));
+            let old = rows.0.old(&epilogue, 0);
             if round > 0 && splits > 1 {
                 cluster::sync();
             }
-            stage_partials(
-                sums,
-                round,
-                staged,
-                (rank as usize, splits as usize),
-                first,
-                warp,
-                &epilogue,
-            );
+            stage_partials(sums, round, staged, part, first, warp, &epilogue);
             match splits {
                 1 => warp::sync_warp(warp::ALL),
                 _ => cluster::sync(),
             }
-            reduce(staged, (rank as usize, splits as usize), first, (warp, warps), &mut epilogue);
+            let own = (first.0 + warp * ROWS, first.1);
+            match splits == 1 && epilogue.is_scaled_tile(own, (ROWS, COLS)) && epilogue.is_wide() {
+                true => store_plain::<_, COLS, _, _>(staged, warp, first, &mut epilogue),
+                false => reduce(staged, rows, part.1, old, &mut epilogue),
+            }
             if splits == 1 {
                 warp::sync_warp(warp::ALL);
             }
@@ -271,53 +276,80 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
     }
 }
 
-/// Adds the parts of this block's rows in the order of the ranks, and finishes them. In a block
-/// without a cluster, a warp reads the rows that it has staged itself.
+/// The rows of a tile that a warp adds and finishes. Of every `splits` rows one is this block's.
+/// The first is (row, col), and that row is number `start` of the block's.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-#[track_caller]
-fn reduce<C: Stored<Real = f32>, const STAGED: usize, const PITCH: usize>(
-    staged: &Shared<f32, STAGED, PITCH>,
+fn own_rows<const COLS: usize, const TOGETHER: usize>(
     (rank, splits): (usize, usize),
     (first_row, first_col): (usize, usize),
     (warp, warps): (usize, usize),
+) -> (StagedRows<COLS, TOGETHER>, usize) {
+    let of_block = (warps * ROWS - rank).div_ceil(splits.max(1));
+    let step = StagedRows::<COLS, TOGETHER>::STEP as usize;
+    let of_warp = of_block.div_ceil(warps).next_multiple_of(step);
+    let start = warp * of_warp;
+    let rows = Rows {
+        first: (first_row + start * splits + rank) as u32,
+        step: splits as u32,
+        count: of_block.saturating_sub(start).min(of_warp) as u32,
+    };
+    (StagedRows::new(rows, first_col as u32), start)
+}
+
+/// Adds the parts of a warp's rows in the order of the ranks, and finishes them. In a block without
+/// a cluster, these are the rows that the warp has staged itself.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn reduce<
+    C: Stored<Real = f32>,
+    const COLS: usize,
+    const TOGETHER: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    (rows, start): (StagedRows<COLS, TOGETHER>, usize),
+    splits: usize,
+    old: Old<TOGETHER>,
     epilogue: &mut Epilogue<C>,
 ) {
-    let lane = thread::lane_id() as usize;
-    let cols = const { PITCH - PAD };
-    let lanes = cols / FOUR;
-    let rows_at_once = 32 / lanes;
-    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
-    let own = (first_row + warp * ROWS, first_col);
-    if splits == 1 && epilogue.is_scaled_tile(own, (ROWS, cols)) && epilogue.is_wide() {
-        for i in 0..ROWS / rows_at_once {
-            let row = warp * ROWS + i * rows_at_once + row_of_lane;
-            let four = staged.load128(row * PITCH + col);
-            epilogue.store::<true>((first_row + row, first_col + col), four);
+    let sum = |row: u32, col: u32| {
+        let at = (start + row as usize) * splits * PITCH + col as usize;
+        let mut four: [f32; FOUR] = staged.load128(at);
+        for part in 1..splits {
+            let more: [f32; FOUR] = staged.load128(at + part * PITCH);
+            for i in 0..FOUR {
+                four[i] += more[i];
+            }
         }
-        return;
-    }
-    // Of every `splits` rows one belongs to this block.
-    let (mut group, step, end) = match splits {
-        1 => (warp * ROWS, rows_at_once, (warp + 1) * ROWS),
-        _ => (warp * rows_at_once, warps * rows_at_once, (warps * ROWS).div_ceil(splits)),
+        four
     };
-    group += row_of_lane;
-    while group < end {
-        let row = group * splits + rank;
-        let at = (first_row + row, first_col + col);
-        if row < warps * ROWS && epilogue.is_inside(at) {
-            let mut four: [f32; FOUR] = staged.load128(group * splits * PITCH + col);
-            for part in 1..splits {
-                let more: [f32; FOUR] = staged.load128((group * splits + part) * PITCH + col);
-                for i in 0..FOUR {
-                    four[i] += more[i];
-                }
-            }
-            match epilogue.is_wide() && epilogue.is_scaled_tile(at, (1, FOUR)) {
-                true => epilogue.store::<true>(at, four),
-                false => epilogue.finish::<false>(at, four),
-            }
-        }
-        group += step;
+    match epilogue.is_in_fours() {
+        true => rows.finish(epilogue, old, sum),
+        false => rows.finish_any(epilogue, sum),
+    }
+}
+
+/// Stores the rows that a warp has staged, if C is `alpha A B`, has all of them, and its rows are
+/// 16-byte aligned.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn store_plain<
+    C: Stored<Real = f32>,
+    const COLS: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    warp: usize,
+    (first_row, first_col): (usize, usize),
+    epilogue: &mut Epilogue<C>,
+) {
+    let (lane, lanes) = (thread::lane_id() as usize, COLS / FOUR);
+    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
+    for i in 0..ROWS / (32 / lanes) {
+        let row = warp * ROWS + i * (32 / lanes) + row_of_lane;
+        let four = staged.load128(row * PITCH + col);
+        epilogue.store::<true>((first_row + row, first_col + col), four);
     }
 }

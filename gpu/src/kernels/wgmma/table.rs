@@ -52,7 +52,7 @@ macro_rules! entry {
             let of_b = WholeBoxes::<_, EitherMajorB<BLOCK_K, { mn_span($cols) }>, $cols>::new(&b);
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; STAGED, PITCH];
-            split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(&problem, (&of_a, &of_b), out, &ring, &mut staged);
+            split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH, { PITCH - split_k::PAD }, { split_k::together(PITCH - split_k::PAD) }>(&problem, (&of_a, &of_b), out, &ring, &mut staged);
         }
     };
     // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
@@ -95,7 +95,7 @@ macro_rules! entry {
             let operands = (&of_a, &of_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, staged_epilogue::PITCH];
-            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut NoBackground);
+            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground);
         }
     };
 }
@@ -138,7 +138,7 @@ macro_rules! unaligned_entry {
             let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
                 from: &from, matrix: &last, gaps, to: &mut to, to_pitch, words: &mut words
             };
-            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut background);
+            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background);
         }
     };
 }

@@ -153,6 +153,32 @@ pub(crate) mod views {
                     // SAFETY: inside the buffer, which is valid (`new`).
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
+
+                /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value.
+                /// It has no branch, so that many loads are issued before one is waited for.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
+                    match valid {
+                        true => self.load128(index),
+                        // SAFETY: every pattern of an element's bytes is a value.
+                        false => unsafe { std::mem::zeroed() },
+                    }
+                }
+
+                /// [`load128_if`](Self::load128_if) of the sixteen bytes as words.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load_words_if(&self, index: usize, valid: bool) -> [u32; 4] {
+                    match valid {
+                        // SAFETY: inside the buffer, which is valid (`new`); a word may hold any
+                        // bits.
+                        true => unsafe {
+                            *self.at(index, const { 16 / size_of::<T>() }, Access::Read).cast()
+                        },
+                        false => [0; 4],
+                    }
+                }
             }
         };
     }
@@ -163,18 +189,6 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
-        /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value.
-        /// It has no branch, so that many loads are issued before one is waited for.
-        #[inline(always)]
-        #[track_caller]
-        pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
-            match valid {
-                true => self.load128(index),
-                // SAFETY: every pattern of an element's bytes is a value.
-                false => unsafe { std::mem::zeroed() },
-            }
-        }
-
         /// `N` elements from `index` on, in one access.
         #[inline(always)]
         #[track_caller]
@@ -229,6 +243,11 @@ pub(crate) mod views {
             // SAFETY: inside the buffer, which is valid (`new`).
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
+
+        /// Asks for the cache line of an element in L2. Nothing waits for it. Here it does nothing:
+        /// it is no access of the element.
+        #[inline(always)]
+        pub fn prefetch(&self, _index: usize) {}
 
         /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes.
         /// Their address must be a multiple of these bytes. It has no branch, so that earlier reads

@@ -370,13 +370,34 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Replaces each four elements by `with(four)`. The four are two neighbours in each of two
-    /// rows.
-    pub fn map_fours(&mut self, mut with: impl FnMut([f32; 4]) -> [f32; 4]) {
-        let (fours, _) = self.0.as_chunks_mut::<4>();
-        for four in &mut fours[..N / 8] {
-            *four = with(*four);
+    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted from
+    /// the part's first column. A part past the last is empty.
+    pub fn map_pairs_of<const COLS: usize, const PART: usize>(
+        &mut self,
+        mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+    ) {
+        let (_, thread) = own();
+        for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
+            let (row, col) = fragment::accumulator(thread, i);
+            let two = [self.0[i], self.0[i + 1]];
+            [self.0[i], self.0[i + 1]] = with(row as u32, (col % COLS) as u32, two);
         }
+    }
+
+    /// The number of parts of 32 columns.
+    pub fn parts(&self) -> u32 {
+        N as u32 / 32
+    }
+
+    /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
+    /// row, and those of the row eight further on.
+    pub fn part(&self, part: u32) -> [f32; 16] {
+        self.0.as_chunks::<16>().0[part as usize]
+    }
+
+    /// Replaces the elements of a part.
+    pub fn set_part(&mut self, part: u32, values: [f32; 16]) {
+        self.0.as_chunks_mut::<16>().0[part as usize] = values;
     }
 
     /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
