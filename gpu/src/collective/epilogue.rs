@@ -92,12 +92,6 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.is_scaled_sum() && self.beta == T::Real::ZERO
     }
 
-    /// Whether C has four neighbours from (row, col) on.
-    #[inline(always)]
-    pub fn are_four_inside(&self, (row, col): (usize, usize)) -> bool {
-        row < self.count && col + FOUR <= self.problem.n as usize
-    }
-
     /// Whether C is `alpha A B`, and has all of a tile. Then [`store`](Self::store) writes it.
     #[inline(always)]
     pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
@@ -105,7 +99,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     /// Stores four sums to (row, col) and its right neighbours. C [`is_scaled`](Self::is_scaled)
-    /// and has [all four](Self::are_four_inside). With `WIDE` the store has 128 bits, and C
+    /// and has all four. With `WIDE` the store has 128 bits, and C
     /// [`is_wide`](Self::is_wide).
     #[inline(always)]
     #[track_caller]
@@ -345,12 +339,25 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     pub fn finish_fours<const ROWS: usize>(
         &mut self,
         columns: &Columns<T::Real>,
+        rows: (u32, u32),
+        sums: [[T::Real; FOUR]; ROWS],
+    ) {
+        self.finish_fours_until(columns, rows, u32::MAX, sums);
+    }
+
+    /// As [`finish_fours`](Self::finish_fours), of the rows before row `end`.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish_fours_until<const ROWS: usize>(
+        &mut self,
+        columns: &Columns<T::Real>,
         (row, step): (u32, u32),
+        end: u32,
         sums: [[T::Real; FOUR]; ROWS],
     ) {
         let to_next = step as usize * self.between_rows();
         let at = self.start + row as usize * self.between_rows() + columns.cols[0] as usize;
-        let rows = if columns.cols[0] < self.problem.n { self.count as u32 } else { 0 };
+        let rows = if columns.cols[0] < self.problem.n { end.min(self.count as u32) } else { 0 };
         let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
         if self.beta != T::Real::ZERO {
             let old: [[T::Real; FOUR]; ROWS] =
@@ -364,12 +371,72 @@ impl<'a, T: Stored> Epilogue<'a, T> {
                 }
             }
         }
-        for i in 0..ROWS {
-            values[i] = self.completed(columns, [row + i as u32 * step; FOUR], values[i]);
-        }
+        let each = core::array::from_fn(|i| [row + i as u32 * step; FOUR]);
+        values = self.completed(&[columns; ROWS], each, values);
         for i in 0..ROWS {
             if row + (i as u32) * step < rows {
                 T::store(self.c, at + i * to_next, values[i]);
+            }
+        }
+    }
+
+    /// As [`finish_fours`](Self::finish_fours), of any C, with columns and a row for each four.
+    /// Only the accesses differ between a C [in fours](Self::is_in_fours) and another one, so there
+    /// is less code than with two functions.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish_any_fours<const COUNT: usize>(
+        &mut self,
+        columns: &[&Columns<T::Real>; COUNT],
+        rows: [u32; COUNT],
+        sums: [[T::Real; FOUR]; COUNT],
+    ) {
+        let (n, between_cols) = (self.problem.n, self.problem.c[1] as usize);
+        let (between_rows, in_fours) = (self.between_rows(), self.is_in_fours());
+        // Elements that C has.
+        let counts: [u32; COUNT] = core::array::from_fn(|i| {
+            let row_is_inside = (rows[i] as usize) < self.count;
+            if row_is_inside { n.saturating_sub(columns[i].cols[0]) } else { 0 }
+        });
+        let mut at: [usize; COUNT] = core::array::from_fn(|i| {
+            let (row, col) = (rows[i] as usize, columns[i].cols[0] as usize);
+            self.start + row * between_rows + col * between_cols
+        });
+        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
+        if self.beta != T::Real::ZERO {
+            let mut old = [[T::Real::ZERO; FOUR]; COUNT];
+            for i in 0..COUNT {
+                if in_fours && counts[i] > 0 {
+                    old[i] = T::load(self.c, at[i]);
+                }
+            }
+            for i in 0..COUNT {
+                for j in 0..FOUR {
+                    if !in_fours && (j as u32) < counts[i] {
+                        old[i][j] = self.c[at[i] + j * between_cols].widened();
+                    }
+                }
+            }
+            for i in 0..COUNT {
+                for j in 0..FOUR {
+                    values[i][j] = fma(self.beta, old[i][j], values[i][j]);
+                }
+            }
+            // Otherwise the addresses of all elements would stay in registers.
+            at = at.map(thread::opaque);
+        }
+        values = self.completed(columns, rows.map(|row| [row; FOUR]), values);
+        for i in 0..COUNT {
+            if in_fours && counts[i] > 0 {
+                T::store(self.c, at[i], values[i]);
+            }
+        }
+        for i in 0..COUNT {
+            for j in 0..FOUR {
+                if !in_fours && (j as u32) < counts[i] {
+                    self.c[at[i] + j * between_cols] = T::nearest(values[i][j]);
+                }
             }
         }
     }
@@ -384,58 +451,94 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         row: u32,
         sums: [T::Real; FOUR],
     ) {
-        let rows: [u32; FOUR] = core::array::from_fn(|i| row + (i / ACROSS) as u32);
+        let rows = core::array::from_fn(|i| row + (i / ACROSS) as u32);
+        self.finish_anywhere(&[columns], [rows], [sums]);
+    }
+
+    /// As [`finish_elements`](Self::finish_elements), with a row for each element, and `COUNT`
+    /// times four of them. The loads of all are issued before one is waited for.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish_anywhere<const COUNT: usize>(
+        &mut self,
+        columns: &[&Columns<T::Real>; COUNT],
+        rows: [[u32; FOUR]; COUNT],
+        sums: [[T::Real; FOUR]; COUNT],
+    ) {
         let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
-        let mut values = sums.map(|sum| self.alpha * sum);
-        let inside: [bool; FOUR] =
-            core::array::from_fn(|i| self.is_inside((rows[i] as usize, columns.cols[i] as usize)));
-        let at: [usize; FOUR] = core::array::from_fn(|i| {
-            self.start + rows[i] as usize * between_rows + columns.cols[i] as usize * between_cols
-        });
+        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        let (mut inside, mut at) = ([[false; FOUR]; COUNT], [[0; FOUR]; COUNT]);
+        for i in 0..COUNT {
+            for j in 0..FOUR {
+                let (row, col) = (rows[i][j] as usize, columns[i].cols[j] as usize);
+                inside[i][j] = self.is_inside((row, col));
+                at[i][j] = self.start + row * between_rows + col * between_cols;
+            }
+        }
         // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
         if self.beta != T::Real::ZERO {
-            let old: [T::Real; FOUR] = core::array::from_fn(|i| match inside[i] {
-                true => self.c[at[i]].widened(),
-                false => T::Real::ZERO,
-            });
-            for i in 0..FOUR {
-                values[i] = fma(self.beta, old[i], values[i]);
+            let mut old = [[T::Real::ZERO; FOUR]; COUNT];
+            for i in 0..COUNT {
+                for j in 0..FOUR {
+                    if inside[i][j] {
+                        old[i][j] = self.c[at[i][j]].widened();
+                    }
+                }
+            }
+            for i in 0..COUNT {
+                for j in 0..FOUR {
+                    values[i][j] = fma(self.beta, old[i][j], values[i][j]);
+                }
             }
         }
         values = self.completed(columns, rows, values);
-        for i in 0..FOUR {
-            if inside[i] {
-                self.c[at[i]] = T::nearest(values[i]);
+        for i in 0..COUNT {
+            for j in 0..FOUR {
+                if inside[i][j] {
+                    self.c[at[i][j]] = T::nearest(values[i][j]);
+                }
             }
         }
     }
 
-    /// Adds the bias and applies the activation function.
+    /// Adds the bias and applies the activation function, each chosen once for all.
     #[inline(always)]
     #[track_caller]
-    fn completed(
+    fn completed<const COUNT: usize>(
         &self,
-        columns: &Columns<T::Real>,
-        rows: [u32; FOUR],
-        mut values: [T::Real; FOUR],
-    ) -> [T::Real; FOUR] {
+        columns: &[&Columns<T::Real>; COUNT],
+        rows: [[u32; FOUR]; COUNT],
+        mut values: [[T::Real; FOUR]; COUNT],
+    ) -> [[T::Real; FOUR]; COUNT] {
         match self.problem.bias {
             ROW_BIAS => {
-                for i in 0..FOUR {
-                    // Of a row outside C any element is read, and not used.
-                    let row =
-                        self.rows.0 + rows[i].min(self.count as u32 - 1) as usize * self.rows.1;
-                    values[i] = values[i] + self.bias[row].widened();
+                // Of a row outside C any element is read, and not used.
+                let last = self.count as u32 - 1;
+                let bias = rows.map(|four| {
+                    four.map(|row| {
+                        self.bias[self.rows.0 + row.min(last) as usize * self.rows.1].widened()
+                    })
+                });
+                for i in 0..COUNT {
+                    for j in 0..FOUR {
+                        values[i][j] = values[i][j] + bias[i][j];
+                    }
                 }
             }
             COL_BIAS => {
-                for i in 0..FOUR {
-                    values[i] = values[i] + columns.bias[i];
+                for i in 0..COUNT {
+                    for j in 0..FOUR {
+                        values[i][j] = values[i][j] + columns[i].bias[j];
+                    }
                 }
             }
             _ => {}
         }
-        self.activated(values)
+        match self.problem.activation {
+            RELU => values.map(|four| four.map(T::Real::relu)),
+            IDENTITY => values,
+            smooth => values.map(|four| T::activated(smooth, four)),
+        }
     }
 
     /// Applies the epilogue to the four sums of (row, col) and its right neighbours, and writes

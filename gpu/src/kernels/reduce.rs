@@ -47,6 +47,8 @@ fn reduce<O: Stored<Real = f32>>(
     let (m, n, count) = (problem.m as usize, problem.n as usize, count as usize);
     let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let col = thread::block_idx_x() as usize * COLS + lane * FOUR;
+    let mut epilogue = Epilogue::new(problem, c, bias);
+    let columns = epilogue.columns(core::array::from_fn(|i| (col + i) as u32));
     let mut row = thread::block_idx_y() as usize;
     while row < m {
         let mut sum = [0.0; FOUR];
@@ -79,7 +81,7 @@ fn reduce<O: Stored<Real = f32>>(
                     all[i] += sum[i];
                 }
             }
-            Epilogue::new(problem, c, bias).finish::<false>((row, col), all);
+            epilogue.finish_any_fours(&[&columns], [row as u32], [all]);
         }
         // The sums have been read. Those of the next row may take their place.
         thread::sync_threads();

@@ -50,5 +50,7 @@ pub fn multiply<S: Stored, O: Stored<Real = S::Real>>(
             sums[j] = fma(of_a, b[from_b[j] + p * b_step].widened(), sums[j]);
         }
     }
-    Epilogue::new(problem, c, bias).finish::<false>((row, col), sums);
+    let mut epilogue = Epilogue::new(problem, c, bias);
+    let columns = epilogue.columns(core::array::from_fn(|j| (col + j) as u32));
+    epilogue.finish_any_fours(&[&columns], [row as u32], [sums]);
 }

@@ -75,9 +75,14 @@ pub fn multiply<S: Stored<Real = f32>, O: Stored<Real = f32>>(
         0 => add_in_warp::<_, 4, 16, 4>(problem, operands, &mut sums, lanes),
         _ => add_in_warp::<_, 8, 32, 2>(problem, operands, &mut sums, lanes),
     };
-    thread::sync_threads();
     let (t, cols) = (thread::thread_idx_x() as usize, lanes.cols());
     let (row, col) = (t >> lanes.across, (t * FOUR) & (cols - 1));
+    let first_row = (thread::block_idx_y() as usize * rows + row) as u32;
+    let first_col = (thread::block_idx_x() as usize * cols + col) as u32;
+    let mut epilogue = Epilogue::new(problem, c, bias);
+    // Before the barrier, so that nobody waits for it.
+    let columns = epilogue.columns(core::array::from_fn(|i| first_col + i as u32));
+    thread::sync_threads();
     if row < rows {
         let mut all = [0.0; FOUR];
         for warp in 0..WARPS {
@@ -86,8 +91,7 @@ pub fn multiply<S: Stored<Real = f32>, O: Stored<Real = f32>>(
                 all[i] += four[i];
             }
         }
-        let first = [thread::block_idx_y() as usize * rows, thread::block_idx_x() as usize * cols];
-        Epilogue::new(problem, c, bias).finish::<false>((first[0] + row, first[1] + col), all);
+        epilogue.finish_any_fours(&[&columns], [first_row], [all]);
     }
 }
 

@@ -88,29 +88,45 @@ pub fn multiply<
     }
 
     let mut epilogue = Epilogue::new(problem, c, bias);
+    // Computed again: the main loop has no registers for these.
+    let t = thread::opaque(t);
+    let (x, y) = (t % across, t / across);
     let first = (first_row + y * FOUR, first_col + x * FOUR);
-    if epilogue.is_scaled_sum() {
+    if epilogue.is_wide() && epilogue.is_scaled_tile((first_row, first_col), (TILE, TILE)) {
         finish::<O, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
     } else {
         finish::<O, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
     }
 }
 
-/// Stores a thread's elements. Its groups are `apart` rows and columns apart.
+/// Stores a thread's elements. Its groups are `apart` rows and columns apart. `PLAIN` promises that
+/// the tile [is `alpha A B`](Epilogue::is_scaled_tile), and [aligned](Epilogue::is_wide).
 #[inline(always)]
 #[track_caller]
-fn finish<T: Stored, const EACH: usize, const SCALED: bool>(
+fn finish<T: Stored, const EACH: usize, const PLAIN: bool>(
     epilogue: &mut Epilogue<T>,
-    (first_row, first_col): (usize, usize),
+    (mut first_row, mut first_col): (usize, usize),
     apart: usize,
     sums: &[[T::Real; EACH]; EACH],
 ) {
     for i in 0..EACH {
         for group in 0..EACH / FOUR {
-            let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
             let mut four = [T::Real::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
-            epilogue.finish::<SCALED>(at, four);
+            if !PLAIN {
+                // Other numbers each time for all that the compiler knows. Otherwise what follows
+                // from a row or from columns, such as their bias, would stay in registers for the
+                // next ones.
+                (first_row, first_col) = (thread::opaque(first_row), thread::opaque(first_col));
+            }
+            let row = first_row + i / FOUR * apart + i % FOUR;
+            let col = first_col + group * apart;
+            if PLAIN {
+                epilogue.store::<true>((row, col), four);
+            } else {
+                let columns = epilogue.columns(core::array::from_fn(|j| (col + j) as u32));
+                epilogue.finish_any_fours(&[&columns], [row as u32], [four]);
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn gemm_f32_64x64x16(
 ) {
     let stages = shared![f32; 32, 140];
     let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 64, 8, 8, 16, 140>(&problem, operands, c, stages);
+    through_registers::multiply::<_, _, 64, 8, 8, 16, 140, 2>(&problem, operands, c, stages);
 }
 
 /// 64 x 32 elements a block of 64 threads, for few columns.
@@ -41,7 +41,7 @@ pub fn gemm_f32_64x32x16(
 ) {
     let stages = shared![f32; 32, 108];
     let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 32, 8, 4, 8, 108>(&problem, operands, c, stages);
+    through_registers::multiply::<_, _, 32, 8, 4, 8, 108, 2>(&problem, operands, c, stages);
 }
 
 /// 64 x 16 elements a block of 64 threads, for fewer columns.
@@ -55,7 +55,7 @@ pub fn gemm_f32_64x16x16(
 ) {
     let stages = shared![f32; 32, 92];
     let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 16, 4, 4, 4, 92>(&problem, operands, c, stages);
+    through_registers::multiply::<_, _, 16, 4, 4, 4, 92, 1>(&problem, operands, c, stages);
 }
 
 /// 128 x 128 elements a block of 256 threads.
@@ -72,7 +72,7 @@ pub fn gemm_f32_128x128x8(
 }
 
 /// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1)]
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1, min_blocks = 3)]
 pub fn gemm_f64_64x64x16(
     problem: GemmParams,
     a: In<f64>,
@@ -90,6 +90,7 @@ pub fn gemm_f64_64x64x16(
     block = (256),
     shared = 2 * 32 * 68 * size_of::<f32>(),
     barriers = 1,
+    min_blocks = 4,
     constants(half = bf16 | f16)
 )]
 pub fn gemm_half_64x64x16(
@@ -108,6 +109,7 @@ pub fn gemm_half_64x64x16(
     block = (256),
     shared = 2 * 32 * 68 * size_of::<f32>(),
     barriers = 1,
+    min_blocks = 4,
     constants(half = bf16 | f16)
 )]
 pub fn gemm_half_f32_64x64x16(
@@ -134,7 +136,7 @@ pub fn gemm_f32_4x64x1(
 }
 
 /// The same in f64.
-#[kernel(block = (64), shared = 0)]
+#[kernel(block = (64), shared = 0, min_blocks = 24)]
 pub fn gemm_f64_4x64x1(
     problem: GemmParams,
     a: In<f64>,

@@ -147,8 +147,9 @@ impl<'a, T: Stored> Part<'a, T> {
     }
 }
 
-/// Computes `DOWN x ACROSS` elements of C for each thread of a block, and stores them. A tile has
-/// `COLS` columns. A k-step of a stage is a row of `stages`: A's elements, B's, and [`PAD`] more.
+/// Computes `DOWN x ACROSS` elements of C for each thread of a block, and stores them, `TOGETHER`
+/// fours at once. A tile has `COLS` columns. A k-step of a stage is a row of `stages`: A's
+/// elements, B's, and [`PAD`] more.
 #[inline(always)]
 #[track_caller]
 pub fn multiply<
@@ -159,6 +160,7 @@ pub fn multiply<
     const ACROSS: usize,
     const LOADS_B: usize,
     const PITCH: usize,
+    const TOGETHER: usize,
 >(
     problem: &GemmParams,
     (a, b): (&In<S>, &In<S>),
@@ -170,6 +172,7 @@ pub fn multiply<
         assert!(DOWN.is_multiple_of(FOUR) && ACROSS.is_multiple_of(FOUR), "groups of four by four");
         assert!(LOADS_B * THREADS == COLS * BLOCK_K, "the threads load a stage of B");
         assert!(PITCH == ROWS + COLS + PAD, "a k-step of A and one of B");
+        assert!((ROWS * COLS).is_multiple_of(TOGETHER * FOUR * THREADS), "as many fours each");
     }
     let (across, of_b) = (COLS / ACROSS, ROWS);
     let t = thread::thread_idx_x() as usize;
@@ -217,7 +220,8 @@ pub fn multiply<
         part_b.store(&mut stages, stage * PITCH + of_b, next_b);
     }
 
-    // The sums change threads: neighbouring threads store neighbouring elements of C.
+    // The sums change threads: neighbouring threads store neighbouring fours of a row, or fours of
+    // neighbouring rows if the elements of a column are contiguous.
     thread::sync_threads();
     let pitch = COLS + FOUR;
     for i in 0..DOWN {
@@ -229,15 +233,22 @@ pub fn multiply<
     }
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
-    let mut group = t;
-    while group < ROWS * COLS / FOUR {
-        let (row, col) = if problem.c[1] == 1 {
-            (group / (COLS / FOUR), group % (COLS / FOUR) * FOUR)
-        } else {
-            (group % ROWS, group / ROWS * FOUR)
-        };
-        let four = S::Real::load_shared(&stages, row * pitch + col);
-        epilogue.finish::<false>((first_row + row, first_col + col), four);
-        group = thread::opaque(group + THREADS);
+    // A thread's fours have the same columns, in rows that are `apart`. The first ones, and the
+    // steps to the next.
+    let (across, down) = const { (COLS / FOUR, THREADS / (COLS / FOUR)) };
+    let (mut row, mut col, apart, (next_row, next_col)) = match problem.c[1] == 1 {
+        true => (t / across, t % across * FOUR, down, (TOGETHER * down, 0)),
+        false => {
+            let lanes = const { ROWS / TOGETHER };
+            (t % lanes, t / lanes * FOUR, lanes, (0, THREADS / lanes * FOUR))
+        }
+    };
+    for _ in 0..thread::opaque(ROWS * COLS / FOUR / THREADS / TOGETHER) {
+        let columns = epilogue.columns(core::array::from_fn(|j| (first_col + col + j) as u32));
+        let rows: [_; TOGETHER] = core::array::from_fn(|i| row + i * apart);
+        let sums = rows.map(|row| S::Real::load_shared(&stages, row * pitch + col));
+        let rows = rows.map(|row| (first_row + row) as u32);
+        epilogue.finish_any_fours(&[&columns; TOGETHER], rows, sums);
+        (row, col) = (row + next_row, col + next_col);
     }
 }

@@ -242,7 +242,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
 }
 
 /// 72 x 80 elements a block; A K-major, B N-major.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_72x80x8_nn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -256,7 +256,7 @@ pub fn tma_f32_72x80x8_nn(
 
 /// 72 x 80 elements a block; A K-major with unaligned rows, B N-major. There is a tensor map for
 /// every fourth row of A.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * UNALIGNED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * UNALIGNED_STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_72x80x8_ua4_nn(
     problem: GemmParams,
     a: TensorMaps<f32, 4>,

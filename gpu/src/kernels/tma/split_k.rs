@@ -133,20 +133,20 @@ fn add_slices<A: Operand, const TILE_COLS: usize, const SLICES: usize>(
     }
     let sums = match stores_vectors::<A>(SLICES) {
         true => sums,
-        false => [0, 1, 2, 3].map(|e| swapped_by(sums, row % FOUR, e)),
+        false => moved(sums, row % FOUR),
     };
     pairs_swapped(sums)
 }
 
-/// The element at `e ^ by`. Registers cannot be indexed by a computed number.
+/// The elements at 0 to 3, each `^ by`. Selections, since registers cannot be indexed by a computed
+/// number.
 #[inline(always)]
-fn swapped_by([a, b, c, d]: [f32; FOUR], by: usize, e: usize) -> f32 {
-    match e ^ by {
-        0 => a,
-        1 => b,
-        2 => c,
-        _ => d,
-    }
+fn moved([a, b, c, d]: [f32; FOUR], by: usize) -> [f32; FOUR] {
+    let of = |condition, one: [f32; FOUR], other: [f32; FOUR]| {
+        core::array::from_fn(|e| if condition { one[e] } else { other[e] })
+    };
+    let [a, b, c, d] = of(!by.is_multiple_of(2), [b, a, d, c], [a, b, c, d]);
+    of(by / 2 != 0, [c, d, a, b], [a, b, c, d])
 }
 
 /// The row and the first column of a group.
@@ -156,49 +156,28 @@ fn place<const TILE_COLS: usize>(group: usize) -> (usize, usize) {
 }
 
 /// The thread's next `COUNT` groups, handled at once so that loads overlap, and which of them
-/// exist. Past the end it is the last one again, which does not count.
+/// exist. Past the end it is the first one again, which does not count.
 #[inline(always)]
 fn of_thread<const COUNT: usize>(
     group: usize,
     threads: usize,
     end: usize,
 ) -> [(usize, bool); COUNT] {
-    let mut groups = [(0, false); COUNT];
-    for i in 0..COUNT {
-        let group = group + i * threads;
-        groups[i] = (group.min(end - 1), group < end);
-    }
-    groups
+    core::array::from_fn(|i| match group + i * threads {
+        next if next < end => (next, true),
+        _ => (group, false),
+    })
 }
 
-/// The first element of a tile, and its epilogue.
-struct Tile<'a, 'b, const ROWS: usize, const COLS: usize> {
-    first: (usize, usize),
-    epilogue: &'a mut Epilogue<'b, f32>,
-    /// Whether C is `alpha A B`, and whether it has all of the tile.
-    is_scaled: bool,
-    is_whole: bool,
-}
-
-impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
-    /// Applies the epilogue to the sums of a group, and stores them.
-    #[inline(always)]
-    #[track_caller]
-    fn finish(&mut self, (group, is_mine): (usize, bool), sums: [f32; FOUR]) {
-        let (row, col) = place::<COLS>(group);
-        let at = (self.first.0 + row, self.first.1 + col);
-        // Tiles at the edge of C should not take longer than others.
-        match self.is_whole || self.is_scaled && self.epilogue.are_four_inside(at) {
-            _ if !is_mine => {}
-            true if self.epilogue.is_wide() => self.epilogue.store::<true>(at, sums),
-            true => self.epilogue.store::<false>(at, sums),
-            false => self.epilogue.finish::<false>(at, sums),
-        }
-    }
-}
+/// Fours of elements that a thread stores at once to a C without fours.
+const ELEMENTS: usize = 2;
 
 /// Adds the parts that all warps have stored, `part` elements apart, `AT_ONCE` groups a thread at a
 /// time, and finishes the tile. All threads of the cluster call this.
+///
+/// A thread's groups have the same columns, whose bias it loads once. If C has no
+/// [fours](Epilogue::is_in_fours), sums go back to shared memory, and neighbouring lanes store
+/// neighbouring elements.
 #[inline(always)]
 #[track_caller]
 pub fn reduce<
@@ -216,61 +195,108 @@ pub fn reduce<
     epilogue: &mut Epilogue<f32>,
 ) {
     let all = const { groups(TILE_ROWS, TILE_COLS) };
-    let is_scaled = epilogue.is_scaled();
-    let is_whole = epilogue.is_scaled_tile(first, (TILE_ROWS, TILE_COLS));
-    let mut tile = Tile::<TILE_ROWS, TILE_COLS> { first, epilogue, is_scaled, is_whole };
+    let received = const { received(TILE_ROWS, TILE_COLS, SLICES) };
+    // Groups in a row, rows that the threads finish at once, and the threads that do so.
+    let across = const { TILE_COLS / FOUR };
+    let down = const { THREADS / (TILE_COLS / FOUR) };
+    let threads = down * across;
     let thread = thread::thread_idx_x() as usize;
+    // The groups that the block finishes.
+    let (share, begin) = match blocks {
+        1 => (all, 0),
+        _ => (all.div_ceil(blocks as usize), rank as usize * all.div_ceil(blocks as usize)),
+    };
+    let end = (begin + share).min(all);
+    let own = begin + thread;
+    let (row, col) = place::<TILE_COLS>(own);
+    // Before the barriers, so that nobody waits for it.
+    let columns = epilogue.columns(core::array::from_fn(|i| (first.1 + col + i) as u32));
+    let in_fours =
+        epilogue.is_in_fours() || epilogue.is_wide() && epilogue.left(first).1 >= TILE_COLS;
     if blocks == 1 {
         thread::sync_threads();
+    } else {
+        // What a block receives follows its own parts, where stages were. After this barrier
+        // everybody has read theirs.
+        cluster::sync();
         let mut group = thread;
         while group < all {
             let groups = of_thread::<AT_ONCE>(group, THREADS, all);
             let sums =
                 groups.map(|(group, _)| add_slices::<A, TILE_COLS, SLICES>(tiles, part, group));
             for i in 0..AT_ONCE {
-                tile.finish(groups[i], sums[i]);
+                let (group, is_mine) = groups[i];
+                let (owner, place) = (group / share, rank as usize * share + group % share);
+                if is_mine {
+                    tiles.remote(owner as u32).store128(received + place * FOUR, sums[i]);
+                }
             }
             group += AT_ONCE * THREADS;
         }
-        return;
+        cluster::sync();
     }
-    // What a block receives follows its own parts, where stages were. After this barrier everybody
-    // has read theirs.
-    cluster::sync();
-    let received = const { received(TILE_ROWS, TILE_COLS, SLICES) };
-    let share = all.div_ceil(blocks as usize);
-    let mut group = thread;
-    while group < all {
-        let groups = of_thread::<AT_ONCE>(group, THREADS, all);
-        let sums = groups.map(|(group, _)| add_slices::<A, TILE_COLS, SLICES>(tiles, part, group));
-        for i in 0..AT_ONCE {
-            let (group, is_mine) = groups[i];
-            let (owner, place) = (group / share, rank as usize * share + group % share);
-            if is_mine {
-                tiles.remote(owner as u32).store128(received + place * FOUR, sums[i]);
-            }
-        }
-        group += AT_ONCE * THREADS;
-    }
-    cluster::sync();
-    let first = rank as usize * share;
-    let end = (first + share).min(all);
-    let mut group = first + thread;
+    // Where the sums of a group go if they go back. No other thread reads a part of this group.
+    let place_of = |group: usize| match blocks {
+        1 => group / across * pitch(TILE_COLS) + group % across * FOUR,
+        _ => received + (group - begin) * FOUR,
+    };
+    let end_row = (first.0 + (end + across - 1 - col / FOUR) / across) as u32;
+    let mut row = (first.0 + row) as u32;
+    let mut group = if thread < threads { own } else { end };
     while group < end {
-        let groups = of_thread::<AT_ONCE>(group, THREADS, end);
+        let groups = of_thread::<AT_ONCE>(group, threads, end);
         let mut sums = [[0.0; FOUR]; AT_ONCE];
-        for rank in 0..blocks as usize {
-            let parts: [[f32; FOUR]; AT_ONCE] = groups
-                .map(|(group, _)| tiles.load128(received + (rank * share + group - first) * FOUR));
-            for i in 0..AT_ONCE {
-                for e in 0..FOUR {
-                    sums[i][e] += parts[i][e];
+        if blocks == 1 {
+            sums = groups.map(|(group, _)| add_slices::<A, TILE_COLS, SLICES>(tiles, part, group));
+        } else {
+            for rank in 0..blocks as usize {
+                let parts: [[f32; FOUR]; AT_ONCE] =
+                    groups.map(|(group, _)| tiles.load128(place_of(group) + rank * share * FOUR));
+                for i in 0..AT_ONCE {
+                    for e in 0..FOUR {
+                        sums[i][e] += parts[i][e];
+                    }
                 }
             }
         }
-        for i in 0..AT_ONCE {
-            tile.finish(groups[i], sums[i]);
+        if in_fours {
+            epilogue.finish_fours_until(&columns, (row, down as u32), end_row, sums);
+        } else {
+            for i in 0..AT_ONCE {
+                let (group, is_mine) = groups[i];
+                if is_mine {
+                    tiles.store128(place_of(group), sums[i]);
+                }
+            }
         }
-        group += AT_ONCE * THREADS;
+        group += AT_ONCE * threads;
+        row += (AT_ONCE * down) as u32;
+    }
+    if in_fours {
+        return;
+    }
+    thread::sync_threads();
+    let outside = epilogue.left((0, 0)).0 as u32;
+    let (mut element, end) = (begin * FOUR + thread, end * FOUR);
+    while element < end {
+        let elements: [[usize; FOUR]; ELEMENTS] =
+            core::array::from_fn(|i| core::array::from_fn(|j| element + (i * FOUR + j) * THREADS));
+        let sums = elements.map(|four| {
+            four.map(|element| match element < end {
+                true => tiles[place_of(element / FOUR) + element % FOUR],
+                false => 0.0,
+            })
+        });
+        let rows = elements.map(|four| {
+            four.map(|element| match element < end {
+                true => (first.0 + element / TILE_COLS) as u32,
+                false => outside,
+            })
+        });
+        let columns = elements.map(|four| {
+            epilogue.columns(four.map(|element| (first.1 + element % TILE_COLS) as u32))
+        });
+        epilogue.finish_anywhere(&core::array::from_fn(|i| &columns[i]), rows, sums);
+        element += ELEMENTS * FOUR * THREADS;
     }
 }

@@ -11,7 +11,7 @@ const fn shared_bytes(stages: usize, rows: usize, cols: usize) -> usize {
 }
 
 /// 128 x 128 elements a block; A K-major, B N-major.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_128x128x32_nn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -29,7 +29,7 @@ pub fn tma_f32_128x128x32_nn(
 }
 
 /// 128 x 128 elements a block; A M-major, B N-major.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_128x128x32_tn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -47,7 +47,7 @@ pub fn tma_f32_128x128x32_tn(
 }
 
 /// 64 x 64 elements a block; A K-major, B N-major.
-#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_nn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -65,7 +65,7 @@ pub fn tma_f32_64x64x64_nn(
 }
 
 /// 64 x 64 elements a block; A M-major, B N-major.
-#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_tn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -83,7 +83,7 @@ pub fn tma_f32_64x64x64_tn(
 }
 
 /// 16 x 256 elements a block; A K-major, B N-major.
-#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 16, 256), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 16, 256), barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_16x256x32_nn(
     problem: GemmParams,
     a: TensorMap<f32>,
@@ -101,7 +101,7 @@ pub fn tma_f32_16x256x32_nn(
 }
 
 /// 256 x 16 elements a block; A K-major, B N-major.
-#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 256, 16), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 256, 16), barriers = 4, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_256x16x32_nn(
     problem: GemmParams,
     a: TensorMap<f32>,
