@@ -49,14 +49,16 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
 ) -> Request {
     let Operands { shape, count, a, b, c, .. } = operands;
     let request = Request::new(*shape, [a.strides, b.strides, c.strides]);
-    let aligned = [is_aligned(a), is_aligned(b)];
+    let of_c = is_aligned(c.elements.as_view(), c.count, c.step);
+    let of = |operand: &Batch<T>| is_aligned(operand.elements, operand.count, operand.step);
+    let aligned = [of(a), of(b), of_c];
     gemm.request(&Request { batch: *count, aligned, ..request })
 }
 
-/// Whether each of its matrices is 16-byte aligned.
-pub(super) fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
-    let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
-    (batch.elements.address().addr() | step).is_multiple_of(16)
+/// Whether each of `count` matrices is 16-byte aligned.
+pub(super) fn is_aligned<T: Pod>(elements: BufferView<T>, count: usize, step: usize) -> bool {
+    let step = if count > 1 { step.wrapping_mul(size_of::<T>()) } else { 0 };
+    (elements.address().addr() | step).is_multiple_of(16)
 }
 
 /// Checks devices, sizes and counts.
