@@ -130,7 +130,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// launched.
     ///
     /// # Errors
-    /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths.
+    /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths,
+    /// and for two outputs in [foreign](Device::foreign) memory that share an element, or whose
+    /// rows alternate and are not blocks of one matrix.
     pub fn launch_array(
         &self,
         stream: &Stream,

@@ -18,7 +18,7 @@ use self::{
 };
 use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
-    operands::{self, Operands, check, check_apart, is_aligned, of_product},
+    operands::{self, Operands, check, check_apart, check_written_once, is_aligned, of_product},
     plan::{Map, Memory, Multiply, Operand, Plan, Step, Tail, Task},
     planes::Planes,
     prepared::Prepared,
@@ -100,6 +100,7 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
         });
         ready.push(one.map_err(|error| of_product(index, error))?);
     }
+    check_written_once(ready.iter().map(|(.., operands)| &operands.c))?;
     let mut choices = memory::reserved(ready.len())?;
     for (choice, plan, operands) in ready {
         run(gemm, stream, &choice, &plan, operands)?;
