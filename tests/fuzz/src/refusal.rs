@@ -190,9 +190,8 @@ impl Refusal {
 
 type View = ((usize, usize), [usize; 2]);
 
-/// An operand's size and strides.
-/// Whether the elements of a row take turns with those of other matrices of a batch. Such outputs of
-/// an array are not told apart; columns that take turns are.
+/// Whether the elements of a row take turns with those of other matrices of a batch. Such outputs
+/// of an array are not told apart; columns that take turns are.
 fn alternate(place: &Place, (rows, cols): (usize, usize)) -> bool {
     let [between_rows, between_cols] = place.strides;
     let sides = [(rows, between_rows), (cols, between_cols)];
@@ -200,6 +199,7 @@ fn alternate(place: &Place, (rows, cols): (usize, usize)) -> bool {
     nearest.min().is_some_and(|nearest| place.step < nearest)
 }
 
+/// An operand's size and strides.
 fn view(product: &Product, i: usize) -> View {
     (product.sizes()[i], product.places[i].strides)
 }
