@@ -167,3 +167,67 @@ fn batches_in_each_other_are_refused() {
     }
     counted("overlap::batches_in_each_other_are_refused", count / devices().len());
 }
+
+/// Products of an array that write the same element: nothing is launched. Blocks of one matrix are
+/// apart.
+#[test]
+fn outputs_in_each_other_are_refused() {
+    let block = |start, width| Part::strided((4, width), [8, 1], start);
+    let outputs = [
+        (vec![Part::rows(4, 4, 0), Part::rows(4, 4, 16)], None),
+        (vec![block(0, 4), block(4, 4)], None),
+        // The right half as two blocks, of which the lower comes first; then one on top of it.
+        (
+            vec![Part::strided((2, 4), [8, 1], 20), block(0, 4), Part::strided((2, 4), [8, 1], 4)],
+            None,
+        ),
+        (vec![Part::strided((2, 4), [8, 1], 20), block(0, 4), block(4, 4)], Some((2, 0))),
+        (vec![Part::rows(4, 4, 0), Part::rows(4, 4, 32), Part::rows(4, 4, 0)], Some((2, 0))),
+        (vec![Part::rows(4, 4, 15), Part::rows(4, 4, 0)], Some((1, 0))),
+        (vec![block(0, 5), block(4, 4)], Some((1, 0))),
+        // An empty one is nowhere.
+        (vec![Part::rows(4, 4, 0), Part::rows(0, 4, 0), Part::rows(4, 0, 0)], None),
+    ];
+    let (mut count, mut memory) = (0, [1.0; LEN]);
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for (parts, refused) in &outputs {
+            // Nothing that is not refused is launched on a GPU: there is no such memory.
+            if device.is_cuda() && refused.is_none() {
+                continue;
+            }
+            let memory = place(&device, &mut memory);
+            let of = |part: &Part| {
+                // SAFETY: the products run one after another, and nobody else uses the memory.
+                unsafe { part.buffer(&device, memory) }
+            };
+            let (ones, mut buffers) =
+                (device.upload(&[1.0; 32]).unwrap(), parts.iter().map(of).collect::<Vec<_>>());
+            let inputs = parts.iter().map(|part| {
+                let matrix = |rows, cols| {
+                    MatrixView::new(ones.view(..).unwrap(), rows, cols, [cols.max(1), 1]).unwrap()
+                };
+                (matrix(part.size.0, 1), matrix(1, part.size.1))
+            });
+            let views = buffers.iter_mut().zip(parts).map(|(buffer, part)| {
+                let (rows, cols) = part.size;
+                MatrixViewMut::new(buffer.view_mut(..).unwrap(), rows, cols, part.strides).unwrap()
+            });
+            let (inputs, mut views) = (inputs.collect::<Vec<_>>(), views.collect::<Vec<_>>());
+            let before = testing::counts().launches;
+            let done = Gemm::new().beta(1.0).launch_array(&stream, &inputs, &mut views);
+            match *refused {
+                None => assert_eq!(done.unwrap().len(), parts.len()),
+                Some((one, other)) => {
+                    let error = done.unwrap_err().to_string();
+                    assert!(error.starts_with(&format!("product {one}: C = at 0x")), "{error}");
+                    let end = format!(": must not overlap C of product {other}");
+                    assert!(error.ends_with(&end), "{error}");
+                    assert_eq!(testing::counts().launches, before);
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("overlap::outputs_in_each_other_are_refused", count / devices().len());
+}

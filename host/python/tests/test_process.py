@@ -171,7 +171,7 @@ def test_a_handler_of_a_signal_may_end_a_check_by_another_exception():
         handled = []
         signal.signal(signal.SIGALRM, lambda *_: handled.append(True))
         signal.setitimer(signal.ITIMER_REAL, 0.06, 0.02)
-        assert gpu_gemm.check("tiled16", 32, 32, 32, orders=60).is_clean
+        assert gpu_gemm.check("tiled16", 32, 32, 32, orders=240).is_clean
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gpu::registry::Entry;
+use gpu::registry::{Entry, Type};
 use gpu_gemm::{
     Batch, BatchMut, Bias, Buffer, BufferView, Gemm, MatrixView, MatrixViewMut, Pod,
     PreparedMatrix, Result, Shape, SliceView, SliceViewMut, Stream,
@@ -364,9 +364,10 @@ fn request(product: &Product, a: &Part, b: &Part, c: &Part) -> Result<Request> {
     let mut request = Request::new(Shape::new(m as u64, n as u64, k as u64)?, strides);
     request.batch = product.count();
     // Memory begins at a multiple of sixteen bytes.
-    let bytes = product.types.of()[0].bytes();
+    let [bytes, c_bytes] = product.types.of().map(Type::bytes);
     let first = if product.shared { a.place.offset } else { b.place.offset };
-    request.aligned = [a.place.offset, first].map(|offset| (offset * bytes).is_multiple_of(16));
+    let offsets = [a.place.offset * bytes, first * bytes, c.place.offset * c_bytes];
+    request.aligned = offsets.map(|offset| offset.is_multiple_of(16));
     Ok(request)
 }
 

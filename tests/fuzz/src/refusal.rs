@@ -90,6 +90,8 @@ impl Refusal {
             self.must.extend(refused);
         } else if !is_nested(place, size) {
             self.may.extend(refused);
+        } else if product.way == Way::Array && alternate(place, size) {
+            self.may.push("C");
         }
     }
 
@@ -187,6 +189,15 @@ impl Refusal {
 }
 
 type View = ((usize, usize), [usize; 2]);
+
+/// Whether the elements of a row take turns with those of other matrices of a batch. Such outputs
+/// of an array are not told apart; columns that take turns are.
+fn alternate(place: &Place, (rows, cols): (usize, usize)) -> bool {
+    let [between_rows, between_cols] = place.strides;
+    let sides = [(rows, between_rows), (cols, between_cols)];
+    let nearest = sides.into_iter().filter(|(size, _)| *size > 1).map(|(_, distance)| distance);
+    nearest.min().is_some_and(|nearest| place.step < nearest)
+}
 
 /// An operand's size and strides.
 fn view(product: &Product, i: usize) -> View {

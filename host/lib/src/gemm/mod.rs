@@ -22,8 +22,9 @@
 //! * With `beta = 0` C is not read and may hold any values. With `alpha = 0` or `k = 0` A and B are
 //!   not read.
 //! * Any size may be 0.
-//! * C does not overlap A, B or the bias. For [foreign](crate::Device::foreign) memory this is
-//!   checked; otherwise the borrow checker ensures it.
+//! * C does not overlap A, B or the bias, and the matrices C of an array do not overlap each other.
+//!   For [foreign](crate::Device::foreign) memory this is checked; otherwise the borrow checker
+//!   ensures it.
 //!
 //! Nothing is launched if C would not change: `beta = 1`, and `alpha = 0` or `k = 0`, without bias
 //! and activation.

@@ -1,11 +1,12 @@
 //! The operands of a product. Sizes, devices and aliasing are checked here, and only here.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{Batch, BatchMut, Bias, Gemm, Output, Request, Scalar, scalar};
 use crate::{
     buffer::{BufferView, Pod},
     error::{Error, Result},
+    memory,
     shape::Shape,
     stream::Stream,
 };
@@ -49,14 +50,16 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
 ) -> Request {
     let Operands { shape, count, a, b, c, .. } = operands;
     let request = Request::new(*shape, [a.strides, b.strides, c.strides]);
-    let aligned = [is_aligned(a), is_aligned(b)];
+    let of_c = is_aligned(c.elements.as_view(), c.count, c.step);
+    let of = |operand: &Batch<T>| is_aligned(operand.elements, operand.count, operand.step);
+    let aligned = [of(a), of(b), of_c];
     gemm.request(&Request { batch: *count, aligned, ..request })
 }
 
-/// Whether each of its matrices is 16-byte aligned.
-pub(super) fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
-    let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
-    (batch.elements.address().addr() | step).is_multiple_of(16)
+/// Whether each of `count` matrices is 16-byte aligned.
+pub(super) fn is_aligned<T: Pod>(elements: BufferView<T>, count: usize, step: usize) -> bool {
+    let step = if count > 1 { step.wrapping_mul(size_of::<T>()) } else { 0 };
+    (elements.address().addr() | step).is_multiple_of(16)
 }
 
 /// Checks devices, sizes and counts.
@@ -146,31 +149,100 @@ fn addresses<T: Pod>(elements: &BufferView<T>) -> Range<usize> {
 /// Whether both are disjoint column blocks of one row-major matrix, or disjoint row blocks of one
 /// column-major matrix. In bytes: their elements may have two types.
 fn are_blocks<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: usize) -> bool {
-    // The leading dimension, and how much of it is the block's, in bytes.
-    let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| {
-        let [between_rows, between_cols] = strides;
-        let (leading, inner, run) = match between_cols <= between_rows {
-            true => (between_rows, between_cols, cols),
-            false => (between_cols, between_rows, rows),
-        };
-        // Saturating: the stride of a side of one element may be any.
-        let last = run.saturating_sub(1).saturating_mul(inner);
-        (leading.saturating_mul(bytes), last.saturating_add(1).saturating_mul(bytes))
-    };
     if a.count != 1 || c.count != 1 {
         return false;
     }
     let (leading, a_width) = runs(a.strides, a.size, size_of::<T>());
     let (leading_of_c, c_width) = runs(c.strides, c.size, size_of::<O>());
     // C's first column, counted from A's.
-    let offset = (c_start as i128 - a_start as i128).rem_euclid(leading.max(1) as i128) as usize;
+    let offset = (c_start as i128 - a_start as i128).rem_euclid(leading as i128) as usize;
     leading == leading_of_c && a_width <= offset && c_width <= leading - offset
+}
+
+/// The leading dimension, and how much of it is the block's, in bytes.
+fn runs(strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize) -> (usize, usize) {
+    let [between_rows, between_cols] = strides;
+    let (leading, inner, run) = match between_cols <= between_rows {
+        true => (between_rows, between_cols, cols),
+        false => (between_cols, between_rows, rows),
+    };
+    // Saturating: the stride of a side of one element may be any.
+    let last = run.saturating_sub(1).saturating_mul(inner);
+    (leading.saturating_mul(bytes).max(1), last.saturating_add(1).saturating_mul(bytes))
+}
+
+/// A written matrix as bytes of memory: its addresses, the leading dimension, and how much of it is
+/// the matrix's.
+struct Block {
+    index: usize,
+    addresses: Range<usize>,
+    leading: usize,
+    width: usize,
+}
+
+/// Checks that no two products of an array write the same element. Borrows ensure it, except for
+/// foreign memory. Matrices whose rows alternate must be blocks of one matrix, as for
+/// [`check_apart`]. They are taken by their addresses, so that each meets its neighbours alone:
+/// there may be many.
+pub(super) fn check_written_once<'c, O: Pod>(
+    outputs: impl ExactSizeIterator<Item = &'c BatchMut<'c, O>>,
+) -> Result<()> {
+    let mut blocks = memory::reserved(outputs.len())?;
+    blocks.extend(outputs.enumerate().map(|(index, c)| {
+        let (leading, width) = runs(c.strides, c.size, size_of::<O>());
+        Block { index, addresses: addresses(&c.elements.as_view()), leading, width }
+    }));
+    blocks.retain(|block| !block.addresses.is_empty());
+    blocks.sort_unstable_by_key(|block| (block.addresses.start, block.index));
+    // Blocks of one matrix, of which no two share columns, by their first column: a place on a
+    // circle of `leading` bytes. Some may have ended before the next block begins.
+    let mut columns = BTreeMap::<usize, &Block>::new();
+    // The one that ends last.
+    let mut last: Option<&Block> = None;
+    for block in &blocks {
+        let (first, leading) = (block.addresses.start % block.leading, block.leading);
+        match last.filter(|last| block.addresses.start < last.addresses.end) {
+            None => columns.clear(),
+            Some(last) if last.leading != leading => return Err(written_twice(block, last)),
+            Some(_) => {}
+        }
+        let distance = |from: usize, to: usize| match from <= to {
+            true => to - from,
+            false => leading - (from - to),
+        };
+        loop {
+            let before = columns.range(..=first).next_back().or_else(|| columns.last_key_value());
+            let after = columns.range(first..).next().or_else(|| columns.first_key_value());
+            let before = before.filter(|&(&at, other)| distance(at, first) < other.width);
+            let after = after.filter(|&(&at, _)| distance(first, at) < block.width);
+            let Some((&at, &other)) = before.or(after) else { break };
+            if block.addresses.start < other.addresses.end {
+                return Err(written_twice(block, other));
+            }
+            columns.remove(&at);
+        }
+        columns.insert(first, block);
+        if last.is_none_or(|last| last.addresses.end < block.addresses.end) {
+            last = Some(block);
+        }
+    }
+    Ok(())
+}
+
+/// The error of two products that write the same memory.
+fn written_twice(one: &Block, other: &Block) -> Error {
+    let (first, second) = if one.index < other.index { (other, one) } else { (one, other) };
+    let limit = format!("must not overlap C of product {}", second.index);
+    let value = format!("at {:#x}", first.addresses.start);
+    of_product(first.index, Error::argument("C", value, limit))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
-    use crate::{Device, MatrixView, MatrixViewMut};
+    use crate::{Device, MatrixView, MatrixViewMut, matrix::view::extent};
 
     /// Rows of 40 bytes, of which A has five f32 from `a` on and C two f64 from `c` on.
     fn shares(a: u64, c: u64) -> bool {
@@ -192,5 +264,67 @@ mod tests {
         // A's bytes are 0 to 20 of each row; C's are 16.
         assert_eq!([0, 8, 16, 24].map(|c| shares(0, c)), [true, true, true, false]);
         assert_eq!([4, 8, 20, 24].map(|a| shares(a, 24)), [false, true, true, true]);
+    }
+
+    /// Whether these matrices of f32 are taken as outputs: size, strides and first element of each.
+    fn taken(parts: &[([usize; 2], [usize; 2], usize)]) -> bool {
+        let device = Device::cpu();
+        let memory = device.zeros::<f32>(400).unwrap();
+        let mut buffers = parts
+            .iter()
+            .map(|&([rows, cols], strides, first)| {
+                let len = extent(rows, cols, strides).unwrap();
+                // SAFETY: it ends before the memory does, and nobody reads or writes it.
+                unsafe { device.foreign::<f32>(memory.address() + 4 * first as u64, len) }.unwrap()
+            })
+            .collect::<Vec<_>>();
+        let views = buffers.iter_mut().zip(parts).map(|(buffer, &([rows, cols], strides, _))| {
+            BatchMut::one(MatrixViewMut::new(buffer.all_mut(), rows, cols, strides).unwrap())
+        });
+        check_written_once(views.collect::<Vec<_>>().iter()).is_ok()
+    }
+
+    /// Of blocks of one matrix those are refused that share an element, and no others. Of any
+    /// matrices those are refused that share one.
+    #[test]
+    fn outputs_that_share_elements() {
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        let mut draw = |from: usize, to: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            from + (random >> 11) as usize % (to - from)
+        };
+        let mut seen = [0; 4];
+        for round in 0..20_000 {
+            // Element by element, with gaps, by rows or by columns.
+            let (inner, leading) = (draw(1, 3), draw(12, 16));
+            let (by_columns, of_one) = (draw(0, 2) == 1, round % 2 == 0);
+            let parts = (0..draw(2, 6)).map(|_| {
+                let (inner, leading, first) = match of_one {
+                    true => (inner, leading, 3),
+                    false => (draw(1, 3), draw(12, 16), draw(0, 30)),
+                };
+                let (row, col) = (draw(0, 8), draw(0, 6));
+                let size = [draw(1, 4), draw(1, 7 - col)];
+                let first = first + row * leading + col * inner;
+                match by_columns {
+                    true => ([size[1], size[0]], [inner, leading], first),
+                    false => (size, [leading, inner], first),
+                }
+            });
+            let parts = parts.collect::<Vec<_>>();
+            let mut elements = parts.iter().flat_map(|&([rows, cols], [down, across], first)| {
+                let of_row = move |row| (0..cols).map(move |col| first + row * down + col * across);
+                (0..rows).flat_map(of_row)
+            });
+            let mut all = HashSet::new();
+            let shares = !elements.all(|element| all.insert(element));
+            let is_taken = taken(&parts);
+            assert!(!(shares && is_taken), "{parts:?}");
+            assert!(!of_one || shares != is_taken, "{parts:?}");
+            seen[usize::from(of_one) + 2 * usize::from(is_taken)] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 500), "{seen:?}");
     }
 }

@@ -5,7 +5,7 @@ use super::{
     operands::is_aligned,
 };
 use crate::{
-    buffer::Pod,
+    buffer::{BufferView, Pod},
     device::Device,
     error::{Error, Result},
     matrix::{MatrixView, MatrixViewMut},
@@ -131,20 +131,29 @@ impl<T: Scalar<O>, O: Output> PlannedGemm<'_, T, O> {
                 same(name, ".step", step, planned_step)?;
             }
         }
-        for (name, operand, aligned) in
-            [("A", a, self.request.aligned[0]), ("B", b, self.request.aligned[1])]
-        {
-            if aligned && !is_empty(operand) && !is_aligned(operand) {
-                let address = format!("at {:#x}", operand.elements.address().addr());
-                return Err(Error::argument(name, address, "must be 16-byte aligned, as planned"));
-            }
+        let [of_a, of_b, of_c] = self.request.aligned;
+        if of_a {
+            aligned("A", a.elements, a.count, a.step)?;
+        }
+        if of_b {
+            aligned("B", b.elements, b.count, b.step)?;
+        }
+        // Any C is right for the other kernels.
+        let stores = self.choice.entry.product.as_ref().is_some_and(|it| it.stores.is_some());
+        if of_c && stores {
+            aligned("C", c.elements.as_view(), c.count, c.step)?;
         }
         Ok(())
     }
 }
 
-fn is_empty<T: Pod>(batch: &Batch<T>) -> bool {
-    batch.elements.is_empty()
+/// Refuses matrices that are not 16-byte aligned.
+fn aligned<T: Pod>(name: &str, elements: BufferView<T>, count: usize, step: usize) -> Result<()> {
+    if elements.is_empty() || is_aligned(elements, count, step) {
+        return Ok(());
+    }
+    let address = format!("at {:#x}", elements.address().addr());
+    Err(Error::argument(name, address, "must be 16-byte aligned, as planned"))
 }
 
 /// Refuses a value that is not the planned one.
@@ -266,7 +275,7 @@ mod tests {
         let (_, [a, b, mut c]) = planned();
         let stream = Device::cpu().stream().unwrap();
         let request = Request::dense(Shape::new(4, 5, 6).unwrap());
-        let request = Request { aligned: [false; 2], ..request };
+        let request = Request { aligned: [false; 3], ..request };
         let gemm = Gemm::<f32>::new();
         let planned = gemm.plan_on(&Device::cpu(), &request).unwrap();
         planned.launch(&stream, a.view(), b.view(), c.view_mut()).unwrap();

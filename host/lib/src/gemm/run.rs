@@ -130,7 +130,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// launched.
     ///
     /// # Errors
-    /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths.
+    /// As [`Gemm::launch`]; [`Error::Argument`] if `inputs` and `outputs` have different lengths,
+    /// and for two outputs in [foreign](Device::foreign) memory that share an element, or whose
+    /// rows alternate and are not blocks of one matrix.
     pub fn launch_array(
         &self,
         stream: &Stream,
@@ -209,10 +211,11 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             return Err(Error::argument("prepared", "a matrix", limit));
         }
         let mut request = self.request(request);
-        let steps = request.dense_steps();
-        for (aligned, step) in request.aligned.iter_mut().zip(steps) {
+        let sizes = [size_of::<T>(), size_of::<T>(), size_of::<O>()];
+        let steps = request.dense_steps().into_iter().zip(sizes);
+        for (aligned, (step, bytes)) in request.aligned.iter_mut().zip(steps) {
             // Wrapping: a multiple of 2^64 is one of sixteen.
-            *aligned &= request.batch <= 1 || step.wrapping_mul(size_of::<T>()).is_multiple_of(16);
+            *aligned &= request.batch <= 1 || step.wrapping_mul(bytes).is_multiple_of(16);
         }
         let (choice, plan) = self.plan(&request, &Target::of(device), &device.limits())?;
         Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })

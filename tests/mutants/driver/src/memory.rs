@@ -18,6 +18,8 @@ pub trait Number: Element + Into<f64> {
 
     fn of(value: f64) -> Self;
 
+    fn bits(self) -> u64;
+
     /// The value for the hash. Every NaN is the same, except [`UNTOUCHED`](Self::UNTOUCHED).
     fn word(self) -> u64 {
         let [it, untouched] = [self, Self::UNTOUCHED].map(|number| number.into().to_bits());
@@ -26,24 +28,28 @@ pub trait Number: Element + Into<f64> {
 }
 
 macro_rules! numbers {
-    ($($number:ident: $untouched:expr, |$value:ident| $of:expr;)*) => {$(
+    ($($number:ident: $untouched:expr, $bits:expr, |$value:ident| $of:expr;)*) => {$(
         impl Number for $number {
             const UNTOUCHED: $number = $untouched;
 
             fn of($value: f64) -> $number {
                 $of
             }
+
+            fn bits(self) -> u64 {
+                $bits(self).into()
+            }
         }
     )*};
 }
 
 numbers! {
-    f32: f32::from_bits(0x7fed_cba9), |value| value as f32;
-    f64: f64::from_bits(0x7ffe_dcba_9876_5432), |value| value;
-    Bf16: Bf16::from_bits(0x7fed), |value| Bf16::from_f32(value as f32);
-    F16: F16::from_bits(0x7fed), |value| F16::from_f32(value as f32);
-    u16: 0x7fed, |value| value as u16;
-    u32: 0x7fed_cba9, |value| value as u32;
+    f32: f32::from_bits(0x7fed_cba9), f32::to_bits, |value| value as f32;
+    f64: f64::from_bits(0x7ffe_dcba_9876_5432), f64::to_bits, |value| value;
+    Bf16: Bf16::from_bits(0x7fed), Bf16::to_bits, |value| Bf16::from_f32(value as f32);
+    F16: F16::from_bits(0x7fed), F16::to_bits, |value| F16::from_f32(value as f32);
+    u16: 0x7fed, u64::from, |value| value as u16;
+    u32: 0x7fed_cba9, u64::from, |value| value as u32;
 }
 
 /// The places of the elements.
@@ -188,8 +194,9 @@ impl<T: Number> Matrix<T> {
         Bound::Maps(vec![map.expect("cases are as TMA takes them").erased().uninit()])
     }
 
-    /// Hashes the elements and what surrounds them, except what may be anything.
-    pub fn hash(&self, hasher: &mut DefaultHasher) {
+    /// Hashes the elements and what surrounds them, except what may be anything. `word`: of an
+    /// element.
+    pub fn hash(&self, hasher: &mut DefaultHasher, word: fn(T) -> u64) {
         let (cols, pitch) = (self.size[2], self.place.strides[0]);
         let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());
         for (at, element) in
@@ -197,7 +204,7 @@ impl<T: Number> Matrix<T> {
         {
             let at = at.wrapping_sub(BAND);
             if !self.place.padded || at >= self.len || !may_be_any.contains(&(at % pitch)) {
-                hasher.write_u64(element.word());
+                hasher.write_u64(word(*element));
             }
         }
     }

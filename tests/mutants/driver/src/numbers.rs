@@ -29,6 +29,8 @@ pub enum Numbers {
     Last,
     /// Zeros of either sign.
     Zeros,
+    /// Multiples of 8, but of all sizes where rows begin: behind the ends of the rows before them.
+    Edge,
     /// Multiples of 8, with single exceptions. Each of these alone determines a property of its
     /// patch of f16. The rows after the patch have another size.
     Lonely,
@@ -115,6 +117,8 @@ impl Numbers {
                 _ => full,
             },
             Numbers::Zeros => 0.0f32.copysign(full),
+            Numbers::Edge if p > 0 => (8 + (hash >> 40) % 3 * 8) as f32,
+            Numbers::Edge => full,
             Numbers::Lonely => match (outer, p) {
                 (2, 11) => 0.0,
                 (11, 9) => 1.0,

@@ -32,7 +32,14 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn and<T: Number>(mut self, written: &Matrix<T>) -> Self {
-        written.hash(&mut self.hasher);
+        written.hash(&mut self.hasher, T::word);
+        self
+    }
+
+    /// The same of elements that are flags: of these each bit counts, also where they are those of
+    /// a NaN.
+    pub fn and_flags<T: Number>(mut self, written: &Matrix<T>) -> Self {
+        written.hash(&mut self.hasher, T::bits);
         self
     }
 }

@@ -123,23 +123,29 @@ pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
     let (last, zeros, lonely) = (Numbers::Last, Numbers::Zeros, Numbers::Lonely);
     let all = [full, special, ends, sizes, last, sizes, zeros, lonely];
     let case = |at: usize| (shapes[at / 5], places[at % 5], [all[at % 8], all[(at + 3) % 8]]);
-    trials((0..20).map(case).collect(), 0, move |&(shapes, (gaps, offset), numbers), options| {
-        let [mut a, mut b] = [0, 1].map(|which| {
-            let size @ [_, rows, cols] = shapes[which];
-            let offset = if which == 0 { offset } else { 3 - offset };
-            let strides = [cols + gaps[0], 1];
-            let step = rows * strides[0] + gaps[1];
-            let source = Matrix::new(size, Place { offset, step, ..Place::strided(strides) });
-            let number = |at| numbers[which].at(which, at, [rows, cols]).into();
-            Split::<f32, S>::new(source.filled(number))
-        });
-        let mut options = options;
-        options.gaps = [a.source.gaps(), b.source.gaps()].concat();
-        let (config, arguments) = to_split(&mut a, &mut b);
-        // SAFETY: the operands outlive the launch, and nobody else uses them.
-        let outcome = unsafe { launch(kernel, &config, arguments, &options) };
-        outcome.and(&a.planes).and(&a.ranges).and(&b.planes).and(&b.ranges)
-    })
+    // Rows without gaps, which end within sixteen bytes of a patch of f16.
+    let edge = ([[1, 5, 131], [1, 5, 130]], places[0], [Numbers::Edge; 2]);
+    trials(
+        (0..20).map(case).chain([edge]).collect(),
+        0,
+        move |&(shapes, (gaps, offset), numbers), options| {
+            let [mut a, mut b] = [0, 1].map(|which| {
+                let size @ [_, rows, cols] = shapes[which];
+                let offset = if which == 0 { offset } else { 3 - offset };
+                let strides = [cols + gaps[0], 1];
+                let step = rows * strides[0] + gaps[1];
+                let source = Matrix::new(size, Place { offset, step, ..Place::strided(strides) });
+                let number = |at| numbers[which].at(which, at, [rows, cols]).into();
+                Split::<f32, S>::new(source.filled(number))
+            });
+            let mut options = options;
+            options.gaps = [a.source.gaps(), b.source.gaps()].concat();
+            let (config, arguments) = to_split(&mut a, &mut b);
+            // SAFETY: the operands outlive the launch, and nobody else uses them.
+            let outcome = unsafe { launch(kernel, &config, arguments, &options) };
+            outcome.and(&a.planes).and_flags(&a.ranges).and(&b.planes).and_flags(&b.ranges)
+        },
+    )
 }
 
 /// The trials of a kernel that copies to padded rows: matrices, rows and columns; the pitch; the

@@ -4,10 +4,13 @@
 use gpu::{
     collective::background::COUNTERS,
     kernels::emulated::stream_counters,
-    params::{COL_BIAS, MatrixBatch, RELU},
+    params::{COL_BIAS, GELU, MatrixBatch, RELU},
     registry::{Access, Entry, Product, Scheme},
 };
-use simt::{AnyKernel, Bf16, Bound, F16, LaunchConfig, check::Options};
+use simt::{
+    AnyKernel, Bf16, Bound, F16, LaunchConfig,
+    check::{Memory, Options},
+};
 
 use crate::{
     memory::{Matrix, Number, Place},
@@ -121,6 +124,11 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
         case([down * rows, 3 * cols, some], 1),
         // More tiles than a raster group: 2048 rows.
         case([2048 + rows / walkers - 5, cols + 4, 8], 3),
+        // All rows of a tile, element by element.
+        full([rows, 6, 8]),
+        // Bias and activation where the accumulators are: C is not read, and has all columns.
+        Case { beta: 0.0, ..full([19, 2 * cols, 8]) },
+        Case { beta: 0.0, activation: GELU, ..full([9, cols, 8]) },
     ];
     // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a
     // time. C's rows are unaligned.
@@ -180,6 +188,11 @@ fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
         Case { count: 9, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
         Case { count: 2, wide, ..case(patches, of_sizes) },
         case([1, 1, 1], Numbers::Full),
+        // C's rows are unaligned, and alpha is 1: stored without the epilogue; with it; and with
+        // uncertain sums.
+        Case { alpha: 1.0, ..case([19, 37, 40], Numbers::Full) },
+        Case { alpha: 1.0, ..full([19, 37, 40]) },
+        Case { alpha: 1.0, ..case([19, 37, 40], Numbers::Special) },
     ];
     if walkers == 1 {
         // More patches along k than a warp reads at a time, for f16. For bf16 so many that a lane
@@ -206,7 +219,8 @@ fn placed(product: &Product, case: Case) -> Case {
                 let place = unaligned(1 + which, 1);
                 Place { step: rows * place.strides[0] + 1 + which, ..place }
             }
-            _ if access == Access::Ldg => unaligned(3, 1 + which),
+            // With gaps between rows or without.
+            _ if access == Access::Ldg => unaligned([0, 1, 3][case.sizes[0] % 3], 1 + which),
             0 if access.classes() > 1 => unaligned(3, 0),
             _ => Place::padded(rows, cols.next_multiple_of(unit)),
         }
@@ -265,12 +279,13 @@ fn with_tail<T: Number, O: Number>(
     options: Options,
 ) -> Outcome {
     let ([_, n, k], [_, tile]) = (case.sizes, product.tile().map(|size| size as usize));
+    let mut options = options;
     let first = if case.count == 1 { (n - 1) / tile * tile } else { n };
     let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
     let (mut a, b) = (case.operand::<T>(0), case.operand::<T>(1));
     let mut b = b.filled(|at| if at[2] < first { number(at) } else { f64::NAN });
     // With gaps between B's rows or without.
-    let row = n + case.sizes[0] % 2 * 3;
+    let row = n + [3, 1, 0][case.sizes[0] % 3];
     let place = Place { offset: 1, ..Place::strided([row, 1]) };
     let mut from = Matrix::<T>::new([1, k, n - first], place)
         .filled(|[i, p, col]| number([i, p, first + col]));
@@ -278,6 +293,11 @@ fn with_tail<T: Number, O: Number>(
     let (rows, cols, pitch) = (k as u32, (n - first) as u32, row as u64);
     let last = MatrixBatch { rows, cols, count: 1, pitch, ..MatrixBatch::default() };
     let [of_a, of_b] = product.boxes;
+    // What follows B's rows. Before them are its other columns.
+    let is_gap = |at: &usize| (n - first..row - first).contains(&(at % row));
+    let start = from.pointer().cast_const();
+    let gap = |at| Memory::new(start.wrapping_add(at), 1, true);
+    options.gaps = (0..from.len).filter(is_gap).map(gap).collect();
     let operands = vec![
         ("a", a.maps(of_a, product.variant.access.classes())),
         ("b", b.maps(of_b, 1)),

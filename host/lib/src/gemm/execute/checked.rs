@@ -29,6 +29,7 @@ use crate::{
     error::{Error, Result},
     gemm::{
         Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Target,
+        operands::is_aligned,
         plan::{Map, Multiply, Operand, Plan, Task},
         scalar::Kernel,
         select::choice_of,
@@ -44,6 +45,7 @@ fn choose(
     entry: &'static Entry,
     shape: Shape,
     by_columns: [bool; 2],
+    aligned: [bool; 3],
 ) -> Result<(Request, Kernel, Choice)> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let a = if by_columns[0] { [1, m] } else { [k, 1] };
@@ -54,7 +56,7 @@ fn choose(
         Scheme::Bf16x6 => Compute::Fp32Bf16x6,
         Scheme::Native | Scheme::Tf32 => Compute::Tf32,
     };
-    let request = Request { workspace_limit: u64::MAX, compute, ..request };
+    let request = Request { aligned, workspace_limit: u64::MAX, compute, ..request };
     let Some(product) = &entry.product else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
     };
@@ -62,9 +64,9 @@ fn choose(
     Ok((request, kernel, choice_of(kernel, &request, &Target::H200)?))
 }
 
-/// Bytes of workspace of a product. 0 if the kernel cannot compute it.
+/// Bytes of workspace of a product of 16-byte aligned matrices. 0 if the kernel cannot compute it.
 pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
-    choose(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
+    choose(entry, shape, by_columns, [true; 3]).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
 /// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent
@@ -88,7 +90,9 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
             return Err(Error::argument(name, on.name(), "must be on the CPU device"));
         }
     }
-    let (request, kernel, choice) = choose(entry, shape, by_columns)?;
+    let aligned = [a, b].map(|operand| is_aligned(operand, 1, 0));
+    let aligned = [aligned[0], aligned[1], is_aligned(c.as_view(), 1, 0)];
+    let (request, kernel, choice) = choose(entry, shape, by_columns, aligned)?;
     let task = Task::plain(request);
     let on = (&simt::cpu::LIMITS, 1);
     let plan = Plan::new::<T, O>(kernel, choice.operands, [choice.split_k, 1], task, on)?;

@@ -17,8 +17,8 @@ use self::{
     prepare::{pack, reduce, split, unpack},
 };
 use super::{
-    Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
-    operands::{self, Operands, check, check_apart, of_product},
+    Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
+    operands::{self, Operands, check, check_apart, check_written_once, is_aligned, of_product},
     plan::{Map, Memory, Multiply, Operand, Plan, Step, Tail, Task},
     planes::Planes,
     prepared::Prepared,
@@ -100,6 +100,7 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
         });
         ready.push(one.map_err(|error| of_product(index, error))?);
     }
+    check_written_once(ready.iter().map(|(.., operands)| &operands.c))?;
     let mut choices = memory::reserved(ready.len())?;
     for (choice, plan, operands) in ready {
         run(gemm, stream, &choice, &plan, operands)?;
@@ -172,7 +173,7 @@ pub(crate) fn dense_launches(
     shape: Shape,
     limits: &Limits,
 ) -> Result<Vec<DenseLaunch>> {
-    let (task, on) = (Task::dense(shape), (limits, 1));
+    let (task, on) = (Task::plain(Request::dense(shape)), (limits, 1));
     let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panel = |step: &Step| match step {
         Step::Multiply(step) => {
@@ -196,7 +197,11 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
     c: Written<O>,
 ) -> Result<()> {
     let on = (&stream.device().limits(), stream.device().sms());
-    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], Task::dense(shape), on)?;
+    let [a, b] = operands.map(|operand| is_aligned(operand, 1, 0));
+    let request =
+        Request { aligned: [a, b, is_aligned(c.as_view(), 1, 0)], ..Request::dense(shape) };
+    let task = Task::plain(request);
+    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let no_bias = stream.device().uninit(0)?;
     let matrices = Matrices3 { operands, prepared: [None; 2], c, bias: no_bias.view(..)? };
     // SAFETY: as in `run`: A and B are borrowed, C mutably.

@@ -102,7 +102,7 @@ impl Plan {
                 Operand::Maps(vec![b.map(&layouts[1], products)]),
             ],
         };
-        let unpack = self.store(&mut multiply, copied[0] + copied[1]);
+        let unpack = self.store(task, &mut multiply, copied[0] + copied[1]);
         self.steps.push(Step::Multiply(Box::new(multiply)));
         self.steps.extend(unpack.map(Step::Unpack));
         Ok(())
@@ -110,10 +110,10 @@ impl Plan {
 
     /// Lets a kernel that stores C by TMA do so in the workspace, from element `start` on, if C's
     /// rows are not 16-byte aligned. Gives the step that copies them to C.
-    fn store(&mut self, multiply: &mut Multiply, start: usize) -> Option<Unpack> {
+    fn store(&mut self, task: &Task, multiply: &mut Multiply, start: usize) -> Option<Unpack> {
         let [m, n] = [multiply.params.m, multiply.params.n].map(|size| size as usize);
         let to_pitch = multiply.pitches[2];
-        let pitch = stored_pitch(multiply.product, n, to_pitch)?;
+        let pitch = stored_pitch(multiply.product, &task.request)?;
         let from = start..start + m * pitch;
         self.workspace = self.workspace.max(from.end);
         multiply.stored = Some(from.clone());

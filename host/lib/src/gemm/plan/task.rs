@@ -2,10 +2,7 @@
 
 use gpu::params::{COL_BIAS, GELU, GELU_TANH, IDENTITY, NO_BIAS, RELU, ROW_BIAS, SILU};
 
-use crate::{
-    gemm::{Activation, Bias, Gemm, Output, Request, Scalar},
-    shape::Shape,
-};
+use crate::gemm::{Activation, Bias, Gemm, Output, Request, Scalar};
 
 /// A product without its matrices. C is row-major where a swap of A and B makes it so.
 pub(in crate::gemm) struct Task {
@@ -51,11 +48,6 @@ impl Task {
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
         let bias = if is_swapped { transposed(bias) } else { bias };
         Task { steps, alpha, beta, bias, activation, ..Task::plain(request) }
-    }
-
-    /// `C = A B` of dense row-major matrices.
-    pub(in crate::gemm) fn dense(shape: Shape) -> Self {
-        Task::plain(Request::dense(shape))
     }
 
     /// `C = A B`, once.

@@ -1,6 +1,7 @@
 //! What is launched.
 
 mod nothing_multiplied;
+mod unaligned;
 
 use simt::Bf16;
 
@@ -93,7 +94,7 @@ fn every_launch_is_within_the_limits_of_a_grid() {
             let [most_m, most_n] = [[40, 40], [40, 9000], [9000, 40], [5000, 5000]][number % 4];
             let shape = Shape::new(draw(most_m), draw(most_n), draw(300)).unwrap();
             let batch = [1, 3, 65_535, 65_536, 200_001][draw(5) as usize - 1];
-            let aligned = [draw(2) == 1, draw(2) == 1];
+            let aligned = [(); 3].map(|()| draw(2) == 1);
             let request = Request { batch, aligned, ..Request::dense(shape) };
             let limit = Gemm::<Bf16>::new().workspace_limit(u64::MAX);
             let (choice, plan) = limit.plan(&request, &target, &limits).unwrap();

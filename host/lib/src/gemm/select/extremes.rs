@@ -56,7 +56,7 @@ fn plans<T: Scalar<O>, O: Output>(random: &mut Random, rounds: usize) -> usize {
             request.strides[rows][cols] = random.of(&NUMBERS);
         }
         request.batch = random.of(&[0, 1, 1, 1, 2, 65537, 70000, usize::MAX]);
-        request.aligned = [random.of(&[true, false]), random.of(&[true, false])];
+        request.aligned = [(); 3].map(|()| random.of(&[true, false]));
         let most = random.of(&[0, 1 << 20, 256 << 20, u64::MAX]);
         let compute =
             random.of(&[Compute::Native, Compute::Tf32, Compute::Fp32Bf16x6, Compute::Fp32F16x3]);

@@ -331,17 +331,17 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
 }
 
 /// Elements from one row of C to the next in the workspace, for a kernel that stores C by TMA,
-/// where C's own rows of `n` elements are not 16-byte aligned. They are whole lines, as of a packed
-/// operand.
-pub(in crate::gemm) fn stored_pitch(product: &Product, n: usize, pitch: usize) -> Option<usize> {
-    let unit = unit(product);
-    let is_copied = product.stores.is_some() && !pitch.is_multiple_of(unit);
-    is_copied.then(|| padded(n, unit))
+/// where C's own rows are not 16-byte aligned. They are whole lines, as of a packed operand.
+pub(in crate::gemm) fn stored_pitch(product: &Product, given: &Request) -> Option<usize> {
+    let (unit, [pitch, _]) = (unit(product), given.strides[2]);
+    let is_even = given.aligned[2] && pitch.is_multiple_of(unit);
+    let is_copied = product.stores.is_some() && !is_even;
+    is_copied.then(|| padded(given.shape.n(), unit))
 }
 
 /// Bytes of that copy of C.
 fn stored_bytes(product: &Product, given: &Request) -> u64 {
-    let pitch = stored_pitch(product, given.shape.n(), given.strides[2][0]).unwrap_or(0);
+    let pitch = stored_pitch(product, given).unwrap_or(0);
     (given.shape.m() as u64).saturating_mul((pitch * product.variant.c.bytes()) as u64)
 }
 

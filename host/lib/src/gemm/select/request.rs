@@ -29,8 +29,9 @@ pub struct Request {
     pub strides: [[usize; 2]; 3],
     /// The number of products of a batch.
     pub batch: usize,
-    /// Whether every A, and every B, is 16-byte aligned.
-    pub aligned: [bool; 2],
+    /// Whether every A, every B and every C is 16-byte aligned. That of C is for kernels that store
+    /// it by TMA.
+    pub aligned: [bool; 3],
     /// The number of blocks of a cluster that split k. `None`: the number that is fastest on an
     /// H200.
     pub split_k: Option<u32>,
@@ -52,7 +53,7 @@ impl Request {
             shape,
             strides,
             batch: 1,
-            aligned: [true; 2],
+            aligned: [true; 3],
             split_k: None,
             partials: None,
             compute: Compute::default(),
@@ -116,11 +117,11 @@ impl Request {
     pub(in crate::gemm) fn swapped(&self) -> Request {
         let [a, b, c] = self.strides;
         let transposed = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
-        let [aligned_a, aligned_b] = self.aligned;
+        let [aligned_a, aligned_b, aligned_c] = self.aligned;
         Request {
             shape: self.shape.transposed(),
             strides: [b, a, c].map(transposed),
-            aligned: [aligned_b, aligned_a],
+            aligned: [aligned_b, aligned_a, aligned_c],
             ..*self
         }
     }
@@ -128,7 +129,7 @@ impl Request {
     /// Whether the rows or columns of A and B, of elements of that many bytes, begin at multiples
     /// of sixteen bytes.
     pub(super) fn has_aligned_rows(&self, bytes: usize) -> bool {
-        self.aligned == [true; 2]
+        self.aligned[..2] == [true; 2]
             && self.strides[..2].iter().all(|&[between_rows, between_cols]| {
                 let pitch = if between_cols == 1 { between_rows } else { between_cols };
                 let is_contiguous = between_rows == 1 || between_cols == 1;

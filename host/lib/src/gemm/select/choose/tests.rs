@@ -50,7 +50,7 @@ fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
         of("tma_f32_64x64x64_nn", &both).workspace_bytes,
         lines(3 * 10 * 8) + lines(3 * 5 * 8)
     );
-    let beside = Request { aligned: [false, true], ..request([10, 8, 12], 1 << 20) };
+    let beside = Request { aligned: [false, true, true], ..request([10, 8, 12], 1 << 20) };
     assert_eq!(of("tma_f32_64x64x64_nn", &beside).workspace_bytes, lines(10 * 12));
     // Columns side by side: it is launched as B^T A^T, and what was B is A.
     let turned = Request { strides: [[1, 10], [1, 5], [1, 10]], ..request([10, 7, 5], 1 << 20) };
