@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream, check_written};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream};
 use pyo3::prelude::*;
 
 use crate::{
@@ -124,8 +124,7 @@ impl<'py> Ready<'py> {
             if out.is_read_only {
                 return Err(to_python(Error::argument("out", "read-only", "must be writable")));
             }
-            let (sizes, strides) = (out.dims.sizes(), out.dims.strides());
-            check_written("out", 1, sizes, strides).map_err(to_python)?;
+            out.dims.check_written(out.dtype.bytes()).map_err(to_python)?;
         }
         for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
             if let Some(operand) = operand {

@@ -1,7 +1,7 @@
 //! Arrays that this package makes: results, and copies of arrays that cannot be used where they
 //! are.
 
-use gpu_gemm::{Stream, check_written};
+use gpu_gemm::Stream;
 use pyo3::{
     intern,
     prelude::*,
@@ -73,7 +73,7 @@ pub(crate) fn empty<'py>(
     };
     let made = import::array("out", &object, &NO_STREAM)?;
     made.check_made(dtype, like.place, sizes)?;
-    check_written("out", 1, made.dims.sizes(), made.dims.strides()).map_err(to_python)?;
+    made.dims.check_written(dtype.bytes()).map_err(to_python)?;
     Ok(made)
 }
 

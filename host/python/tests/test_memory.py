@@ -342,6 +342,39 @@ def test_an_out_with_two_elements_in_one_place(shape, out, beta):
     assert np.array_equal(out, before)
 
 
+# Of float64, in bytes: an element is in its own 8, and where it begins is no matter.
+@pytest.mark.parametrize("strides", [(12, 18), (18, 12), (-12, 18), (4, 100), (100, 7), (15, 15), (8, 15), (16, 9), (1, 8)])
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_an_out_whose_elements_share_a_part(strides, beta):
+    memory = np.zeros(512, np.uint8)
+    out = as_strided(memory[256:264].view(np.float64), (2, 2), strides)
+    for function in (on_cpu, prepared):
+        refused(ValueError, f"out.strides in bytes = {list(strides)}: two elements of [2, 2]", lambda: function(A, B, out=out, beta=beta))
+    assert not memory.any()
+
+
+@pytest.mark.parametrize("strides", [(20, 9), (9, 20), (-17, 8), (-9, -25), (100, -12), (33, 16)])
+def test_elements_that_are_no_whole_elements_apart(strides, rng):
+    """They are read and written where they are, and nothing between them."""
+
+    def view(of, between=0):
+        memory = np.full(512, between, np.uint8)
+        array = as_strided(memory[256:264].view(np.float64), (2, 2), strides)
+        array[...] = of
+        return array, memory
+
+    a, b, c = (rng.standard_normal((2, 2)) for _ in range(3))
+    expected = on_cpu(a, b, out=c.copy(), beta=1.0)
+    assert np.array_equal(on_cpu(view(a)[0], view(b)[0], out=c.copy(), beta=1.0), expected)
+    out, memory = view(c, 170)
+    assert on_cpu(a, b, out=out, beta=1.0) is out
+    assert np.array_equal(out, expected) and np.array_equal(memory, view(expected, 170)[1])
+    for name in ("a", "b", "out", "bias"):
+        arguments = {"a": a, "b": b, name: view(c)[0][:1] if name == "bias" else view(c)[0]}
+        if strides[1] % 8 or name != "bias":
+            refused(ValueError, f"{name} = an array: must be aligned", lambda: prepared(**arguments))
+
+
 def test_an_out_whose_matrices_interleave(rng):
     """It has no two elements in one place."""
     a, b = rng.standard_normal((4, 5, 3)), rng.standard_normal((3, 2))

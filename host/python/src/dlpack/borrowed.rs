@@ -194,7 +194,7 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
     };
     let pointers = [tensor.shape, tensor.strides].map(<*mut i64>::cast_const);
     // SAFETY: the caller's promise.
-    let (dims, _) = unsafe { Dims::of_lent(name, tensor.ndim, pointers, 1) }.map_err(to_python)?;
+    let dims = unsafe { Dims::of_lent(name, tensor.ndim, pointers, 1) }.map_err(to_python)?;
     let address = address_of(tensor).ok_or_else(|| {
         let value = format!("{:p} and an offset of {}", tensor.data, tensor.byte_offset);
         to_python(Error::argument(format!("{name}.data"), value, "is no address"))
