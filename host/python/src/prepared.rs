@@ -152,15 +152,19 @@ impl Prepared {
         Ok(Prepared { state: Mutex::new(Some(Arc::new(state))) })
     }
 
-    /// Gives the type its `__call__`. One that is written as such has no signature that Python can
-    /// show, or compare with the stubs.
+    /// Gives the type its `__call__`, if it has none yet: the type is the process's, and the module
+    /// may be imported again. One that is written as such has no signature that Python can show, or
+    /// compare with the stubs.
     ///
     /// # Errors
     /// Those of Python.
     pub(crate) fn set_up(py: Python) -> PyResult<()> {
         let (of, name) = (py.get_type::<Prepared>(), intern!(py, "_call"));
-        of.setattr(intern!(py, "__call__"), of.getattr(name)?)?;
-        of.delattr(name)
+        if let Some(call) = of.getattr_opt(name)? {
+            of.setattr(intern!(py, "__call__"), call)?;
+            of.delattr(name)?;
+        }
+        Ok(())
     }
 
     /// What it keeps. A call has it to its end, whatever happens to the object meanwhile.
