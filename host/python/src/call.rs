@@ -86,7 +86,11 @@ impl<'py> Ready<'py> {
         let settings = options.settings()?;
         // Before A is read: it may have to be ready on the product's stream.
         let queue = Queue::new(Kind::of("a", a)?, options.stream);
-        let read = |name, array| import::array(name, array, &|index| queue.handle(py, index));
+        // A prepared product reads the arrays again.
+        let read = |name, array| {
+            let is_own = name == "out" || !copies;
+            import::array(name, array, &|index| queue.handle(py, index), is_own)
+        };
         let (mut a, mut b) = (read("a", a)?, read("b", b)?);
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
         let out = options.out.map(|out| read("out", out)).transpose()?;

@@ -66,7 +66,7 @@ impl Argument {
     /// Those of its module; `RuntimeError` for an array that has changed.
     fn read<'py>(&self, py: Python<'py>, queue: &Queue) -> PyResult<Operand<'py>> {
         let ready_on = |index| queue.handle(py, index);
-        let now = import::array(self.name, self.array.bind(py), &ready_on)?;
+        let now = import::array(self.name, self.array.bind(py), &ready_on, true)?;
         self.check_same(&now)?;
         Ok(now)
     }

@@ -71,7 +71,7 @@ pub(crate) fn empty<'py>(
             return Ok(operand);
         }
     };
-    let made = import::array("out", &object, &NO_STREAM)?;
+    let made = import::array("out", &object, &NO_STREAM, true)?;
     made.check_made(dtype, like.place, sizes)?;
     made.dims.check_written(dtype.bytes()).map_err(to_python)?;
     Ok(made)
@@ -127,7 +127,7 @@ pub(crate) fn contiguous<'py>(
         }
         _ => return Ok(None),
     };
-    let made = import::array(name, &copy, &NO_STREAM)?;
+    let made = import::array(name, &copy, &NO_STREAM, false)?;
     made.check_made(of.dtype, of.place, of.dims.sizes())?;
     Ok(Some(made))
 }
