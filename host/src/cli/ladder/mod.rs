@@ -120,7 +120,7 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
     let most = 1e12;
     figures.into_iter().find_map(|(figure, value)| {
         let value = value.filter(|value| !(*value > 1e-12 && *value < most))?;
-        Some(format!("kernel {name}: {figure} = {value}: must be above 1e-12 and below {most:e}"))
+        Some(format!("kernel {name}: {figure} = {value:e}: must be above 1e-12 and below {most:e}"))
     })
 }
 
