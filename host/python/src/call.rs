@@ -217,9 +217,9 @@ impl<'py> Ready<'py> {
 }
 
 /// The error for a stream that nothing runs on.
-pub(crate) fn no_stream() -> PyErr {
+pub(crate) fn no_stream(handle: u64) -> PyErr {
     let limit = "must be None for arrays in host memory";
-    to_python(Error::argument("stream", "a stream", limit))
+    to_python(Error::argument("stream", handle, limit))
 }
 
 /// The device of a product.
@@ -227,13 +227,13 @@ fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
     let refused = |name: &str, value: String, limit: &str| {
         Err(to_python(Error::argument(name, value, limit)))
     };
-    match place {
-        Place::Host if options.stream.is_some() => Err(no_stream()),
-        Place::Host => Ok(match or_best(py, options.device)? {
+    match (place, options.stream) {
+        (Place::Host, Some(handle)) => Err(no_stream(handle)),
+        (Place::Host, None) => Ok(match or_best(py, options.device)? {
             Place::Host => On::Cpu,
             Place::Cuda(index) => On::Copied(index),
         }),
-        Place::Cuda(index) => match options.device {
+        (Place::Cuda(index), _) => match options.device {
             None => Ok(On::Gpu(index)),
             Some(device) if device == place => Ok(On::Gpu(index)),
             Some(other) => {

@@ -56,7 +56,7 @@ mod _native {
         failure::to_python,
         prepared::Prepared,
         reports::{Check, Profile},
-        results::finished,
+        results::Finish,
         streams::handle,
     };
 
@@ -126,13 +126,12 @@ mod _native {
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
         let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
-        let ready = Ready::new(a, b, &options, true)?.run(py, stream)?;
-        let (module, is_number) = (ready.a.kind.module, ready.is_number);
-        let result = ready.result();
-        match out {
-            Some(_) => Ok(result),
-            None => finished(a, module, result, is_number),
-        }
+        let ready = Ready::new(a, b, &options, true)?;
+        let finish = match out {
+            Some(_) => Finish::As,
+            None => Finish::new(a, ready.a.kind.module, ready.is_number)?,
+        };
+        finish.of(ready.run(py, stream)?.result())
     }
 
     /// A product of these arrays, to be run many times: its arguments are checked once.

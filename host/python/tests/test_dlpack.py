@@ -263,6 +263,19 @@ def test_what_is_given(arrays, on_cpu):
     for options in ({"copy": True}, {"dl_device": (2, 0)}):
         with pytest.raises(BufferError):
             result.__dlpack__(**options)
+    for argument, value, kind in (
+        ("max_version", (-1, 0), ValueError),
+        ("max_version", (1,), ValueError),
+        ("max_version", (2**40, 0), ValueError),
+        ("max_version", "1.0", TypeError),
+        ("max_version", 1, TypeError),
+        ("dl_device", (1, 2**40), ValueError),
+        ("dl_device", (1, None), TypeError),
+        ("dl_device", (), ValueError),
+    ):
+        with pytest.raises(kind) as caught:
+            result.__dlpack__(**{argument: value})
+        assert str(caught.value).startswith(f"{argument} = {value!r}: must be None or a ")
     assert result.__dlpack_device__() == (1, 0)
     assert not hasattr(result, "__cuda_array_interface__")
     # The array itself is an operand.

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -63,6 +64,22 @@ def test_an_array_of_a_prepared_product_that_has_changed(name, change):
     # The system may let the memory grow where it is.
     address = f"{name} has other memory than when the product was prepared"
     assert str(caught.value) == address or str(caught.value).startswith(f"{name}.shape = (")
+
+
+def test_an_array_of_a_prepared_product_that_is_no_operand_any_more():
+    """As the help says, it is a RuntimeError; the error of the array is its cause."""
+    for name in ("a", "b", "out", "bias"):
+        arrays = {"a": np.ones((2, 2)), "b": np.ones((2, 2)), "out": np.ones((2, 2)), "bias": np.ones(2)}
+        product = prepared(**arrays)
+        with warnings.catch_warnings():
+            # Of NumPy 2.5, for a type that is assigned.
+            warnings.simplefilter("ignore")
+            arrays[name].dtype = np.int64
+        with pytest.raises(RuntimeError) as caught:
+            product()
+        cause = f"{name}.dtype = int64: must be float64, float32, float16 or bfloat16"
+        assert str(caught.value) == f"{cause}: changed after the product was prepared"
+        assert type(caught.value.__cause__) is TypeError and str(caught.value.__cause__) == cause
 
 
 def test_a_prepared_product_whose_out_may_no_longer_be_written():
@@ -304,6 +321,13 @@ def test_a_cuda_array_interface_that_cannot_be(key, value, kind, message):
     a.__cuda_array_interface__ = interface if key else value
     for function in (gpu_gemm.matmul, gpu_gemm.prepare):
         refused(kind, message, lambda: function(a, B))
+
+
+def test_an_index_of_a_gpu_that_is_none():
+    for index in (-1, 2**64, -(2**64)):
+        a = types.SimpleNamespace(device=types.SimpleNamespace(id=index))
+        a.__cuda_array_interface__ = {"version": 3, "shape": (2, 3), "typestr": "<f8", "data": (A.ctypes.data, False)}
+        refused(ValueError, f"a.device.id = {index}: must be the index of a GPU", lambda: gpu_gemm.matmul(a, B))
 
 
 def test_strides_of_numpy_that_reach_nowhere():

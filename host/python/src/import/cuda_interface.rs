@@ -6,7 +6,7 @@ use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     intern,
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyDict, PyInt, PyList, PyTuple},
 };
 
 use super::{kinds::Kind, operand::Operand};
@@ -116,9 +116,11 @@ fn device_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = object.py();
     if let Some(device) = object.getattr_opt(intern!(py, "device"))?
         && let Some(id) = device.getattr_opt(intern!(py, "id"))?
-        && let Ok(index) = id.extract()
+        && id.is_instance_of::<PyInt>()
     {
-        return Ok(index);
+        let limit = "must be the index of a GPU";
+        let index = id.extract();
+        return index.map_err(|cause| refused(&format!("{name}.device.id"), &id, cause, limit));
     }
     match Device::cuda_count().map_err(to_python)? {
         1 => Ok(0),
