@@ -276,6 +276,10 @@ fn what_changed_beyond_the_noise_is_shown() {
             let [low, ratio, high] = [0.99, 1.0, 1.01].map(|near| near * factor(&row));
             (row["ratio_low"], row["ratio"], row["ratio_high"]) =
                 (low.into(), ratio.into(), high.into());
+            // The times of a row agree with its ratio.
+            let [time, tflops] = ["time_us", "tflops"].map(|field| row[field].as_f64().unwrap());
+            row["baseline_time_us"] = (time * ratio).into();
+            row["baseline_tflops"] = (tflops / ratio).into();
             format!("{row}\n")
         });
         fs::write(path, lines.collect::<String>()).unwrap();
@@ -320,6 +324,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
     let row = objects(&finish(host(&args)).1).remove(0);
     for (field, value, words) in [
         ("tflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),
+        ("ratio", serde_json::json!(1e308), "ratio = 1e308: must be above"),
         ("ratio", serde_json::json!(0.0), "ratio = 0"),
         ("m", serde_json::json!(0), "at least 1"),
         ("kernel", serde_json::json!("a\u{1}"), "without control characters"),

@@ -211,7 +211,11 @@ fn bad_arguments_are_refused_and_nothing_is_written() {
     let record = include_str!("../../docs/results/ladder-h200.json").lines().next().unwrap();
     for (field, value, words) in [
         ("roof_gflops", serde_json::json!(0.0), "roof_gflops = 0"),
-        ("gflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),
+        ("gflops", serde_json::json!(1e308), "gflops = 1e308: must be above 1e-12 and below 1e12"),
+        ("gflops", serde_json::json!(7.0), "gflops = 7e0, and flop / median_us = "),
+        ("gflops", Value::Null, "median_us without gflops"),
+        ("median_us", Value::Null, "without median_us"),
+        ("verified", serde_json::json!(false), "verified = false, and median_us = "),
         ("kernel", serde_json::json!("a\u{1}"), "without control characters"),
     ] {
         let mut line: Value = serde_json::from_str(record).unwrap();

@@ -1,6 +1,12 @@
 //! A kernel that fails gives an error that names the kernel, the block, the thread and the source
 //! line. The next launch works.
 
+use std::{
+    env, panic,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
 use simt::cpu::FaultKind;
 
 use super::{
@@ -79,9 +85,68 @@ fn goes_wrong(case: u32, from: In<f32>, mut to: Out<f32>, mut line: Out<u32>) {
         }
         _ => {
             line[0] = line!() + 1;
-            std::panic::panic_any(5);
+            panic::panic_any(5);
         }
     }
+}
+
+/// What a process is told in which the first launch is made by a thread that panics.
+const FIRST: &str = "TESTS_FIRST_LAUNCH";
+
+/// Launches a kernel that works, and one that panics with words of its own.
+fn check_launches(place_is_known: bool) {
+    check_next_launch();
+    let (from, mut to, mut line) = ([1.0; 8], [2.0; 8], [0]);
+    let params = (12, read(&from), write(&mut to), write(&mut line));
+    let config = LaunchConfig { dynamic_shared: 16, ..LaunchConfig::new([1; 3], [1; 3]) };
+    let fault = fault(launch_with(&goes_wrong, config, params, &Options::default()));
+    let FaultKind::Panic { message, location } = &fault.kind else { panic!("{fault}") };
+    assert_eq!(message, "the kernel's own words: 12");
+    assert_eq!(location.contains("faults.rs"), place_is_known, "{location}");
+}
+
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        check_launches(false);
+        print!("launched, ");
+    }
+}
+
+/// It would end the process: the hook of panics cannot be replaced then.
+#[test]
+fn the_first_launch_may_be_in_a_panic() {
+    let Ok(of) = env::var(FIRST) else {
+        for of in ["unwinding", "hook"] {
+            let mut child = Command::new(env::current_exe().unwrap());
+            child.args(["--exact", "--nocapture", "faults::the_first_launch_may_be_in_a_panic"]);
+            let output = child.env(FIRST, of).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{of}: {said}{errors}");
+            assert!(said.contains("launched, and again"), "{of}: {said}");
+        }
+        return;
+    };
+    if of == "hook" {
+        // The kernel's own panic comes here, too, as this library's hook is not there yet.
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        panic::set_hook(Box::new(|_| {
+            if !BEGUN.swap(true, Ordering::Relaxed) {
+                drop(Dropped);
+            }
+        }));
+        panic::catch_unwind(|| panic!("of the program")).unwrap_err();
+    } else {
+        let dropped = || {
+            let _dropped = Dropped;
+            panic!("of the program");
+        };
+        panic::catch_unwind(dropped).unwrap_err();
+    }
+    check_launches(true);
+    println!("and again");
 }
 
 #[test]
@@ -276,7 +341,7 @@ fn shared_arrays_that_are_not_as_declared() {
 fn panics_elsewhere_are_left_alone() {
     let mut c = vec![0.0; 1];
     fault(launch(&declares_too_little, [1; 3], [1; 3], (write(&mut c),)));
-    let panic = std::panic::catch_unwind(|| panic!("elsewhere")).unwrap_err();
+    let panic = panic::catch_unwind(|| panic!("elsewhere")).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"elsewhere"));
     check_next_launch();
 }

@@ -116,16 +116,27 @@ impl Budget {
 
 /// Checks the limits of the repository's files, and of the changes to its PTX.
 pub fn of_files(root: &Path) -> Result<()> {
+    of_designs(designs(root)?)?;
+    ptx_commits::check(root)?;
+    lines(root)
+}
+
+/// The sizes of the designs' PTX: a file each.
+///
+/// # Errors
+/// A target without PTX: its budgets would hold, wherever the files are.
+fn designs(root: &Path) -> Result<Vec<u64>> {
     let mut designs = Vec::new();
     for target in build_ptx::TARGETS {
-        for path in ptx_files(&root.join(build_ptx::FOLDER).join(target.cpu())) {
+        let folder = root.join(build_ptx::FOLDER).join(target.cpu());
+        let paths = ptx_files(&folder)?;
+        ensure!(!paths.is_empty(), "there is no PTX in {}", folder.display());
+        for path in paths {
             let size = fs::metadata(&path).map(|of| of.len());
             designs.push(size.with_context(|| format!("cannot read {}", path.display()))?);
         }
     }
-    of_designs(designs)?;
-    ptx_commits::check(root)?;
-    lines(root)
+    Ok(designs)
 }
 
 /// Checks the sizes of the designs' PTX: a file each.
@@ -200,6 +211,24 @@ mod tests {
         for part in ["501 lines", "500 are allowed", "Look first", "file of its own"] {
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_target_without_ptx_holds_no_budget() {
+        let root = std::env::temp_dir().join(format!("budgets-{}", std::process::id()));
+        let of =
+            |target: usize| root.join(build_ptx::FOLDER).join(build_ptx::TARGETS[target].cpu());
+        for target in 0..build_ptx::TARGETS.len() {
+            let error = designs(&root).unwrap_err().to_string();
+            assert!(error.starts_with("cannot read the folder"), "{error}");
+            fs::create_dir_all(of(target)).unwrap();
+            let error = designs(&root).unwrap_err().to_string();
+            assert!(error.starts_with("there is no PTX in"), "{error}");
+            fs::write(of(target).join("a.ptx"), "abc").unwrap();
+        }
+        let found = designs(&root);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(found.unwrap(), vec![3; build_ptx::TARGETS.len()]);
     }
 
     #[test]

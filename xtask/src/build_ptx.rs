@@ -225,7 +225,10 @@ fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
 fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for target in TARGETS {
-        for path in ptx_files(&folder.join(target.cpu())) {
+        let folder = folder.join(target.cpu());
+        // A build makes the folder of a new target.
+        let paths = if folder.is_dir() { ptx_files(&folder)? } else { Vec::new() };
+        for path in paths {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let text = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;

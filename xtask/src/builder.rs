@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
-    io::{BufRead, BufReader, IsTerminal, Read, stderr},
+    io::{self, BufRead, BufReader, IsTerminal, Read, stderr},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
@@ -103,8 +103,11 @@ impl PtxBuilder {
         let results = folder.join(TRIPLE).join("release");
         // Cargo copies the result even if nothing has changed. So old files can be removed before,
         // and the files afterwards are of this build.
-        for old in ptx_files(&results) {
-            fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+        if results.is_dir() {
+            for old in ptx_files(&results)? {
+                fs::remove_file(&old)
+                    .with_context(|| format!("cannot remove {}", old.display()))?;
+            }
         }
 
         let mut cargo = toolchain.cargo()?;
@@ -155,7 +158,7 @@ impl PtxBuilder {
             self.target.cpu()
         );
 
-        let mut found = ptx_files(&results);
+        let mut found = ptx_files(&results)?;
         match found.pop() {
             Some(file) if found.is_empty() => Ok(file),
             _ => bail!("not one PTX file in {}: is the crate a library?", results.display()),
@@ -176,12 +179,16 @@ fn write_device_library(root: &Path) -> Result<String> {
     Ok(path)
 }
 
-pub(crate) fn ptx_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|p| p.extension().is_some_and(|e| e == "ptx"))
-        .collect()
+/// The PTX files of a folder.
+///
+/// # Errors
+/// A folder that cannot be read: of one that is not there nothing can be told.
+pub(crate) fn ptx_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>();
+    let mut paths: Vec<PathBuf> =
+        read().with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "ptx"));
+    Ok(paths)
 }
 
 /// Passes on cargo's messages, each of the compiler's only once, and without one that nobody can

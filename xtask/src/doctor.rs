@@ -146,7 +146,11 @@ fn tool(tool: &Tool, root: &Path, what_for: &str, fetch: &str) -> Line {
 fn committed(name: &str, folder: &Path) -> Line {
     let restore = "`git checkout gpu/ptx`, or `cargo xtask build-ptx`";
     let (mut kernels, mut found) = (0, None);
-    for path in ptx_files(folder) {
+    let paths = match ptx_files(folder) {
+        Ok(paths) => paths,
+        Err(error) => return Line::new(Status::Fail, name, format!("{error:#}"), restore),
+    };
+    for path in paths {
         let read = fs::read_to_string(&path).map_err(anyhow::Error::from);
         match read.and_then(|text| Ok((Module::parse(&text)?, text))) {
             Ok((module, text)) if module.kernels().next().is_some() => {

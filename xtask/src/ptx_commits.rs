@@ -21,8 +21,21 @@ const REASON: &str = "PTX: ";
 /// Commits after this one are checked. Most before it were made without the rule.
 const SINCE: &str = "1bb8dcb2a961b1c252af8ac12326f834b3385bac";
 
-/// The most commits that are read, the last ones that change PTX. A push has fewer.
-const COMMITS: &str = "--max-count=50";
+/// What git tells of a commit: its hash, and then the lines of each file of PTX.
+///
+/// * Commits that a merge brought in are looked at even where nothing is left of them
+///   (`full-history`). Of a merge only what differs from a merge that git makes counts (`remerge`).
+/// * A file that moved counts whole, under its name (`no-renames`), in whatever letters (`z`).
+const OPTIONS: [&str; 8] = [
+    "--format=tformat:commit %h",
+    "--numstat",
+    "-z",
+    "--full-history",
+    "--diff-merges=remerge",
+    "--no-renames",
+    "--root",
+    "--no-show-signature",
+];
 
 /// Checks the commits that this clone has.
 ///
@@ -51,18 +64,24 @@ fn check_since(root: &Path, since: &str) -> Result<()> {
             return Ok(());
         }
     };
-    // Of a merge the merged commits are looked at. A commit without a parent adds all files; in a
-    // shallow clone this is the oldest one.
-    let options = ["--no-merges", "--min-parents=1", COMMITS, "--numstat"];
-    let format = "--format=%x00%h%x01%B%x01";
-    let of = [&range, "--", build_ptx::FOLDER];
-    let log = git(&[&["log", format], &options[..], &of].concat())?;
+    // In a shallow clone the oldest commits have lost their parents, and would add all files.
+    let parents = if is_shallow { "--min-parents=1" } else { "--min-parents=0" };
+    let log = git(&[&["log", parents], &OPTIONS[..], &[&range, "--", build_ptx::FOLDER]].concat())?;
     let changes = changes(&log);
     say(&format!("ci: lines of PTX a commit: {} commits change PTX\n", changes.len()))?;
-    let silent = changes.iter().filter(|change| change.lines > LINES && !change.has_reason);
-    let silent = silent
-        .map(|Change { commit, lines, .. }| format!("{commit} changes {lines} lines of PTX"))
-        .collect::<Vec<_>>();
+    let mut silent = Vec::new();
+    for Change { commit, lines } in &changes {
+        let much = match lines {
+            Some(lines) if *lines <= LINES => continue,
+            Some(lines) => format!("{lines} lines of PTX"),
+            // By a NUL in it, or by `.gitattributes`.
+            None => "PTX that is binary for git, which counts no lines".to_owned(),
+        };
+        let message = git(&["log", "-1", "--format=%B", "--no-show-signature", commit])?;
+        if !has_reason(&message) {
+            silent.push(format!("{commit} changes {much}"));
+        }
+    }
     if silent.is_empty() {
         return Ok(());
     }
@@ -72,35 +91,46 @@ fn check_since(root: &Path, since: &str) -> Result<()> {
     )
 }
 
+/// Whether a message says why.
+fn has_reason(message: &str) -> bool {
+    let mut reasons = message.lines().filter_map(|line| line.strip_prefix(REASON));
+    reasons.any(|reason| !reason.trim().is_empty())
+}
+
 /// What a commit changes.
 #[derive(Debug, PartialEq)]
 struct Change {
     commit: String,
-    has_reason: bool,
-    /// Lines of PTX, added and removed.
-    lines: u64,
+    /// Lines of PTX, added and removed. `None`: git counts none.
+    lines: Option<u64>,
 }
 
-/// Reads `git log --numstat` in the format of `check_since`.
+/// Reads what git tells with [`OPTIONS`]. A name has no NUL, and a commit's line no tab.
 fn changes(log: &str) -> Vec<Change> {
-    let change = |record: &str| {
-        let mut parts = record.split('\x01');
-        let (commit, message, numbers) = (parts.next()?, parts.next()?, parts.next()?);
-        let has_reason = message
-            .lines()
-            .any(|line| line.strip_prefix(REASON).is_some_and(|reason| !reason.trim().is_empty()));
-        let lines = numbers.lines().map(changed).sum();
-        Some(Change { commit: commit.to_owned(), has_reason, lines })
-    };
-    log.split('\0').filter_map(change).collect()
+    let mut changes = Vec::<Change>::new();
+    for part in log.split('\0') {
+        let part = part.trim_start_matches('\n');
+        match part.strip_prefix("commit ") {
+            Some(commit) => changes.push(Change { commit: commit.to_owned(), lines: Some(0) }),
+            None => {
+                if let Some(last) = changes.last_mut() {
+                    last.lines = last.lines.zip(changed(part)).map(|(sum, lines)| sum + lines);
+                }
+            }
+        }
+    }
+    changes
 }
 
-/// The lines added and removed, in a line of `--numstat`: other files of the folder do not count.
-fn changed(line: &str) -> u64 {
-    let mut cells = line.split('\t');
-    let mut number = || cells.next().and_then(|cell| cell.parse::<u64>().ok()).unwrap_or(0);
-    let lines = number() + number();
-    if line.ends_with(".ptx") { lines } else { 0 }
+/// The lines added and removed, in a part of `--numstat`: other files of the folder do not count.
+/// `None`: git counts none in this one.
+fn changed(part: &str) -> Option<u64> {
+    let mut cells = part.splitn(3, '\t');
+    let [added, removed, path] = [(); 3].map(|()| cells.next().unwrap_or_default());
+    match path.ends_with(".ptx") {
+        true => Some(added.parse::<u64>().ok()? + removed.parse::<u64>().ok()?),
+        false => Some(0),
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +198,128 @@ mod tests {
         let why = "Too many\n\nPTX: all kernels have a new header";
         own.git(&["commit", "--quiet", "--amend", "-m", why]);
         check_since(&own.0, &since).unwrap();
+    }
+
+    /// A name, and what is done to a repository.
+    type Case<'a> = (&'a str, &'a dyn Fn(&Repository));
+
+    /// What is wrong after `change`, in a repository with a file of few and one of many lines.
+    fn wrong_after(name: &str, change: impl Fn(&Repository)) -> Option<String> {
+        let own = Repository::new(&format!("ptx-commits-{name}"));
+        own.commit("few.ptx", 10, "Few");
+        own.commit("many.ptx", LINES + 1, "Many");
+        let since = own.head();
+        change(&own);
+        check_since(&own.0, &since).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn lines_count_however_they_are_brought() {
+        let write = |own: &Repository, file: &str, line: &str, lines: u64| {
+            let text = format!("{line}\n").repeat(lines as usize);
+            fs::write(own.0.join(build_ptx::FOLDER).join(file), text).unwrap();
+        };
+        let commit = |own: &Repository, message: &str| {
+            own.git(&["add", "--all"]);
+            own.git(&["commit", "--quiet", "-m", message]);
+        };
+        let main = |own: &Repository| own.git(&["branch", "--show-current"]).trim().to_owned();
+        let start_of_merge = |own: &Repository| {
+            let main = main(own);
+            own.git(&["checkout", "--quiet", "-b", "side"]);
+            own.commit("side.ptx", 3, "Of the side");
+            own.git(&["checkout", "--quiet", &main]);
+            own.commit("main.ptx", 3, "Of main");
+            own.git(&["merge", "--quiet", "--no-commit", "side"]);
+        };
+        let cases: [Case; 8] = [
+            ("moved", &|own| {
+                own.git(&["mv", "gpu/ptx/many.ptx", "gpu/ptx/moved.ptx"]);
+                commit(own, "Moved");
+            }),
+            ("away", &|own| {
+                own.git(&["mv", "gpu/ptx/many.ptx", "many.ptx"]);
+                commit(own, "Moved to another folder");
+            }),
+            ("cancelled", &|own| {
+                let main = main(own);
+                own.git(&["checkout", "--quiet", "-b", "side"]);
+                own.commit("new.ptx", LINES + 1, "Added");
+                own.git(&["rm", "--quiet", "gpu/ptx/new.ptx"]);
+                commit(own, "Removed\n\nPTX: they were for nothing");
+                own.git(&["checkout", "--quiet", &main]);
+                own.commit("main.ptx", 3, "Of main");
+                own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
+            }),
+            ("merge", &|own| {
+                start_of_merge(own);
+                own.commit("merge.ptx", LINES + 1, "In the merge itself");
+            }),
+            ("merged", &|own| {
+                start_of_merge(own);
+                write(own, "side.ptx", "in the merge itself", LINES + 1);
+                commit(own, "Merge");
+            }),
+            ("root", &|own| {
+                let main = main(own);
+                own.git(&["checkout", "--quiet", "--orphan", "other"]);
+                own.git(&["rm", "--quiet", "-r", "--cached", "."]);
+                own.commit("root.ptx", LINES + 1, "A history of its own");
+                own.git(&["checkout", "--quiet", "--force", &main]);
+                own.git(&[
+                    "merge",
+                    "--quiet",
+                    "--allow-unrelated-histories",
+                    "other",
+                    "-m",
+                    "Merge",
+                ]);
+            }),
+            ("letters", &|own| own.commit("größer\"\t.ptx", LINES + 1, "A name")),
+            ("message", &|own| own.commit("new.ptx", LINES + 1, "A\u{1}message\u{1}\n\nwith\u{1}")),
+        ];
+        for (name, change) in cases {
+            let wrong = wrong_after(name, change).unwrap_or_default();
+            let lines = wrong.split_once(" changes ").and_then(|(_, rest)| rest.split_once(' '));
+            let lines = lines.and_then(|(lines, _)| lines.parse::<u64>().ok());
+            assert!(lines.is_some_and(|lines| lines > LINES), "{name}: {wrong:?}");
+            assert_eq!(wrong.matches("lines of PTX").count(), 1, "{name}: {wrong}");
+        }
+        for (name, attributes, message) in
+            [("attributes", "*.ptx -diff\n", "Binary"), ("nul", "", "Binary\0")]
+        {
+            let wrong = wrong_after(name, |own| {
+                fs::write(own.0.join(".gitattributes"), attributes).unwrap();
+                write(own, "new.ptx", message, 1);
+                commit(own, "Binary");
+            });
+            let wrong = wrong.unwrap_or_default();
+            assert!(wrong.contains("changes PTX that is binary for git"), "{name}: {wrong:?}");
+        }
+        // What a merge brings in was another commit's, which says why.
+        let merged = wrong_after("clean-merge", |own| {
+            start_of_merge(own);
+            own.git(&["commit", "--quiet", "-m", "Merge"]);
+            let main = main(own);
+            own.git(&["checkout", "--quiet", "side"]);
+            own.commit("much.ptx", LINES + 1, "Much\n\nPTX: a new family");
+            own.git(&["checkout", "--quiet", &main]);
+            own.commit("main.ptx", 4, "Of main");
+            own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
+        });
+        assert_eq!(merged, None);
+        // So is a conflict that is resolved.
+        let resolved = wrong_after("conflict", |own| {
+            let main = main(own);
+            own.git(&["checkout", "--quiet", "-b", "side"]);
+            own.commit("few.ptx", 11, "Of the side");
+            own.git(&["checkout", "--quiet", &main]);
+            own.commit("few.ptx", 12, "Of main");
+            let merge = ["merge", "--quiet", "--no-commit", "-s", "ours", "side"];
+            own.git(&merge);
+            own.commit("few.ptx", 13, "Merge");
+        });
+        assert_eq!(resolved, None);
     }
 
     #[test]

@@ -56,12 +56,12 @@ impl Held {
     /// Loads in flight at once if only shared memory counted: every thread of these blocks has
     /// issued its two loads, and none has completed.
     pub fn pending_by_shared(&self, phase: &Phase) -> u64 {
-        self.by_shared * phase.loads
+        self.by_shared.saturating_mul(phase.loads)
     }
 
     /// Loads in flight at once.
     pub fn pending(&self, phase: &Phase) -> u64 {
-        self.blocks * phase.loads
+        self.blocks.saturating_mul(phase.loads)
     }
 }
 
@@ -132,5 +132,9 @@ mod tests {
     fn a_tile_that_no_multiprocessor_holds() {
         assert_eq!(held(&LECTURES, &phase(u32::MAX)).blocks, 0);
         assert_eq!(held(&LECTURES, &phase(64)).blocks, 0);
+        // Figures that a caller has made up.
+        let most = Phase { threads: 0, loads: u64::MAX, flop: u64::MAX, shared: 0 };
+        let held = Held { by_shared: u64::MAX, by_threads: 2, blocks: 2 };
+        assert_eq!([held.pending(&most), held.pending_by_shared(&most)], [u64::MAX; 2]);
     }
 }

@@ -148,12 +148,12 @@ pub enum Error {
 
 /// The memory that is missing. A system may refuse memory that is free: because of a limit, or
 /// because it is in pieces. The CPU device leaves some for the C library. `free` was read after the
-/// allocation had failed.
+/// allocation had failed, when what it was a part of may have been given back.
 fn shortage(needed: u64, free: u64) -> String {
     match needed > free {
         true => format!("{needed} bytes needed, {free} free"),
         false => format!(
-            "{needed} bytes needed, {free} free: the system refuses them, or too little would be left"
+            "{needed} bytes needed, which were refused, or too little would have been left: {free} free now"
         ),
     }
 }

@@ -93,11 +93,21 @@ pub(crate) fn counted_kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entr
 
 fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     const LIMIT: &str = "must be a real number";
+    const RANGE: &str = "must be within the range of float64";
+    let wrong = |cause: PyErr| {
+        let is_large = cause.is_instance_of::<PyOverflowError>(value.py());
+        refused(name, value, cause, if is_large { RANGE } else { LIMIT })
+    };
     let is_plain = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
-    if !is_plain && !is_real(value).map_err(|cause| refused(name, value, cause, LIMIT))? {
+    if !is_plain && !is_real(value).map_err(wrong)? {
         return Err(message(name, value, LIMIT).map_or_else(|error| error, PyTypeError::new_err));
     }
-    value.extract().map_err(|cause| refused(name, value, cause, LIMIT))
+    let number: f64 = value.extract().map_err(wrong)?;
+    // Some types round what is too large.
+    match number.is_infinite() && !value.eq(number)? {
+        true => Err(outside(name, value, RANGE)),
+        false => Ok(number),
+    }
 }
 
 /// Whether a value is one real number, by what it says of itself. `float()` takes more: NumPy's

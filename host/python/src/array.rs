@@ -2,7 +2,7 @@
 
 use std::{fmt, slice};
 
-use gpu_gemm::{Error, Result};
+use gpu_gemm::{Error, Result, check_written};
 
 /// The most dimensions of an array.
 pub(crate) const MOST_DIMS: usize = 16;
@@ -64,6 +64,9 @@ pub(crate) struct Dims {
     len: usize,
     sizes: [usize; MOST_DIMS],
     strides: [isize; MOST_DIMS],
+    /// The bytes of a stride besides its whole elements, with its sign. Not 0 only for modules
+    /// whose strides count bytes.
+    rests: [isize; MOST_DIMS],
 }
 
 impl Dims {
@@ -79,7 +82,8 @@ impl Dims {
             let limit = format!("must be {len}, one for each size");
             return Err(Error::argument(format!("len({name}.strides)"), strides.len(), limit));
         }
-        let mut dims = Dims { len, sizes: [0; MOST_DIMS], strides: [0; MOST_DIMS] };
+        let mut dims =
+            Dims { len, sizes: [0; MOST_DIMS], strides: [0; MOST_DIMS], rests: [0; MOST_DIMS] };
         dims.sizes[..len].copy_from_slice(sizes);
         let mut dense = Some(1isize);
         for index in (0..len).rev() {
@@ -98,8 +102,32 @@ impl Dims {
         Ok(dims)
     }
 
+    /// As [`Dims::new`], by strides that count `unit` parts of an element.
+    ///
+    /// # Errors
+    /// As of [`Dims::new`].
+    pub(crate) fn in_parts(
+        name: &str,
+        sizes: &[usize],
+        strides: Option<&[isize]>,
+        unit: usize,
+    ) -> Result<Self> {
+        let unit = unit as isize;
+        let all = strides.unwrap_or_default();
+        check_ndim(name, all.len() as i64)?;
+        let mut whole = [0; MOST_DIMS];
+        for (whole, stride) in whole.iter_mut().zip(all) {
+            *whole = stride / unit;
+        }
+        let mut dims = Dims::new(name, sizes, strides.is_some().then_some(&whole[..all.len()]))?;
+        for ((rest, stride), size) in dims.rests.iter_mut().zip(all).zip(sizes) {
+            *rest = if *size > 1 { stride % unit } else { 0 };
+        }
+        Ok(dims)
+    }
+
     /// The dimensions that another library says in memory. Its strides count `unit` parts of an
-    /// element. Also says whether each stride is of whole elements.
+    /// element.
     ///
     /// # Errors
     /// As of [`lent`] and [`Dims::new`].
@@ -111,21 +139,18 @@ impl Dims {
         ndim: i32,
         pointers: [*const i64; 2],
         unit: usize,
-    ) -> Result<(Self, bool)> {
+    ) -> Result<Self> {
         // SAFETY: the caller's promise.
         let (from, between) = unsafe { lent(name, ndim, pointers) }?;
         let (mut sizes, mut strides) = ([0; MOST_DIMS], [0; MOST_DIMS]);
         for (to, &from) in sizes.iter_mut().zip(from) {
             *to = from as usize;
         }
-        let mut is_whole = true;
-        for ((to, &from), size) in strides.iter_mut().zip(between.unwrap_or_default()).zip(sizes) {
-            *to = from as isize / unit as isize;
-            is_whole &= size <= 1 || from % unit as i64 == 0;
+        for (to, &from) in strides.iter_mut().zip(between.unwrap_or_default()) {
+            *to = from as isize;
         }
         let len = from.len();
-        let dims = Dims::new(name, &sizes[..len], between.is_some().then_some(&strides[..len]))?;
-        Ok((dims, is_whole))
+        Dims::in_parts(name, &sizes[..len], between.is_some().then_some(&strides[..len]), unit)
     }
 
     pub(crate) fn sizes(&self) -> &[usize] {
@@ -134,6 +159,32 @@ impl Dims {
 
     pub(crate) fn strides(&self) -> &[isize] {
         &self.strides[..self.len]
+    }
+
+    /// Whether the elements are whole elements apart. If not, `strides` say less than where they
+    /// are.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rests == [0; MOST_DIMS]
+    }
+
+    /// Refuses an `out` of which two elements might share memory, be it a part of each.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub(crate) fn check_written(&self, element: usize) -> Result<()> {
+        if self.is_whole() {
+            return check_written("out", 1, self.sizes(), self.strides());
+        }
+        // As the module has said them, so there is no overflow.
+        let strides = self.strides().iter().zip(self.rests);
+        let strides =
+            strides.map(|(stride, rest)| stride * element as isize + rest).collect::<Vec<_>>();
+        check_written("out", element, self.sizes(), &strides).map_err(|error| match error {
+            Error::Argument { value, limit, .. } => {
+                Error::Argument { argument: "out.strides in bytes".into(), value, limit }
+            }
+            other => other,
+        })
     }
 
     /// Whether sizes and strides are these. The stride of a dimension of one element is any; `None`
@@ -179,10 +230,11 @@ impl Dims {
             return None;
         }
         let (mut first, mut last) = (i128::from(address), i128::from(address));
-        for (&size, &stride) in self.sizes().iter().zip(self.strides()) {
-            // Each is below 2^63, so the product is below 2^126.
+        for ((&size, &stride), rest) in self.sizes().iter().zip(self.strides()).zip(self.rests) {
+            // Each is below 2^63, so the products are below 2^126.
             let length = (size as i128 - 1) * (stride as i128);
-            let bytes = length.checked_mul(element as i128)?;
+            let rests = (size as i128 - 1) * (rest as i128);
+            let bytes = length.checked_mul(element as i128)?.checked_add(rests)?;
             let end = if bytes < 0 { &mut first } else { &mut last };
             *end = end.checked_add(bytes)?;
         }

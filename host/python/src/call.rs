@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream, check_written};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream};
 use pyo3::prelude::*;
 
 use crate::{
@@ -86,7 +86,11 @@ impl<'py> Ready<'py> {
         let settings = options.settings()?;
         // Before A is read: it may have to be ready on the product's stream.
         let queue = Queue::new(Kind::of("a", a)?, options.stream);
-        let read = |name, array| import::array(name, array, &|index| queue.handle(py, index));
+        // A prepared product reads the arrays again.
+        let read = |name, array| {
+            let is_own = name == "out" || !copies;
+            import::array(name, array, &|index| queue.handle(py, index), is_own)
+        };
         let (mut a, mut b) = (read("a", a)?, read("b", b)?);
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
         let out = options.out.map(|out| read("out", out)).transpose()?;
@@ -124,8 +128,7 @@ impl<'py> Ready<'py> {
             if out.is_read_only {
                 return Err(to_python(Error::argument("out", "read-only", "must be writable")));
             }
-            let (sizes, strides) = (out.dims.sizes(), out.dims.strides());
-            check_written("out", 1, sizes, strides).map_err(to_python)?;
+            out.dims.check_written(out.dtype.bytes()).map_err(to_python)?;
         }
         for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
             if let Some(operand) = operand {
@@ -214,9 +217,9 @@ impl<'py> Ready<'py> {
 }
 
 /// The error for a stream that nothing runs on.
-pub(crate) fn no_stream() -> PyErr {
+pub(crate) fn no_stream(handle: u64) -> PyErr {
     let limit = "must be None for arrays in host memory";
-    to_python(Error::argument("stream", "a stream", limit))
+    to_python(Error::argument("stream", handle, limit))
 }
 
 /// The device of a product.
@@ -224,13 +227,13 @@ fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
     let refused = |name: &str, value: String, limit: &str| {
         Err(to_python(Error::argument(name, value, limit)))
     };
-    match place {
-        Place::Host if options.stream.is_some() => Err(no_stream()),
-        Place::Host => Ok(match or_best(py, options.device)? {
+    match (place, options.stream) {
+        (Place::Host, Some(handle)) => Err(no_stream(handle)),
+        (Place::Host, None) => Ok(match or_best(py, options.device)? {
             Place::Host => On::Cpu,
             Place::Cuda(index) => On::Copied(index),
         }),
-        Place::Cuda(index) => match options.device {
+        (Place::Cuda(index), _) => match options.device {
             None => Ok(On::Gpu(index)),
             Some(device) if device == place => Ok(On::Gpu(index)),
             Some(other) => {

@@ -20,20 +20,27 @@ mod results;
 mod shape;
 mod streams;
 
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyImportError, ffi, prelude::*};
+
+/// Refuses an interpreter besides the main one: types and caches are the process's, and objects
+/// of one interpreter are none of another.
+fn check_interpreter(py: Python) -> PyResult<()> {
+    // SAFETY: the thread is attached to an interpreter, which exists meanwhile.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    match id {
+        0 => Ok(()),
+        -1 => Err(PyErr::fetch(py)),
+        _ => Err(PyImportError::new_err(
+            "gpu_gemm serves no subinterpreters: import it in the main interpreter of a process",
+        )),
+    }
+}
 
 /// Products of arrays by kernels written in Rust.
 #[pymodule]
 mod _native {
     use gpu_gemm::{Activation, Compute, Device, gpu::registry::Entry};
     use pyo3::prelude::*;
-
-    #[pymodule_export]
-    use crate::{
-        dlpack::export::Array,
-        prepared::Prepared,
-        reports::{Check, Profile},
-    };
 
     /// The package's version, as Cargo has it.
     #[pymodule_export]
@@ -45,13 +52,24 @@ mod _native {
         array::Place,
         call::{Options, Ready},
         device,
+        dlpack::export::Array,
         failure::to_python,
-        results::finished,
+        prepared::Prepared,
+        reports::{Check, Profile},
+        results::Finish,
         streams::handle,
     };
 
+    /// Python runs it for each module of the process: an import is another one after its entry in
+    /// `sys.modules` was removed.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Before there are types, which belong to one interpreter.
+        crate::check_interpreter(module.py())?;
+        module.add_class::<Array>()?;
+        module.add_class::<Check>()?;
+        module.add_class::<Prepared>()?;
+        module.add_class::<Profile>()?;
         Prepared::set_up(module.py())
     }
 
@@ -108,13 +126,12 @@ mod _native {
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
         let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
-        let ready = Ready::new(a, b, &options, true)?.run(py, stream)?;
-        let (module, is_number) = (ready.a.kind.module, ready.is_number);
-        let result = ready.result();
-        match out {
-            Some(_) => Ok(result),
-            None => finished(a, module, result, is_number),
-        }
+        let ready = Ready::new(a, b, &options, true)?;
+        let finish = match out {
+            Some(_) => Finish::As,
+            None => Finish::new(a, ready.a.kind.module, ready.is_number)?,
+        };
+        finish.of(ready.run(py, stream)?.result())
     }
 
     /// A product of these arrays, to be run many times: its arguments are checked once.

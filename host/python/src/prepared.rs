@@ -7,10 +7,11 @@ use std::{
 };
 
 use pyo3::{
-    exceptions::PyRuntimeError,
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
     gc::{PyTraverseError, PyVisit},
     intern,
     prelude::*,
+    types::{PyDict, PyTuple},
 };
 
 use crate::{
@@ -63,10 +64,12 @@ impl Argument {
     /// The array, and what it waits for, now.
     ///
     /// # Errors
-    /// Those of its module; `RuntimeError` for an array that has changed.
+    /// Those of its module; `RuntimeError` for an array that has changed, also into none that is
+    /// an operand.
     fn read<'py>(&self, py: Python<'py>, queue: &Queue) -> PyResult<Operand<'py>> {
         let ready_on = |index| queue.handle(py, index);
-        let now = import::array(self.name, self.array.bind(py), &ready_on)?;
+        let now = import::array(self.name, self.array.bind(py), &ready_on, true);
+        let now = now.map_err(|error| self.no_operand(py, error))?;
         self.check_same(&now)?;
         Ok(now)
     }
@@ -83,7 +86,7 @@ impl Argument {
         if unsafe { import::is_unchanged(array, self.kind, &self.was) } == Some(true) {
             return Ok(None);
         }
-        let now = import::again(self.name, array)?;
+        let now = import::again(self.name, array).map_err(|error| self.no_operand(py, error))?;
         if let Some(now) = &now {
             self.check_same(now)?;
         }
@@ -125,6 +128,19 @@ impl Argument {
         Ok(())
     }
 
+    /// The error for an array that was an operand, and is none any more.
+    fn no_operand(&self, py: Python, cause: PyErr) -> PyErr {
+        let is_of_value =
+            cause.is_instance_of::<PyTypeError>(py) || cause.is_instance_of::<PyValueError>(py);
+        if !is_of_value {
+            return cause;
+        }
+        let message = format!("{}: changed after the product was prepared", cause.value(py));
+        let error = PyRuntimeError::new_err(message);
+        error.set_cause(py, Some(cause));
+        error
+    }
+
     fn changed(&self, what: impl Display, limit: String) -> PyErr {
         PyRuntimeError::new_err(format!("{}.{what}: {limit}", self.name))
     }
@@ -152,15 +168,19 @@ impl Prepared {
         Ok(Prepared { state: Mutex::new(Some(Arc::new(state))) })
     }
 
-    /// Gives the type its `__call__`. One that is written as such has no signature that Python can
-    /// show, or compare with the stubs.
+    /// Gives the type its `__call__`, if it has none yet: the type is the process's, and the module
+    /// may be imported again. One that is written as such has no signature that Python can show, or
+    /// compare with the stubs.
     ///
     /// # Errors
     /// Those of Python.
     pub(crate) fn set_up(py: Python) -> PyResult<()> {
         let (of, name) = (py.get_type::<Prepared>(), intern!(py, "_call"));
-        of.setattr(intern!(py, "__call__"), of.getattr(name)?)?;
-        of.delattr(name)
+        if let Some(call) = of.getattr_opt(name)? {
+            of.setattr(intern!(py, "__call__"), call)?;
+            of.delattr(name)?;
+        }
+        Ok(())
     }
 
     /// What it keeps. A call has it to its end, whatever happens to the object meanwhile.
@@ -172,6 +192,26 @@ impl Prepared {
         state.ok_or_else(|| {
             PyRuntimeError::new_err("the product was collected: nothing but a cycle has kept it")
         })
+    }
+}
+
+/// Refuses arguments that a call does not know, as Python does.
+fn check_unknown(
+    arguments: &Bound<'_, PyTuple>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    const NAME: &str = "Prepared.__call__()";
+    if !arguments.is_empty() {
+        let given = arguments.len() + 1;
+        let message = format!("{NAME} takes 1 positional argument but {given} were given");
+        return Err(PyTypeError::new_err(message));
+    }
+    match options.and_then(|options| options.keys().iter().next()) {
+        Some(name) => {
+            let message = format!("{NAME} got an unexpected keyword argument '{name}'");
+            Err(PyTypeError::new_err(message))
+        }
+        None => Ok(()),
     }
 }
 
@@ -235,13 +275,26 @@ impl State {
 
 #[pymethods]
 impl Prepared {
-    /// Runs the product, and returns `out`. [`Prepared::set_up`] makes it the type's `__call__`.
-    #[pyo3(signature = (*, stream=None))]
-    fn _call(&self, py: Python, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+    /// Runs the product, and returns `out`. [`Prepared::set_up`] makes it the type's `__call__`,
+    /// which errors name: so it takes what it does not know.
+    #[pyo3(
+        signature = (*arguments, stream=None, **options),
+        text_signature = "($self, /, *, stream=None)"
+    )]
+    fn _call(
+        &self,
+        py: Python,
+        arguments: &Bound<'_, PyTuple>,
+        stream: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        check_unknown(arguments, options)?;
         let state = self.state()?;
         let explicit = stream.map(handle).transpose()?;
-        if explicit.is_some() && !matches!(state.on, On::Gpu(_)) {
-            return Err(no_stream());
+        if let Some(handle) = explicit
+            && !matches!(state.on, On::Gpu(_))
+        {
+            return Err(no_stream(handle));
         }
         // Other code of Python runs before this or not at all.
         let _kept = state.check_arrays(py)?;

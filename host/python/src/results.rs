@@ -1,7 +1,7 @@
 //! Arrays that this package makes: results, and copies of arrays that cannot be used where they
 //! are.
 
-use gpu_gemm::{Stream, check_written};
+use gpu_gemm::Stream;
 use pyo3::{
     intern,
     prelude::*,
@@ -10,6 +10,7 @@ use pyo3::{
 };
 
 use crate::{
+    argument::refused,
     array::{Dims, Dtype, Place},
     dlpack::{borrowed::Described, export::Array},
     failure::to_python,
@@ -71,34 +72,54 @@ pub(crate) fn empty<'py>(
             return Ok(operand);
         }
     };
-    let made = import::array("out", &object, &NO_STREAM)?;
+    let made = import::array("out", &object, &NO_STREAM, true)?;
     made.check_made(dtype, like.place, sizes)?;
-    check_written("out", 1, made.dims.sizes(), made.dims.strides()).map_err(to_python)?;
+    made.dims.check_written(dtype.bytes()).map_err(to_python)?;
     Ok(made)
 }
 
-/// The result as its caller gets it: an array of the module that `a` is from.
-///
-/// # Errors
-/// Those of the module.
-pub(crate) fn finished<'py>(
-    like: &Bound<'py, PyAny>,
-    module: Module,
-    out: Bound<'py, PyAny>,
-    is_number: bool,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = like.py();
-    match module {
-        // NumPy's products of two vectors are numbers.
-        Module::Numpy if is_number => out.get_item(PyTuple::empty(py)),
-        Module::Numpy | Module::Torch | Module::Cupy => Ok(out),
-        Module::Jax | Module::Other => {
-            match like.getattr_opt(intern!(py, "__array_namespace__"))? {
-                Some(namespace) => {
-                    namespace.call0()?.call_method1(intern!(py, "from_dlpack"), (out,))
-                }
-                None => Ok(out),
-            }
+/// How a result becomes an array of the module that `a` is from.
+pub(crate) enum Finish<'py> {
+    /// It is one.
+    As,
+    /// NumPy's products of two vectors are numbers.
+    Number,
+    /// By the module's `from_dlpack`.
+    FromDlpack(Bound<'py, PyAny>),
+}
+
+impl<'py> Finish<'py> {
+    /// Looks it up, before there is a result.
+    ///
+    /// # Errors
+    /// Those of the module; `TypeError` for a namespace without `from_dlpack`.
+    pub(crate) fn new(like: &Bound<'py, PyAny>, module: Module, is_number: bool) -> PyResult<Self> {
+        let py = like.py();
+        match module {
+            Module::Numpy if is_number => return Ok(Finish::Number),
+            Module::Numpy | Module::Torch | Module::Cupy => return Ok(Finish::As),
+            Module::Jax | Module::Other => {}
+        }
+        let Some(namespace) = like.getattr_opt(intern!(py, "__array_namespace__"))? else {
+            return Ok(Finish::As);
+        };
+        let namespace = namespace.call0()?;
+        let made = namespace.getattr(intern!(py, "from_dlpack"));
+        made.map(Finish::FromDlpack).map_err(|cause| {
+            let limit = "must have from_dlpack, which makes the result";
+            refused("a.__array_namespace__()", &namespace, cause, limit)
+        })
+    }
+
+    /// The result as its caller gets it.
+    ///
+    /// # Errors
+    /// Those of the module.
+    pub(crate) fn of(self, out: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Finish::As => Ok(out),
+            Finish::Number => out.get_item(PyTuple::empty(out.py())),
+            Finish::FromDlpack(from_dlpack) => from_dlpack.call1((out,)),
         }
     }
 }
@@ -127,7 +148,7 @@ pub(crate) fn contiguous<'py>(
         }
         _ => return Ok(None),
     };
-    let made = import::array(name, &copy, &NO_STREAM)?;
+    let made = import::array(name, &copy, &NO_STREAM, false)?;
     made.check_made(of.dtype, of.place, of.dims.sizes())?;
     Ok(Some(made))
 }

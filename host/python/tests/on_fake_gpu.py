@@ -164,6 +164,12 @@ def interface():
         assert "cuStreamWaitEvent" in names and handles(names) == [handle] and np.array_equal(out, C), names
     a.__cuda_array_interface__["data"] = (A.copy().ctypes.data, False)
     refused(RuntimeError, "a has other memory than when the product was prepared", product)
+    # What is no array any more is one that has changed, too.
+    for key, value in (("data", (0, False)), ("data", None), ("typestr", "<i8"), ("shape", (1,) * 17), ("mask", A)):
+        before = dict(a.__cuda_array_interface__)
+        a.__cuda_array_interface__[key] = value
+        refused(RuntimeError, "a", product)
+        a.__cuda_array_interface__.update(before, mask=None)
     refused(ValueError, "out = read-only", lambda: gpu_gemm.matmul(Interface(A), Interface(B), out=Interface(out, read_only=True)))
     refused(ValueError, "a.strides in elements = [4, -1]: must not be negative", lambda: gpu_gemm.matmul(Interface(A[:, ::-1]), Interface(B)))
     halves = Interface(A)

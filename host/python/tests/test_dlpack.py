@@ -176,6 +176,81 @@ def test_flags_offsets_and_strides(arrays, on_cpu):
     assert np.array_equal(np.from_dlpack(on_cpu(Producer(repeated), arrays[1])), on_cpu(repeated, arrays[1]))
 
 
+class Copying(Producer):
+    """It gives a copy unless it is told not to, and then an error: as the standard of the array API has it."""
+
+    refuses = True
+
+    def __dlpack__(self, *, copy=None, **options):
+        if copy is False and self.refuses:
+            raise BufferError("the memory is not one piece")
+        self.own, self.array, self.flags = self.array, self.array.copy(), 2
+        try:
+            return super().__dlpack__(**options)
+        finally:
+            self.array = self.own
+
+
+class Unaware(Copying):
+    """One that does not know `copy`."""
+
+    def __dlpack__(self, **options):
+        if "copy" in options:
+            raise TypeError("unexpected keyword argument 'copy'")
+        return super().__dlpack__(**options)
+
+
+class Stubborn(Copying):
+    """One that gives a copy whatever it is asked for."""
+
+    refuses = False
+
+
+OWN = ".__dlpack__(copy=False) = BufferError: the memory is not one piece: must give the array's own memory"
+FLAG = " = a copy: must be the array's own memory, and its __dlpack__ gives a copy"
+
+
+@pytest.mark.parametrize("kind, message", [(Copying, OWN), (Unaware, FLAG), (Stubborn, FLAG)])
+def test_a_copy_is_not_the_array(kind, message, arrays, on_cpu):
+    a, b = arrays
+    expected = on_cpu(a, b)
+    # An operand that is read once may be a copy.
+    once = kind(a)
+    assert np.array_equal(np.from_dlpack(on_cpu(once, b, bias=kind(np.zeros(6)))), expected)
+    assert (once.exported, once.deleted) == (1, 1)
+    out = kind(np.zeros((4, 6)))
+    for function in (on_cpu, lambda *arrays, **options: gpu_gemm.prepare(*arrays, **options, device="cpu")):
+        with pytest.raises(ValueError) as caught:
+            function(a, b, out=out)
+        assert str(caught.value).startswith(f"out{message}")
+        assert out.exported == out.deleted and not out.array.any()
+    for name in ("a", "b", "bias"):
+        copied = kind({"a": a, "b": b, "bias": np.zeros(6)}[name])
+        with pytest.raises(ValueError) as caught:
+            gpu_gemm.prepare(**{"a": a, "b": b, name: copied}, device="cpu")
+        assert str(caught.value).startswith(f"{name}{message}")
+        assert copied.exported == copied.deleted
+
+
+def test_what_gives_its_own_memory_when_asked_for_it(arrays):
+    class Willing(Producer):
+        asked = []
+
+        def __dlpack__(self, *, copy=None, **options):
+            self.asked.append(copy)
+            self.flags = 0 if copy is False else 2
+            return super().__dlpack__(**options)
+
+    a, b, out = (Willing(array) for array in (*arrays, np.zeros((4, 6))))
+    product = gpu_gemm.prepare(a, b, out=out, device="cpu")
+    a.array[:] = 1
+    assert product() is out and np.array_equal(out.array, gpu_gemm.matmul(np.ones((4, 5)), b.array, device="cpu"))
+    assert Willing.asked == [False] * 3
+    # What `matmul` reads once may be a copy.
+    gpu_gemm.matmul(a, b, out=out, device="cpu")
+    assert Willing.asked[3:] == [None, None, False]
+
+
 def test_what_is_given(arrays, on_cpu):
     result = on_cpu(Producer(arrays[0]), arrays[1])
     before = _native._lent()
@@ -188,6 +263,19 @@ def test_what_is_given(arrays, on_cpu):
     for options in ({"copy": True}, {"dl_device": (2, 0)}):
         with pytest.raises(BufferError):
             result.__dlpack__(**options)
+    for argument, value, kind in (
+        ("max_version", (-1, 0), ValueError),
+        ("max_version", (1,), ValueError),
+        ("max_version", (2**40, 0), ValueError),
+        ("max_version", "1.0", TypeError),
+        ("max_version", 1, TypeError),
+        ("dl_device", (1, 2**40), ValueError),
+        ("dl_device", (1, None), TypeError),
+        ("dl_device", (), ValueError),
+    ):
+        with pytest.raises(kind) as caught:
+            result.__dlpack__(**{argument: value})
+        assert str(caught.value).startswith(f"{argument} = {value!r}: must be None or a ")
     assert result.__dlpack_device__() == (1, 0)
     assert not hasattr(result, "__cuda_array_interface__")
     # The array itself is an operand.

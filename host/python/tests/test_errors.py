@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from test_dlpack import Producer
+
 import gpu_gemm
 
 F = np.ones((2, 3), np.float32)
@@ -39,7 +41,8 @@ READ_ONLY.flags.writeable = False
         ((F, G), {"activation": "tanh"}, ValueError, "activation = 'tanh': must be None, 'relu', 'gelu', 'gelu_tanh' or 'silu'"),
         ((F, G), {"compute": "fp8"}, ValueError, "compute = 'fp8': must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"),
         ((F, G), {"device": "gpu"}, ValueError, "device = 'gpu': must be None, 'cpu', 'cuda' or 'cuda:' and an index"),
-        ((F, G), {"stream": 7}, ValueError, "stream = a stream: must be None for arrays in host memory"),
+        ((F, G), {"stream": 7}, ValueError, "stream = 7: must be None for arrays in host memory"),
+        ((F, G), {"stream": 0}, ValueError, "stream = 0: must be None for arrays in host memory"),
         ((F, G), {"stream": "main"}, TypeError, "stream = 'main': must be a handle (an int of 64 bits)"),
     ],
 )
@@ -51,6 +54,7 @@ def test_messages(arguments, options, kind, message):
 
 
 NUMBER = "must be a real number"
+RANGE = "must be within the range of float64"
 ACTIVATION = "must be None, 'relu', 'gelu', 'gelu_tanh' or 'silu'"
 COMPUTE = "must be None, 'native', 'tf32', 'bf16x6' or 'f16x3'"
 DEVICE = "must be None, 'cpu', 'cuda' or 'cuda:' and an index"
@@ -80,7 +84,11 @@ class Interrupted(Odd):
     [
         ("alpha", "2", "'2'", TypeError, NUMBER),
         ("alpha", None, "None", TypeError, NUMBER),
-        ("alpha", 10**400, "1" + 59 * "0" + "...", ValueError, NUMBER),
+        ("alpha", 10**400, "1" + 59 * "0" + "...", ValueError, RANGE),
+        ("beta", -(10**400), "-1" + 58 * "0" + "...", ValueError, RANGE),
+        ("alpha", np.longdouble("1e4000"), "np.longdouble('1e+4000')", ValueError, RANGE),
+        ("alpha", decimal.Decimal("-1e400"), "Decimal('-1E+400')", ValueError, RANGE),
+        ("alpha", fractions.Fraction(10**400), "Fraction(1" + 50 * "0" + "...", ValueError, RANGE),
         ("alpha", Odd(), "Odd()", TypeError, NUMBER),
         ("beta", 1j, "1j", TypeError, NUMBER),
         ("beta", np.eye(2), "array([[1., 0.],...", TypeError, NUMBER),
@@ -174,11 +182,49 @@ def test_what_is_as_good_as_a_number_is_taken():
         assert gpu_gemm.matmul(F, G, alpha=alpha, device="cpu")[0, 0] == 3 * float(alpha)
 
 
+def test_an_infinite_factor_is_one():
+    for alpha in (np.inf, np.float32("inf"), np.longdouble("inf"), decimal.Decimal("Infinity")):
+        assert gpu_gemm.matmul(F, G, alpha=alpha, device="cpu")[0, 0] == np.inf
+
+
+def test_what_a_prepared_product_does_not_take():
+    product = gpu_gemm.prepare(F, G, device="cpu")
+    for call, message in (
+        (lambda: product(1), "Prepared.__call__() takes 1 positional argument but 2 were given"),
+        (lambda: product(None, 2, stream=None), "Prepared.__call__() takes 1 positional argument but 3 were given"),
+        (lambda: product(flow=1), "Prepared.__call__() got an unexpected keyword argument 'flow'"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert product(**{}) is product.out
+
+
+def test_a_namespace_that_makes_no_arrays():
+    """It is asked before the product is computed."""
+
+    class Own(Producer):
+        def __array_namespace__(self):
+            return self.namespace
+
+    a = Own(F)
+    for namespace, shown in ((None, "None"), (types.SimpleNamespace(), "namespace()"), (5, "5")):
+        a.namespace = namespace
+        out = np.full((2, 2), 7, np.float32)
+        with pytest.raises(TypeError) as caught:
+            gpu_gemm.matmul(a, G, device="cpu")
+        assert str(caught.value) == f"a.__array_namespace__() = {shown}: must have from_dlpack, which makes the result"
+        # With `out` there is nothing to make.
+        assert gpu_gemm.matmul(a, G, out=out, device="cpu") is out and (out == 3).all()
+    a.namespace = np
+    assert type(gpu_gemm.matmul(a, G, device="cpu")) is np.ndarray
+
+
 def test_a_prepared_product_has_no_stream_in_host_memory():
     product = gpu_gemm.prepare(F, G, device="cpu")
     with pytest.raises(ValueError) as caught:
         product(stream=7)
-    assert str(caught.value) == "stream = a stream: must be None for arrays in host memory"
+    assert str(caught.value) == "stream = 7: must be None for arrays in host memory"
 
 
 def test_an_interrupt_is_no_wrong_argument():

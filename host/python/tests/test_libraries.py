@@ -77,11 +77,15 @@ def test_torch_refusals():
 
 def test_jax(rng):
     jax = pytest.importorskip("jax")
+    # Where there is a GPU, JAX's arrays are on it if nothing is said.
+    host = jax.devices("cpu")[0]
     for dtype in ("float32", "bfloat16", "float16"):
-        a, b = (jax.numpy.asarray(rng.standard_normal((5, 5)), dtype=dtype) for _ in range(2))
+        with jax.default_device(host):
+            a, b = (jax.numpy.asarray(rng.standard_normal((5, 5)), dtype=dtype) for _ in range(2))
+        assert a.devices() == b.devices() == {host}
         before = _native._lent()
         result = gpu_gemm.matmul(a, b, device="cpu")
-        assert isinstance(result, jax.Array) and result.dtype == dtype
+        assert isinstance(result, jax.Array) and result.dtype == dtype and result.devices() == {host}
         # It is this package's memory.
         assert _native._lent() == before + 1
         exact = np.asarray(a).astype(np.float64) @ np.asarray(b).astype(np.float64)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -63,6 +64,22 @@ def test_an_array_of_a_prepared_product_that_has_changed(name, change):
     # The system may let the memory grow where it is.
     address = f"{name} has other memory than when the product was prepared"
     assert str(caught.value) == address or str(caught.value).startswith(f"{name}.shape = (")
+
+
+def test_an_array_of_a_prepared_product_that_is_no_operand_any_more():
+    """As the help says, it is a RuntimeError; the error of the array is its cause."""
+    for name in ("a", "b", "out", "bias"):
+        arrays = {"a": np.ones((2, 2)), "b": np.ones((2, 2)), "out": np.ones((2, 2)), "bias": np.ones(2)}
+        product = prepared(**arrays)
+        with warnings.catch_warnings():
+            # Of NumPy 2.5, for a type that is assigned.
+            warnings.simplefilter("ignore")
+            arrays[name].dtype = np.int64
+        with pytest.raises(RuntimeError) as caught:
+            product()
+        cause = f"{name}.dtype = int64: must be float64, float32, float16 or bfloat16"
+        assert str(caught.value) == f"{cause}: changed after the product was prepared"
+        assert type(caught.value.__cause__) is TypeError and str(caught.value.__cause__) == cause
 
 
 def test_a_prepared_product_whose_out_may_no_longer_be_written():
@@ -306,6 +323,13 @@ def test_a_cuda_array_interface_that_cannot_be(key, value, kind, message):
         refused(kind, message, lambda: function(a, B))
 
 
+def test_an_index_of_a_gpu_that_is_none():
+    for index in (-1, 2**64, -(2**64)):
+        a = types.SimpleNamespace(device=types.SimpleNamespace(id=index))
+        a.__cuda_array_interface__ = {"version": 3, "shape": (2, 3), "typestr": "<f8", "data": (A.ctypes.data, False)}
+        refused(ValueError, f"a.device.id = {index}: must be the index of a GPU", lambda: gpu_gemm.matmul(a, B))
+
+
 def test_strides_of_numpy_that_reach_nowhere():
     for strides in ((2**60, 8), (-(2**63), 8), (2**62, 2**62)):
         refused(ValueError, "a.data = at 0x", lambda: on_cpu(as_strided(np.ones(1), (64, 3), strides), B))
@@ -340,6 +364,39 @@ def test_an_out_with_two_elements_in_one_place(shape, out, beta):
     for function in (on_cpu, prepared):
         refused(ValueError, "out.strides in elements = [", lambda: function(a, b, out=out, beta=beta))
     assert np.array_equal(out, before)
+
+
+# Of float64, in bytes: an element is in its own 8, and where it begins is no matter.
+@pytest.mark.parametrize("strides", [(12, 18), (18, 12), (-12, 18), (4, 100), (100, 7), (15, 15), (8, 15), (16, 9), (1, 8)])
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_an_out_whose_elements_share_a_part(strides, beta):
+    memory = np.zeros(512, np.uint8)
+    out = as_strided(memory[256:264].view(np.float64), (2, 2), strides)
+    for function in (on_cpu, prepared):
+        refused(ValueError, f"out.strides in bytes = {list(strides)}: two elements of [2, 2]", lambda: function(A, B, out=out, beta=beta))
+    assert not memory.any()
+
+
+@pytest.mark.parametrize("strides", [(20, 9), (9, 20), (-17, 8), (-9, -25), (100, -12), (33, 16)])
+def test_elements_that_are_no_whole_elements_apart(strides, rng):
+    """They are read and written where they are, and nothing between them."""
+
+    def view(of, between=0):
+        memory = np.full(512, between, np.uint8)
+        array = as_strided(memory[256:264].view(np.float64), (2, 2), strides)
+        array[...] = of
+        return array, memory
+
+    a, b, c = (rng.standard_normal((2, 2)) for _ in range(3))
+    expected = on_cpu(a, b, out=c.copy(), beta=1.0)
+    assert np.array_equal(on_cpu(view(a)[0], view(b)[0], out=c.copy(), beta=1.0), expected)
+    out, memory = view(c, 170)
+    assert on_cpu(a, b, out=out, beta=1.0) is out
+    assert np.array_equal(out, expected) and np.array_equal(memory, view(expected, 170)[1])
+    for name in ("a", "b", "out", "bias"):
+        arguments = {"a": a, "b": b, name: view(c)[0][:1] if name == "bias" else view(c)[0]}
+        if strides[1] % 8 or name != "bias":
+            refused(ValueError, f"{name} = an array: must be aligned", lambda: prepared(**arguments))
 
 
 def test_an_out_whose_matrices_interleave(rng):

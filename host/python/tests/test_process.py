@@ -15,6 +15,72 @@ import gpu_gemm
 from gpu_gemm import _native
 
 
+ONES = "gpu_gemm.matmul(np.ones((2, 2)), np.ones((2, 2)), device='cpu')[0, 0]"
+IMPORTS = {
+    "of a patched sys.modules": f"""
+import sys, unittest.mock
+import numpy as np
+
+with unittest.mock.patch.dict(sys.modules):
+    import gpu_gemm
+    print({ONES})
+import gpu_gemm
+print({ONES})
+""",
+    "of entries that were removed": f"""
+import sys
+import numpy as np
+import gpu_gemm as first
+
+for name in [name for name in sys.modules if name.startswith("gpu_gemm")]:
+    del sys.modules[name]
+import gpu_gemm
+prepared = gpu_gemm.prepare(np.ones((2, 2)), np.ones((2, 2)), device="cpu")
+print({ONES})
+print(prepared()[0, 0] if isinstance(prepared, first.Prepared) and first is not gpu_gemm else None)
+""",
+}
+
+
+def run(program):
+    """The code of its end, and what it prints."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", IMPORTS.values(), ids=IMPORTS)
+def test_a_second_import(program):
+    assert run(program) == (0, "2.0\n2.0\n")
+
+
+SUBINTERPRETER = f"""
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+SCRIPT = '''
+try:
+    import gpu_gemm
+except ImportError as error:
+    # Python itself refuses it in one with a GIL of its own.
+    own, pythons = "gpu_gemm serves no subinterpreters", "does not support loading in subinterpreters"
+    print(own in str(error) or pythons in str(error), flush=True)
+'''
+other = interpreters.create()
+for _ in range(2):
+    interpreters.run_string(other, SCRIPT)
+    import gpu_gemm
+    import numpy as np
+    print({ONES}, flush=True)
+"""
+
+
+def test_a_subinterpreter_is_refused():
+    """Before the main interpreter imports the module, and after it."""
+    assert run(SUBINTERPRETER) == (0, 2 * "True\n2.0\n")
+
+
 def product():
     a = np.arange(64.0).reshape(8, 8)
     return gpu_gemm.matmul(a, a, device="cpu")

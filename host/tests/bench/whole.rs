@@ -44,6 +44,63 @@ fn what_is_not_one_run_is_refused() {
     assert_eq!(finish(host(&both)).0, 0);
 }
 
+/// What no run writes: tables and summaries would tell both.
+#[test]
+fn a_row_that_contradicts_itself_is_refused() {
+    let folder = folder("consistent");
+    let file = folder.join("rows.jsonl");
+    let args = ["--sizes", "8", "--kernels", "tiled16,basic", "--json"];
+    let rows = objects(&finish(host(&cpu(&args))).1);
+    let with = |fields: &[(&str, Value)]| {
+        let mut row = rows[1].clone();
+        fields.iter().for_each(|(field, value)| row[*field] = value.clone());
+        fs::write(&file, format!("{}\n{row}\n", rows[0])).unwrap();
+    };
+    with(&[]);
+    assert_eq!(finish(host(&["bench", "--from", text(&file)])).0, 0);
+    let null = Value::Null;
+    for (fields, words) in [
+        (&[("verified", false.into())][..], "verified = false, and time_us"),
+        (&[("verified", false.into()), ("exact_on_integers", false.into())], "verified = false"),
+        (&[("exact_on_integers", false.into())], "verified = true, and exact_on_integers = false"),
+        (&[("exact_on_integers", null.clone())], "verified = true, and exact_on_integers = null"),
+        (&[("time_us", null.clone())], "verified = true without time_us"),
+        (&[("time_us", 1000.0.into()), ("tflops", 1.024e-6.into())], "ratio = "),
+        (
+            &[
+                ("time_us", 1000.0.into()),
+                ("tflops", 1.024e-6.into()),
+                ("min_us", 1000.0.into()),
+                ("baseline_time_us", 1.0.into()),
+                ("baseline_tflops", 1.024e-3.into()),
+                ("ratio", 5.0.into()),
+                ("ratio_low", 4.0.into()),
+                ("ratio_high", 6.0.into()),
+            ],
+            "ratio = 5e0, and baseline_time_us / time_us = 1e-3",
+        ),
+        (&[("tflops", 1.0.into())], "tflops = 1e0, and flop / time_us = "),
+        (&[("tflops", null.clone())], "time_us without tflops"),
+        (&[("baseline_tflops", 1.0.into())], "baseline_tflops = 1e0, and flop / baseline_time_us"),
+        (&[("baseline_time_us", null.clone())], "baseline_tflops without baseline_time_us"),
+        (&[("min_us", 1e9.into())], "min_us = 1e9, and time_us = "),
+        (&[("ratio_low", 1e9.into())], "and its interval is 1e9 to "),
+        (&[("ratio", null.clone())], "ratio_low or ratio_high without ratio"),
+        (&[("over_plain", 2.0.into())], "over_plain without time_us and plain_time_us"),
+        (
+            &[("over_plain", 50.0.into()), ("plain_time_us", rows[1]["time_us"].clone())],
+            "over_plain = 5e1, and time_us / plain_time_us = 1e0",
+        ),
+    ] {
+        with(fields);
+        for from in [&["bench", "--from"][..], &["bench", "--json", "--from"]] {
+            let args = [from, &[text(&file)]].concat();
+            let line = "line 2 contradicts itself: 8x8x8 basic: ";
+            fails(host(&args), 2, &["--from", line, words]);
+        }
+    }
+}
+
 /// A record of the machine beside the rows is of their machine.
 #[test]
 fn a_machine_of_other_rows_is_refused() {

@@ -13,7 +13,6 @@ use corosensei::{
 
 use super::{
     exit::{Exit, ExitCell},
-    fault::Stop,
     panics,
 };
 
@@ -116,20 +115,16 @@ pub(super) struct Fiber<S: ThreadSource + 'static> {
 }
 
 impl<S: ThreadSource> Fiber<S> {
-    /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
-    pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
-        // The error names the stack alone, also where memory would be left for it and not for the
-        // spare bytes.
-        let allocate = |bytes: usize| {
-            DefaultStack::new(bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))
-        };
+    /// The `number`th fiber of a slot. `None`: the system has no memory for its stack and the spare
+    /// bytes.
+    pub(super) fn new(number: usize, stack_bytes: usize) -> Option<Self> {
         // Before each stack, since other workers allocate theirs at the same time.
-        drop(allocate(stack_bytes.saturating_add(SPARE_BYTES))?);
-        let stack = allocate(stack_bytes)?;
+        drop(DefaultStack::new(stack_bytes.saturating_add(SPARE_BYTES)).ok()?);
+        let stack = DefaultStack::new(stack_bytes).ok()?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let exit = Box::new(ExitCell::new(None));
         let coroutine = Some(spawn(ColouredStack { stack, shift }, &exit));
-        Ok(Fiber { coroutine, exit, thread: std::ptr::null() })
+        Some(Fiber { coroutine, exit, thread: std::ptr::null() })
     }
 
     /// Continues the fiber until its next event.

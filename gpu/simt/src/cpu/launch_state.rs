@@ -43,6 +43,12 @@ impl Program<'_> {
     pub(super) fn fibers(&self) -> usize {
         self.config.threads() as usize * self.cluster_blocks() as usize
     }
+
+    /// The error where there is no memory for the stacks of a cluster: all of them, as one alone
+    /// may well be free.
+    pub(super) fn no_stacks(&self) -> Stop {
+        Stop::OutOfMemory((self.fibers() as u64).saturating_mul(self.stack_bytes as u64))
+    }
 }
 
 /// A launch as its workers share it.

@@ -1,6 +1,6 @@
 //! Panics in kernels: silent, and remembered with their message and place.
 
-use std::{any::Any, cell::RefCell, panic, sync::Once};
+use std::{any::Any, cell::RefCell, panic, sync::Once, thread};
 
 use super::fault::{FaultKind, place_name};
 
@@ -12,8 +12,15 @@ thread_local! {
 /// Installs a panic hook, once. Where `in_kernel` holds, it remembers the panic's place, which the
 /// payload does not have, and prints nothing. Other panics go to the hook that was installed
 /// before.
+///
+/// A thread that panics cannot install it: in a destructor while it unwinds, or in a panic hook.
+/// Then a later launch does. Until then a kernel's panic has no place, and is printed.
 pub(super) fn install_hook(in_kernel: fn() -> bool) {
     static ONCE: Once = Once::new();
+    // Before `ONCE`: another thread in there waits for the end of a hook that is running.
+    if thread::panicking() {
+        return;
+    }
     ONCE.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {

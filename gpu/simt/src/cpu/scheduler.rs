@@ -194,7 +194,7 @@ impl Scheduler<'_> {
             while run.next_thread.get() < run.threads().len() {
                 let number = self.slot.parked.len();
                 if number == self.slot.fibers.len() {
-                    self.slot.add_fiber()?;
+                    self.slot.add_fiber().ok_or_else(|| self.launch.program.no_stacks())?;
                 }
                 let fiber = &mut self.slot.fibers[number];
                 // SAFETY: `run` outlives the cluster (`run_cluster`), and a worker stays on its

@@ -6,7 +6,6 @@ use std::{cell::Cell, ptr::null};
 use super::{
     block::{BlockRun, Thread, WarpKind, WarpOperation, set_current},
     cluster::Wait,
-    fault::Stop,
     fiber::Fiber,
     limits::{SHARED_BYTES, WARP},
     process::Process,
@@ -67,12 +66,8 @@ impl Slot {
         fibers.saturating_sub(has)
     }
 
-    /// Makes what clusters of this launch need.
-    pub(super) fn prepare(
-        &mut self,
-        config: &LaunchConfig,
-        stack_bytes: usize,
-    ) -> Result<(), Stop> {
+    /// Makes what clusters of this launch need. `None`: there is no memory for a fiber.
+    pub(super) fn prepare(&mut self, config: &LaunchConfig, stack_bytes: usize) -> Option<()> {
         let [x, y, z] = config.block;
         let blocks = config.cluster.iter().product::<u32>();
         let threads = (x * y * z) as usize;
@@ -102,7 +97,7 @@ impl Slot {
         if self.fibers.is_empty() {
             self.add_fiber()?;
         }
-        Ok(())
+        Some(())
     }
 
     /// The first byte of the cluster's shared memory.
@@ -139,9 +134,9 @@ impl Slot {
         self.room > 0
     }
 
-    /// Makes one more fiber.
-    pub(super) fn add_fiber(&mut self) -> Result<(), Stop> {
+    /// Makes one more fiber. `None`: there is no memory for it.
+    pub(super) fn add_fiber(&mut self) -> Option<()> {
         self.fibers.push(Fiber::new(self.fibers.len(), self.stack_bytes)?);
-        Ok(())
+        Some(())
     }
 }

@@ -17,7 +17,6 @@ use super::{
     address_space::{self, address_space_is_limited},
     check::Checker,
     constant,
-    fault::Stop,
     fiber::SPARE_BYTES,
     flag::FlagWait,
     launch_state::{ClusterYielder, LaunchState, Suspension},
@@ -218,7 +217,7 @@ impl Worker {
         };
         let Ok(stack) = stack else {
             launch.open.fetch_sub(1, Ordering::AcqRel);
-            launch.fail(launch.end, Stop::OutOfMemory(STACK_BYTES as u64));
+            launch.fail(launch.end, launch.program.no_stacks());
             return false;
         };
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
@@ -315,6 +314,7 @@ fn serve_slot(
     yielder: &ClusterYielder,
 ) {
     let ready = slot.prepare(&launch.program.config, launch.program.stack_bytes);
+    let ready = ready.ok_or_else(|| launch.program.no_stacks());
     let checked = launch.checked.zip(heartbeat);
     let checker = checked.map(|(checked, heartbeat)| Checker::new(checked, id as usize, heartbeat));
     while let Some(number) = launch.take() {

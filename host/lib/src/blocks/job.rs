@@ -54,11 +54,17 @@ impl Job {
         Error::argument("device_limit", self.device_limit, limit)
     }
 
+    /// The tile, without what is more than C has: a block is at most that.
+    pub(super) fn tile_of_c(&self) -> [usize; 2] {
+        let [rows, cols] = self.tile;
+        [rows.min(self.shape.m()).max(1), cols.min(self.shape.n()).max(1)]
+    }
+
     /// The bytes of the smallest blocks, and their m, n and k.
     fn least(&self) -> (u128, [usize; 3]) {
         let Job { shape, element_bytes, .. } = *self;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
-        let tile = self.tile.map(|tile| tile.max(1));
+        let tile = self.tile_of_c();
         let asked = self.depth.map(|depth| depth.max(1)).filter(|&depth| depth < k);
         let block = [tile[0].min(m), tile[1].min(n), asked.unwrap_or(k.min(LAST_DEPTHS[3]))];
         let of_blocks = (bytes(block, [2, 2, 2], element_bytes), block);
@@ -77,7 +83,8 @@ pub(super) fn bytes(
 ) -> u128 {
     let [rows, cols, depth] = [rows, cols, depth].map(|size| size as u128);
     let [a, b, c] = places.map(|places| places as u128);
-    (a * rows * depth + b * depth * cols + c * rows * cols) * element_bytes as u128
+    // Sizes are below 2^32, and an element may be of any.
+    (a * rows * depth + b * depth * cols + c * rows * cols).saturating_mul(element_bytes as u128)
 }
 
 /// `m x n x k`.

@@ -109,12 +109,12 @@ impl BlockPlan {
     /// [`Error::Argument`] for a limit that is too small for a block of one tile, and for elements
     /// of no bytes.
     pub fn new(job: &Job) -> Result<Self> {
-        let Job { shape, tile, depth, element_bytes, .. } = *job;
+        let Job { shape, depth, element_bytes, .. } = *job;
         if element_bytes == 0 {
             return Err(Error::argument("element_bytes", 0, "must be at least 1"));
         }
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
-        let tile = tile.map(|tile| tile.max(1));
+        let tile = job.tile_of_c();
         let plan = |block: [usize; 3], stays, why| BlockPlan::cut(job, block, stays, why);
         let asked = depth.map(|depth| depth.max(1)).filter(|&depth| depth < k);
         if let Some(depth) = asked {
@@ -124,7 +124,9 @@ impl BlockPlan {
             return best.ok_or_else(|| job.too_small());
         }
         let whole = plan([m, n, k], Stays::A, Why::Fits);
-        if whole.device_bytes <= job.device_limit {
+        // `device_bytes` are at most those of the largest limit.
+        let needed = bytes(whole.block, whole.places, element_bytes);
+        if needed <= u128::from(job.device_limit) {
             let parts = [Stays::A, Stays::B].map(|stays| {
                 let [mut rows, mut cols] = [m, n];
                 let (size, tile) = match stays {
@@ -159,8 +161,8 @@ impl BlockPlan {
 
     /// The plan with blocks of at most that size, all of nearly the same size along m and n.
     fn cut(job: &Job, [rows, cols, depth]: [usize; 3], stays: Stays, why: Why) -> Self {
-        let Job { shape, element_bytes, tile, reads_c, .. } = *job;
-        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let Job { shape, element_bytes, reads_c, .. } = *job;
+        let (m, n, k, tile) = (shape.m(), shape.n(), shape.k(), job.tile_of_c());
         let rows = even(m, rows, tile[0]);
         let cols = even(n, cols, tile[1]);
         let mut blocks = [blocks_of(m, rows), blocks_of(n, cols), blocks_of(k, depth)];
@@ -171,7 +173,8 @@ impl BlockPlan {
         let device_bytes = bytes([rows, cols, depth], places, element_bytes);
         let largest = (rows * depth).max(depth * cols).max(rows * cols);
         let chunk = (CHUNK_BYTES / element_bytes).clamp(1, largest.max(1));
-        let host_bytes = (CHUNKS * (READERS + 1)) as u64 * (chunk * element_bytes) as u64;
+        let chunks = (CHUNKS * (READERS + 1)) as u64;
+        let host_bytes = chunks.saturating_mul(chunk as u64).saturating_mul(element_bytes as u64);
         let mut plan = BlockPlan {
             block: [rows, cols, depth],
             blocks,
@@ -208,8 +211,10 @@ impl BlockPlan {
         let [a, b, c] = self.reads.map(u128::from);
         let moved = [a, b, c + m as u128 * n as u128];
         let bytes = job.element_bytes as u128;
-        let cost = |(moved, run): (u128, usize)| moved * bytes + moved * RUN / (run.max(1) as u128);
-        moved.into_iter().zip(runs).map(cost).sum()
+        let cost = |(moved, run): (u128, usize)| {
+            moved.saturating_mul(bytes).saturating_add(moved * RUN / (run.max(1) as u128))
+        };
+        moved.into_iter().zip(runs).map(cost).fold(0, u128::saturating_add)
     }
 
     /// Elements of A, B and C that are read in all.
@@ -412,8 +417,9 @@ fn blocks_of(size: usize, block: usize) -> usize {
 }
 
 fn range(index: usize, block: usize, size: usize) -> Range<usize> {
-    let start = (index * block).min(size);
-    start..(start + block).min(size)
+    // A caller's step may be none of the plan's.
+    let start = index.saturating_mul(block).min(size);
+    start..start.saturating_add(block).min(size)
 }
 
 /// Buffers for blocks of A, B and C. An operand that does not stay has two: one is multiplied while
@@ -445,3 +451,6 @@ impl fmt::Display for Why {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

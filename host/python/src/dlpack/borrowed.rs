@@ -65,14 +65,16 @@ pub(crate) struct Described {
 
 impl Borrowed {
     /// Takes the tensor of an object. `stream`: the one on which the array is to be ready, for
-    /// memory of a GPU.
+    /// memory of a GPU. `is_own`: it must be the array's own memory, and no copy.
     ///
     /// # Errors
-    /// Those of the producer; `BufferError` for a version that nobody knows.
+    /// Those of the producer; `BufferError` for a version that nobody knows; `ValueError` for a
+    /// copy.
     pub(crate) fn take(
         name: &str,
         object: &Bound<'_, PyAny>,
         stream: Option<u64>,
+        is_own: bool,
     ) -> PyResult<Self> {
         let py = object.py();
         let options = PyDict::new(py);
@@ -81,15 +83,26 @@ impl Borrowed {
             options.set_item("stream", if stream == 0 { 1 } else { stream })?;
         }
         options.set_item("max_version", (VERSION.major, VERSION.minor))?;
+        if is_own {
+            options.set_item("copy", false)?;
+        }
         let method = object.getattr(intern!(py, "__dlpack__"))?;
-        let capsule = match method.call((), Some(&options)) {
-            // Producers from before version 1 do not know the argument.
-            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                options.del_item("max_version")?;
-                method.call((), Some(&options))?
+        let mut given = method.call((), Some(&options));
+        if is_own {
+            given = given.map_err(|error| no_own_memory(py, name, error));
+        }
+        // Producers from before version 1 know neither argument, and some know the version alone.
+        for argument in ["copy", "max_version"] {
+            let Err(error) = &given else { break };
+            if !error.is_instance_of::<PyTypeError>(py) {
+                break;
             }
-            other => other?,
-        };
+            if options.contains(argument)? {
+                options.del_item(argument)?;
+                given = method.call((), Some(&options));
+            }
+        }
+        let capsule = given?;
         if let Some(managed) = take_pointer::<DLManagedTensorVersioned>(&capsule, VERSIONED)? {
             let taken = Borrowed::Versioned(managed);
             // SAFETY: the capsule's name says what it points to.
@@ -97,6 +110,11 @@ impl Borrowed {
             if version.major != VERSION.major {
                 let message = format!("{name}: DLPack of version {}: must be 1", version.major);
                 return Err(PyBufferError::new_err(message));
+            }
+            if is_own && taken.has(DLManagedTensorVersioned::IS_COPIED) {
+                let limit = "must be the array's own memory, and its __dlpack__ gives a copy: what \
+                             is written to one of both is not in the other";
+                return Err(to_python(Error::argument(name, "a copy", limit)));
             }
             return Ok(taken);
         }
@@ -121,15 +139,31 @@ impl Borrowed {
 
     /// Whether it must not be written. Before version 1 a producer could not say so.
     pub(crate) fn is_read_only(&self) -> bool {
+        self.has(DLManagedTensorVersioned::READ_ONLY)
+    }
+
+    fn has(&self, flag: u64) -> bool {
         match self {
             Borrowed::Legacy(_) => false,
             Borrowed::Versioned(managed) => {
                 // SAFETY: as above.
-                let flags = unsafe { managed.as_ref() }.flags;
-                flags & DLManagedTensorVersioned::READ_ONLY != 0
+                unsafe { managed.as_ref() }.flags & flag != 0
             }
         }
     }
+}
+
+/// The error of a producer that gives a copy, or no tensor. It raises `BufferError` where it cannot
+/// do without a copy.
+fn no_own_memory(py: Python, name: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyBufferError>(py) {
+        return error;
+    }
+    let name = format!("{name}.__dlpack__(copy=False)");
+    let limit = "must give the array's own memory: a copy would not be the array";
+    let refused = to_python(Error::argument(name, &error, limit));
+    refused.set_cause(py, Some(error));
+    refused
 }
 
 /// The pointer of a capsule with the first name, which is given the second.
@@ -194,7 +228,7 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
     };
     let pointers = [tensor.shape, tensor.strides].map(<*mut i64>::cast_const);
     // SAFETY: the caller's promise.
-    let (dims, _) = unsafe { Dims::of_lent(name, tensor.ndim, pointers, 1) }.map_err(to_python)?;
+    let dims = unsafe { Dims::of_lent(name, tensor.ndim, pointers, 1) }.map_err(to_python)?;
     let address = address_of(tensor).ok_or_else(|| {
         let value = format!("{:p} and an offset of {}", tensor.data, tensor.byte_offset);
         to_python(Error::argument(format!("{name}.data"), value, "is no address"))

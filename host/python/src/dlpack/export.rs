@@ -11,6 +11,7 @@ use std::{
 
 use gpu_gemm::{Buffer, Device, Stream};
 use pyo3::{
+    conversion::FromPyObjectOwned,
     exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError},
     ffi, intern,
     prelude::*,
@@ -19,6 +20,7 @@ use pyo3::{
 
 use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
+    argument::refused,
     array::{Dtype, Place, shown},
     failure::to_python,
 };
@@ -148,6 +150,17 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     }
 }
 
+/// An argument of two whole numbers.
+fn pair<T>(name: &str, value: Option<&Bound<'_, PyAny>>, limit: &str) -> PyResult<Option<(T, T)>>
+where
+    T: for<'py> FromPyObjectOwned<'py, Error = PyErr>,
+{
+    let read = |value: &Bound<'_, PyAny>| {
+        value.extract().map_err(|cause| refused(name, value, cause, limit))
+    };
+    value.map(read).transpose()
+}
+
 #[pymethods]
 impl Array {
     /// A capsule with the tensor. Its memory is ready on every stream.
@@ -156,11 +169,15 @@ impl Array {
         &self,
         py: Python<'py>,
         stream: Option<&Bound<'py, PyAny>>,
-        max_version: Option<(u32, u32)>,
-        dl_device: Option<(i32, i32)>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = stream; // the product was waited for
+        let limit = "must be None or a version of DLPack, two whole numbers";
+        let max_version = pair::<u32>("max_version", max_version, limit)?;
+        let limit = "must be None or a device as DLPack has them, two whole numbers";
+        let dl_device = pair::<i32>("dl_device", dl_device, limit)?;
         let own = self.__dlpack_device__();
         if let Some(asked) = dl_device.filter(|asked| *asked != own) {
             let message = format!("dl_device = {asked:?}: must be the array's, {own:?}");

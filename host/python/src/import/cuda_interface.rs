@@ -1,14 +1,12 @@
 //! Arrays on a GPU by `__cuda_array_interface__`: CuPy's, Numba's.
 
-use std::iter::repeat;
-
 use gpu_gemm::{Device, Error};
 use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyTypeError, PyValueError},
     intern,
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyDict, PyInt, PyList, PyTuple},
 };
 
 use super::{kinds::Kind, operand::Operand};
@@ -67,25 +65,15 @@ pub(super) fn array<'py>(
         Some(strides) => Some(numbers::<isize>(name, &of("strides"), &strides)?),
         None => None,
     };
-    let bytes = dtype.bytes() as isize;
-    let mut is_regular = true;
-    let strides = strides.map(|strides| {
-        let sizes = sizes.iter().copied().chain(repeat(0));
-        let elements = strides.into_iter().zip(sizes).map(|(stride, size)| {
-            is_regular &= size <= 1 || stride % bytes == 0;
-            stride / bytes
-        });
-        elements.collect::<Vec<_>>()
-    });
     let data = need("data")?;
     let limit = "must be an address, and whether it is read-only";
     let (address, is_read_only) =
         data.extract::<(u64, bool)>().map_err(|cause| refused(&of("data"), &data, cause, limit))?;
-    let dims = Dims::new(name, &sizes, strides.as_deref()).map_err(to_python)?;
+    let dims =
+        Dims::in_parts(name, &sizes, strides.as_deref(), dtype.bytes()).map_err(to_python)?;
     let place = Place::Cuda(device_of(name, object)?);
     let mut operand = Operand::described(object, kind, Described { address, dtype, dims, place });
     operand.is_read_only |= is_read_only;
-    operand.is_regular &= is_regular;
     operand.ready_on = match get("stream")? {
         Some(stream) => {
             let limit = "must be a handle, an int of 64 bits";
@@ -128,9 +116,11 @@ fn device_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = object.py();
     if let Some(device) = object.getattr_opt(intern!(py, "device"))?
         && let Some(id) = device.getattr_opt(intern!(py, "id"))?
-        && let Ok(index) = id.extract()
+        && id.is_instance_of::<PyInt>()
     {
-        return Ok(index);
+        let limit = "must be the index of a GPU";
+        let index = id.extract();
+        return index.map_err(|cause| refused(&format!("{name}.device.id"), &id, cause, limit));
     }
     match Device::cuda_count().map_err(to_python)? {
         1 => Ok(0),

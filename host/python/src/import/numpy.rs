@@ -97,13 +97,12 @@ pub(super) fn array<'py>(
     // A size is a number of 64 bits.
     let pointers = [interface.shape, interface.strides].map(<*const isize>::cast::<i64>);
     // SAFETY: as many of both.
-    let (dims, is_whole) =
-        unsafe { Dims::of_lent(name, nd, pointers, bytes) }.map_err(to_python)?;
+    let dims = unsafe { Dims::of_lent(name, nd, pointers, bytes) }.map_err(to_python)?;
     let address = interface.data.addr() as u64;
     let mut operand =
         Operand::described(object, kind, Described { address, dtype, dims, place: Place::Host });
     operand.is_read_only = flags & WRITEABLE == 0;
-    operand.is_regular &= is_whole && flags & ALIGNED != 0 && flags & NOT_SWAPPED != 0;
+    operand.is_regular &= flags & ALIGNED != 0 && flags & NOT_SWAPPED != 0;
     operand.held = [Some(capsule), Some(pin)];
     Ok(operand)
 }

@@ -44,7 +44,7 @@ impl<'py> Operand<'py> {
             dims,
             place,
             is_read_only: kind.module == Module::Jax,
-            is_regular: address.is_multiple_of(dtype.bytes() as u64),
+            is_regular: address.is_multiple_of(dtype.bytes() as u64) && dims.is_whole(),
             ready_on: None,
         }
     }

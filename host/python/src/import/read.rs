@@ -22,7 +22,8 @@ use crate::{
 /// ready on it.
 pub(crate) type ReadyOn<'a> = &'a dyn Fn(usize) -> PyResult<Option<u64>>;
 
-/// The array of that argument.
+/// The array of that argument. `is_own`: what is read must be the array's own memory, and no copy:
+/// it is written, or read again later.
 ///
 /// # Errors
 /// `TypeError` for an object that is no array, and for elements that no product has; `ValueError`
@@ -31,9 +32,10 @@ pub(crate) fn array<'py>(
     name: &'static str,
     object: &Bound<'py, PyAny>,
     ready_on: ReadyOn,
+    is_own: bool,
 ) -> PyResult<Operand<'py>> {
     let kind = Kind::of(name, object)?;
-    let operand = read(name, object, kind, ready_on)?;
+    let operand = read(name, object, kind, ready_on, is_own)?;
     operand.check_memory(name)?;
     Ok(operand)
 }
@@ -43,6 +45,7 @@ fn read<'py>(
     object: &Bound<'py, PyAny>,
     kind: Kind,
     ready_on: ReadyOn,
+    is_own: bool,
 ) -> PyResult<Operand<'py>> {
     match kind.module {
         Module::Numpy => return numpy::array(name, object, kind),
@@ -50,10 +53,10 @@ fn read<'py>(
         Module::Cupy | Module::Jax | Module::Other => {}
     }
     match kind.how {
-        How::Exchange(exchange) => exchanged(name, object, kind, exchange, ready_on),
+        How::Exchange(exchange) => exchanged(name, object, kind, exchange, ready_on, is_own),
         How::Attributes => torch::array(name, object, kind),
         How::CudaInterface => cuda_interface::array(name, object, kind),
-        How::Dlpack => borrowed(name, object, kind, ready_on),
+        How::Dlpack => borrowed(name, object, kind, ready_on, is_own),
     }
 }
 
@@ -64,9 +67,12 @@ fn exchanged<'py>(
     kind: Kind,
     exchange: &Exchange,
     ready_on: ReadyOn,
+    is_own: bool,
 ) -> PyResult<Operand<'py>> {
     let mut tensor = abi::EMPTY;
-    let Some(tensor_of) = exchange.tensor_of else { return borrowed(name, object, kind, ready_on) };
+    let Some(tensor_of) = exchange.tensor_of else {
+        return borrowed(name, object, kind, ready_on, is_own);
+    };
     // SAFETY: the table is of the object's type, and the GIL is held.
     if unsafe { tensor_of(object.as_ptr().cast(), &mut tensor) } != 0 {
         let error = PyErr::fetch(object.py());
@@ -87,6 +93,7 @@ fn borrowed<'py>(
     object: &Bound<'py, PyAny>,
     kind: Kind,
     ready_on: ReadyOn,
+    is_own: bool,
 ) -> PyResult<Operand<'py>> {
     let py = object.py();
     let device = object.call_method0(intern!(py, "__dlpack_device__"))?;
@@ -102,7 +109,7 @@ fn borrowed<'py>(
         },
         _ => None,
     };
-    let borrowed = Borrowed::take(name, object, stream)?;
+    let borrowed = Borrowed::take(name, object, stream, is_own)?;
     // SAFETY: the producer keeps sizes and strides until the deleter is called.
     let described = unsafe { describe(name, borrowed.tensor()) }?;
     let mut operand = Operand::described(object, kind, described);
@@ -146,7 +153,7 @@ pub(crate) fn again<'py>(
     let operand = match (kind.module, kind.how) {
         (Module::Numpy, _) => numpy::array(name, object, kind)?,
         (_, How::Exchange(exchange)) if exchange.tensor_of.is_some() => {
-            exchanged(name, object, kind, exchange, &|_| Ok(None))?
+            exchanged(name, object, kind, exchange, &|_| Ok(None), true)?
         }
         (Module::Torch, How::Attributes) => torch::array(name, object, kind)?,
         _ => return Ok(None),

@@ -18,6 +18,7 @@
 //! | `row` | the results of a kernel at a size |
 //! | `table` | rows printed for people |
 //! | `record` | rows written to files, and read back |
+//! | `consistent` | whether the figures of a recorded row agree |
 //! | `whole` | whether recorded rows are one run |
 //! | `machine` | the machine of a measurement |
 //! | `plot` | pictures of rows |
@@ -27,6 +28,7 @@ mod added;
 mod candidates;
 pub(super) mod case;
 mod compare;
+mod consistent;
 #[cfg(feature = "baselines")]
 mod cpu;
 pub(super) mod library;

@@ -10,6 +10,7 @@ use host::{Error, NewSet};
 use serde_json::Value;
 
 use super::{
+    consistent::contradiction,
     machine::Machine,
     plot,
     row::Row,
@@ -171,6 +172,9 @@ fn read_into(run: &mut Run, argument: &str, path: &Path) -> Result<(), Failure> 
         if let Some(what) = cannot_be_shown(&row) {
             return Err(refuse(format!("line {number}: {what}")).into());
         }
+        if let Some(what) = contradiction(&row) {
+            return Err(refuse(format!("line {number} contradicts itself: {what}")).into());
+        }
         run.add(row).map_err(|what| refuse(format!("line {number}: {what}: not one run")))?;
         if run.len() - before > MOST_ROWS {
             return Err(refuse(format!("must have at most {MOST_ROWS} lines")).into());
@@ -248,7 +252,7 @@ fn cannot_be_shown(row: &Row) -> Option<String> {
     ];
     figures.into_iter().find_map(|(figure, value)| {
         let value = value.filter(|value| !(*value > 1e-12 && *value < 1e12))?;
-        Some(format!("{figure} = {value}: must be above 1e-12 and below 1e12"))
+        Some(format!("{figure} = {value:e}: must be above 1e-12 and below 1e12"))
     })
 }
 

@@ -105,6 +105,28 @@ fn recorded(is_json: bool) -> Result<Vec<Line>, Failure> {
 /// The most rungs of a picture.
 const MOST_LINES: usize = 100;
 
+/// What contradicts itself in a recorded line: a wrong kernel that was timed, a speed of another
+/// time.
+fn contradiction(line: &Line) -> Option<String> {
+    let (name, flop) = (&line.kernel, 2.0 * line.m as f64 * line.n as f64 * line.k as f64);
+    let Some(median) = line.median_us else {
+        let speed = line.gflops.map(|gflops| format!("gflops = {gflops:e} without median_us"));
+        return speed.map(|what| format!("kernel {name}: {what}"));
+    };
+    if !line.verified {
+        return Some(format!("kernel {name}: verified = false, and median_us = {median:e}"));
+    }
+    let right = flop / median * 1e-3;
+    // Figures have six digits.
+    match line.gflops {
+        Some(gflops) if (gflops / right - 1.0).abs() < 1e-3 => None,
+        Some(gflops) => {
+            Some(format!("kernel {name}: gflops = {gflops:e}, and flop / median_us = {right:e}"))
+        }
+        None => Some(format!("kernel {name}: median_us without gflops")),
+    }
+}
+
 /// Why a recorded line cannot be drawn.
 fn cannot_be_drawn(line: &Line) -> Option<String> {
     let name = &line.kernel;
@@ -120,7 +142,7 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
     let most = 1e12;
     figures.into_iter().find_map(|(figure, value)| {
         let value = value.filter(|value| !(*value > 1e-12 && *value < most))?;
-        Some(format!("kernel {name}: {figure} = {value}: must be above 1e-12 and below {most:e}"))
+        Some(format!("kernel {name}: {figure} = {value:e}: must be above 1e-12 and below {most:e}"))
     })
 }
 
@@ -170,7 +192,8 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Line>, Failure> {
             refuse(format!("has {} lines: must have at most {MOST_LINES}", lines.len())).into()
         );
     }
-    if let Some(what) = lines.iter().find_map(cannot_be_drawn).or_else(|| is_not_one_run(&lines)) {
+    let wrong = lines.iter().find_map(|line| cannot_be_drawn(line).or_else(|| contradiction(line)));
+    if let Some(what) = wrong.or_else(|| is_not_one_run(&lines)) {
         return Err(refuse(what).into());
     }
     match lines.is_empty() {

@@ -88,7 +88,7 @@ pub struct DLManagedTensorVersioned {
     pub manager_ctx: *mut c_void,
     /// Frees all of it. Whoever takes the tensor calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`READ_ONLY`](Self::READ_ONLY) and others.
+    /// [`READ_ONLY`](Self::READ_ONLY), [`IS_COPIED`](Self::IS_COPIED) and others.
     pub flags: u64,
     /// The tensor.
     pub dl_tensor: DLTensor,
@@ -97,6 +97,9 @@ pub struct DLManagedTensorVersioned {
 impl DLManagedTensorVersioned {
     /// `DLPACK_FLAG_BITMASK_READ_ONLY`: the elements may not be written.
     pub const READ_ONLY: u64 = 1;
+    /// `DLPACK_FLAG_BITMASK_IS_COPIED`: the owner has made a copy for the tensor. What is written
+    /// to it, the owner never sees, and what the owner writes later is not in it.
+    pub const IS_COPIED: u64 = 2;
 }
 
 macro_rules! plain {

@@ -18,7 +18,7 @@ pub struct Tensor<T: DlElement> {
     buffer: ManuallyDrop<Buffer<T>>,
     shape: Vec<usize>,
     strides: Vec<usize>,
-    is_read_only: bool,
+    flags: u64,
     managed: Managed,
 }
 
@@ -37,8 +37,10 @@ unsafe impl<T: DlElement> Sync for Tensor<T> {}
 
 impl<T: DlElement> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Tensor { shape, strides, is_read_only, .. } = self;
-        write!(f, "Tensor {{ {shape:?}, strides {strides:?}, read-only: {is_read_only} }}")
+        let Tensor { shape, strides, .. } = self;
+        let (is_read_only, is_copied) = (self.is_read_only(), self.is_copied());
+        write!(f, "Tensor {{ {shape:?}, strides {strides:?}, ")?;
+        write!(f, "read-only: {is_read_only}, copied: {is_copied} }}")
     }
 }
 
@@ -60,11 +62,11 @@ impl<T: DlElement> Tensor<T> {
         // SAFETY: condition 1.
         let inner = unsafe { tensor.as_ref() }.dl_tensor;
         // SAFETY: the caller's.
-        unsafe { Self::of(device, &inner, false, Managed::Plain(tensor)) }
+        unsafe { Self::of(device, &inner, 0, Managed::Plain(tensor)) }
     }
 
-    /// As [`import`](Self::import), for a tensor as of version 1. A tensor with the flag for it is
-    /// only read.
+    /// As [`import`](Self::import), for a tensor as of version 1. A tensor that is flagged as
+    /// read-only, or as a copy, is only read.
     ///
     /// # Errors
     /// As [`import`](Self::import); [`Error::Argument`] for another major version.
@@ -83,19 +85,13 @@ impl<T: DlElement> Tensor<T> {
         }
         // SAFETY: condition 1.
         let DLManagedTensorVersioned { flags, dl_tensor, .. } = *unsafe { tensor.as_ref() };
-        let is_read_only = flags & DLManagedTensorVersioned::READ_ONLY != 0;
         // SAFETY: the caller's.
-        unsafe { Self::of(device, &dl_tensor, is_read_only, Managed::Versioned(tensor)) }
+        unsafe { Self::of(device, &dl_tensor, flags, Managed::Versioned(tensor)) }
     }
 
     /// # Safety
     /// As for [`import`](Self::import).
-    unsafe fn of(
-        device: &Device,
-        tensor: &DLTensor,
-        is_read_only: bool,
-        managed: Managed,
-    ) -> Result<Self> {
+    unsafe fn of(device: &Device, tensor: &DLTensor, flags: u64, managed: Managed) -> Result<Self> {
         check_device(device, tensor.device)?;
         if tensor.dtype != T::TYPE {
             let limit = format!("must be {:?}", T::TYPE);
@@ -150,7 +146,7 @@ impl<T: DlElement> Tensor<T> {
         // SAFETY: conditions 1 and 2. `drop` waits for the work that was launched with the buffer.
         let buffer = unsafe { device.foreign(address, len) }?;
         let buffer = ManuallyDrop::new(buffer);
-        Ok(Tensor { buffer, shape, strides, is_read_only, managed })
+        Ok(Tensor { buffer, shape, strides, flags, managed })
     }
 
     /// The size of each dimension.
@@ -165,7 +161,12 @@ impl<T: DlElement> Tensor<T> {
 
     /// Whether the owner allows no writes.
     pub fn is_read_only(&self) -> bool {
-        self.is_read_only
+        self.flags & DLManagedTensorVersioned::READ_ONLY != 0
+    }
+
+    /// Whether the owner has made a copy for this tensor: it has what the owner's array held then.
+    pub fn is_copied(&self) -> bool {
+        self.flags & DLManagedTensorVersioned::IS_COPIED != 0
     }
 
     /// The matrix. A tensor of one dimension is a row, one of none has one element.
@@ -180,10 +181,15 @@ impl<T: DlElement> Tensor<T> {
     /// The matrix, for writing.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a tensor that is only read; as [`MatrixViewMut::new`].
+    /// [`Error::Argument`] for a tensor that is only read, and for a copy, as the owner would not
+    /// see what is written; as [`MatrixViewMut::new`].
     pub fn matrix_mut(&mut self) -> Result<MatrixViewMut<'_, T>> {
-        if self.is_read_only {
+        if self.is_read_only() {
             return Err(Error::argument("tensor", "read-only", "must not be, to be written"));
+        }
+        if self.is_copied() {
+            let limit = "must be the owner's own memory, to be written: what is written is lost";
+            return Err(Error::argument("tensor", "a copy", limit));
         }
         let ([rows, cols], strides) = as_matrix(&self.shape, &self.strides);
         MatrixViewMut::new(self.buffer.all_mut(), rows, cols, strides)

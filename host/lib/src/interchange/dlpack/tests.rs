@@ -203,6 +203,19 @@ fn a_tensor_that_is_only_read_is_not_written() {
     let error = tensor.matrix_mut().unwrap_err().to_string();
     assert_eq!(error, "tensor = read-only: must not be, to be written");
 
+    // What is written to a copy, its owner never sees.
+    for flags in
+        [DLManagedTensorVersioned::IS_COPIED, DLManagedTensorVersioned::IS_COPIED | 1 << 40]
+    {
+        let version = Some((1, flags));
+        let (tensor, _) = Producer { version, ..Producer::new(&[2, 2], None) }.import::<f32>();
+        let mut tensor = tensor.unwrap();
+        assert!(tensor.is_copied() && !tensor.is_read_only());
+        assert_eq!(elements(&tensor), [0.0, 1.0, 2.0, 3.0]);
+        let error = tensor.matrix_mut().unwrap_err().to_string();
+        assert!(error.starts_with("tensor = a copy: must be the owner's own memory"), "{error}");
+    }
+
     // One that may be written is the result of a product, but not if two of its elements share
     // memory.
     let (tensor, _) = Producer::new(&[2, 2], None).import::<f32>();
