@@ -102,7 +102,7 @@ fn complete<C: PackedStore, const N: usize, const ALL: bool>(
             if of_last_cols {
                 let col = first.1 as u32 + 32 * part + lane as u32 % 4 * 2;
                 for i in 0..16 {
-                    values[i] = values[i] + epilogue.bias_of_col(col + (i / 4 * 8 + i % 2) as u32);
+                    values[i] += epilogue.bias_of_col(col + (i / 4 * 8 + i % 2) as u32);
                 }
             }
             if is_smooth {

@@ -25,8 +25,8 @@ pub const COLS: usize = 64;
 /// Elements from one staged row to the next. Rows are four banks apart.
 pub const PITCH: usize = COLS + 4;
 
-/// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col). If registers suffice (`ALL`),
-/// old elements of C and the bias of rows are added where the accumulators are.
+/// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col). If registers suffice
+/// (`ALL`), old elements of C and the bias of rows are added where the accumulators are.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: bool>(

@@ -48,8 +48,8 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(rows: Rows, first_col: u32) -> Self {
         const { assert!(32_usize.is_multiple_of(COLS / FOUR), "a warp has whole rows at a time") }
-        // Through a shuffle, so that the compiler does not compute what follows before the loop over
-        // tiles, and keep it in registers.
+        // Through a shuffle, so that the compiler does not compute what follows before the loop
+        // over tiles, and keep it in registers.
         let lane = warp::shuffle(warp::ALL, thread::lane_id(), thread::lane_id());
         let staged_col = lane % Self::LANES * FOUR as u32;
         StagedRows { rows, row: lane / Self::LANES, col: first_col + staged_col, staged_col }
@@ -136,7 +136,7 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
             let row = self.rows.first + at * self.rows.step;
             if epilogue.is_inside((row as usize, self.col as usize)) {
                 let four = sums(at, self.staged_col);
-                epilogue.finish::<false>((row as usize, self.col as usize), four);
+                epilogue.finish((row as usize, self.col as usize), four);
             }
             at += Self::AT_ONCE;
         }

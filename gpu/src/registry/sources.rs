@@ -11,6 +11,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("collective/copy_rows.rs", include_str!("../collective/copy_rows.rs")),
     ("collective/cp_async.rs", include_str!("../collective/cp_async.rs")),
     ("collective/epilogue.rs", include_str!("../collective/epilogue.rs")),
+    ("collective/epilogue/finish.rs", include_str!("../collective/epilogue/finish.rs")),
     ("collective/ldg.rs", include_str!("../collective/ldg.rs")),
     ("collective/misaligned_store.rs", include_str!("../collective/misaligned_store.rs")),
     ("collective/ordered_barrier.rs", include_str!("../collective/ordered_barrier.rs")),

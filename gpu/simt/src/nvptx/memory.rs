@@ -80,8 +80,8 @@ macro_rules! view {
                 unsafe { core::mem::transmute_copy(&*(self.0.add(index) as *const u64)) }
             }
 
-            /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It
-            /// has no branch, so that many loads are issued before one is waited for.
+            /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any
+            /// value. It has no branch, so that many loads are issued before one is waited for.
             #[inline(always)]
             pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
                 Vector128::from_words(self.load_words_if(index, valid)).into_array()

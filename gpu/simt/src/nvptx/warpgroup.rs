@@ -269,8 +269,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted from
-    /// the part's first column. A part past the last is empty.
+    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted
+    /// from the part's first column. A part past the last is empty.
     #[inline(always)]
     pub fn map_pairs_of<const COLS: usize, const PART: usize>(
         &mut self,

@@ -205,8 +205,8 @@ pub fn multiply<
                 1 => warp::sync_warp(warp::ALL),
                 _ => cluster::sync(),
             }
-            let own = (first.0 + warp * ROWS, first.1);
-            match splits == 1 && epilogue.is_scaled_tile(own, (ROWS, COLS)) && epilogue.is_wide() {
+            let is_plain = epilogue.is_scaled() && epilogue.is_in_fours();
+            match splits == 1 && is_plain {
                 true => store_plain::<_, COLS, _, _>(staged, warp, first, &mut epilogue),
                 false => reduce(staged, rows, part.1, old, &mut epilogue),
             }
@@ -330,8 +330,8 @@ fn reduce<
     }
 }
 
-/// Stores the rows that a warp has staged, if C is `alpha A B`, has all of them, and its rows are
-/// 16-byte aligned.
+/// Stores the rows that a warp has staged, if C is `alpha A B` and [in
+/// fours](Epilogue::is_in_fours).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_plain<
@@ -349,7 +349,9 @@ fn store_plain<
     let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
     for i in 0..ROWS / (32 / lanes) {
         let row = warp * ROWS + i * (32 / lanes) + row_of_lane;
-        let four = staged.load128(row * PITCH + col);
-        epilogue.store::<true>((first_row + row, first_col + col), four);
+        let at = (first_row + row, first_col + col);
+        if epilogue.is_inside(at) {
+            epilogue.store::<true>(at, staged.load128(row * PITCH + col));
+        }
     }
 }

@@ -175,7 +175,7 @@ fn finish<const ROWS: usize, const STAGED: usize>(
             false => (warp * rows_of_warp + step * 2 + row_of_lane, col_of_lane),
         };
         let four = staged.load128(base + place(row, col));
-        epilogue.finish::<false>((first_row + row, first_col + col), four);
+        epilogue.finish((first_row + row, first_col + col), four);
     }
 }
 

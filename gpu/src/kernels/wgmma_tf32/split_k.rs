@@ -221,7 +221,7 @@ fn reduce<const ROWS: usize, const COLS: usize, const STAGED: usize>(
                     four[i] += more[i];
                 }
             }
-            epilogue.finish::<false>(at, four);
+            epilogue.finish(at, four);
         }
     }
 }

@@ -154,8 +154,9 @@ pub(crate) mod views {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value.
-                /// It has no branch, so that many loads are issued before one is waited for.
+                /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have
+                /// any value. It has no branch, so that many loads are issued before one is waited
+                /// for.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {

@@ -370,8 +370,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted from
-    /// the part's first column. A part past the last is empty.
+    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted
+    /// from the part's first column. A part past the last is empty.
     pub fn map_pairs_of<const COLS: usize, const PART: usize>(
         &mut self,
         mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
