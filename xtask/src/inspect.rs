@@ -119,7 +119,12 @@ fn file(root: &Path, options: &Options) -> Result<Found> {
     let older = older.skip_while(|target| *target != options.target);
     let mut known = Vec::new();
     for target in older {
-        for path in ptx_files(&root.join(build_ptx::FOLDER).join(target.cpu()))? {
+        let folder = root.join(build_ptx::FOLDER).join(target.cpu());
+        // A workspace may have kernels for one target alone.
+        if !folder.is_dir() {
+            continue;
+        }
+        for path in ptx_files(&folder)? {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target, &stem));
             // This file has several kernels.
