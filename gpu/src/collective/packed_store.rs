@@ -148,7 +148,7 @@ fn add_old<
         let col = part * cols + word * C::PER_WORD;
         let rows = if col < cols_left.min(N) { rows_left } else { 0 };
         core::array::from_fn(|i| {
-            let valid = i < ROWS / each && each * i + row_of_lane < rows;
+            let valid = each * i + row_of_lane < rows;
             C::load_words(epilogue.c(), at + part * cols + i * step, valid)
         })
     };

@@ -61,10 +61,8 @@ pub fn activate_all(kind: u32, values: &mut [[f32; FOUR]]) {
 
 #[inline(always)]
 fn map(values: &mut [[f32; FOUR]], with: impl Fn(f32) -> f32) {
-    for i in 0..values.len() {
-        for j in 0..FOUR {
-            values[i][j] = with(values[i][j]);
-        }
+    for four in values {
+        *four = four.map(&with);
     }
 }
 

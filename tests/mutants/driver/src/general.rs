@@ -95,6 +95,7 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         Case { beta: 70.0, activation: SILU, ..ends },
         // Negative zeros.
         Case { numbers: Numbers::Zeros, beta: 0.0, alpha: -1.0, activation: GELU, ..small },
+        Case { numbers: Numbers::Zeros, beta: 0.0, alpha: -1.0, activation: RELU, ..small },
         Case { sizes: [1, 1, 1], ..wide },
         // All of it fits.
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },

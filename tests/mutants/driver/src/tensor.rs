@@ -4,7 +4,7 @@
 use gpu::{
     collective::background::COUNTERS,
     kernels::emulated::stream_counters,
-    params::{COL_BIAS, GELU, MatrixBatch, RELU},
+    params::{COL_BIAS, GELU, MatrixBatch, NO_BIAS, RELU, ROW_BIAS},
     registry::{Access, Entry, Product, Scheme},
 };
 use simt::{
@@ -29,6 +29,9 @@ pub fn trials<T: Number, O: Number>(
         (None, _) => of_operands::<T, O>(entry, product),
     }
 }
+
+/// Makes sums so small that a smooth activation changes them.
+const SMALL: f64 = 1.0 / 1024.0;
 
 /// `C = 2 A B`, by this many CTAs or clusters of a persistent kernel.
 fn case(sizes: [usize; 3], blocks: u32) -> Case {
@@ -98,6 +101,11 @@ fn cases(product: &Product) -> Vec<Case> {
         // The rows of a tile are no multiple of the parts, and there are rows below it.
         cases.push(Case { count: 2, parts: 3, ..case([rows + 5, cols, 100], 1) });
         cases.push(Case { parts: 8, ..case([rows, cols, 90], 1) });
+        // Fours of several rows, each with a bias of its own.
+        cases.push(Case { bias: ROW_BIAS, activation: GELU, ..full([rows - 1, cols + 4, 8]) });
+        // C's rows are aligned, and of its last four columns one is outside.
+        let c = Place::strided([cols, 1]);
+        cases.push(Case { c, parts: 2, ..case([rows, cols - 1, 40], 1) });
     }
     cases.into_iter().map(|case| placed(product, case)).collect()
 }
@@ -128,7 +136,11 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
         full([rows, 6, 8]),
         // Bias and activation where the accumulators are: C is not read, and has all columns.
         Case { beta: 0.0, ..full([19, 2 * cols, 8]) },
-        Case { beta: 0.0, activation: GELU, ..full([9, cols, 8]) },
+        Case { bias: NO_BIAS, beta: 0.0, activation: GELU, alpha: SMALL, ..full([9, cols, 8]) },
+        // There, too: the old C of aligned rows, a bias of rows, and the last columns' bias.
+        full([19, 2 * cols, 8]),
+        Case { bias: ROW_BIAS, ..full([19, cols, 8]) },
+        Case { beta: 0.0, ..full([19, cols + 4, 8]) },
     ];
     // Columns: sixteen bytes of f32 and of bf16, one element less, and one more than is stored at a
     // time. C's rows are unaligned.
