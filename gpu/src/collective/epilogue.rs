@@ -3,7 +3,7 @@
 mod finish;
 
 use super::{device::*, real::Real, stored::Stored, vector::FOUR};
-use crate::params::{COL_BIAS, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS};
+use crate::params::{COL_BIAS, GemmParams, IDENTITY, NO_BIAS, RELU};
 
 /// Bytes of a cache line.
 const LINE: usize = 128;
@@ -171,27 +171,10 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.bias[self.rows.0 + row * self.rows.1].widened()
     }
 
-    /// The bias of an element. There is one; of an element outside C it is any.
-    #[inline(always)]
-    #[track_caller]
-    pub fn bias_of(&self, (row, col): (u32, u32)) -> T::Real {
-        match self.problem.bias {
-            ROW_BIAS => self.bias_of_row(row),
-            _ => self.bias_of_col(col),
-        }
-    }
-
     /// The factor of the old C.
     #[inline(always)]
     pub fn beta(&self) -> T::Real {
         self.beta
-    }
-
-    /// The old element of C at (row, col).
-    #[inline(always)]
-    #[track_caller]
-    pub fn load(&self, at: (u32, u32)) -> T::Real {
-        self.c[self.index(at)].widened()
     }
 
     /// The old elements of C from (row, col) on. C [is in fours](Self::is_in_fours).
@@ -199,14 +182,6 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[track_caller]
     pub fn load_four(&self, at: (u32, u32)) -> [T::Real; FOUR] {
         T::load(self.c, self.index(at))
-    }
-
-    /// Stores an element to (row, col).
-    #[inline(always)]
-    #[track_caller]
-    pub fn store_one(&mut self, at: (u32, u32), value: T::Real) {
-        let at = self.index(at);
-        self.c[at] = T::nearest(value);
     }
 
     /// Stores four elements from (row, col) on. C [is in fours](Self::is_in_fours).
@@ -225,10 +200,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         if self.beta == T::Real::ZERO || self.problem.c[1] != 1 {
             return;
         }
-        let (of_line, lines) = (
-            const { (LINE / size_of::<T>()) as u32 },
-            cols.div_ceil(const { (LINE / size_of::<T>()) as u32 }),
-        );
+        let of_line = const { (LINE / size_of::<T>()) as u32 };
+        let lines = cols.div_ceil(of_line);
         let (left, width) = self.left(first);
         let mut number = thread::lane_id();
         while number < rows * lines {
@@ -327,7 +300,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         let mut bias = [T::Real::ZERO; FOUR];
         if self.problem.bias == COL_BIAS {
             // Of a column outside C any element is read, and not used.
-            bias = cols.map(|col| self.bias[col.min(self.problem.n - 1) as usize].widened());
+            bias = cols.map(|col| self.bias_of_col(col));
         }
         Columns { cols, bias }
     }
