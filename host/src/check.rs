@@ -21,13 +21,15 @@ use gpu::{
     registry::{Entry, Type},
 };
 use simt::{
-    Bf16, F16, LaunchConfig,
+    Bf16, LaunchConfig,
     check::{Finding, Order, Profile, Report, Trace, shadow_bytes},
+    types::Typed,
+    with_types,
 };
 
 use crate::{
     operands,
-    verify::{Claim, Compared, Comparison, Criterion, Format, slices},
+    verify::{Claim, Compared, Comparison, Criterion, NumberFormat, slices},
 };
 use gpu_gemm::{
     Device, Error, INTERRUPTED, Matrix, Pod, Result, Shape,
@@ -120,27 +122,28 @@ pub fn product(
     seed: u64,
 ) -> Result<Checked> {
     let given = (shape, data, order, seed);
-    let of = entry.product.as_ref().map(|product| (product.variant, product.is_of_f32_views()));
-    match of.map(|(variant, of_views)| (variant.operands, variant.c, of_views)) {
-        Some((Type::Bf16, Type::Bf16, _)) => product_by::<Bf16, Bf16>(entry, given, Format::Bf16),
-        Some((Type::Bf16, _, _)) => product_by::<Bf16, f32>(entry, given, Format::F32),
-        Some((Type::F16, Type::F16, _)) => product_by::<F16, F16>(entry, given, Format::F16),
-        Some((Type::F16, _, _)) => product_by::<F16, f32>(entry, given, Format::F32),
-        Some((Type::F64, _, _)) => product_by::<f64, f64>(entry, given, Format::F64),
-        Some((Type::F32, _, false)) => product_by::<f32, f32>(entry, given, Format::F32),
-        _ => {
+    let types = match entry.product.as_ref().filter(|product| !product.is_of_f32_views()) {
+        Some(product) => (product.variant.operands, product.variant.c),
+        None => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            let claimed = |claim: &mut Claim| claim.stored = Format::F32;
-            product_of::<f32, f32>(given, (claimed, Format::F32), [false; 2], multiply)
+            let claimed = |claim: &mut Claim| claim.stored = NumberFormat::F32;
+            return product_of::<f32, f32>(given, claimed, [false; 2], multiply);
         }
-    }
+    };
+    with_types!(types, |T, O| product_by::<T, O>(entry, given))
+        .unwrap_or_else(|| Err(not_multiplied(entry)))
+}
+
+/// The error for a kernel of types that the table does not combine.
+fn not_multiplied(entry: &Entry) -> Error {
+    Error::argument("kernel", entry.name(), "is for types of which no products are computed")
 }
 
 /// A shape, its data, the order, and the seed.
 type Given = (Shape, Data, Order, u64);
 
 /// [`product`] for a kernel that is not a lesson, with operands in its layout.
-fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
+fn product_by<T, O>(entry: &'static Entry, given: Given) -> Result<Checked>
 where
     T: Scalar<O> + Stored<Real: From<f32> + Into<f64>>,
     O: Output + Stored<Real: Compared>,
@@ -150,31 +153,29 @@ where
     let multiply =
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
     let claimed = |claim: &mut Claim| {
-        claim.stored = stored;
-        if stored == Format::F64 {
-            claim.computed = stored;
-        }
-        claim.factors = entry.is_tf32().then_some(Format::Tf32);
+        claim.stored = O::FORMAT;
+        claim.computed = T::TYPE.sums().unwrap_or(O::FORMAT);
+        claim.factors = entry.is_tf32().then_some(NumberFormat::TF32);
         claim.sliced = entry.is_emulated();
     };
-    product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
+    product_of::<T, O>(given, claimed, by_columns, multiply)
 }
 
-/// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed
+/// For operands of `T`, and C of `O`. A column-major operand is passed
 /// as its transpose.
 fn product_of<T, O>(
     (shape, data, order, seed): Given,
-    (claimed, stored): (impl Fn(&mut Claim), Format),
+    claimed: impl Fn(&mut Claim),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked>
 where
     T: Stored<Real: From<f32> + Into<f64>> + Pod,
-    O: Stored<Real: Compared> + Pod,
+    O: Stored<Real: Compared> + Typed + Pod,
 {
     let wider = if size_of::<T>() > size_of::<f32>() { shape.bytes() } else { 0 };
     Device::cpu().require_memory(bytes(shape).saturating_add(wider))?;
-    let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
+    let (criterion, mut a, mut b) = draw(shape, data, O::FORMAT, seed)?;
     let device = Device::cpu();
     let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
         let elements = values.iter().map(|&value| T::nearest(value.into())).collect::<Vec<_>>();
@@ -208,7 +209,7 @@ where
 pub(crate) fn draw(
     shape: Shape,
     data: Data,
-    stored: Format,
+    stored: NumberFormat,
     seed: u64,
 ) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
     let (seeds, lens) = ([seed, operands::seed_of_b(seed)], [shape.a_len(), shape.b_len()]);
@@ -332,7 +333,7 @@ pub(crate) fn drawn(
     options: Options,
 ) -> Result<Watched> {
     match entry.product.as_ref().map(|product| product.variant.operands) {
-        Some(Type::Bf16) => drawn_of::<Bf16>(entry, shape, seed, options),
+        Some(of) if of == Type::BF16 => drawn_of::<Bf16>(entry, shape, seed, options),
         _ => drawn_of::<f32>(entry, shape, seed, options),
     }
 }
@@ -343,7 +344,7 @@ fn drawn_of<T: Scalar + Stored<Real = f32>>(
     seed: u64,
     options: Options,
 ) -> Result<Watched> {
-    let (_, a, b) = draw(shape, Data::Uniform, Format::F32, seed)?;
+    let (_, a, b) = draw(shape, Data::Uniform, NumberFormat::F32, seed)?;
     let device = Device::cpu();
     let matrix = |rows: usize, cols: usize, values: Vec<f32>| {
         let elements = values.into_iter().map(T::nearest).collect::<Vec<_>>();
@@ -456,8 +457,8 @@ mod tests {
         let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
         let leave =
             |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
-        let claimed = |claim: &mut Claim| claim.stored = Format::Bf16;
-        let left = product_of(given, (claimed, Format::Bf16), [false; 2], leave).unwrap();
+        let claimed = |claim: &mut Claim| claim.stored = NumberFormat::BF16;
+        let left = product_of(given, claimed, [false; 2], leave).unwrap();
         assert_eq!(left.comparison.wrong, 20);
         let mut kernels = gpu::registry::KERNELS.iter();
         let entry = kernels.find(|entry| entry.name() == "wgmma_bf16_128x128x64_nn").unwrap();

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use crate::verify::Format;
+use crate::verify::NumberFormat;
 use gpu_gemm::{Result, Shape, memory};
 
 /// All integers up to this one are exact in f32. So sums of products up to it are exact, in any
@@ -76,7 +76,7 @@ pub fn exact_magnitude(k: usize) -> Option<u32> {
 /// As [`exact_magnitude`], for a C that is rounded to a narrower format. If possible, that format
 /// holds the sums, so that rounding cannot hide a dropped product. Otherwise 1, which gives the
 /// smallest sums.
-pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
+pub fn exact_magnitude_in(k: usize, stored: NumberFormat) -> Option<u32> {
     let largest = 1.0 / stored.roundoff();
     let held = |s: &u32| k as f64 * f64::from(s * s) <= largest;
     let exact = exact_magnitude(k)?;
@@ -122,10 +122,10 @@ mod tests {
         assert_eq!(exact_magnitude(1 << 20), Some(3));
         assert_eq!(exact_magnitude((1 << 24) - 1), Some(1));
         assert_eq!(exact_magnitude(1 << 24), None);
-        let bf16 = |k| exact_magnitude_in(k, Format::Bf16);
+        let bf16 = |k| exact_magnitude_in(k, NumberFormat::BF16);
         assert_eq!([0, 4, 28, 64, 256, 4096].map(bf16), [8, 8, 3, 2, 1, 1].map(Some));
         assert_eq!(bf16(1 << 24), None);
-        assert_eq!(exact_magnitude_in(1 << 20, Format::F32), Some(3));
+        assert_eq!(exact_magnitude_in(1 << 20, NumberFormat::F32), Some(3));
         let integers = integers(7, 1000, 3).unwrap();
         assert!(integers.iter().all(|&x| x != 0.0 && x.abs() <= 3.0 && x.fract() == 0.0));
     }

@@ -109,7 +109,7 @@ impl Design {
         }
         let of_type = |ty: Type| of_name(declaration.name.replace("half", ty.name()));
         let of_types = match declares("half") {
-            true => [Type::Bf16, Type::F16]
+            true => [Type::BF16, Type::F16]
                 .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
                 .into(),
             false => vec![(of_type(Type::F32), Constants::NONE)],
@@ -155,7 +155,7 @@ impl Design {
 /// The names of the variants of a kernel for dot products, one for each tile and type, and their
 /// constants.
 fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Constants)> {
-    let types = if of_halves { &[Type::Bf16, Type::F16][..] } else { &[Type::F32] };
+    let types = if of_halves { &[Type::BF16, Type::F16][..] } else { &[Type::F32] };
     dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
         types.iter().map(move |ty| {
             let constants = Constants::NONE.with("cols", *cols);

@@ -79,8 +79,8 @@ pub(crate) fn watch(
     match (product.variant.operands, product.variant.c) {
         (Type::F32, _) => multiply::<f32, f32>(entry, shape, options, cancel),
         (Type::F64, _) => multiply::<f64, f64>(entry, shape, options, cancel),
-        (Type::Bf16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options, cancel),
-        (Type::Bf16, _) => multiply::<Bf16, Bf16>(entry, shape, options, cancel),
+        (Type::BF16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options, cancel),
+        (Type::BF16, _) => multiply::<Bf16, Bf16>(entry, shape, options, cancel),
         (Type::F16, Type::F32) => multiply::<F16, f32>(entry, shape, options, cancel),
         (Type::F16, _) => multiply::<F16, F16>(entry, shape, options, cancel),
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use host::{
-    Error,
+    Error, Type,
     gpu::registry::{Entry, Family, KERNELS, Layout, Product, Program, Scheme, Variant},
     names::hint,
 };
@@ -126,13 +126,14 @@ fn group(entry: &Entry) -> String {
 }
 
 /// The sort key of a group: lessons, then products by their types and arithmetic, then programs.
-type Place = (bool, u8, u8, u8);
+type Place = (bool, usize, u8, u8);
 
 fn place_of(entry: &Entry) -> Place {
     match &entry.product {
         None => (true, 0, 0, 0),
         Some(Product { variant: Variant { operands, scheme, c, .. }, .. }) => {
-            (false, *operands as u8, *scheme as u8, u8::from(c != operands))
+            let number = Type::ALL.iter().position(|of| of == operands).unwrap_or(Type::ALL.len());
+            (false, number, *scheme as u8, u8::from(c != operands))
         }
     }
 }
@@ -140,7 +141,7 @@ fn place_of(entry: &Entry) -> Place {
 /// Whether a word is the type of its operands, or the start of a word in its name or summary.
 fn is_about(entry: &Entry, word: &str) -> bool {
     let operands = entry.product.as_ref().map(|product| product.variant.operands.name());
-    if ["f32", "f64", "bf16", "f16"].contains(&word) {
+    if Type::multiplied().any(|of| of.name() == word) {
         return operands == Some(word);
     }
     let said = format!("{} {} {}", entry.name(), group(entry), entry.summary).to_lowercase();

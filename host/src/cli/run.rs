@@ -6,23 +6,24 @@ use std::{
 };
 
 use host::{
-    Bf16, Compute, Device, Error, F16, Matrix, PlannedGemm, Shape, Stream,
+    Compute, Device, Error, Matrix, PlannedGemm, Shape, Stream,
     gemm::{Request, Scalar},
     gpu::registry::Entry,
     operands,
+    simt::with_types,
     verify::Criterion,
 };
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{Init, Run, Types, Verify, name_of},
+    args::{Init, Run, Verify, name_of},
     duration::duration,
     list::{in_six_digits, json},
     memory::check_memory,
     note,
     steps::Steps,
-    types::{Value, as_it_is, rounded, words},
+    types::{Value, as_it_is, not_multiplied, rounded, words},
     verification::{Verification, off},
 };
 
@@ -86,13 +87,8 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     let shape = args.sizes.shape()?;
     let types = args.types.types()?;
     let device = super::open(args.device)?;
-    let outcome = match types {
-        Types::F32 => run_on::<f32, f32>(args, steps, shape, &device, out),
-        Types::Bf16 => run_on::<Bf16, Bf16>(args, steps, shape, &device, out),
-        Types::Bf16F32 => run_on::<Bf16, f32>(args, steps, shape, &device, out),
-        Types::F16 => run_on::<F16, F16>(args, steps, shape, &device, out),
-        Types::F16F32 => run_on::<F16, f32>(args, steps, shape, &device, out),
-    };
+    let outcome = with_types!(types, |T, O| run_on::<T, O>(args, steps, shape, &device, out))
+        .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)));
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
@@ -152,8 +148,8 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: T::TYPE,
-        out_dtype: O::TYPE,
+        dtype: T::NAME,
+        out_dtype: O::NAME,
         compute: args.types.compute_name(),
         init: name_of(&args.init),
         seed: args.seed,

@@ -4,19 +4,15 @@
 use std::borrow::Cow;
 
 use host::{
-    Bf16, Compute, F16,
-    baseline::DataType,
+    Bf16, Compute, Error, F16, Type,
     gemm::Output,
     gpu::registry::{Entry, Scheme},
-    verify::Format,
 };
 
-/// An element type of the command's products.
-pub(super) trait Value: DataType + Output + Send + Sync {
-    /// As on the command line.
-    const TYPE: &'static str;
-    const FORMAT: Format;
+use super::Failure;
 
+/// An element type of the command's products.
+pub(super) trait Value: Output + Send + Sync {
     /// Rounds each value to this type.
     fn round(values: &mut [f32]);
 
@@ -28,9 +24,6 @@ pub(super) trait Value: DataType + Output + Send + Sync {
 }
 
 impl Value for f32 {
-    const TYPE: &'static str = "f32";
-    const FORMAT: Format = Format::F32;
-
     fn round(_: &mut [f32]) {}
 
     fn narrowed(values: &[f32]) -> Cow<'_, [f32]> {
@@ -43,11 +36,8 @@ impl Value for f32 {
 }
 
 macro_rules! halves {
-    ($($half:ident $name:literal)*) => {$(
+    ($($half:ident)*) => {$(
         impl Value for $half {
-            const TYPE: &'static str = $name;
-            const FORMAT: Format = Format::$half;
-
             fn round(values: &mut [f32]) {
                 values.iter_mut().for_each(|value| *value = $half::from_f32(*value).to_f32());
             }
@@ -63,7 +53,25 @@ macro_rules! halves {
     )*};
 }
 
-halves! { Bf16 "bf16" F16 "f16" }
+halves! { Bf16 F16 }
+
+impl Value for f64 {
+    fn round(_: &mut [f32]) {}
+
+    fn narrowed(values: &[f32]) -> Cow<'_, [f64]> {
+        values.iter().map(|&value| value.into()).collect()
+    }
+
+    fn widened(values: Vec<f64>) -> Vec<f32> {
+        values.into_iter().map(|value| value as f32).collect()
+    }
+}
+
+/// The error for types of which no product is computed.
+pub(super) fn not_multiplied(operands: Type, c: Type) -> Failure {
+    let limit = format!("no product of it has a C of {c}");
+    Error::argument("--type", operands, limit).into()
+}
 
 /// A type of C that is narrower than f32, the type of the sums.
 pub(super) fn rounded(c: &str) -> Option<&str> {

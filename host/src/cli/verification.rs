@@ -4,7 +4,7 @@ use host::{
     Compute, Device, Error, Layout, Shape,
     baseline::Epilogue,
     blocks::{Dense, Source},
-    verify::{Claim, Comparison, Criterion, Format, Sample, Widened, slices},
+    verify::{Claim, Comparison, Criterion, NumberFormat, Sample, Widened, slices},
 };
 
 use super::{args::Verify, note};
@@ -37,7 +37,7 @@ impl Verification {
         verify: Verify,
         shape: Shape,
         [a, b, c]: [&[f32]; 3],
-        how: (Compute, Format),
+        how: (Compute, NumberFormat),
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
@@ -50,7 +50,7 @@ impl Verification {
         shape: Shape,
         [a, b, c]: [&[f32]; 3],
         After { epilogue, bias, before }: After,
-        (compute, stored): (Compute, Format),
+        (compute, stored): (Compute, NumberFormat),
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
@@ -165,8 +165,8 @@ pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
 
 /// The type to which factors may have been rounded. (If they were not, the bound is wider than
 /// necessary.)
-pub(super) fn factors(compute: Compute) -> Option<Format> {
-    matches!(compute, Compute::Tf32).then_some(Format::Tf32)
+pub(super) fn factors(compute: Compute) -> Option<NumberFormat> {
+    matches!(compute, Compute::Tf32).then_some(NumberFormat::TF32)
 }
 
 /// Whether to compare all of C or a sample. `None`: nothing.

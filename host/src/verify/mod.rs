@@ -31,9 +31,10 @@ mod full;
 mod sample;
 
 pub use activation::activations;
-pub use claim::{Claim, Format, Widened};
+pub use claim::{Claim, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
 pub use sample::{Sample, sample};
+pub use simt::types::NumberFormat;
 
 use gpu_gemm::{Layout, Pod, Result, Shape, blocks::Dense};
 

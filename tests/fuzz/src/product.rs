@@ -34,8 +34,8 @@ impl Types {
         match self {
             Types::F32 => [Type::F32; 2],
             Types::F64 => [Type::F64; 2],
-            Types::Bf16 => [Type::Bf16; 2],
-            Types::Bf16F32 => [Type::Bf16, Type::F32],
+            Types::Bf16 => [Type::BF16; 2],
+            Types::Bf16F32 => [Type::BF16, Type::F32],
             Types::F16 => [Type::F16; 2],
             Types::F16F32 => [Type::F16, Type::F32],
         }
@@ -53,7 +53,7 @@ impl Types {
         match self.of()[0] {
             Type::F64 => 1 << 20,
             Type::F32 | Type::F16 => 1 << 11,
-            Type::Bf16 => 1 << 8,
+            Type::BF16 => 1 << 8,
         }
     }
 

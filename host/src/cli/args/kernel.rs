@@ -116,7 +116,7 @@ pub(crate) fn product_by<T: Scalar<O>, O: Output>(
             None => "`gemm` multiplies these, from files".to_owned(),
             Some(flags) => format!("`{flags}` asks for it"),
         };
-        let limit = format!("{what}: {asks}. For {} there are others: see `kernels`", T::NAME);
+        let limit = format!("{what}: {asks}. For {} there are others: see `kernels`", T::name());
         Error::argument("--kernel", entry.name(), limit)
     };
     let gemm = GeneralProduct::of_types().compute(compute).entry(entry).map_err(other)?;

@@ -58,7 +58,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: true };
     if !args.json {
         let (name, description) = (device.name(), device.description());
-        table::head(out, [T::TYPE, O::TYPE], &name, &description, has_epilogues)?;
+        table::head(out, [T::NAME, O::NAME], &name, &description, has_epilogues)?;
     }
     let (mut all, mut cut) = (Vec::new(), None);
     for (ran, case) in cases.iter().enumerate() {

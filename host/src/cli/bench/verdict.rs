@@ -4,7 +4,7 @@ use host::{
     Compute, Device,
     baseline::{DenseBatch, Epilogue},
     operands,
-    verify::{Comparison, Criterion, Format},
+    verify::{Comparison, Criterion, NumberFormat},
 };
 
 use super::{
@@ -41,7 +41,7 @@ pub(super) struct Numbered {
 pub(super) struct How {
     pub(super) compute: Compute,
     /// The format of C.
-    pub(super) stored: Format,
+    pub(super) stored: NumberFormat,
     pub(super) epilogue: Epilogue,
     pub(super) criterion: Criterion,
 }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn how(criterion: Criterion) -> How {
-        let (compute, stored, epilogue) = (Compute::Native, Format::F32, Epilogue::PLAIN);
+        let (compute, stored, epilogue) = (Compute::Native, NumberFormat::F32, Epilogue::PLAIN);
         How { compute, stored, epilogue, criterion }
     }
 

@@ -139,8 +139,8 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
     Ok(match (variant.operands, variant.c) {
         (Type::F64, _) => of_types::<f64, f64>(entry, product),
         (Type::F32, _) => of_types::<f32, f32>(entry, product),
-        (Type::Bf16, Type::Bf16) => of_types::<Bf16, Bf16>(entry, product),
-        (Type::Bf16, _) => of_types::<Bf16, f32>(entry, product),
+        (Type::BF16, Type::BF16) => of_types::<Bf16, Bf16>(entry, product),
+        (Type::BF16, _) => of_types::<Bf16, f32>(entry, product),
         (Type::F16, Type::F16) => of_types::<F16, F16>(entry, product),
         (Type::F16, _) => of_types::<F16, f32>(entry, product),
     })

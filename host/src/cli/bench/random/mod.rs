@@ -63,7 +63,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let libraries = library::open::<T, O>(vs, args.types.compute(), &stream)?;
     let mut machine = Machine::of(args, &device, &libraries)?;
     if !args.json {
-        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description(), true)?;
+        table::head(out, [T::NAME, O::NAME], &device.name(), &device.description(), true)?;
     }
     let mut pool = steps.step("operands for all shapes", || {
         Pool::<T, O>::new(&device, needed, args.seed, compared)

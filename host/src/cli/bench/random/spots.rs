@@ -154,7 +154,8 @@ fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use host::{
-        Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion, verify::Format,
+        Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion,
+        verify::NumberFormat,
     };
 
     use super::{
@@ -195,7 +196,7 @@ mod tests {
         let c = spots.read(&case.product, c.as_view()).unwrap();
         let integers = pool.integers.as_ref().unwrap();
         let known = spots.operands(&case.product, places, integers).unwrap();
-        let (stored, criterion) = (Format::F32, Criterion::Exact);
+        let (stored, criterion) = (NumberFormat::F32, Criterion::Exact);
         let how = How { compute: Compute::Native, stored, epilogue, criterion };
         let found = spots.compare(&case.product, &known, integers, &c, how).unwrap();
         assert_eq!(found.len(), 3);
