@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpu_gemm::{Bf16, Device, F16, Result};
+use gpu_gemm::{Bf16, Device, F16, Result, gemm::Target};
 
 use crate::{
     product::{Product, Types},
-    run::{Bench, Outcome},
+    run::{Bench, Checked, Outcome},
 };
 
 /// A device with room for operands of every type.
@@ -19,6 +19,20 @@ pub struct Benches {
     bf16_f32: Bench<Bf16, f32>,
     f16: Bench<F16, F16>,
     f16_f32: Bench<F16, f32>,
+}
+
+/// Calls a method of the bench for the product's types.
+macro_rules! by_types {
+    ($benches:ident, $product:ident, $method:ident($($argument:expr),*)) => {
+        match $product.types {
+            Types::F32 => $benches.f32.$method($product, $($argument),*),
+            Types::F64 => $benches.f64.$method($product, $($argument),*),
+            Types::Bf16 => $benches.bf16.$method($product, $($argument),*),
+            Types::Bf16F32 => $benches.bf16_f32.$method($product, $($argument),*),
+            Types::F16 => $benches.f16.$method($product, $($argument),*),
+            Types::F16F32 => $benches.f16_f32.$method($product, $($argument),*),
+        }
+    };
 }
 
 impl Benches {
@@ -52,19 +66,24 @@ impl Benches {
     ///
     /// # Errors
     /// What is wrong. A panic is.
-    pub fn check(&mut self, product: &Product) -> std::result::Result<Outcome, String> {
-        let outcome = catch_unwind(AssertUnwindSafe(|| match product.types {
-            Types::F32 => self.f32.check(product),
-            Types::F64 => self.f64.check(product),
-            Types::Bf16 => self.bf16.check(product),
-            Types::Bf16F32 => self.bf16_f32.check(product),
-            Types::F16 => self.f16.check(product),
-            Types::F16F32 => self.f16_f32.check(product),
-        }));
-        outcome.unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panicked: {}", words.unwrap_or("without words")))
-        })
+    pub fn check(&mut self, product: &Product) -> Checked<Outcome> {
+        caught(|| by_types!(self, product, check()))
     }
+
+    /// As [`Bench::digest`].
+    ///
+    /// # Errors
+    /// Those of the device. A panic is.
+    pub fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
+        caught(|| by_types!(self, product, digest(targets)))
+    }
+}
+
+/// The result, or what it panics with.
+fn caught<R>(run: impl FnOnce() -> Checked<R>) -> Checked<R> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panicked: {}", words.unwrap_or("without words")))
+    })
 }
