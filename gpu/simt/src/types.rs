@@ -288,9 +288,7 @@ impl Type {
 
     /// The types of A and B, and of C, of all products that are computed of the table's types.
     pub fn products() -> impl Iterator<Item = (Type, Type)> {
-        let with_c = |of: Type| {
-            Type::ALL.iter().filter(move |&&c| of.multiplies_to(c)).map(move |&c| (of, c))
-        };
+        let with_c = |of: Type| of.0.c.iter().filter_map(move |c| Some((of, Type::of_name(c)?)));
         Type::multiplied().flat_map(with_c)
     }
 }

@@ -152,7 +152,7 @@ mod tests {
             let c = c.view(..).unwrap().to_vec().unwrap();
             assert_eq!(c, [4.0, 5.0, 10.0, 11.0, 8.0, 10.0, 20.0, 22.0], "{transposed:?}");
             assert_eq!((dense.flop(), dense.bytes_of::<f32, f32>()), (48.0, 2 * 4 * (6 + 6 + 4)));
-            assert_eq!(dense.bytes_of::<Bf16, f32>(), 2 * (2 * (6 + 6) + 4 * 4));
+            assert_eq!(dense.bytes_of::<simt::Bf16, f32>(), 2 * (2 * (6 + 6) + 4 * 4));
         }
     }
 

@@ -2,11 +2,7 @@
 
 use std::{fs, path::Path};
 
-use host::{
-    Layout,
-    npy::{Dtype, Writer},
-    operands,
-};
+use host::{Layout, Type, npy::Writer, operands};
 use tempfile::TempDir;
 
 use crate::{
@@ -28,7 +24,7 @@ fn bytes(message: &str, words: &str) -> Option<u64> {
 
 fn writer(folder: &TempDir, name: &str, rows: usize, cols: usize) -> Writer {
     let path = folder.path().join(name);
-    Writer::create("--out", &path, rows, cols, Dtype::F4, Layout::RowMajor).unwrap()
+    Writer::create("--out", &path, rows, cols, Type::F32, Layout::RowMajor).unwrap()
 }
 
 /// A folder with A, 300 x 200, and B, 200 x 250.
