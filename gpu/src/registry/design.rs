@@ -57,21 +57,8 @@ impl Design {
     /// The entries of all variants.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let name = self.declaration().name;
-        let entry = |name, summary, constants, product| Entry {
-            name,
-            summary,
-            rung: self.rung,
-            on_gpu: self.on_gpu,
-            on_cpu: self.on_cpu,
-            kernel: self.kernel,
-            checked: self.checked,
-            constants,
-            product,
-            program: match self.of {
-                Of::Program(program, _) => Some(program),
-                Of::Lesson(..) | Of::Product { .. } => None,
-            },
-        };
+        let entry =
+            |name, summary, constants, product| self.entry(name, summary, constants, product);
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(lesson, summary) => {
@@ -90,6 +77,30 @@ impl Design {
                 });
                 all.collect()
             }
+        }
+    }
+
+    fn entry(
+        &self,
+        name: &'static str,
+        summary: &'static str,
+        constants: Constants,
+        product: Option<Product>,
+    ) -> Entry {
+        Entry {
+            name,
+            summary,
+            rung: self.rung,
+            on_gpu: self.on_gpu,
+            on_cpu: self.on_cpu,
+            kernel: self.kernel,
+            checked: self.checked,
+            constants,
+            product,
+            program: match self.of {
+                Of::Program(program, _) => Some(program),
+                Of::Lesson(..) | Of::Product { .. } => None,
+            },
         }
     }
 
@@ -127,6 +138,24 @@ impl Design {
             })
         };
         of_types.into_iter().flat_map(of_layouts).collect()
+    }
+
+    /// A product's kernel that is in no list.
+    fn unlisted(
+        kernel: &'static dyn AnyKernel,
+        checked: &'static dyn AnyCheckedKernel,
+        variant: Variant,
+    ) -> Entry {
+        let of = Of::Product { most_splits: 1, narrow: None };
+        let design =
+            Design { kernel, checked: Some(checked), of, rung: None, on_gpu: None, on_cpu: None };
+        let product = design.product(variant, 1, None);
+        design.entry(
+            variant.to_string().leak(),
+            product.summary().leak(),
+            Constants::NONE,
+            Some(product),
+        )
     }
 
     fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
@@ -167,6 +196,22 @@ fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Co
             (name.replace("half", ty.name()).replace("dot", &tile), constants)
         })
     })
+}
+
+impl Entry {
+    /// A kernel that is not in the registry: so a test multiplies with a type of its own.
+    ///
+    /// # Safety
+    /// 1. Kernel and checked kernel are of one source. It has the parameters of the family's
+    ///    kernels, and computes the product that `variant` says.
+    #[doc(hidden)]
+    pub unsafe fn unlisted(
+        kernel: &'static dyn AnyKernel,
+        checked: &'static dyn AnyCheckedKernel,
+        variant: Variant,
+    ) -> &'static Self {
+        Box::leak(Box::new(Design::unlisted(kernel, checked, variant)))
+    }
 }
 
 impl Product {

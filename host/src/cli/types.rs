@@ -1,71 +1,18 @@
-//! The types of a product's matrices, and their values as f32. f32 holds all values of bf16 and
-//! f16, so operands are drawn and results compared in it.
-
-use std::borrow::Cow;
+//! The types of a product's matrices.
 
 use host::{
-    Bf16, Compute, Error, F16, Type,
+    Compute, Error, Type,
     gemm::Output,
     gpu::registry::{Entry, Scheme},
+    operands::Drawn,
 };
 
 use super::Failure;
 
 /// An element type of the command's products.
-pub(super) trait Value: Output + Send + Sync {
-    /// Rounds each value to this type.
-    fn round(values: &mut [f32]);
+pub(super) trait Value: Output + Drawn {}
 
-    /// The values as elements of this type.
-    fn narrowed(values: &[f32]) -> Cow<'_, [Self]>;
-
-    /// Elements as f32.
-    fn widened(values: Vec<Self>) -> Vec<f32>;
-}
-
-impl Value for f32 {
-    fn round(_: &mut [f32]) {}
-
-    fn narrowed(values: &[f32]) -> Cow<'_, [f32]> {
-        Cow::Borrowed(values)
-    }
-
-    fn widened(values: Vec<f32>) -> Vec<f32> {
-        values
-    }
-}
-
-macro_rules! halves {
-    ($($half:ident)*) => {$(
-        impl Value for $half {
-            fn round(values: &mut [f32]) {
-                values.iter_mut().for_each(|value| *value = $half::from_f32(*value).to_f32());
-            }
-
-            fn narrowed(values: &[f32]) -> Cow<'_, [$half]> {
-                values.iter().map(|&value| $half::from_f32(value)).collect()
-            }
-
-            fn widened(values: Vec<$half>) -> Vec<f32> {
-                values.into_iter().map($half::to_f32).collect()
-            }
-        }
-    )*};
-}
-
-halves! { Bf16 F16 }
-
-impl Value for f64 {
-    fn round(_: &mut [f32]) {}
-
-    fn narrowed(values: &[f32]) -> Cow<'_, [f64]> {
-        values.iter().map(|&value| value.into()).collect()
-    }
-
-    fn widened(values: Vec<f64>) -> Vec<f32> {
-        values.into_iter().map(|value| value as f32).collect()
-    }
-}
+impl<T: Output + Drawn> Value for T {}
 
 /// The error for types of which no product is computed.
 pub(super) fn not_multiplied(operands: Type, c: Type) -> Failure {
@@ -73,9 +20,10 @@ pub(super) fn not_multiplied(operands: Type, c: Type) -> Failure {
     Error::argument("--type", operands, limit).into()
 }
 
-/// A type of C that is narrower than f32, the type of the sums.
+/// A type of C that is narrower than its sums.
 pub(super) fn rounded(c: &str) -> Option<&str> {
-    Some(c).filter(|c| ["bf16", "f16"].contains(c))
+    let of = Type::of_name(c)?;
+    of.sums().filter(|sums| sums.bits() > of.format().bits()).map(|_| c)
 }
 
 /// The types of A and B, and of C, for people: `bf16, C f32`.

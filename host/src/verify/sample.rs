@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Claim, Comparison, Criterion,
+    Claim, Compared, Comparison, Criterion,
     comparison::within,
     full::{Block, add_panels, panels, parts},
     slices,
@@ -50,11 +50,11 @@ impl Sample {
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
 /// shape's; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
-pub fn sample(
+pub fn sample<T: Compared>(
     shape: Shape,
-    a: &[f32],
-    b: &[f32],
-    c: &[f32],
+    a: &[T],
+    b: &[T],
+    c: &[T],
     criterion: Criterion,
     seed: u64,
 ) -> Result<Sample> {

@@ -160,14 +160,14 @@ fn complain(
 /// Operand sets on the device. The first one is also in host memory, for the comparison.
 struct Sets<T> {
     sets: Vec<Set<T, T>>,
-    host: Option<[Vec<f32>; 2]>,
+    host: Option<[Vec<T>; 2]>,
     /// Integers of the same sizes.
     integers: Option<Integers<T>>,
 }
 
 /// Operands of integers: in host memory, and on the device.
 struct Integers<T> {
-    host: [Vec<f32>; 2],
+    host: [Vec<T>; 2],
     set: Set<T, T>,
 }
 
@@ -189,7 +189,8 @@ impl Tester<'_> {
         for set in 1..sets {
             all.push(Set::uniform(device, &product, seed.wrapping_add(set))?);
         }
-        let integers = match host::operands::exact_magnitude_in(self.shape.k(), T::FORMAT) {
+        let integers = match host::operands::exact_magnitude_of(self.shape.k(), (T::TYPE, T::TYPE))
+        {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(&product, seed, Some(magnitude))?;
@@ -222,16 +223,15 @@ impl Tester<'_> {
         &self,
         candidate: &Candidate,
         operands: &mut Set<T, T>,
-        [a, b]: [&[f32]; 2],
+        [a, b]: [&[T]; 2],
         criterion: Criterion,
     ) -> Result<Verification, Failure> {
         operands.c.fill_bytes(0xff)?;
         self.launch(candidate, operands)?;
         self.stream.synchronize()?;
-        let c = T::widened(operands.c.to_vec()?);
-        let (shape, seed) = (self.shape, self.args.seed);
-        let how = (Compute::Native, T::FORMAT);
-        let found = Verification::run(self.verify, shape, [a, b, &c], how, criterion, seed)?;
+        let c = operands.c.to_vec()?;
+        let (shape, seed, compute) = (self.shape, self.args.seed, Compute::Native);
+        let found = Verification::run(self.verify, shape, (a, b, &c), compute, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
                 .into()
