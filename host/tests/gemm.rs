@@ -32,7 +32,7 @@ impl Folder {
     /// Writes a file of random numbers.
     fn random(&self, name: &str, rows: usize, cols: usize, dtype: Type, layout: Layout) -> String {
         let seed = name.bytes().fold(7, |seed: u64, byte| 31 * seed + u64::from(byte));
-        let values = operands::uniform(seed, rows * cols).unwrap();
+        let values = operands::uniform::<f32>(seed, rows * cols).unwrap();
         let path = self.path(name);
         let mut writer = Writer::create("--out", &path, rows, cols, dtype, layout).unwrap();
         // The matrix is the same in every layout.

@@ -72,7 +72,7 @@ fn line(entry: &Entry) -> KernelLine {
         contract: product.map_or("another program".to_owned(), contract),
         operands: product.map(|product| product.variant.operands.name()),
         c: product.map(|product| product.variant.c.name()),
-        flags: product.and_then(flags),
+        flags: product.map(flags),
         layout: product.and_then(|product| product.variant.layout).map(Layout::name),
         tile: product.map(Product::tile),
         block: product.map(|product| product.block).or(declaration.block),
@@ -119,10 +119,7 @@ fn group(entry: &Entry) -> String {
         product if product.is_of_f32_views() => "C = A B in f32".to_owned(),
         product => contract(product),
     };
-    match flags(product) {
-        None => format!("{what} (`gemm`, with files of f64)"),
-        Some(flags) => format!("{what} ({flags})"),
-    }
+    format!("{what} ({})", flags(product))
 }
 
 /// The sort key of a group: lessons, then products by their types and arithmetic, then programs.

@@ -369,7 +369,7 @@ fn print(
     let Report { init, seed, .. } = report;
     let types = words(report.dtype, report.out_dtype);
     let types = match &*report.compute {
-        "fp32" => types,
+        "fp32" | "fp64" => types,
         how => format!("{types} as {how}"),
     };
     writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;

@@ -87,8 +87,9 @@ impl<'a> Claim<'a> {
     /// The error bounds of elements that are sums of `k` products.
     ///
     /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha, beta or a bias, `k + 5` replaces `k +
-    /// 3`. For a result in f64 the bound is doubled, because the reference is no more accurate. It
-    /// is infinite if k is so large that there is no bound.
+    /// 3`. For a result in f64 four are added: the reference is a sum in twice the precision, which
+    /// is rounded once, and then alpha, beta and the bias are. It is infinite if k is so large that
+    /// there is no bound.
     ///
     /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores
     /// truncate the sum and each of 8 products, 25 bits below the largest: at most `k + 20`
@@ -109,13 +110,15 @@ impl<'a> Claim<'a> {
         if self.sliced {
             roundings += 55.0;
         }
+        if format == NumberFormat::F64 {
+            roundings += 4.0;
+        }
         let gamma = match roundings * format.roundoff() {
             small if small < 1.0 => small / (1.0 - small),
             _ => f64::INFINITY,
         };
-        let times = if format == NumberFormat::F64 { 2.0 } else { 1.0 };
         let least = roundings * format.tiny() * self.alpha.abs().max(1.0);
-        Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
+        Bounds { gamma: of_factors + gamma * (1.0 + of_factors), least }
     }
 
     /// The error of an element after an exact sum: alpha, beta and the bias take three roundings,

@@ -27,12 +27,14 @@
 mod activation;
 mod claim;
 mod comparison;
+mod doubled;
 mod full;
 mod sample;
 
 pub use activation::activations;
 pub use claim::{Claim, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
+pub use doubled::product_of_doubles;
 pub use sample::{Sample, sample};
 pub use simt::types::NumberFormat;
 

@@ -6,8 +6,9 @@ use rand::{RngExt, SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Claim, Compared, Comparison, Criterion,
+    Claim, Compared, Comparison, Criterion, NumberFormat,
     comparison::within,
+    doubled,
     full::{Block, add_panels, panels, parts},
     slices,
 };
@@ -127,6 +128,9 @@ impl Claim<'_> {
                     for product in a.iter().zip(b).map(|(a, b)| a * b) {
                         sum += product;
                         size += product.abs();
+                    }
+                    if self.computed == NumberFormat::F64 {
+                        sum = doubled::dot(a, b);
                     }
                 }
                 let before = before.as_ref().map(|before| before.of_rows[i * n + col]);

@@ -23,7 +23,7 @@ impl Case {
     fn new(sizes: [usize; 3], factors: (f64, f64), scale: f64) -> Self {
         let [m, n, k] = sizes;
         let draw = |seed, len| {
-            let values = operands::uniform(seed, len).unwrap();
+            let values = operands::uniform::<f32>(seed, len).unwrap();
             values.into_iter().map(|x| f64::from(x) * scale).collect::<Vec<_>>()
         };
         let (a, b, before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
@@ -39,8 +39,7 @@ impl Case {
     /// The case with a bias and a function.
     fn with(mut self, activation: Activation, function: impl Fn(f64) -> f64) -> Self {
         let n = self.sizes[1];
-        let bias = operands::integers(4, n, 8).unwrap().into_iter().map(f64::from);
-        let bias = bias.collect::<Vec<_>>();
+        let bias = operands::integers::<f64>(4, n, 8).unwrap();
         for (i, c) in self.c.iter_mut().enumerate() {
             *c = function(*c + bias[i % n]);
         }
@@ -164,7 +163,7 @@ fn an_exact_sum_has_the_error_of_its_epilogue_alone() {
         let mut case = Case::new(SIZES, factors, 1.0);
         let [m, n, k] = SIZES;
         let draw = |seed, len| {
-            let values = operands::integers(seed, len, 8).unwrap();
+            let values = operands::integers::<f32>(seed, len, 8).unwrap();
             values.into_iter().map(f64::from).collect::<Vec<_>>()
         };
         (case.a, case.b, case.before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));

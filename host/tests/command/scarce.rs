@@ -31,7 +31,7 @@ fn writer(folder: &TempDir, name: &str, rows: usize, cols: usize) -> Writer {
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, rows, cols) in [("a.npy", 300, 200), ("b.npy", 200, 250)] {
-        let values = operands::uniform(7, rows * cols).unwrap();
+        let values = operands::uniform::<f32>(7, rows * cols).unwrap();
         let (mut writer, layout) = (writer(&folder, name, rows, cols), Layout::RowMajor);
         writer.write(0..rows, 0..cols, layout, &values).unwrap();
         writer.finish().unwrap();

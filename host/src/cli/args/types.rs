@@ -13,14 +13,13 @@ use super::offering::{Offering, name_of};
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B. Sums of products of bf16 and f16 are in f32. (f64 is multiplied from files:
-    /// `gemm --help`)
-    #[arg(long = "type", value_name = "f32|bf16|f16", default_value_t = Type::F32)]
+    /// Type of A and B. Sums of products of bf16 and f16 are in f32
+    #[arg(long = "type", value_name = "f32|f64|bf16|f16", default_value_t = Type::F32)]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     operands: Type,
 
-    /// Type of C: f32, or that of A and B [default: that of A and B]
-    #[arg(long = "out-type", value_name = "f32|bf16|f16")]
+    /// Type of C: that of A and B, or f32 for bf16 and f16 [default: that of A and B]
+    #[arg(long = "out-type", value_name = "f32|f64|bf16|f16")]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     c: Option<Type>,
 
@@ -62,7 +61,7 @@ impl From<ComputeMode> for Compute {
 
 /// The types that the flags take, f32 first.
 fn element_types() -> impl TypedValueParser<Value = Type> {
-    one_of(Type::multiplied().filter(|of| *of != Type::F64).collect())
+    one_of(Type::multiplied().collect())
 }
 
 /// Takes the types among `all`, by their names.
@@ -71,13 +70,7 @@ pub(super) fn one_of(all: Vec<Type>) -> impl TypedValueParser<Value = Type> {
     let parser = move |text: &str| {
         all.iter().copied().find(|of| of.name() == text).ok_or_else(|| {
             let names = all.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
-            let limit = format!("must be one of {names}");
-            match text {
-                "f64" | "float64" | "double" => format!(
-                    "{limit}; NumPy's files of f64 are multiplied by `gemm --a A.npy --b B.npy --out C.npy`"
-                ),
-                _ => limit,
-            }
+            format!("must be one of {names}")
         })
     };
     Offering { parser, values }
@@ -99,9 +92,12 @@ impl TypeFlags {
         }
     }
 
-    /// The name of the arithmetic: `fp32`.
+    /// The name of the arithmetic: `fp32`, or `fp64` where sums are in f64.
     pub(crate) fn compute_name(self) -> String {
-        name_of(&self.compute)
+        match self.operands.sums() == Type::F64.sums() {
+            true => "fp64".to_owned(),
+            false => name_of(&self.compute),
+        }
     }
 
     /// The types of A and B, and of C.
@@ -116,7 +112,7 @@ impl TypeFlags {
                 ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
                 _ => "must be fp32: only f32 is split into slices",
             };
-            return Err(host::Error::argument("--compute", self.compute_name(), limit));
+            return Err(host::Error::argument("--compute", name_of(&self.compute), limit));
         }
         let c = c.unwrap_or(operands);
         if operands.multiplies_to(c) {

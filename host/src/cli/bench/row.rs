@@ -216,7 +216,7 @@ impl Row {
     pub(super) fn types(&self) -> String {
         let types = words(&self.dtype, &self.out_dtype);
         match &*self.compute {
-            "fp32" => types,
+            "fp32" | "fp64" => types,
             how => format!("{types} as {how}"),
         }
     }

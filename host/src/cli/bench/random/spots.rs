@@ -154,10 +154,7 @@ fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use host::{
-        Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion,
-        verify::NumberFormat,
-    };
+    use host::{Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion};
 
     use super::{
         super::super::case::{Case, Sets, Views},
