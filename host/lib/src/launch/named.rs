@@ -145,7 +145,7 @@ impl Stream {
         &self,
         kernel: &dyn AnyKernel,
         config: &LaunchConfig,
-        arguments: &'b mut [(&'static str, &mut dyn Named)],
+        arguments: &'b mut [(&'static str, Box<dyn Named + '_>)],
     ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
         let declaration = kernel.declaration();
         let refuse = |what| refused(declaration, config, what);
@@ -176,7 +176,7 @@ impl Stream {
         &self,
         kernel: &dyn AnyKernel,
         config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
+        arguments: &mut [(&'static str, Box<dyn Named + '_>)],
     ) -> Result<()> {
         let declaration = kernel.declaration();
         let (config, bound) = self.bound(kernel, config, arguments)?;

@@ -1,8 +1,6 @@
 //! What launches a plan's kernels: a stream, or something that watches them.
 
-use simt::{AnyKernel, LaunchConfig};
-
-use super::super::plan::Multiply;
+use super::super::plan::binding::Launched;
 use crate::{
     buffer::{Buffer, Pod},
     error::Result,
@@ -10,9 +8,9 @@ use crate::{
     stream::Stream,
 };
 
-/// Launches the kernel that multiplies.
+/// Launches the kernels of a plan.
 pub(in crate::gemm) trait Executor {
-    /// Where the plan's other launches go, and its workspace is.
+    /// Where it launches, and where the plan's workspace is.
     fn stream(&self) -> &Stream;
 
     /// Prepares a workspace.
@@ -24,20 +22,7 @@ pub(in crate::gemm) trait Executor {
         Ok(())
     }
 
-    /// Launches it.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`].
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()>;
-
-    /// Launches a kernel before or after it.
+    /// Launches a kernel.
     ///
     /// # Errors
     /// As [`Stream::launch`].
@@ -46,13 +31,9 @@ pub(in crate::gemm) trait Executor {
     /// As for [`Stream::launch`].
     unsafe fn launch(
         &self,
-        kernel: &'static dyn AnyKernel,
-        config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
-        // SAFETY: the caller's.
-        unsafe { self.stream().launch_named(kernel, config, arguments) }
-    }
+        step: &Launched,
+        arguments: &mut [(&'static str, Box<dyn Named + '_>)],
+    ) -> Result<()>;
 }
 
 impl Executor for &Stream {
@@ -60,12 +41,12 @@ impl Executor for &Stream {
         self
     }
 
-    unsafe fn multiply(
+    unsafe fn launch(
         &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
+        step: &Launched,
+        arguments: &mut [(&'static str, Box<dyn Named + '_>)],
     ) -> Result<()> {
         // SAFETY: the caller's.
-        unsafe { self.launch_named(step.entry.kernel, &step.config, arguments) }
+        unsafe { self.launch_named(step.kernel, &step.config, arguments) }
     }
 }
