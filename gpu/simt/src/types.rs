@@ -1,9 +1,9 @@
 //! The table of element types: [`element_types!`](crate::element_types).
 //!
-//! A row has all that is written of a type: its name, its number format, and its codes in NumPy, DLPack,
-//! TMA and cuBLAS. Whatever lists types reads this table. [`Typed`] has a type's row at compile
-//! time, [`Type`] at run time. [`with_types!`](crate::with_types) leads from the latter to the
-//! former.
+//! A row has all that is written of a type: its name, its number format, and its codes in NumPy,
+//! DLPack, TMA and cuBLAS. Whatever lists types reads this table. [`Typed`] has a type's row at
+//! compile time, [`Type`] at run time. [`with_types!`](crate::with_types) leads from the latter to
+//! the former.
 
 mod number_format;
 

@@ -241,8 +241,8 @@ impl Product {
         matches!(family, Family::Lesson(_) | Family::Gemm) && operands == Type::F32
     }
 
-    /// Whether the profiler can count and trace the kernel: a lesson, or one on CUDA cores of a type
-    /// that is computed as it is, f32 or f64.
+    /// Whether the profiler can count and trace the kernel: a lesson, or one on CUDA cores of a
+    /// type that is computed as it is, f32 or f64.
     pub fn is_counted(&self) -> bool {
         let Variant { family, operands, c, .. } = self.variant;
         let as_it_is = operands == c && operands.sums() == Some(operands.format());

@@ -111,8 +111,8 @@ pub fn multiply_views<T: Scalar>(
     execute::dense::<T, T>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 or f64 as `In`
-/// and `Out`. (No counts of others were compared with a GPU's.)
+/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 or f64 as
+/// `In` and `Out`. (No counts of others were compared with a GPU's.)
 ///
 /// # Errors
 /// [`Error::Argument`] for another kernel.

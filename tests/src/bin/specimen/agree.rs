@@ -72,8 +72,7 @@ fn profile(kernel: &str, shape: Option<Shape>) -> Result<Profile, String> {
         return report.map_err(|stop| stop.to_string())?.profile.ok_or("not counted".to_owned());
     }
     let shape = shape.ok_or_else(|| format!("{kernel} is no specimen: say M N K"))?;
-    let entry =
-        registry::find(kernel).ok_or_else(|| format!("there is no kernel {kernel}"))?;
+    let entry = registry::find(kernel).ok_or_else(|| format!("there is no kernel {kernel}"))?;
     let profiled = profile::product(entry, shape, every, 1).map_err(|error| error.to_string())?;
     Ok(profiled.profile)
 }
