@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::{Bf16, F16, Half, Tf32};
+use simt::types::Typed;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -190,7 +190,7 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
 
 /// An element that TMA copies: 8 to 64 bits.
 ///
-/// Sealed: TMA copies as many bytes as its type says.
+/// It is a type of the table: TMA copies as many bytes as its row says.
 ///
 /// ```compile_fail,E0277
 /// # use gpu_gemm::{BoxElement, simt::Element};
@@ -203,54 +203,12 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
 /// # unsafe impl bytemuck::Zeroable for Wide {}
 /// # // SAFETY: bytes.
 /// # unsafe impl bytemuck::Pod for Wide {}
-/// # #[cfg(not(feature = "cuda"))]
-/// impl BoxElement for Wide {}
-/// # #[cfg(feature = "cuda")]
-/// # impl BoxElement for Wide {
-/// #     const DATA_TYPE: cuda_dyn::CUtensorMapDataType = cuda_dyn::CUtensorMapDataType::Float64;
-/// # }
+/// fn copied<T: BoxElement>() {}
+/// copied::<Wide>();
 /// ```
-pub trait BoxElement: Pod + sealed::Sealed {
-    /// The driver's name for the type.
-    #[cfg(feature = "cuda")]
-    #[doc(hidden)]
-    const DATA_TYPE: CUtensorMapDataType;
-}
+pub trait BoxElement: Pod + Typed {}
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! box_elements {
-    ($($ty:ty => $data_type:ident;)*) => {$(
-        impl sealed::Sealed for $ty {}
-
-        impl BoxElement for $ty {
-            #[cfg(feature = "cuda")]
-            const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$data_type;
-        }
-    )*};
-}
-
-// TMA copies bits. Only its reductions need to know the sign, so signed types use the unsigned
-// names.
-box_elements! {
-    u8 => UInt8;
-    i8 => UInt8;
-    u16 => UInt16;
-    i16 => UInt16;
-    u32 => UInt32;
-    i32 => Int32;
-    u64 => UInt64;
-    i64 => Int64;
-    f32 => Float32;
-    f64 => Float64;
-    Bf16 => UInt16;
-    F16 => UInt16;
-    Half => UInt16;
-    // TMA rounds these: they are f32 in memory.
-    Tf32 => TFloat32;
-}
+impl<T: Pod + Typed> BoxElement for T {}
 
 impl<T: BoxElement> Boxes<'_, T> {
     /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the
@@ -274,7 +232,7 @@ impl<T: BoxElement> Boxes<'_, T> {
         let map = match stream.cuda() {
             None => map,
             Some(stream) => {
-                let element = if rounds { Tf32::DATA_TYPE } else { T::DATA_TYPE };
+                let element = if rounds { CUtensorMapDataType::TFLOAT32 } else { tma::<T>() };
                 let (address, description) = (elements.address() as u64, map.description());
                 map.with_encoding(encode(stream, name, address, element, &description)?)
             }
@@ -305,13 +263,19 @@ impl<T: BoxElement> BoxesMut<'_, T> {
             None => map,
             Some(stream) => {
                 let (address, description) = (address as u64, map.description());
-                map.with_encoding(encode(stream, name, address, T::DATA_TYPE, &description)?)
+                map.with_encoding(encode(stream, name, address, tma::<T>(), &description)?)
             }
         };
         // This comes last, as above.
         elements.address_on(stream)?;
         Ok(map)
     }
+}
+
+/// The driver's number of a type.
+#[cfg(feature = "cuda")]
+fn tma<T: BoxElement>() -> CUtensorMapDataType {
+    CUtensorMapDataType(T::TYPE.tma())
 }
 
 /// The driver's encoding of a tensor map.

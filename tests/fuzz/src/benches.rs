@@ -2,9 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpu_gemm::{Bf16, Device, F16, Result, gemm::Target};
+use gpu_gemm::{
+    Device, Result,
+    gemm::{Scalar, Target},
+    simt::with_types,
+};
+use tests::gemm::Number;
 
 use crate::{
+    call::Operand,
     product::{Product, Types},
     run::{Bench, Checked, Outcome},
 };
@@ -13,26 +19,23 @@ use crate::{
 #[derive(Debug)]
 pub struct Benches {
     device: Device,
-    f32: Bench<f32, f32>,
-    f64: Bench<f64, f64>,
-    bf16: Bench<Bf16, Bf16>,
-    bf16_f32: Bench<Bf16, f32>,
-    f16: Bench<F16, F16>,
-    f16_f32: Bench<F16, f32>,
+    by_types: Vec<(Types, Box<dyn AnyBench>)>,
 }
 
-/// Calls a method of the bench for the product's types.
-macro_rules! by_types {
-    ($benches:ident, $product:ident, $method:ident($($argument:expr),*)) => {
-        match $product.types {
-            Types::F32 => $benches.f32.$method($product, $($argument),*),
-            Types::F64 => $benches.f64.$method($product, $($argument),*),
-            Types::Bf16 => $benches.bf16.$method($product, $($argument),*),
-            Types::Bf16F32 => $benches.bf16_f32.$method($product, $($argument),*),
-            Types::F16 => $benches.f16.$method($product, $($argument),*),
-            Types::F16F32 => $benches.f16_f32.$method($product, $($argument),*),
-        }
-    };
+/// A bench of any types.
+trait AnyBench: std::fmt::Debug {
+    fn check(&mut self, product: &Product) -> Checked<Outcome>;
+    fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)>;
+}
+
+impl<T: Operand + Scalar<O>, O: Number> AnyBench for Bench<T, O> {
+    fn check(&mut self, product: &Product) -> Checked<Outcome> {
+        Bench::check(self, product)
+    }
+
+    fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
+        Bench::digest(self, product, targets)
+    }
 }
 
 impl Benches {
@@ -46,15 +49,20 @@ impl Benches {
             true => (device.clone(), device.clone()),
             false => (Device::cpu_with_workers(1), Device::cpu_with_workers(2)),
         };
-        Ok(Benches {
-            f32: Bench::new(&device, &other)?,
-            f64: Bench::new(&device, &other)?,
-            bf16: Bench::new(&device, &other)?,
-            bf16_f32: Bench::new(&device, &other)?,
-            f16: Bench::new(&device, &other)?,
-            f16_f32: Bench::new(&device, &other)?,
-            device,
-        })
+        let mut by_types = Vec::new();
+        for types @ Types(operands, c) in Types::all() {
+            let bench = with_types!((operands, c), |T, O| {
+                Bench::<T, O>::new(&device, &other).map(|it| Box::new(it) as Box<dyn AnyBench>)
+            });
+            by_types.extend(bench.transpose()?.map(|bench| (types, bench)));
+        }
+        Ok(Benches { device, by_types })
+    }
+
+    fn of(&mut self, product: &Product) -> Checked<&mut dyn AnyBench> {
+        let found = self.by_types.iter_mut().find(|(types, _)| *types == product.types);
+        let (_, bench) = found.ok_or_else(|| format!("no bench for {:?}", product.types))?;
+        Ok(&mut **bench)
     }
 
     /// The device.
@@ -67,7 +75,7 @@ impl Benches {
     /// # Errors
     /// What is wrong. A panic is.
     pub fn check(&mut self, product: &Product) -> Checked<Outcome> {
-        caught(|| by_types!(self, product, check()))
+        caught(|| self.of(product)?.check(product))
     }
 
     /// As [`Bench::digest`].
@@ -75,7 +83,7 @@ impl Benches {
     /// # Errors
     /// Those of the device. A panic is.
     pub fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
-        caught(|| by_types!(self, product, digest(targets)))
+        caught(|| self.of(product)?.digest(product, targets))
     }
 }
 

@@ -145,7 +145,7 @@ impl Plan {
         if k == 0 {
             // Nothing is multiplied. An empty matrix has no tensor map, and a kernel of partial
             // products may not store C's type.
-            let stores_c = kernel.product.variant.c == O::ELEMENT;
+            let stores_c = kernel.product.variant.c == O::TYPE;
             let kernel = match kernel.product.requires_layouts() || !stores_c {
                 true => scalar::general::<T, O>()?,
                 false => kernel,
@@ -161,7 +161,7 @@ impl Plan {
             plan.multiply(kernel, operands, split_k, task, on)?;
             return Ok(plan);
         }
-        plan.partials(kernel, operands, partials, task, O::ELEMENT, on)?;
+        plan.partials(kernel, operands, partials, task, O::TYPE, on)?;
         Ok(plan)
     }
 
@@ -226,9 +226,9 @@ impl Plan {
         }
         let panel = Panel::of_rows(shape.m());
         let params = params(&task, &panel);
-        let kernel: &'static dyn AnyKernel = match c {
-            Type::F32 => &reduce::reduce_f32,
-            _ => &reduce::reduce_half,
+        let kernel: &'static dyn AnyKernel = match c == Type::F32 {
+            true => &reduce::reduce_f32,
+            false => &reduce::reduce_half,
         };
         let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(on.0.grid[1] as usize), 1];
         let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), reduce::BLOCK);

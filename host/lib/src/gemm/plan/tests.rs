@@ -3,7 +3,7 @@
 mod nothing_multiplied;
 mod unaligned;
 
-use simt::Bf16;
+use simt::{Bf16, with_types};
 
 use super::*;
 use crate::{
@@ -209,14 +209,8 @@ fn every_parameter_of_every_kernel_is_bound_once() {
     }
     for (entry, product) in gpu::registry::products() {
         let variant = product.variant;
-        let checked = match (variant.operands, variant.c) {
-            (Type::F32, _) => check::<f32, f32>(entry.name()),
-            (Type::F64, _) => check::<f64, f64>(entry.name()),
-            (Type::Bf16, Type::F32) => check::<Bf16, f32>(entry.name()),
-            (Type::Bf16, _) => check::<Bf16, Bf16>(entry.name()),
-            (Type::F16, Type::F32) => check::<F16, f32>(entry.name()),
-            (Type::F16, _) => check::<F16, F16>(entry.name()),
-        };
+        let types = (variant.operands, variant.c);
+        let checked = with_types!(types, |T, C| check::<T, C>(entry.name())).unwrap();
         assert!(checked >= 3, "{}: {checked}", entry.name());
     }
 }
