@@ -11,7 +11,7 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
-    launch::{Argument, Unbound, check_device},
+    launch::{Unbound, check_device},
     matrix::{MatrixView, MatrixViewMut},
     stream::Stream,
 };
@@ -253,96 +253,23 @@ impl<T: BoxElement> BoxesMut<'_, T> {
         name: &str,
     ) -> std::result::Result<simt::device::TensorMapMut<T>, Unbound> {
         let BoxesMut { elements, extents, strides, shape } = self;
-        let elements = elements.reborrow();
-        let boxes = BoxesMut { elements, extents: *extents, strides: *strides, shape: *shape };
-        // SAFETY: the elements are borrowed mutably, so nobody else reads or writes them.
-        unsafe { boxes.bind(stream, name) }
+        check_device(stream.device(), elements.device(), name)?;
+        let address = elements.as_view().address().cast_mut();
+        // SAFETY: as above; the elements are borrowed mutably, so nobody else reads or writes them.
+        let map = unsafe { simt::device::TensorMapMut::new(address, *extents, *strides, *shape) };
+        let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+        #[cfg(feature = "cuda")]
+        let map = match stream.cuda() {
+            None => map,
+            Some(stream) => {
+                let (address, description) = (address as u64, map.description());
+                map.with_encoding(encode(stream, name, address, tma::<T>(), &description)?)
+            }
+        };
+        // This comes last, as above.
+        elements.address_on(stream)?;
+        Ok(map)
     }
-}
-
-impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
-    unsafe fn bind(
-        self,
-        stream: &Stream,
-        name: &str,
-    ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
-        self.described(stream, name, false)
-    }
-}
-
-macro_rules! tensor_maps {
-    ($(
-        $boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr $(, $skipped:ident)?;
-    )*) => {$(
-        impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
-            #[allow(unused_mut, reason = "only elements that are written need a mutable borrow for their address")]
-            unsafe fn bind(
-                self,
-                stream: &Stream,
-                name: &str,
-            ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
-                let $boxes { elements: mut $elements, extents, strides, shape $(, $skipped)? } =
-                    self;
-                check_device(stream.device(), $elements.device(), name)?;
-                let address = $address;
-                // SAFETY: as in `described`.
-                let map = unsafe { simt::$half::$map::new(address, extents, strides, shape) };
-                let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
-                $(let map = map.skipping($skipped);)?
-                #[cfg(feature = "cuda")]
-                let map = match stream.cuda() {
-                    None => map,
-                    Some(stream) => {
-                        let (address, element) = (address as u64, tma::<T>());
-                        let description = map.description();
-                        map.with_encoding(encode(stream, name, address, element, &description)?)
-                    }
-                };
-                // This comes last, as in `described`.
-                $elements.address_on(stream)?;
-                Ok(map)
-            }
-        }
-    )*};
-}
-
-tensor_maps! {
-    Boxes => checked::TensorMap, |elements| elements.address(), skipped;
-    BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-    BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-}
-
-macro_rules! arrays {
-    ($($half:ident)*) => {$(
-        impl<T: BoxElement, B, const COUNT: usize> Argument<simt::$half::TensorMaps<T, COUNT>> for [B; COUNT]
-        where
-            B: Argument<simt::$half::TensorMap<T>>,
-        {
-            unsafe fn bind(
-                self,
-                stream: &Stream,
-                name: &str,
-            ) -> std::result::Result<simt::$half::TensorMaps<T, COUNT>, Unbound> {
-                // SAFETY: the caller's.
-                let maps = all(self.map(|boxes| unsafe { boxes.bind(stream, name) }))?;
-                Ok(simt::$half::TensorMaps::new(maps))
-            }
-
-            fn half(&self) -> Option<&'static str> {
-                self.first().and_then(Argument::half)
-            }
-        }
-    )*};
-}
-
-arrays! { device checked }
-
-/// All of them, or the first error.
-fn all<T, E, const COUNT: usize>(
-    of: [std::result::Result<T, E>; COUNT],
-) -> std::result::Result<[T; COUNT], E> {
-    let all = of.into_iter().collect::<std::result::Result<Vec<_>, E>>()?;
-    all.try_into().map_err(|_| unreachable!("as many as there were"))
 }
 
 /// The driver's number of a type.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     buffer::{Buffer, Pod, Written},
     error::{Error, Result},
-    launch::Named,
+    launch::{Named, Value},
     matrix::MatrixView,
     stream::Stream,
 };
@@ -70,8 +70,8 @@ impl<S: Slice> Planes<S> {
             step: 0,
         };
         let mut arguments: [(_, Box<dyn Named>); 8] = [
-            ("of_a", Box::new(source)),
-            ("of_b", Box::new(MatrixBatch { patches: 0, ..source })),
+            ("of_a", Box::new(Value(source))),
+            ("of_b", Box::new(Value(MatrixBatch { patches: 0, ..source }))),
             ("a", Box::new(elements_of)),
             ("b", Box::new(elements_of)),
             ("planes_a", Box::new(Written::from(planes.view_mut(..)?))),

@@ -37,7 +37,7 @@ use crate::{
         scalar::Kernel,
         select::choice_of,
     },
-    launch::Named,
+    launch::NamedArguments,
     shape::Shape,
     stream::Stream,
 };
@@ -120,9 +120,6 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
     Ok(executor.reports.into_inner())
 }
 
-/// The arguments of a launch by name.
-type Arguments<'a> = [(&'static str, Box<dyn Named + 'a>)];
-
 /// Checks the kernel that multiplies. The plan's other launches run unchecked.
 struct Checked<T, O, F> {
     stream: Stream,
@@ -160,7 +157,7 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
         workspace.fill_bytes(0xff)
     }
 
-    unsafe fn launch(&self, step: &Launched, arguments: &mut Arguments) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
         let Purpose::Multiply { entry, pitches, .. } = step.purpose else {
             // SAFETY: the caller's.
             return unsafe { self.stream.launch_named(step.kernel, &step.config, arguments) };
@@ -169,7 +166,8 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
         let Some(kernel) = entry.checked else {
             return Err(Error::argument("kernel", entry.name(), "must compute a product"));
         };
-        let (config, mut bound) = self.stream.bound(entry.kernel, &step.config, arguments)?;
+        let (config, mut bound) =
+            self.stream.bound_by_name(entry.kernel, &step.config, arguments)?;
         for (bound, param) in bound.iter_mut().zip(kernel.declaration().params) {
             match (param.name, bound) {
                 ("c", Bound::Elements(elements)) => *elements = elements.uninit(),
@@ -324,11 +322,11 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Every<T, O, F> {
         &self,
         kernel: &'static dyn AnyCheckedKernel,
         config: &LaunchConfig,
-        arguments: &mut Arguments,
+        arguments: &mut NamedArguments,
         memory: Vec<Memory>,
     ) -> Result<()> {
         crate::check_interrupt()?;
-        let (config, bound) = self.stream.bound(kernel, config, arguments)?;
+        let (config, bound) = self.stream.bound_by_name(kernel, config, arguments)?;
         let mut options = (self.options)(&config);
         options.memory = memory;
         options.gaps.clone_from(&self.gaps);
@@ -345,7 +343,7 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Every<T, O, F> 
         &self.stream
     }
 
-    unsafe fn launch(&self, step: &Launched, arguments: &mut Arguments) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
         let name = step.kernel.declaration().name;
         let (name, entry) = match step.purpose {
             Purpose::Multiply { entry, .. } => (entry.name(), Some(entry)),

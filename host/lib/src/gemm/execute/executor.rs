@@ -4,7 +4,7 @@ use super::super::plan::binding::Launched;
 use crate::{
     buffer::{Buffer, Pod},
     error::Result,
-    launch::Named,
+    launch::NamedArguments,
     stream::Stream,
 };
 
@@ -29,11 +29,7 @@ pub(in crate::gemm) trait Executor {
     ///
     /// # Safety
     /// As for [`Stream::launch`].
-    unsafe fn launch(
-        &self,
-        step: &Launched,
-        arguments: &mut [(&'static str, Box<dyn Named + '_>)],
-    ) -> Result<()>;
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()>;
 }
 
 impl Executor for &Stream {
@@ -41,11 +37,7 @@ impl Executor for &Stream {
         self
     }
 
-    unsafe fn launch(
-        &self,
-        step: &Launched,
-        arguments: &mut [(&'static str, Box<dyn Named + '_>)],
-    ) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
         // SAFETY: the caller's.
         unsafe { self.launch_named(step.kernel, &step.config, arguments) }
     }

@@ -13,7 +13,7 @@ use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
     error::Result,
-    launch::Named,
+    launch::{Named, Value},
     stream::Stream,
 };
 
@@ -65,10 +65,10 @@ where
     unsafe fn argument<'s>(&'s self, binding: &Binding) -> Result<Box<dyn Named + 's>> {
         let Memories { matrices, workspace, partials, zeros, counters, .. } = self;
         Ok(match *binding {
-            Binding::U32(value) => Box::new(value),
-            Binding::U64(value) => Box::new(value),
-            Binding::Problem(params) => Box::new(params),
-            Binding::Matrix(matrix) => Box::new(matrix),
+            Binding::U32(value) => Box::new(Value(value)),
+            Binding::U64(value) => Box::new(Value(value)),
+            Binding::Problem(params) => Box::new(Value(params)),
+            Binding::Matrix(matrix) => Box::new(Value(matrix)),
             Binding::Read(input, part) => match input {
                 Input::Operand(i) => Box::new(read(matrices.operands[i], part)?),
                 Input::Bias => Box::new(read(matrices.bias, part)?),

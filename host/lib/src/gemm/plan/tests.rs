@@ -210,7 +210,7 @@ fn every_parameter_of_every_kernel_is_bound_once() {
     for (entry, product) in gpu::registry::products() {
         let variant = product.variant;
         let types = (variant.operands, variant.c);
-        let checked = with_types!(types, |T, O| check::<T, O>(entry.name())).unwrap();
+        let checked = with_types!(types, |T, C| check::<T, C>(entry.name())).unwrap();
         assert!(checked >= 3, "{}: {checked}", entry.name());
     }
 }
