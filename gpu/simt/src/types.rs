@@ -8,6 +8,7 @@
 mod number_format;
 
 use core::{
+    any::TypeId,
     fmt,
     hash::{Hash, Hasher},
 };
@@ -61,6 +62,7 @@ macro_rules! element_type {
             const FORMAT: $crate::types::NumberFormat = $crate::types::NumberFormat::$kind($($bits),+);
             const ROW: $crate::types::Row = $crate::types::Row {
                 name: $name,
+                id: || core::any::TypeId::of::<$ty>(),
                 format: <$ty as $crate::types::Typed>::FORMAT,
                 numpy_code: $code,
                 numpy: $numpy,
@@ -183,6 +185,7 @@ macro_rules! products_with_types {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
+    pub id: fn() -> TypeId,
     pub format: NumberFormat,
     pub numpy_code: &'static str,
     pub numpy: &'static str,
@@ -221,6 +224,11 @@ impl Type {
     /// A type's.
     pub const fn of<T: Typed>() -> Self {
         T::TYPE
+    }
+
+    /// That of a Rust type, if it is in the table.
+    pub fn of_id(id: TypeId) -> Option<Self> {
+        Type::ALL.iter().copied().find(|of| (of.0.id)() == id)
     }
 
     /// The type of the table with that name.

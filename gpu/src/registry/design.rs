@@ -114,17 +114,13 @@ impl Design {
             variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
         };
         if declares("cols") {
-            return dot_products(declaration.name, declares("half"))
+            return dot_products(declaration)
                 .map(|(name, constants)| (of_name(name), constants))
                 .collect();
         }
-        let of_type = |ty: Type| of_name(declaration.name.replace("half", ty.name()));
-        let of_types = match declares("half") {
-            true => [Type::BF16, Type::F16]
-                .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
-                .into(),
-            false => vec![(of_type(Type::F32), Constants::NONE)],
-        };
+        let of_types = types(declaration, Constants::NONE);
+        let of_types = of_types.map(|(name, constants)| (of_name(name), constants));
+        let of_types = of_types.collect::<Vec<_>>();
         // With any strides, each launch chooses the layout (`Entry::constants_of`).
         if !declares("a_mn_major") || of_types[0].0.access == Access::Strided {
             return of_types;
@@ -181,20 +177,32 @@ impl Design {
     }
 }
 
+/// The names of a kernel's variants by type, and these constants with the one that chooses the type:
+/// one name, if none does.
+fn types(
+    declaration: &Declaration,
+    constants: Constants,
+) -> impl Iterator<Item = (String, Constants)> {
+    let name = declaration.name;
+    let choice = declaration.type_choice();
+    let chosen = choice.into_iter().flat_map(move |choice| {
+        let types = Type::multiplied().filter(|of| choice.value_for(*of).is_some());
+        types.map(move |of| {
+            let constants = constants.with_word(choice.name, of.name());
+            (name.replace(choice.name, of.name()), constants)
+        })
+    });
+    chosen.chain(choice.is_none().then(|| (name.to_owned(), constants)))
+}
+
 /// The names of the variants of a kernel for dot products, one for each tile and type, and their
 /// constants.
-fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Constants)> {
-    let types = if of_halves { &[Type::BF16, Type::F16][..] } else { &[Type::F32] };
+fn dot_products(declaration: &Declaration) -> impl Iterator<Item = (String, Constants)> {
     dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
-        types.iter().map(move |ty| {
-            let constants = Constants::NONE.with("cols", *cols);
-            let constants = match of_halves {
-                true => constants.with_word("half", ty.name()),
-                false => constants,
-            };
-            let tile = format!("{rows}x{cols}x{steps}_dot");
-            (name.replace("half", ty.name()).replace("dot", &tile), constants)
-        })
+        let of_tile = Constants::NONE.with("cols", *cols);
+        let tile = format!("{rows}x{cols}x{steps}_dot");
+        types(declaration, of_tile)
+            .map(move |(name, constants)| (name.replace("dot", &tile), constants))
     })
 }
 

@@ -3,9 +3,9 @@
 
 mod argument;
 mod backend;
-mod halves;
 mod named;
 mod refusal;
+mod type_choice;
 
 use simt::{Kernel, LaunchConfig, Params};
 
