@@ -5,14 +5,14 @@ use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape
 use super::{
     lesson::Lesson,
     product::{Entry, Product, Program, Rung},
+    row::Row,
     speed::Speed,
-    variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
+    variant::{Access, Family, Scheme, Variant},
 };
 use crate::{
     collective::wgmma_shape,
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
-        gemm::dot,
         tma::SLAB,
         wgmma_tf32,
     },
@@ -41,9 +41,8 @@ pub struct Design {
 pub(super) enum Of {
     /// A lesson's product, and what sets the lesson apart.
     Lesson(Lesson, &'static str),
-    /// A product. The kernel's name says which. Besides: the largest number of CTAs that split k,
-    /// and the width of narrow tiles.
-    Product { most_splits: u32, narrow: Option<u32> },
+    /// A product.
+    Product(Row),
     /// Something else: what runs the kernel, and what it does.
     Program(Program, &'static str),
 }
@@ -62,13 +61,15 @@ impl Design {
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(lesson, summary) => {
-                let product = lesson.product(self.product(lesson.variant(name), 1, None));
+                let product = lesson.product(self.product(lesson.variant(name)));
                 vec![entry(name, summary, Constants::NONE, Some(product))]
             }
-            Of::Product { most_splits, narrow } => {
-                let all = self.variants().into_iter().map(|(variant, constants)| {
+            Of::Product(row) => {
+                let all = row.variants().into_iter().map(|(variant, constants)| {
                     let name: &str = variant.to_string().leak();
-                    let product = self.product(variant, most_splits, narrow);
+                    let Row { most_splits, narrow, packs_tail, .. } = row;
+                    let product = self.product(variant);
+                    let product = Product { most_splits, narrow, packs_tail, ..product };
                     let constants = match constants {
                         Constants::NONE => constants,
                         constants => constants.named(name),
@@ -99,41 +100,9 @@ impl Design {
             product,
             program: match self.of {
                 Of::Program(program, _) => Some(program),
-                Of::Lesson(..) | Of::Product { .. } => None,
+                Of::Lesson(..) | Of::Product(_) => None,
             },
         }
-    }
-
-    /// The variants, and the values of the constants that select each.
-    fn variants(&self) -> Vec<(Variant, Constants)> {
-        let declaration = self.declaration();
-        let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
-        let of_name = |name: String| {
-            let variant = name.parse::<Variant>();
-            // A test reads the whole registry, so this never happens at a user.
-            variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
-        };
-        if declares("cols") {
-            return dot_products(declaration)
-                .map(|(name, constants)| (of_name(name), constants))
-                .collect();
-        }
-        let of_types = types(declaration, Constants::NONE);
-        let of_types = of_types.map(|(name, constants)| (of_name(name), constants));
-        let of_types = of_types.collect::<Vec<_>>();
-        // With any strides, each launch chooses the layout (`Entry::constants_of`).
-        if !declares("a_mn_major") || of_types[0].0.access == Access::Strided {
-            return of_types;
-        }
-        let of_layouts = |(variant, constants): (Variant, Constants)| {
-            Layout::ALL.map(|layout| {
-                (
-                    Variant { layout: Some(layout), ..variant },
-                    with_layout(constants, layout.k_major()),
-                )
-            })
-        };
-        of_types.into_iter().flat_map(of_layouts).collect()
     }
 
     /// A product's kernel that is in no list.
@@ -142,10 +111,10 @@ impl Design {
         checked: &'static dyn AnyCheckedKernel,
         variant: Variant,
     ) -> Entry {
-        let of = Of::Product { most_splits: 1, narrow: None };
+        let of = Of::Product(Row::of(variant));
         let design =
             Design { kernel, checked: Some(checked), of, rung: None, on_gpu: None, on_cpu: None };
-        let product = design.product(variant, 1, None);
+        let product = design.product(variant);
         design.entry(
             variant.to_string().leak(),
             product.summary().leak(),
@@ -154,7 +123,8 @@ impl Design {
         )
     }
 
-    fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
+    /// What follows from a variant.
+    fn product(&self, variant: Variant) -> Product {
         let declaration = self.declaration();
         let split: Option<&'static dyn AnyKernel> = match variant.scheme {
             Scheme::Bf16x6 => Some(&split_bf16x3),
@@ -166,44 +136,15 @@ impl Design {
             // A kernel that declares no block size has one thread for each element of the tile.
             block: declaration.block.unwrap_or([variant.tile[1], variant.tile[0], 1]),
             boxes: boxes(&variant),
-            most_splits,
+            most_splits: 1,
             stores: None,
             persistent: variant.family == Family::Wgmma,
-            narrow,
+            narrow: None,
             has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
-            packs_tail: declaration.params.iter().any(|param| param.name == "last"),
+            packs_tail: false,
             split,
         }
     }
-}
-
-/// The names of a kernel's variants by type, and these constants with the one that chooses the type:
-/// one name, if none does.
-fn types(
-    declaration: &Declaration,
-    constants: Constants,
-) -> impl Iterator<Item = (String, Constants)> {
-    let name = declaration.name;
-    let choice = declaration.type_choice();
-    let chosen = choice.into_iter().flat_map(move |choice| {
-        let types = Type::multiplied().filter(|of| choice.value_for(*of).is_some());
-        types.map(move |of| {
-            let constants = constants.with_word(choice.name, of.name());
-            (name.replace(choice.name, of.name()), constants)
-        })
-    });
-    chosen.chain(choice.is_none().then(|| (name.to_owned(), constants)))
-}
-
-/// The names of the variants of a kernel for dot products, one for each tile and type, and their
-/// constants.
-fn dot_products(declaration: &Declaration) -> impl Iterator<Item = (String, Constants)> {
-    dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
-        let of_tile = Constants::NONE.with("cols", *cols);
-        let tile = format!("{rows}x{cols}x{steps}_dot");
-        types(declaration, of_tile)
-            .map(move |(name, constants)| (name.replace("dot", &tile), constants))
-    })
 }
 
 impl Entry {
