@@ -90,8 +90,8 @@ fn params<P: Params>(
     })
 }
 
-/// Checks that arguments are of the type that the kernel's constant chooses, if they are of one that
-/// it chooses among.
+/// Checks that arguments are of the type that the kernel's constant chooses, if they are of one
+/// that it chooses among.
 fn types_agree(
     declaration: &Declaration,
     config: &LaunchConfig,
