@@ -71,8 +71,8 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
-/// Multiply-adds of f64 of an SM's tensor cores in each clock, from the same papers. Other GPUs have
-/// none for f64.
+/// Multiply-adds of f64 of an SM's tensor cores in each clock, from the papers below. Other GPUs
+/// have none for f64.
 #[cfg(any(feature = "cuda", test))]
 fn fp64_products(capability: (u32, u32)) -> Option<u32> {
     match capability {
