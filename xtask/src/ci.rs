@@ -111,6 +111,8 @@ impl Ci<'_> {
                 // Covers what no other part does: the command as users build it, and tests that
                 // only `packaging` runs.
                 self.cargo("clippy --package gpu-gemm --package host --lib --bins -- -D warnings")?;
+                // And the library for GPUs alone, without a kernel compiled for the CPU.
+                self.cargo("clippy --package gpu-gemm --lib --no-default-features --features cuda -- -D warnings")?;
                 self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")?;
                 // A broken link is an error.
                 self.step("cargo doc --workspace --no-deps", || {

@@ -1,6 +1,8 @@
 //! Designs: the kernels' sources, and the variants that each is loaded as.
 
-use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
+#[cfg(feature = "cpu")]
+use simt::AnyCheckedKernel;
+use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
     lesson::Lesson,
@@ -25,6 +27,7 @@ pub struct Design {
     /// The kernel.
     pub(super) kernel: &'static dyn AnyKernel,
     /// The same source, compiled for a checked launch.
+    #[cfg(feature = "cpu")]
     pub(super) checked: Option<&'static dyn AnyCheckedKernel>,
     /// What the kernel computes.
     pub(super) of: Of,
@@ -64,6 +67,7 @@ impl Design {
             on_gpu: self.on_gpu,
             on_cpu: self.on_cpu,
             kernel: self.kernel,
+            #[cfg(feature = "cpu")]
             checked: self.checked,
             constants,
             product,

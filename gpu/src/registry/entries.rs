@@ -34,6 +34,7 @@ macro_rules! lesson {
     (@ $($path:ident)::+, $lesson:expr, $summary:literal) => {
         Design {
             kernel: &crate::lessons::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::lessons::$($path)::+),
             of: Of::Lesson($lesson, $summary),
             rung: None,
@@ -61,6 +62,7 @@ macro_rules! product {
     (@design $module:ident::$name:ident, $on_gpu:expr, $on_cpu:expr, $most_splits:expr, $narrow:expr) => {
         Design {
             kernel: &crate::kernels::$module::$name,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::kernels::$module::$name),
             of: Of::Product { most_splits: $most_splits, narrow: $narrow },
             rung: None,
@@ -81,6 +83,7 @@ macro_rules! program {
     ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
             kernel: &crate::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::$($path)::+),
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,

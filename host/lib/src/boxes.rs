@@ -349,8 +349,12 @@ macro_rules! tensor_maps {
 }
 
 tensor_maps! {
-    Boxes => checked::TensorMap, |elements| elements.address(), skipped;
     BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
+}
+
+#[cfg(feature = "cpu")]
+tensor_maps! {
+    Boxes => checked::TensorMap, |elements| elements.address(), skipped;
     BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
 }
 
@@ -377,7 +381,9 @@ macro_rules! arrays {
     )*};
 }
 
-arrays! { device checked }
+arrays! { device }
+#[cfg(feature = "cpu")]
+arrays! { checked }
 
 /// All of them, or the first error.
 fn all<T, E, const COUNT: usize>(

@@ -14,16 +14,8 @@ pub use self::{
     argument::{Argument, Arguments},
     refusal::Unbound,
 };
-use self::{
-    backend::cpu_options,
-    halves::with_half,
-    refusal::{called, refused},
-};
-use crate::{
-    device::Kind,
-    error::{Error, Result},
-    stream::Stream,
-};
+use self::{halves::with_half, refusal::refused};
+use crate::{device::Kind, error::Result, stream::Stream};
 
 impl Stream {
     /// Launches a kernel. `arguments` is a tuple with one argument for each parameter:
@@ -114,12 +106,13 @@ impl Stream {
         match &*self.device().0 {
             // What the CPU device needs is there.
             Kind::Cpu(_) if self.is_preparing() => Ok(()),
-            Kind::Cpu(cpu) => {
-                let options = cpu_options(cpu.workers, config);
+            #[cfg(feature = "cpu")]
+            Kind::Cpu(cpu) => cpu.launch(declaration, config, |options| {
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { simt::cpu::launch(kernel, config, params, &options) }
-                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
-            }
+                unsafe { simt::cpu::launch(kernel, config, params, options) }
+            }),
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => unsafe { self.begin(gpu, declaration, config, params.slots()) },

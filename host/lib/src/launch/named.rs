@@ -6,18 +6,12 @@ use std::any::TypeId;
 use gpu::params::{GemmParams, MatrixBatch};
 use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
-use super::{
-    Unbound,
-    backend::cpu_options,
-    check_device,
-    halves::with_half,
-    refusal::{called, refused},
-};
+use super::{Unbound, check_device, halves::with_half, refusal::refused};
 use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
     device::Kind,
-    error::{Error, Result},
+    error::Result,
     stream::Stream,
 };
 
@@ -183,13 +177,16 @@ impl Stream {
         let config = &config;
         match &*self.device().0 {
             Kind::Cpu(_) if self.is_preparing() => Ok(()),
+            #[cfg(feature = "cpu")]
             Kind::Cpu(cpu) => {
                 crate::testing::launched();
-                let options = cpu_options(cpu.workers, config);
-                // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { kernel.launch(config, &bound, &options) }
-                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
+                cpu.launch(declaration, config, |options| {
+                    // SAFETY: the caller's promises; the buffers are borrowed until this returns.
+                    unsafe { kernel.launch(config, &bound, options) }
+                })
             }
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let slots = kernel
