@@ -65,10 +65,8 @@ fn main() -> Result<()> {
 
 /// The same for GPUs alone, with a kernel of its own: of both kernels it has the declarations.
 const GPU_PROGRAM: &str = r#"
-use gpu_gemm::{
-    Device, Error, Gemm, Matrix, Result,
-    simt::{AnyKernel, Kernel, LaunchConfig, device::*},
-};
+use gpu_gemm::{Device, Error, Gemm, Matrix, Result};
+use simt::{AnyKernel, Kernel, LaunchConfig, device::*};
 
 /// Twice x, a thread an element. What runs on a GPU is its PTX, which is compiled elsewhere.
 #[kernel(block = (32), len(x = n, y = n))]
@@ -90,8 +88,8 @@ fn run(device: &Device) -> Result<()> {
 }
 
 fn main() {
-    let twice: &Kernel<(u32, In<f32>, Out<f32>)> = &twice;
-    assert_eq!((twice as &dyn AnyKernel).declaration().block, Some([32, 1, 1]));
+    let kernel: &Kernel<(u32, In<f32>, Out<f32>)> = &twice;
+    assert_eq!((kernel as &dyn AnyKernel).declaration().block, Some([32, 1, 1]));
     match Device::cuda(0) {
         Ok(device) => run(&device).unwrap(),
         Err(error) => assert!(matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. })),
@@ -282,8 +280,10 @@ fn builds_and_multiplies(source: &Path, cuda: bool) {
 fn compiles_without_the_cpu_device(source: &Path) {
     let features = "default-features = false, features = [\"cuda\"]";
     let dependency = format!("version = \"{VERSION}\", {features}");
+    let of_kernels =
+        format!("gpu-simt = {{ version = \"{VERSION}\", default-features = false }}\n");
     let files = [
-        ("Cargo.toml", &*manifest(&dependency)),
+        ("Cargo.toml", &*(manifest(&dependency) + &of_kernels)),
         ("src/main.rs", GPU_PROGRAM),
         (".cargo/config.toml", &replaced_by(source)),
     ];
