@@ -1,5 +1,8 @@
 //! Devices: a GPU with its driver, or the CPU.
 
+#[cfg(feature = "cpu")]
+mod cpu;
+
 #[cfg(feature = "cuda")]
 use std::{
     collections::HashMap,
@@ -8,6 +11,11 @@ use std::{
 use std::{fmt, sync::Arc};
 
 use simt::{Constants, Declaration, Limits};
+
+#[cfg(feature = "cpu")]
+pub use self::cpu::Best;
+#[cfg(feature = "cpu")]
+pub(crate) use self::cpu::Cpu;
 
 #[cfg(feature = "cuda")]
 use crate::{
@@ -44,15 +52,7 @@ pub(crate) enum Kind {
     Cuda(Cuda),
 }
 
-/// The CPU. It runs each CUDA thread as a fiber.
-#[cfg(feature = "cpu")]
-#[derive(Debug)]
-pub(crate) struct Cpu {
-    /// The most cores to use.
-    pub(crate) workers: Option<usize>,
-}
-
-/// There is none.
+/// There is no CPU device.
 #[cfg(not(feature = "cpu"))]
 #[derive(Debug)]
 pub(crate) enum Cpu {}
@@ -86,49 +86,6 @@ struct Loaded {
     /// The PTX, to be specialised for kernels with other constants.
     text: String,
     module: cuda::Module,
-}
-
-/// The result of [`Device::best`].
-#[cfg(feature = "cpu")]
-#[derive(Clone, Debug)]
-pub struct Best {
-    /// The device.
-    pub device: Device,
-    /// Why the device is not a GPU. `None` if it is one.
-    pub why_no_gpu: Option<String>,
-}
-
-#[cfg(feature = "cpu")]
-impl Device {
-    /// The CPU, with all cores.
-    pub fn cpu() -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
-    }
-
-    /// The CPU with at most `workers` cores, and at least one. The number does not change results:
-    /// they are the same, bit for bit.
-    pub fn cpu_with_workers(workers: usize) -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
-    }
-
-    /// The first GPU that can run the kernels. If there is none, the CPU and the reason.
-    pub fn best() -> Best {
-        let cpu = |why: String| Best { device: Device::cpu(), why_no_gpu: Some(why) };
-        match Device::cuda_count() {
-            Err(error) => cpu(error.to_string()),
-            Ok(0) => cpu("the NVIDIA driver finds no device".to_owned()),
-            Ok(count) => {
-                let mut refusals = Vec::new();
-                for index in 0..count {
-                    match Device::cuda(index) {
-                        Ok(device) => return Best { device, why_no_gpu: None },
-                        Err(error) => refusals.push(format!("cuda:{index}: {error}")),
-                    }
-                }
-                cpu(refusals.join("; "))
-            }
-        }
-    }
 }
 
 impl Device {

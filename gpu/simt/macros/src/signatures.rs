@@ -1,9 +1,9 @@
 //! Items without what a thread executes: what `gpu-simt` consists of without the CPU device.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use syn::{
-    Block, Error, Fields, ImplItem, Item, Result, TraitItem, Visibility, parse_quote,
+    Block, Error, Field, Fields, ImplItem, Item, Result, Token, TraitItem, Visibility, parse_quote,
     punctuated::Punctuated,
 };
 
@@ -50,11 +50,11 @@ pub(crate) fn of(item: Item, is_of_types: bool) -> Result<TokenStream> {
 }
 
 fn absent() -> Block {
-    parse_quote!({ crate::cpu::absent() })
+    // Of the package where the attribute stands.
+    let package = Ident::new("crate", Span::call_site());
+    parse_quote!({ #package::cpu::absent() })
 }
 
-fn public(
-    fields: &Punctuated<syn::Field, syn::Token![,]>,
-) -> Punctuated<syn::Field, syn::Token![,]> {
+fn public(fields: &Punctuated<Field, Token![,]>) -> Punctuated<Field, Token![,]> {
     fields.iter().filter(|field| matches!(field.vis, Visibility::Public(_))).cloned().collect()
 }
