@@ -50,6 +50,10 @@
 //! `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
 
 #![deny(missing_docs)]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    allow(missing_docs, reason = "`cpu/device` documents the same items")
+)]
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
     target_arch = "nvptx64",
