@@ -77,8 +77,8 @@ impl<T: DlElement> Tensor<T> {
     unsafe fn of(device: &Device, managed: Managed) -> Result<Self> {
         let tensor = managed.tensor();
         check_device(device, tensor.device)?;
-        if tensor.dtype != T::TYPE {
-            let limit = format!("must be {:?}", T::TYPE);
+        if tensor.dtype != T::DL_TYPE {
+            let limit = format!("must be {:?}", T::DL_TYPE);
             return Err(Error::argument("dtype", format!("{:?}", tensor.dtype), limit));
         }
         let dimensions = match usize::try_from(tensor.ndim) {
