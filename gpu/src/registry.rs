@@ -12,17 +12,20 @@ mod lesson;
 mod product;
 mod representatives;
 mod row;
+// For messages of the checker.
+#[cfg(feature = "cpu")]
 mod sources;
 mod speed;
 mod variant;
 
 use std::sync::LazyLock;
 
+#[cfg(feature = "cpu")]
+pub use self::sources::{source, text};
 pub use self::{
     design::Design,
     product::*,
     representatives::REPRESENTATIVES,
-    sources::{source, text},
     speed::{Products, Speed},
     variant::*,
 };

@@ -1,6 +1,8 @@
 //! Designs: the kernels' sources, and the variants that each is loaded as.
 
-use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
+#[cfg(feature = "cpu")]
+use simt::AnyCheckedKernel;
+use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
     lesson::Lesson,
@@ -25,6 +27,7 @@ pub struct Design {
     /// The kernel.
     pub(super) kernel: &'static dyn AnyKernel,
     /// The same source, compiled for a checked launch.
+    #[cfg(feature = "cpu")]
     pub(super) checked: Option<&'static dyn AnyCheckedKernel>,
     /// What the kernel computes.
     pub(super) of: Of,
@@ -95,6 +98,7 @@ impl Design {
             on_gpu: self.on_gpu,
             on_cpu: self.on_cpu,
             kernel: self.kernel,
+            #[cfg(feature = "cpu")]
             checked: self.checked,
             constants,
             product,
@@ -106,6 +110,7 @@ impl Design {
     }
 
     /// A product's kernel that is in no list.
+    #[cfg(feature = "cpu")]
     fn unlisted(
         kernel: &'static dyn AnyKernel,
         checked: &'static dyn AnyCheckedKernel,
@@ -153,6 +158,7 @@ impl Entry {
     /// # Safety
     /// 1. Kernel and checked kernel are of one source. It has the parameters of the family's
     ///    kernels, and computes the product that `variant` says.
+    #[cfg(feature = "cpu")]
     #[doc(hidden)]
     pub unsafe fn unlisted(
         kernel: &'static dyn AnyKernel,

@@ -22,6 +22,7 @@ macro_rules! lesson {
     (@ $($path:ident)::+, $lesson:expr, $summary:literal) => {
         Design {
             kernel: &crate::lessons::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::lessons::$($path)::+),
             of: Of::Lesson($lesson, $summary),
             rung: None,
@@ -37,6 +38,7 @@ macro_rules! product {
     ($module:ident::$name:ident: $row:expr $(; gpu { $($on_gpu:tt)+ })? $(; cpu { $($on_cpu:tt)+ })?) => {
         Design {
             kernel: &crate::kernels::$module::$name,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::kernels::$module::$name),
             of: Of::Product($row),
             rung: None,
@@ -53,6 +55,7 @@ macro_rules! program {
     ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
             kernel: &crate::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::$($path)::+),
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,

@@ -6,18 +6,12 @@ use std::any::{Any, TypeId};
 use gpu::registry::Type;
 use simt::{AnyKernel, Bound, Elements, LaunchConfig};
 
-use super::{
-    Unbound,
-    backend::cpu_options,
-    check_device,
-    refusal::{called, refused},
-    type_choice::with_choice,
-};
+use super::{Unbound, check_device, refusal::refused, type_choice::with_choice};
 use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
     device::Kind,
-    error::{Error, Result},
+    error::Result,
     stream::Stream,
 };
 
@@ -220,12 +214,13 @@ impl Stream {
         match &*self.device().0 {
             // What the CPU device needs is there. The launch is refused as any.
             Kind::Cpu(_) if self.is_preparing() => slots().map(|_| ()),
-            Kind::Cpu(cpu) => {
-                let options = cpu_options(cpu.workers, config);
+            #[cfg(feature = "cpu")]
+            Kind::Cpu(cpu) => cpu.launch(declaration, config, |options| {
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { kernel.launch(config, bound, &options) }
-                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
-            }
+                unsafe { kernel.launch(config, bound, options) }
+            }),
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let slots = slots()?;

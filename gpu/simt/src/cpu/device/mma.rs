@@ -44,10 +44,15 @@
 
 use std::{marker::PhantomData, panic::Location};
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use super::warpgroup::format;
+use crate::Tf32;
 pub use crate::operand::{Factor, Loaded};
+#[cfg(feature = "cpu")]
 use crate::{
-    Tf32,
     check::Operation,
     cpu::{
         block,
@@ -64,6 +69,7 @@ pub struct Fragment<T> {
     of: PhantomData<T>,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<T: Factor> Fragment<T> {
     /// From this lane's row: the lanes exchange their rows. The matrices may be `transposed` only
     /// if elements have two bytes.
@@ -122,9 +128,11 @@ fn rounded(elements: [f32; 4]) -> [u32; 4] {
 
 /// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight
 /// columns of every eight rows. They take `8 M N` registers.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[derive(Debug)]
 pub struct Accumulators<const M: usize, const N: usize>([[Sums; N]; M]);
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const M: usize, const N: usize> Accumulators<M, N> {
     /// Zeros.
     pub fn zeroed() -> Self {
