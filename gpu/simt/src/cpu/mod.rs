@@ -37,7 +37,7 @@
 mod access;
 mod address_space;
 mod atomic;
-mod block;
+pub(crate) mod block;
 mod boxes;
 pub mod check;
 pub mod checked;
@@ -68,7 +68,7 @@ mod scheduler;
 mod slot;
 pub mod symbol;
 #[allow(dead_code, reason = "other ways to round sums are for comparison")]
-mod tensor_core;
+pub(crate) mod tensor_core;
 mod trap;
 mod warpgroup;
 mod watchdog;

@@ -9,14 +9,13 @@ use core::{
 use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
 use super::{
     memory::{In, Vector64, Vector128},
-    mma::Fragment,
     shared_space::{declare_array, simt_dynamic_shared_pointer, simt_shared_address},
 };
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::Layout;
+use crate::operand::{Factor, Layout};
 use crate::{
     Atomic, Element,
-    operand::{Factor, Loaded},
+    mma::{Fragment, Half16, Loaded, load},
 };
 
 /// An array in shared memory, made by [`shared!`]. Row-major.
@@ -307,28 +306,28 @@ macro_rules! indexed {
 
             /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four
             /// matrices of eight rows of 16 bytes. Each lane gives the index of the first element
-            /// of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](super::mma), for
+            /// of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](crate::mma), for
             /// the order of the rows.
             #[inline(always)]
-            pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
+            pub fn load_fragment(&self, index: usize) -> Fragment<T::Atom>
             where
                 T: Loaded,
             {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
-                Fragment::load(row)
+                load::load::<T>(row)
             }
 
             /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are
             /// transposed during the load if `transposed`. All lanes choose alike.
             #[inline(always)]
-            pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
+            pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T::Atom>
             where
-                T: Loaded<Factor = T> + Factor,
+                T: Half16,
             {
                 // SAFETY: as above.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
-                Fragment::load_either(row, transposed)
+                load::load_either::<T>(row, transposed)
             }
 
             /// Adds `value` to an element atomically, and gives the element's old value.

@@ -22,14 +22,17 @@
 use super::{
     collective::stored::Stored,
     device::{
-        mma::{Fragment, Loaded},
+        mma::{Atom, Fragment, M16n8k8, M16n8k16},
         *,
     },
     tile::PANEL,
 };
 
 /// An element that these tensor cores multiply: 16 bits, or an f32, which is rounded to tf32 first.
-pub trait MmaElement: Stored<Real = f32> + Loaded {
+pub trait MmaElement: Stored<Real = f32> {
+    /// The instruction that multiplies it.
+    type Atom: Atom<Sum = f32>;
+
     /// Zero. (An `f32` that an instruction converts is no constant to the compiler, and would stay
     /// in a register.)
     const ZERO: Self;
@@ -38,7 +41,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
     const PIECE: usize = 16 / size_of::<Self>();
 
     /// K-steps of a fragment.
-    const STEP: usize = 32 / size_of::<Self>();
+    const STEP: usize = Self::Atom::STEP;
 
     /// Whether a row may start between two multiples of the narrowest copy, four bytes.
     const MAY_BE_MISALIGNED: bool = size_of::<Self>() < 4;
@@ -63,7 +66,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Self::Factor>;
+    ) -> Fragment<Self::Atom>;
 
     /// Moves a group by one element to the front if `is_misaligned`. The group at `next` follows.
     /// All lanes call this with theirs. (Rows of f32 are never misaligned.)
@@ -93,6 +96,8 @@ macro_rules! copy {
 }
 
 impl MmaElement for Half {
+    type Atom = M16n8k16<Half>;
+
     const ZERO: Half = Half::from_bits(0);
 
     copy! { Half }
@@ -110,7 +115,7 @@ impl MmaElement for Half {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Half> {
+    ) -> Fragment<M16n8k16<Half>> {
         let place = first + panel + of_matrices::<Half>(outer, step, k_major);
         tiles.load_fragment_either(place, !k_major)
     }
@@ -123,6 +128,8 @@ impl MmaElement for Half {
 }
 
 impl MmaElement for f32 {
+    type Atom = M16n8k8<Tf32>;
+
     const ZERO: f32 = 0.0;
 
     copy! { f32 }
@@ -140,7 +147,7 @@ impl MmaElement for f32 {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Tf32> {
+    ) -> Fragment<M16n8k8<Tf32>> {
         if k_major {
             tiles.load_fragment(first + panel + of_matrices::<f32>(outer, step, true))
         } else {

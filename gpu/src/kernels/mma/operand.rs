@@ -436,7 +436,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         first: usize,
         outer: usize,
         step: usize,
-    ) -> Fragment<T::Factor> {
+    ) -> Fragment<T::Atom> {
         const { assert!(SIDE == 16 && T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
         let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
         T::fragment(tiles, (first, panel), outer % PANEL, step % PANEL, self.k_major)
