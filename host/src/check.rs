@@ -16,21 +16,19 @@
 
 use std::{fmt, num::NonZeroU32};
 
-use gpu::{
-    collective::stored::Stored,
-    registry::{Entry, Type},
-};
+use gpu::registry::{Entry, Type};
 use simt::{
-    Bf16, F16, LaunchConfig,
+    LaunchConfig,
     check::{Finding, Order, Profile, Report, Trace, shadow_bytes},
+    with_types,
 };
 
 use crate::{
-    operands,
-    verify::{Claim, Compared, Comparison, Criterion, Format, slices},
+    operands::{self, Drawn},
+    verify::{Claim, Comparison, Criterion, NumberFormat, slices},
 };
 use gpu_gemm::{
-    Device, Error, INTERRUPTED, Matrix, Pod, Result, Shape,
+    Device, Error, INTERRUPTED, Matrix, Result, Shape,
     gemm::{
         Output, Scalar,
         checked::{self, workspace_bytes},
@@ -106,8 +104,8 @@ pub fn kernel(
 }
 
 /// Checks a kernel in one order, with operands of its types and in its layout, and compares C.
-/// `seed` is that of the operands. Those of f64 hold values of f32: a kernel that rounds them to
-/// f32 is not told from others.
+/// `seed` is that of the operands. They are drawn in their own type: a kernel that rounds f64 to f32
+/// on the way is wrong.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large
@@ -120,83 +118,68 @@ pub fn product(
     seed: u64,
 ) -> Result<Checked> {
     let given = (shape, data, order, seed);
-    let of = entry.product.as_ref().map(|product| (product.variant, product.is_of_f32_views()));
-    match of.map(|(variant, of_views)| (variant.operands, variant.c, of_views)) {
-        Some((Type::Bf16, Type::Bf16, _)) => product_by::<Bf16, Bf16>(entry, given, Format::Bf16),
-        Some((Type::Bf16, _, _)) => product_by::<Bf16, f32>(entry, given, Format::F32),
-        Some((Type::F16, Type::F16, _)) => product_by::<F16, F16>(entry, given, Format::F16),
-        Some((Type::F16, _, _)) => product_by::<F16, f32>(entry, given, Format::F32),
-        Some((Type::F64, _, _)) => product_by::<f64, f64>(entry, given, Format::F64),
-        Some((Type::F32, _, false)) => product_by::<f32, f32>(entry, given, Format::F32),
-        _ => {
+    let types = match entry.product.as_ref().filter(|product| !product.is_of_f32_views()) {
+        Some(product) => (product.variant.operands, product.variant.c),
+        None => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            let claimed = |claim: &mut Claim| claim.stored = Format::F32;
-            product_of::<f32, f32>(given, (claimed, Format::F32), [false; 2], multiply)
+            return product_of::<f32, f32>(given, |_| {}, [false; 2], multiply);
         }
-    }
+    };
+    with_types!(types, |T, O| product_by::<T, O>(entry, given))
+        .unwrap_or_else(|| Err(not_multiplied(entry)))
+}
+
+/// The error for a kernel of types that the table does not combine.
+fn not_multiplied(entry: &Entry) -> Error {
+    Error::argument("kernel", entry.name(), "is for types of which no products are computed")
 }
 
 /// A shape, its data, the order, and the seed.
 type Given = (Shape, Data, Order, u64);
 
 /// [`product`] for a kernel that is not a lesson, with operands in its layout.
-fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
+fn product_by<T, O>(entry: &'static Entry, given: Given) -> Result<Checked>
 where
-    T: Scalar<O> + Stored<Real: From<f32> + Into<f64>>,
-    O: Output + Stored<Real: Compared>,
+    T: Scalar<O> + Drawn,
+    O: Output + Drawn,
 {
     let (shape, _, order, _) = given;
     let by_columns = entry.by_columns();
     let multiply =
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
     let claimed = |claim: &mut Claim| {
-        claim.stored = stored;
-        if stored == Format::F64 {
-            claim.computed = stored;
-        }
-        claim.factors = entry.is_tf32().then_some(Format::Tf32);
+        claim.factors = entry.is_tf32().then_some(NumberFormat::TF32);
         claim.sliced = entry.is_emulated();
     };
-    product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
+    product_of::<T, O>(given, claimed, by_columns, multiply)
 }
 
-/// For operands of `T`, and C of `O`. `stored` is the format of C. A column-major operand is passed
-/// as its transpose.
-fn product_of<T, O>(
+/// For operands of `T`, and C of `O`. A column-major operand is passed as its transpose.
+fn product_of<T: Drawn, O: Drawn>(
     (shape, data, order, seed): Given,
-    (claimed, stored): (impl Fn(&mut Claim), Format),
+    claimed: impl Fn(&mut Claim),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
-) -> Result<Checked>
-where
-    T: Stored<Real: From<f32> + Into<f64>> + Pod,
-    O: Stored<Real: Compared> + Pod,
-{
+) -> Result<Checked> {
     let wider = if size_of::<T>() > size_of::<f32>() { shape.bytes() } else { 0 };
     Device::cpu().require_memory(bytes(shape).saturating_add(wider))?;
-    let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
+    let (criterion, a, b) = draw::<T>(shape, data, O::TYPE, seed)?;
     let device = Device::cpu();
-    let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
-        let elements = values.iter().map(|&value| T::nearest(value.into())).collect::<Vec<_>>();
-        // The reference multiplies the same rounded values. All are values of f32.
-        for (value, element) in values.iter_mut().zip(&elements) {
-            let rounded: f64 = element.widened().into();
-            *value = rounded as f32;
-        }
+    let matrix = |values: &[T], rows: usize, cols: usize, by_columns: bool| {
         if by_columns {
             let places = (0..cols).flat_map(|col| (0..rows).map(move |row| row * cols + col));
-            let turned = places.map(|place| elements[place]).collect::<Vec<_>>();
+            let turned = places.map(|place| values[place]).collect::<Vec<_>>();
             return Matrix::from_row_major(&device, cols, rows, &turned);
         }
-        Matrix::from_row_major(&device, rows, cols, &elements)
+        Matrix::from_row_major(&device, rows, cols, values)
     };
-    let a_matrix = rounded(&mut a, shape.m(), shape.k(), a_by_columns)?;
-    let b_matrix = rounded(&mut b, shape.k(), shape.n(), b_by_columns)?;
+    let a_matrix = matrix(&a, shape.m(), shape.k(), a_by_columns)?;
+    let b_matrix = matrix(&b, shape.k(), shape.n(), b_by_columns)?;
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     // An element that is not written is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
     let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
-    let c = c.to_row_major()?.into_iter().map(O::widened).collect::<Vec<_>>();
+    let c = c.to_row_major()?;
     let comparison = slices(shape, &a, &b, &c, |mut claim| {
         claimed(&mut claim);
         claim.compare(criterion)
@@ -204,13 +187,13 @@ where
     Ok(Checked { data, order, findings, comparison })
 }
 
-/// A, B, and the criterion for C, whose format is `stored`.
-pub(crate) fn draw(
+/// A, B, and the criterion for C, whose type is `c`.
+pub(crate) fn draw<T: Drawn>(
     shape: Shape,
     data: Data,
-    stored: Format,
+    c: Type,
     seed: u64,
-) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
+) -> Result<(Criterion, Vec<T>, Vec<T>)> {
     let (seeds, lens) = ([seed, operands::seed_of_b(seed)], [shape.a_len(), shape.b_len()]);
     match data {
         Data::Uniform => {
@@ -218,8 +201,10 @@ pub(crate) fn draw(
             Ok((Criterion::Bound, draw(0)?, draw(1)?))
         }
         Data::Integers => {
-            let magnitude = operands::exact_magnitude_in(shape.k(), stored).ok_or_else(|| {
-                let limit = "must be below 2^24: no longer sum of integers is sure to be exact";
+            let types = (T::TYPE, c);
+            let magnitude = operands::exact_magnitude_of(shape.k(), types).ok_or_else(|| {
+                let limit = operands::most_exact_steps(T::TYPE);
+                let limit = format!("{limit}: no longer sum of integers is sure to be exact");
                 Error::argument("k", shape.k(), limit)
             })?;
             let draw = |i: usize| operands::integers(seeds[i], lens[i], magnitude);
@@ -331,27 +316,24 @@ pub(crate) fn drawn(
     seed: u64,
     options: Options,
 ) -> Result<Watched> {
-    match entry.product.as_ref().map(|product| product.variant.operands) {
-        Some(Type::Bf16) => drawn_of::<Bf16>(entry, shape, seed, options),
-        _ => drawn_of::<f32>(entry, shape, seed, options),
-    }
+    let product = entry.product.as_ref();
+    let types = product
+        .map_or((Type::F32, Type::F32), |product| (product.variant.operands, product.variant.c));
+    with_types!(types, |T, O| drawn_of::<T, O>(entry, shape, seed, options))
+        .unwrap_or_else(|| Err(not_multiplied(entry)))
 }
 
-fn drawn_of<T: Scalar + Stored<Real = f32>>(
+fn drawn_of<T: Scalar<O> + Drawn, O: Output + Drawn>(
     entry: &'static Entry,
     shape: Shape,
     seed: u64,
     options: Options,
 ) -> Result<Watched> {
-    let (_, a, b) = draw(shape, Data::Uniform, Format::F32, seed)?;
+    let (_, a, b) = draw::<T>(shape, Data::Uniform, O::TYPE, seed)?;
     let device = Device::cpu();
-    let matrix = |rows: usize, cols: usize, values: Vec<f32>| {
-        let elements = values.into_iter().map(T::nearest).collect::<Vec<_>>();
-        Matrix::from_row_major(&device, rows, cols, &elements)
-    };
-    let a = matrix(shape.m(), shape.k(), a)?;
-    let b = matrix(shape.k(), shape.n(), b)?;
-    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
+    let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
+    let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
+    let mut c = Matrix::<O>::zeros(&device, shape.m(), shape.n())?;
     watch(entry, shape, [false; 2], [&a, &b], &mut c, options)
 }
 
@@ -416,6 +398,8 @@ pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Ve
 
 #[cfg(test)]
 mod tests {
+    use simt::Bf16;
+
     use super::*;
 
     fn shape(m: u64, n: u64, k: u64) -> Shape {
@@ -452,12 +436,46 @@ mod tests {
     }
 
     #[test]
+    fn what_rounds_f64_to_f32_on_the_way_is_wrong() {
+        let shape = shape(13, 17, 40);
+        let (n, k) = (shape.n(), shape.k());
+        // Nothing, the factors, or the sums are rounded.
+        let right = [
+            |x: f64, _: bool| x,
+            |x, is_sum| if is_sum { x } else { x as f32 as f64 },
+            |x, is_sum| {
+                if is_sum { x as f32 as f64 } else { x }
+            },
+        ];
+        for (data, way) in [Data::Uniform, Data::Integers]
+            .into_iter()
+            .flat_map(|data| [0, 1, 2].map(|way| (data, way)))
+        {
+            let rounded = right[way];
+            let multiply = |a: &Matrix<f64>, b: &Matrix<f64>, c: &mut Matrix<f64>| {
+                let (a, b) = (a.to_row_major()?, b.to_row_major()?);
+                let term = |at: usize, p: usize| {
+                    rounded(a[at / n * k + p], false) * rounded(b[p * n + at % n], false)
+                };
+                let sum = |at| (0..k).fold(0.0, |sum, p| rounded(sum + term(at, p), true));
+                c.buffer_mut().write(0, &(0..shape.c_len()).map(sum).collect::<Vec<_>>())?;
+                Ok(Watched::default())
+            };
+            let given = (shape, data, Order::Forward, 1);
+            let found = product_of(given, |_| {}, [false; 2], multiply).unwrap().comparison;
+            // Small integers and their sums may be numbers of f32: these have up to 20 bits.
+            let is_right = way == 0 || way == 1 && data == Data::Integers;
+            assert_eq!(found.passed(), is_right, "{data}, way {way}: {found:?}");
+            assert!(is_right || found.wrong > 200, "{data}, way {way}: {found:?}");
+        }
+    }
+
+    #[test]
     fn c_of_bf16_is_compared_too() {
         let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
         let leave =
             |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
-        let claimed = |claim: &mut Claim| claim.stored = Format::Bf16;
-        let left = product_of(given, (claimed, Format::Bf16), [false; 2], leave).unwrap();
+        let left = product_of(given, |_| {}, [false; 2], leave).unwrap();
         assert_eq!(left.comparison.wrong, 20);
         let mut kernels = gpu::registry::KERNELS.iter();
         let entry = kernels.find(|entry| entry.name() == "wgmma_bf16_128x128x64_nn").unwrap();

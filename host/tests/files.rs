@@ -22,10 +22,7 @@ use std::{
 use self::common::{fails, finish, host};
 use self::folder::Folder;
 use self::shell::under;
-use host::{
-    Layout,
-    npy::{Dtype, Writer},
-};
+use host::{Layout, Type, npy::Writer};
 
 /// Tells the command that the file system has no unnamed files (`host::testing`).
 const NO_NAMELESS_FILES: &str = "HOST_TESTING_NO_NAMELESS_FILES";
@@ -39,7 +36,7 @@ impl Folder {
     /// A square matrix of zeros, as a sparse file.
     fn zeros(&self, name: &str, size: usize) -> String {
         let (path, layout) = (self.path(name), Layout::RowMajor);
-        Writer::create("--out", &path, size, size, Dtype::F4, layout).unwrap().finish().unwrap();
+        Writer::create("--out", &path, size, size, Type::F32, layout).unwrap().finish().unwrap();
         self.text(name)
     }
 

@@ -18,7 +18,7 @@ use self::folder::Folder;
 use gpu::registry::{KERNELS, Type};
 use host::{
     Layout,
-    npy::{Dtype, Element, Header, Reader, Writer},
+    npy::{Element, Header, Reader, Writer},
     operands,
 };
 
@@ -30,9 +30,9 @@ fn numpys(name: &str) -> String {
 
 impl Folder {
     /// Writes a file of random numbers.
-    fn random(&self, name: &str, rows: usize, cols: usize, dtype: Dtype, layout: Layout) -> String {
+    fn random(&self, name: &str, rows: usize, cols: usize, dtype: Type, layout: Layout) -> String {
         let seed = name.bytes().fold(7, |seed: u64, byte| 31 * seed + u64::from(byte));
-        let values = operands::uniform(seed, rows * cols).unwrap();
+        let values = operands::uniform::<f32>(seed, rows * cols).unwrap();
         let path = self.path(name);
         let mut writer = Writer::create("--out", &path, rows, cols, dtype, layout).unwrap();
         // The matrix is the same in every layout.
@@ -132,7 +132,7 @@ fn blocks_give_the_bits_of_one_piece() {
     let (m, n, k) = (230, 190, 300);
     let layouts = [Layout::RowMajor, Layout::ColMajor];
     let mut streamed = 0;
-    for (number, dtype) in [Dtype::F4, Dtype::F8, Dtype::F2, Dtype::F4].into_iter().enumerate() {
+    for (number, dtype) in [Type::F32, Type::F64, Type::F16, Type::F32].into_iter().enumerate() {
         let layout = |shift: usize| layouts[(number >> shift) & 1];
         let (trans_a, trans_b) = (number % 2 == 1, number > 1);
         let side = |transposed, rows, cols| if transposed { (cols, rows) } else { (rows, cols) };
@@ -140,7 +140,7 @@ fn blocks_give_the_bits_of_one_piece() {
         let a = folder.random("a.npy", a.0, a.1, dtype, layout(0));
         let b = folder.random("b.npy", b.0, b.1, dtype, layout(1));
         let c = folder.random("c.npy", m, n, dtype, layout(1));
-        let kernel = if dtype == Dtype::F8 { "gemm_f64_64x64x16" } else { "gemm_f32_64x64x16" };
+        let kernel = if dtype == Type::F64 { "gemm_f64_64x64x16" } else { "gemm_f32_64x64x16" };
         let mut args =
             vec!["--kernel", kernel, "--c", &c, "--alpha", "0.3", "--beta", "0.7", "--json"];
         args.extend(trans_a.then_some("--trans-a"));
@@ -155,7 +155,7 @@ fn blocks_give_the_bits_of_one_piece() {
             assert_eq!(cut, if block_k.is_empty() { 1 } else { 5 });
             for limit in ["900K", "600K", "450K"] {
                 let bytes =
-                    if dtype == Dtype::F8 { limit.replace('K', "000K") } else { limit.into() };
+                    if dtype == Type::F64 { limit.replace('K', "000K") } else { limit.into() };
                 let (got, object) = run(&["--device-memory-limit", &bytes.replace("000K", "K")]);
                 if object["blocks"]["blocks"][2] != cut {
                     // Too little memory for all of k: other bits, and the report says so.
@@ -177,8 +177,8 @@ fn blocks_give_the_bits_of_one_piece() {
 #[test]
 fn a_sample_is_compared_in_blocks_too() {
     let folder = Folder::new();
-    let a = folder.random("a.npy", 150, 100, Dtype::F4, Layout::ColMajor);
-    let b = folder.random("b.npy", 100, 170, Dtype::F4, Layout::RowMajor);
+    let a = folder.random("a.npy", 150, 100, Type::F32, Layout::ColMajor);
+    let b = folder.random("b.npy", 100, 170, Type::F32, Layout::RowMajor);
     let more = ["--verify", "sample", "--device-memory-limit", "150K", "--json"];
     let (_, object) = bits(gemm(&a, &b, &folder.text("o.npy"), &more), &folder.text("o.npy"));
     assert_eq!((&object["verify"], &object["verified"]), (&"sample".into(), &true.into()));
@@ -286,9 +286,9 @@ fn json_says_what_the_lines_say() {
 #[test]
 fn what_was_computed_again_is_told() {
     let folder = Folder::new();
-    let b = folder.random("b.npy", 8, 10, Dtype::F4, Layout::RowMajor);
+    let b = folder.random("b.npy", 8, 10, Type::F32, Layout::RowMajor);
     let path = folder.path("a.npy");
-    let mut writer = Writer::create("--out", &path, 20, 8, Dtype::F4, Layout::RowMajor).unwrap();
+    let mut writer = Writer::create("--out", &path, 20, 8, Type::F32, Layout::RowMajor).unwrap();
     let values = (0..20 * 8).map(|i| if i == 35 { f32::NAN } else { 1.0 }).collect::<Vec<_>>();
     writer.write(0..20, 0..8, Layout::RowMajor, &values).unwrap();
     writer.finish().unwrap();
@@ -305,7 +305,7 @@ fn what_was_computed_again_is_told() {
 #[test]
 fn empty_files_are_multiplied_too() {
     let folder = Folder::new();
-    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let random = |name, rows, cols| folder.random(name, rows, cols, Type::F32, Layout::RowMajor);
     let out = folder.text("o.npy");
     let (a, b) = (random("a.npy", 3, 0), random("b.npy", 0, 4));
     assert_eq!(multiplied::<f32>(&a, &b, &out, &[]), [0.0; 12]);
@@ -425,7 +425,7 @@ fn a_broken_file_leaves_nothing_and_takes_nothing_away() {
 
 /// On a GPU, as far as the stand-in supports it: it multiplies with lessons' kernels.
 fn on_gpu(driver: &str, folder: &Folder, more: &[&str]) -> Command {
-    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let random = |name, rows, cols| folder.random(name, rows, cols, Type::F32, Layout::RowMajor);
     let (a, b) = (random("a.npy", 150, 60), random("b.npy", 60, 130));
     let out = folder.text("o.npy");
     let args =
@@ -481,7 +481,7 @@ fn a_driver_that_fails_on_the_way_leaves_nothing() {
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
     let folder = Folder::new();
-    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let random = |name, rows, cols| folder.random(name, rows, cols, Type::F32, Layout::RowMajor);
     let (a, b) = (random("a.npy", 2500, 2500), random("b.npy", 2500, 2500));
     let out = folder.text("o.npy");
     // A minute of work, in one piece and in blocks.

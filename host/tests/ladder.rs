@@ -280,7 +280,7 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
     let (code, stdout, stderr) = finish(host(&args(&more)));
     assert_eq!(code, 0, "{stderr}");
     let lines = objects(&stdout);
-    let rungs = gpu::registry::ladder_of(gpu::registry::Type::Bf16).collect::<Vec<_>>();
+    let rungs = gpu::registry::ladder_of(gpu::registry::Type::BF16).collect::<Vec<_>>();
     assert_eq!((lines.len(), rungs.len()), (10, 10), "{stdout}");
     for (line, (entry, rung)) in lines.iter().zip(rungs) {
         let name = entry.name();

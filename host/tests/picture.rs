@@ -109,7 +109,7 @@ fn a_page_has_the_trace_in_it_and_needs_nothing_else() {
 /// The sizes are those of the command's default: a page for each rung must stay small.
 #[test]
 fn the_pages_of_all_rungs_are_small_and_show_whole_warps() {
-    for operands in [Type::F32, Type::Bf16] {
+    for operands in [Type::F32, Type::BF16] {
         for (entry, _) in registry::ladder_of(operands) {
             let page = page(&["explain", entry.name()]);
             assert!(page.len() < 300 << 10, "{}: {} bytes", entry.name(), page.len());

@@ -11,7 +11,7 @@ use host::{
 use simt::check::Operation;
 
 fn rung(name: &str) -> &'static Entry {
-    let found = ladder_of(Type::Bf16).map(|(entry, _)| entry).find(|entry| entry.name() == name);
+    let found = ladder_of(Type::BF16).map(|(entry, _)| entry).find(|entry| entry.name() == name);
     found.expect(name)
 }
 

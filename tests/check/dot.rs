@@ -130,7 +130,7 @@ where
     let all = host::check::orders(10, 1);
     let cases = kernels(|product| {
         let variant = product.variant;
-        product.is_dot() && [variant.operands, variant.c] == [T::ELEMENT, O::ELEMENT]
+        product.is_dot() && [variant.operands, variant.c] == [T::TYPE, O::TYPE]
     });
     assert_eq!(cases.len(), gpu::kernels::gemm::dot::TILES.len());
     for kernel in cases {
@@ -142,7 +142,7 @@ where
                     if i % 2 == 1 {
                         is_exact::<T, O>(kernel, Launch { count: 2, ..launch });
                     }
-                    if O::ELEMENT == Type::F32 && sizes[2] > 64 {
+                    if O::TYPE == Type::F32 && sizes[2] > 64 {
                         is_exact::<T, O>(kernel, Launch { range: Some(64), ..launch });
                     }
                 }

@@ -31,12 +31,12 @@ fn kernels_of(of: [Type; 2]) -> Vec<Kernel> {
 
 /// How many texts there are: kernels that differ in more than the types.
 fn texts() -> usize {
-    kernels_of([Type::Bf16, Type::F32]).len()
+    kernels_of([Type::BF16, Type::F32]).len()
 }
 
 /// The kernels for A and B of `T`, with C of `O`: one of each text.
 fn cases<T: Output, O: Output>() -> Vec<Kernel> {
-    let cases = kernels_of([T::ELEMENT, O::ELEMENT]);
+    let cases = kernels_of([T::TYPE, O::TYPE]);
     assert_eq!(cases.len(), texts(), "each text has a kernel for each pair of types");
     assert!(!cases.is_empty());
     cases

@@ -30,7 +30,7 @@ const SIZES: [[u64; 3]; 12] = [
 ];
 
 fn rungs() -> Vec<&'static Entry> {
-    let rungs = ladder_of(Type::Bf16).map(|(entry, _)| entry).collect::<Vec<_>>();
+    let rungs = ladder_of(Type::BF16).map(|(entry, _)| entry).collect::<Vec<_>>();
     assert_eq!(rungs.len(), 10);
     rungs
 }
@@ -72,7 +72,7 @@ fn every_rung_rounds_once() {
 #[test]
 fn every_rung_does_what_stands_on_paper() {
     let shape = Shape::new(256, 256, 64).unwrap();
-    for (entry, rung) in ladder_of(Type::Bf16) {
+    for (entry, rung) in ladder_of(Type::BF16) {
         let profile = profile::product(entry, shape, NonZeroU32::MIN, 1).unwrap().profile;
         let total =
             |operation, count: fn(&simt::check::Line) -> u64| profile.total(operation, count);

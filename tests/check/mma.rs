@@ -238,7 +238,7 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
         return;
     };
     let orders = [Order::Forward, Order::Reverse, Order::Random(1)];
-    every_case_is_right_and_clean::<Bf16, Bf16>(kernels_of(Type::Bf16, Type::Bf16), &orders);
+    every_case_is_right_and_clean::<Bf16, Bf16>(kernels_of(Type::BF16, Type::BF16), &orders);
     every_case_is_right_and_clean::<F16, F16>(
         kernels_of(Type::F16, Type::F16),
         &[Order::Random(2)],
@@ -249,7 +249,7 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
 fn and_so_they_may_with_c_of_f32() {
     let Some(_note) = once("check::mma::and_so_they_may_with_c_of_f32", SOURCES) else { return };
     every_case_is_right_and_clean::<Bf16, f32>(
-        kernels_of(Type::Bf16, Type::F32),
+        kernels_of(Type::BF16, Type::F32),
         &[Order::Random(3)],
     );
     every_case_is_right_and_clean::<F16, f32>(

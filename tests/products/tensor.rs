@@ -1,7 +1,7 @@
 //! The ladder on tensor cores, on every device: exact on integers, at sizes that no tile divides.
 
 use gpu::registry::{Type, ladder_of};
-use host::{Bf16, Device, gemm::Target, operands, product, product::Shape, verify::Format};
+use host::{Bf16, Device, gemm::Target, operands, product, product::Shape};
 use tests::{devices, reference};
 
 /// With rows of A, B and C that are 16-byte aligned or not. Of half of them C has aligned rows,
@@ -40,7 +40,7 @@ fn every_rung_on_tensor_cores_is_exact() {
 
 /// How many rungs give the product of integers to the last bit: all of them.
 fn every_rung(device: &Device, shape: Shape) -> usize {
-    let magnitude = operands::exact_magnitude_in(shape.k(), Format::Bf16).unwrap();
+    let magnitude = operands::exact_magnitude_of(shape.k(), (Type::BF16, Type::BF16)).unwrap();
     let a = operands::integers(1, shape.a_len(), magnitude).unwrap();
     let b = operands::integers(2, shape.b_len(), magnitude).unwrap();
     let expected = reference::product(shape, &a, &b);
@@ -52,7 +52,7 @@ fn every_rung(device: &Device, shape: Shape) -> usize {
     let mut c = device.zeros::<Bf16>(shape.c_len()).unwrap();
     let (stream, target) = (device.stream().unwrap(), Target::of(device));
     let mut checked = 0;
-    for (entry, _) in ladder_of(Type::Bf16) {
+    for (entry, _) in ladder_of(Type::BF16) {
         // Tensor cores of another generation have other instructions.
         let arch = entry.declaration().arch.filter(|_| device.is_cuda());
         if arch.is_some_and(|arch| target.capability != (arch / 10, arch % 10)) {

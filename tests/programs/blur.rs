@@ -26,7 +26,7 @@ const RADII: [u32; 7] = [1, 2, 3, 7, 16, 32, 67];
 /// Bytes without a pattern.
 fn noise(size: Size) -> Vec<u8> {
     let seed = u64::from(size.width() * 7 + size.height());
-    let uniform = operands::uniform(seed, size.bytes()).unwrap();
+    let uniform = operands::uniform::<f32>(seed, size.bytes()).unwrap();
     uniform.into_iter().map(|x| ((x + 1.0) * 128.0) as u8).collect()
 }
 

@@ -89,7 +89,7 @@ fn all<T: Number + Scalar<O>, O: Number>(
             let name = kernel.entry.name();
             println!(
                 "{BEGINS}{numbers}: {name} for {}, the {edge:?} element at a page's edge, {way:?}",
-                <T as Scalar<O>>::NAME
+                <T as Scalar<O>>::name()
             );
             let (case, want) = cases::case::<T>(way, kernel.entry.is_emulated());
             match run(kernel, &of(case), &want, edge) {

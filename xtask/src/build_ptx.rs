@@ -222,7 +222,7 @@ fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
 }
 
 /// The committed files of kernels: paths below the folder, and texts.
-fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
+pub(crate) fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for target in TARGETS {
         let folder = folder.join(target.cpu());

@@ -288,8 +288,13 @@ impl Ptx {
         }
         with_directives += &raw[done..];
         let text = format!("{COMPILER}{compiler}\n{}", plain(&with_directives));
-        let module = Module::parse(&text).context("the PTX cannot be read with its directives")?;
-        Ok(Ptx { text, target, module })
+        Ptx::written(&text, target)
+    }
+
+    /// A file's text, as [`finish`](Self::finish) has made it.
+    pub(crate) fn written(text: &str, target: Target) -> Result<Ptx> {
+        let module = Module::parse(text).context("the PTX cannot be read")?;
+        Ok(Ptx { text: text.to_owned(), target, module })
     }
 
     /// The file's text.

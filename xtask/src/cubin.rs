@@ -1,4 +1,4 @@
-//! The number of instructions of a kernel in the assembler's output: an ELF file. Only the names
+//! The machine code of a kernel in the assembler's output: an ELF file. Only the names
 //! and places of sections are read.
 //!
 //! ELF: *System V Application Binary Interface*, "Object Files". NVIDIA's disassembler shows that
@@ -16,8 +16,8 @@ const NOP: u16 = 0x918;
 /// `BRA`: before the `NOP`s there is a branch to itself, for an instruction fetch that runs ahead.
 const BRA: u16 = 0x947;
 
-/// The instructions of a kernel, without the filling after the last.
-pub(crate) fn instructions(file: &[u8], kernel: &str) -> Result<u64> {
+/// The number of a kernel's instructions, without the filling after the last, and their bytes.
+pub(crate) fn machine_code<'a>(file: &'a [u8], kernel: &str) -> Result<(u64, &'a [u8])> {
     let code = section(file, &format!(".text.{kernel}"))
         .with_context(|| format!("the machine code of `{kernel}` cannot be read"))?;
     ensure!(code.len() % INSTRUCTION == 0, "`{kernel}` has {} bytes of machine code", code.len());
@@ -32,7 +32,7 @@ pub(crate) fn instructions(file: &[u8], kernel: &str) -> Result<u64> {
     if count > 0 && operation(count - 1) == BRA {
         count -= 1;
     }
-    Ok(count as u64)
+    Ok((count as u64, &code[..count * INSTRUCTION]))
 }
 
 /// The content of a section in a 64-bit little-endian ELF file.
@@ -114,7 +114,12 @@ pub(crate) mod tests {
 
     #[test]
     fn what_fills_the_end_does_not_count() {
-        let of = |operations: &[u16]| instructions(&file("k", &code(operations)), "k").unwrap();
+        let of = |operations: &[u16]| {
+            let file = file("k", &code(operations));
+            let (count, bytes) = machine_code(&file, "k").unwrap();
+            assert_eq!(bytes, &code(operations)[..count as usize * INSTRUCTION]);
+            count
+        };
         assert_eq!(of(&[0x223, NOP, 0x94d, BRA, NOP, NOP]), 3);
         // A loop's branch is before the branch to itself.
         assert_eq!(of(&[0x223, BRA, BRA, NOP]), 2);
@@ -124,7 +129,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_no_such_file_is_refused() {
-        let error = |file: &[u8]| format!("{:#}", instructions(file, "k").unwrap_err());
+        let error = |file: &[u8]| format!("{:#}", machine_code(file, "k").unwrap_err());
         let good = file("k", &code(&[NOP]));
         assert!(error(b"").contains("`k` cannot be read: it is no 64-bit ELF file"));
         assert!(error(&good[..70]).contains("it is cut off"));

@@ -29,7 +29,7 @@
 //! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`new`], [`inspect`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`sass`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 #![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
 
@@ -59,6 +59,7 @@ mod ptx_commits;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod sass;
 pub mod site;
 pub mod target;
 pub mod tidy;

@@ -13,7 +13,7 @@ use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
     ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, licences, new, note,
-    run_package, say, site, tidy, times, workspace_root,
+    run_package, sass, say, site, tidy, times, workspace_root,
 };
 
 /// The `--help` of a task.
@@ -25,7 +25,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 12] = [
+const MANUALS: [Manual; 13] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -59,6 +59,12 @@ const MANUALS: [Manual; 12] = [
             ["--json", "one JSON object"],
             ["--fetch", "download NVIDIA's assembler and disassembler where there are none"],
         ],
+    },
+    Manual {
+        name: "sass",
+        arguments: "COMMIT",
+        about: "compare the machine code of the committed kernels with a commit's",
+        options: &[],
     },
     Manual {
         name: "doctor",
@@ -179,6 +185,8 @@ enum Task {
     BuildPtx(build_ptx::Options),
     New(new::Options),
     Inspect(inspect::Options),
+    /// The commit to compare with.
+    Sass(String),
     Doctor(doctor::Options),
     /// The arguments of another program of the workspace.
     Mutants(Vec<OsString>),
@@ -230,6 +238,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::New(options) => new::run(&root()?, &options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
+        Task::Sass(commit) => sass::run(&root()?, &commit)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
         Task::Tidy => tidy::run(&root()?)?,
@@ -262,6 +271,10 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             }
             (Value(name), None) if name == "inspect" => {
                 task = Some(Task::Inspect(inspect::Options::default()));
+            }
+            (Value(name), None) if name == "sass" => task = Some(Task::Sass(String::new())),
+            (Value(commit), Some(Task::Sass(known))) if known.is_empty() => {
+                *known = commit.string()?;
             }
             (Value(name), None) if name == "doctor" => {
                 task = Some(Task::Doctor(doctor::Options::default()));
@@ -343,6 +356,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
         Some(Task::Inspect(options)) if options.kernel.is_empty() => {
             Err("inspect which kernel?".into())
         }
+        Some(Task::Sass(commit)) if commit.is_empty() => Err("sass of which commit?".into()),
         Some(task) => Ok(task),
         None => Err("which task?".into()),
     }

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 use specialise::Constant;
 
 pub use self::report::Usage;
-use self::report::{INSTRUCTIONS, usage_problems, usages, warnings};
+use self::report::{MACHINE_CODE, usage_problems, usages, warnings};
 use crate::{
     builder::{BUILD_FOLDER, Ptx},
     check, cubin,
@@ -118,13 +118,13 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
-    /// The assembler's output for PTX, and a line with the instructions of each kernel. It is kept
+    /// The assembler's output for PTX, and a line on the machine code of each kernel. It is kept
     /// in the build folder, so that no text is assembled twice. `CACHE=0` assembles everything
     /// anew.
     fn said(&self, ptx: &str, on: (&str, Option<u32>), root: &Path, name: &str) -> Result<String> {
         let mut hasher = DefaultHasher::new();
         let program = fs::metadata(self.path()).map(|program| program.len()).ok();
-        (ptx, on, self.release(), program).hash(&mut hasher);
+        (ptx, on, self.release(), program, MACHINE_CODE).hash(&mut hasher);
         let folder = root.join(BUILD_FOLDER).join("assembled");
         let kept = folder.join(format!("{:016x}.txt", hasher.finish()));
         if env::var_os("CACHE").is_none_or(|value| value != "0")
@@ -136,8 +136,10 @@ impl Ptxas {
         let machine_code =
             fs::read(&result).with_context(|| format!("cannot read {}", result.display()))?;
         for Usage { kernel, .. } in usages(&said) {
-            let count = cubin::instructions(&machine_code, &kernel)?;
-            said += &format!("\n{INSTRUCTIONS}{kernel} {count}\n");
+            let (count, code) = cubin::machine_code(&machine_code, &kernel)?;
+            let mut digest = DefaultHasher::new();
+            code.hash(&mut digest);
+            said += &format!("\n{MACHINE_CODE}{kernel} {count} {:016x}\n", digest.finish());
         }
         // In one step: an existing file is complete.
         let partial = result.with_extension(format!("{}.txt", std::process::id()));

@@ -268,6 +268,8 @@ fn usage_errors() {
             &["ci", "all"],
             "ci all: must be one of first, lint, ptx, test, check, packaging, python, mutants, sanitizers, fuzz",
         ),
+        (&["sass"], "sass of which commit?"),
+        (&["sass", "HEAD", "HEAD"], "\"HEAD\""),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
         (&["site", "--browser"], "--browser"),
@@ -288,7 +290,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|new|inspect|doctor|mutants|course|site|browser|tidy|licences|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|new|inspect|sass|doctor|mutants|course|site|browser|tidy|licences|times|ci [OPTIONS]\n"
                     .into()
             }
         };

@@ -95,6 +95,7 @@ pub mod pipeline;
 mod shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 mod size;
+pub mod types;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use argument::{Bound, Elements, Map};

@@ -12,7 +12,8 @@
 
 use super::{activation::half, device::*, real::Real, vector::FOUR};
 
-/// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two.
+/// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two. Of another type this says
+/// what it is computed in; elements are then loaded and stored one by one.
 pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
@@ -26,34 +27,66 @@ pub trait Stored: Element {
     /// A smooth [activation](super::activation) of four numbers, as exact as a number of this type
     /// can show. `kind` is [`GELU`](crate::params::GELU), [`GELU_TANH`](crate::params::GELU_TANH)
     /// or [`SILU`](crate::params::SILU).
-    fn activated(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR];
+    #[inline(always)]
+    fn activated(kind: u32, four: [Self::Real; FOUR]) -> [Self::Real; FOUR] {
+        Self::Real::activated_exactly(kind, four)
+    }
 
     /// [`activated`](Self::activated) of many numbers.
-    fn activate(kind: u32, values: &mut [[Self::Real; FOUR]]);
+    #[inline(always)]
+    fn activate(kind: u32, values: &mut [[Self::Real; FOUR]]) {
+        for i in 0..values.len() {
+            values[i] = Self::activated(kind, values[i]);
+        }
+    }
 
     /// Loads four elements from a multiple of four on.
-    fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
+    #[inline(always)]
+    #[track_caller]
+    fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR] {
+        let mut four = [Self::Real::ZERO; FOUR];
+        for i in 0..FOUR {
+            four[i] = view[index + i].widened();
+        }
+        four
+    }
 
     /// Stores four elements from a multiple of four on.
-    fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]);
+    #[inline(always)]
+    #[track_caller]
+    fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]) {
+        for i in 0..FOUR {
+            view[index + i] = Self::nearest(four[i]);
+        }
+    }
 
     /// Issues the copy of an element to a shared array. If it is not `valid`, the copy is a zero.
+    #[inline(always)]
+    #[track_caller]
     fn copy_one<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
         to: usize,
         view: &In<Self>,
         from: usize,
         valid: bool,
-    );
+    ) {
+        tile[to] = if valid { view[from].widened() } else { Self::Real::ZERO };
+    }
 
     /// The same for four neighbours, from multiples of four on in both.
+    #[inline(always)]
+    #[track_caller]
     fn copy_four<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
         to: usize,
         view: &In<Self>,
         from: usize,
         valid: bool,
-    );
+    ) {
+        for i in 0..FOUR {
+            Self::copy_one(tile, to + i, view, from + i, valid);
+        }
+    }
 }
 
 macro_rules! reals {
@@ -69,18 +102,6 @@ macro_rules! reals {
             #[inline(always)]
             fn nearest(value: $real) -> $real {
                 value
-            }
-
-            #[inline(always)]
-            fn activated(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
-                <$real as Real>::activated_exactly(kind, four)
-            }
-
-            #[inline(always)]
-            fn activate(kind: u32, values: &mut [[$real; FOUR]]) {
-                for i in 0..values.len() {
-                    values[i] = Self::activated(kind, values[i]);
-                }
             }
 
             #[inline(always)]
@@ -174,32 +195,6 @@ macro_rules! halves {
                 let [a, b, c, d] = four;
                 let ([a, b], [c, d]) = ($half::from_two_f32([a, b]), $half::from_two_f32([c, d]));
                 view.store64(index, [a, b, c, d]);
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn copy_one<const ROWS: usize, const COLS: usize>(
-                tile: &mut Shared<f32, ROWS, COLS>,
-                to: usize,
-                view: &In<$half>,
-                from: usize,
-                valid: bool,
-            ) {
-                tile[to] = if valid { view[from].to_f32() } else { 0.0 };
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn copy_four<const ROWS: usize, const COLS: usize>(
-                tile: &mut Shared<f32, ROWS, COLS>,
-                to: usize,
-                view: &In<$half>,
-                from: usize,
-                valid: bool,
-            ) {
-                for i in 0..FOUR {
-                    $half::copy_one(tile, to + i, view, from + i, valid);
-                }
             }
         }
     )*};

@@ -57,21 +57,8 @@ impl Design {
     /// The entries of all variants.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let name = self.declaration().name;
-        let entry = |name, summary, constants, product| Entry {
-            name,
-            summary,
-            rung: self.rung,
-            on_gpu: self.on_gpu,
-            on_cpu: self.on_cpu,
-            kernel: self.kernel,
-            checked: self.checked,
-            constants,
-            product,
-            program: match self.of {
-                Of::Program(program, _) => Some(program),
-                Of::Lesson(..) | Of::Product { .. } => None,
-            },
-        };
+        let entry =
+            |name, summary, constants, product| self.entry(name, summary, constants, product);
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(lesson, summary) => {
@@ -93,6 +80,30 @@ impl Design {
         }
     }
 
+    fn entry(
+        &self,
+        name: &'static str,
+        summary: &'static str,
+        constants: Constants,
+        product: Option<Product>,
+    ) -> Entry {
+        Entry {
+            name,
+            summary,
+            rung: self.rung,
+            on_gpu: self.on_gpu,
+            on_cpu: self.on_cpu,
+            kernel: self.kernel,
+            checked: self.checked,
+            constants,
+            product,
+            program: match self.of {
+                Of::Program(program, _) => Some(program),
+                Of::Lesson(..) | Of::Product { .. } => None,
+            },
+        }
+    }
+
     /// The variants, and the values of the constants that select each.
     fn variants(&self) -> Vec<(Variant, Constants)> {
         let declaration = self.declaration();
@@ -109,7 +120,7 @@ impl Design {
         }
         let of_type = |ty: Type| of_name(declaration.name.replace("half", ty.name()));
         let of_types = match declares("half") {
-            true => [Type::Bf16, Type::F16]
+            true => [Type::BF16, Type::F16]
                 .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
                 .into(),
             false => vec![(of_type(Type::F32), Constants::NONE)],
@@ -127,6 +138,24 @@ impl Design {
             })
         };
         of_types.into_iter().flat_map(of_layouts).collect()
+    }
+
+    /// A product's kernel that is in no list.
+    fn unlisted(
+        kernel: &'static dyn AnyKernel,
+        checked: &'static dyn AnyCheckedKernel,
+        variant: Variant,
+    ) -> Entry {
+        let of = Of::Product { most_splits: 1, narrow: None };
+        let design =
+            Design { kernel, checked: Some(checked), of, rung: None, on_gpu: None, on_cpu: None };
+        let product = design.product(variant, 1, None);
+        design.entry(
+            variant.to_string().leak(),
+            product.summary().leak(),
+            Constants::NONE,
+            Some(product),
+        )
     }
 
     fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
@@ -155,7 +184,7 @@ impl Design {
 /// The names of the variants of a kernel for dot products, one for each tile and type, and their
 /// constants.
 fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Constants)> {
-    let types = if of_halves { &[Type::Bf16, Type::F16][..] } else { &[Type::F32] };
+    let types = if of_halves { &[Type::BF16, Type::F16][..] } else { &[Type::F32] };
     dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
         types.iter().map(move |ty| {
             let constants = Constants::NONE.with("cols", *cols);
@@ -167,6 +196,22 @@ fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Co
             (name.replace("half", ty.name()).replace("dot", &tile), constants)
         })
     })
+}
+
+impl Entry {
+    /// A kernel that is not in the registry: so a test multiplies with a type of its own.
+    ///
+    /// # Safety
+    /// 1. Kernel and checked kernel are of one source. It has the parameters of the family's
+    ///    kernels, and computes the product that `variant` says.
+    #[doc(hidden)]
+    pub unsafe fn unlisted(
+        kernel: &'static dyn AnyKernel,
+        checked: &'static dyn AnyCheckedKernel,
+        variant: Variant,
+    ) -> &'static Self {
+        Box::leak(Box::new(Design::unlisted(kernel, checked, variant)))
+    }
 }
 
 impl Product {

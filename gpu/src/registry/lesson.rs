@@ -35,7 +35,7 @@ impl Lesson {
 
     /// A lesson of bf16, on tensor cores, whose threads load A and B.
     pub(super) const fn bf16(rows: u32, cols: u32) -> Self {
-        Lesson { operands: Type::Bf16, ..Lesson::f32(rows, cols) }
+        Lesson { operands: Type::BF16, ..Lesson::f32(rows, cols) }
     }
 
     /// The same, but TMA loads A and B.

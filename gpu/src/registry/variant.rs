@@ -15,6 +15,7 @@
 use std::{fmt, str::FromStr};
 
 use simt::Constants;
+pub use simt::types::Type;
 
 /// A product's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,19 +54,6 @@ pub enum Family {
     Mma,
     /// Hopper's tensor cores, by `wgmma`.
     Wgmma,
-}
-
-/// The type of a matrix's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// 32 bits.
-    F32,
-    /// 64 bits.
-    F64,
-    /// The upper half of an f32.
-    Bf16,
-    /// IEEE 754 half precision.
-    F16,
 }
 
 /// How elements are multiplied.
@@ -157,20 +145,8 @@ macro_rules! words {
 }
 
 words! {
-    Type { F32 = "f32", F64 = "f64", Bf16 = "bf16", F16 = "f16" }
     Scheme { Native = "native", Tf32 = "tf32", Bf16x6 = "bf16x6", F16x3 = "f16x3" }
     Layout { NN = "nn", NT = "nt", TN = "tn", TT = "tt" }
-}
-
-impl Type {
-    /// Bytes of an element.
-    pub fn bytes(self) -> usize {
-        match self {
-            Type::F64 => 8,
-            Type::F32 => 4,
-            Type::Bf16 | Type::F16 => 2,
-        }
-    }
 }
 
 impl Scheme {
@@ -242,6 +218,11 @@ pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants
     constants.with("a_mn_major", a).with("b_mn_major", b)
 }
 
+/// The type with that name, if products are computed of it.
+fn multiplied(name: &str) -> Option<Type> {
+    Type::of_name(name).filter(|of| of.sums().is_some())
+}
+
 /// What is wrong with a kernel's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoVariant(String);
@@ -270,14 +251,16 @@ impl FromStr for Variant {
             _ => return Err(wrong("begins with no family: gemm, tma, mma or wgmma")),
         };
         let of = words.next().unwrap_or_default();
-        let (operands, scheme) = match (Type::of_name(of), Scheme::of_name(of)) {
+        let (operands, scheme) = match (multiplied(of), Scheme::of_name(of)) {
             (Some(ty), _) => (ty, Scheme::Native),
             (None, Some(scheme)) if scheme != Scheme::Native => (Type::F32, scheme),
             _ => {
-                return Err(wrong("its second word is f32, f64, bf16, f16, tf32, bf16x6 or f16x3"));
+                let types = Type::multiplied().map(Type::name).collect::<Vec<_>>().join(", ");
+                let limit = format!("its second word is {types}, tf32, bf16x6 or f16x3");
+                return Err(wrong(&limit));
             }
         };
-        let c = words.peek().and_then(|word| Type::of_name(word));
+        let c = words.peek().and_then(|word| multiplied(word));
         if c.is_some() {
             words.next();
         }

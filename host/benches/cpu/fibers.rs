@@ -46,7 +46,7 @@ fn product(bencher: Bencher, size: usize) {
     let device = Device::cpu_with_workers(1);
     let stream = device.stream().unwrap();
     let matrix = |seed| {
-        let values = host::operands::uniform(seed, size * size).unwrap();
+        let values = host::operands::uniform::<f32>(seed, size * size).unwrap();
         Matrix::from_row_major(&device, size, size, &values).unwrap()
     };
     let (a, b, mut c) = (matrix(1), matrix(2), matrix(3));

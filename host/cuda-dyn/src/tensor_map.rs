@@ -15,36 +15,19 @@ pub struct CUtensorMap {
 
 const _: () = assert!(size_of::<CUtensorMap>() == 128 && align_of::<CUtensorMap>() == 128);
 
-/// `CUtensorMapDataType`: the type of an element.
+/// `CUtensorMapDataType`: the type of an element, by its number.
+///
+/// Whoever describes a tensor knows the numbers of its types, 0 (8 bits) to 9 (bfloat16). The
+/// others are of an f32 that TMA changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum CUtensorMapDataType {
-    /// Eight bits.
-    UInt8 = 0,
-    /// Sixteen bits.
-    UInt16 = 1,
-    /// An unsigned number of 32 bits.
-    UInt32 = 2,
-    /// A signed number of 32 bits.
-    Int32 = 3,
-    /// An unsigned number of 64 bits.
-    UInt64 = 4,
-    /// A signed number of 64 bits.
-    Int64 = 5,
-    /// IEEE's float of 16 bits.
-    Float16 = 6,
+#[repr(transparent)]
+pub struct CUtensorMapDataType(pub u32);
+
+impl CUtensorMapDataType {
     /// A float of 32 bits.
-    Float32 = 7,
-    /// A float of 64 bits.
-    Float64 = 8,
-    /// A 16-bit float with the exponent of an f32.
-    BFloat16 = 9,
-    /// An f32 whose subnormal numbers become zero.
-    Float32Ftz = 10,
-    /// An f32, rounded to tf32.
-    TFloat32 = 11,
-    /// An f32, rounded to tf32, whose subnormal numbers become zero.
-    TFloat32Ftz = 12,
+    pub const FLOAT32: Self = CUtensorMapDataType(7);
+    /// The same, rounded to tf32.
+    pub const TFLOAT32: Self = CUtensorMapDataType(11);
 }
 
 /// `CUtensorMapInterleave`: the layout of image channels in memory.

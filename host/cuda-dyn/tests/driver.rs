@@ -26,7 +26,7 @@ fn encode(address: usize) -> (Result<(), Failure>, CUtensorMap) {
     let result = unsafe {
         cuTensorMapEncodeTiled(
             &mut map,
-            CUtensorMapDataType::Float32,
+            CUtensorMapDataType::FLOAT32,
             3,
             address as *mut _,
             extents.as_ptr(),

@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::{Bf16, F16, Half, Tf32};
+use simt::types::Typed;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -11,7 +11,7 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
-    launch::{Argument, Unbound, check_device},
+    launch::{Unbound, check_device},
     matrix::{MatrixView, MatrixViewMut},
     stream::Stream,
 };
@@ -190,7 +190,7 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
 
 /// An element that TMA copies: 8 to 64 bits.
 ///
-/// Sealed: TMA copies as many bytes as its type says.
+/// It is a type of the table: TMA copies as many bytes as its row says.
 ///
 /// ```compile_fail,E0277
 /// # use gpu_gemm::{BoxElement, simt::Element};
@@ -203,54 +203,12 @@ fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> 
 /// # unsafe impl bytemuck::Zeroable for Wide {}
 /// # // SAFETY: bytes.
 /// # unsafe impl bytemuck::Pod for Wide {}
-/// # #[cfg(not(feature = "cuda"))]
-/// impl BoxElement for Wide {}
-/// # #[cfg(feature = "cuda")]
-/// # impl BoxElement for Wide {
-/// #     const DATA_TYPE: cuda_dyn::CUtensorMapDataType = cuda_dyn::CUtensorMapDataType::Float64;
-/// # }
+/// fn copied<T: BoxElement>() {}
+/// copied::<Wide>();
 /// ```
-pub trait BoxElement: Pod + sealed::Sealed {
-    /// The driver's name for the type.
-    #[cfg(feature = "cuda")]
-    #[doc(hidden)]
-    const DATA_TYPE: CUtensorMapDataType;
-}
+pub trait BoxElement: Pod + Typed {}
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! box_elements {
-    ($($ty:ty => $data_type:ident;)*) => {$(
-        impl sealed::Sealed for $ty {}
-
-        impl BoxElement for $ty {
-            #[cfg(feature = "cuda")]
-            const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$data_type;
-        }
-    )*};
-}
-
-// TMA copies bits. Only its reductions need to know the sign, so signed types use the unsigned
-// names.
-box_elements! {
-    u8 => UInt8;
-    i8 => UInt8;
-    u16 => UInt16;
-    i16 => UInt16;
-    u32 => UInt32;
-    i32 => Int32;
-    u64 => UInt64;
-    i64 => Int64;
-    f32 => Float32;
-    f64 => Float64;
-    Bf16 => UInt16;
-    F16 => UInt16;
-    Half => UInt16;
-    // TMA rounds these: they are f32 in memory.
-    Tf32 => TFloat32;
-}
+impl<T: Pod + Typed> BoxElement for T {}
 
 impl<T: BoxElement> Boxes<'_, T> {
     /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the
@@ -274,7 +232,7 @@ impl<T: BoxElement> Boxes<'_, T> {
         let map = match stream.cuda() {
             None => map,
             Some(stream) => {
-                let element = if rounds { Tf32::DATA_TYPE } else { T::DATA_TYPE };
+                let element = if rounds { CUtensorMapDataType::TFLOAT32 } else { tma::<T>() };
                 let (address, description) = (elements.address() as u64, map.description());
                 map.with_encoding(encode(stream, name, address, element, &description)?)
             }
@@ -295,96 +253,29 @@ impl<T: BoxElement> BoxesMut<'_, T> {
         name: &str,
     ) -> std::result::Result<simt::device::TensorMapMut<T>, Unbound> {
         let BoxesMut { elements, extents, strides, shape } = self;
-        let elements = elements.reborrow();
-        let boxes = BoxesMut { elements, extents: *extents, strides: *strides, shape: *shape };
-        // SAFETY: the elements are borrowed mutably, so nobody else reads or writes them.
-        unsafe { boxes.bind(stream, name) }
+        check_device(stream.device(), elements.device(), name)?;
+        let address = elements.as_view().address().cast_mut();
+        // SAFETY: as above; the elements are borrowed mutably, so nobody else reads or writes them.
+        let map = unsafe { simt::device::TensorMapMut::new(address, *extents, *strides, *shape) };
+        let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+        #[cfg(feature = "cuda")]
+        let map = match stream.cuda() {
+            None => map,
+            Some(stream) => {
+                let (address, description) = (address as u64, map.description());
+                map.with_encoding(encode(stream, name, address, tma::<T>(), &description)?)
+            }
+        };
+        // This comes last, as above.
+        elements.address_on(stream)?;
+        Ok(map)
     }
 }
 
-impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
-    unsafe fn bind(
-        self,
-        stream: &Stream,
-        name: &str,
-    ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
-        self.described(stream, name, false)
-    }
-}
-
-macro_rules! tensor_maps {
-    ($(
-        $boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr $(, $skipped:ident)?;
-    )*) => {$(
-        impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
-            #[allow(unused_mut, reason = "only elements that are written need a mutable borrow for their address")]
-            unsafe fn bind(
-                self,
-                stream: &Stream,
-                name: &str,
-            ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
-                let $boxes { elements: mut $elements, extents, strides, shape $(, $skipped)? } =
-                    self;
-                check_device(stream.device(), $elements.device(), name)?;
-                let address = $address;
-                // SAFETY: as in `described`.
-                let map = unsafe { simt::$half::$map::new(address, extents, strides, shape) };
-                let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
-                $(let map = map.skipping($skipped);)?
-                #[cfg(feature = "cuda")]
-                let map = match stream.cuda() {
-                    None => map,
-                    Some(stream) => {
-                        let (address, element) = (address as u64, T::DATA_TYPE);
-                        let description = map.description();
-                        map.with_encoding(encode(stream, name, address, element, &description)?)
-                    }
-                };
-                // This comes last, as in `described`.
-                $elements.address_on(stream)?;
-                Ok(map)
-            }
-        }
-    )*};
-}
-
-tensor_maps! {
-    Boxes => checked::TensorMap, |elements| elements.address(), skipped;
-    BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-    BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-}
-
-macro_rules! arrays {
-    ($($half:ident)*) => {$(
-        impl<T: BoxElement, B, const COUNT: usize> Argument<simt::$half::TensorMaps<T, COUNT>> for [B; COUNT]
-        where
-            B: Argument<simt::$half::TensorMap<T>>,
-        {
-            unsafe fn bind(
-                self,
-                stream: &Stream,
-                name: &str,
-            ) -> std::result::Result<simt::$half::TensorMaps<T, COUNT>, Unbound> {
-                // SAFETY: the caller's.
-                let maps = all(self.map(|boxes| unsafe { boxes.bind(stream, name) }))?;
-                Ok(simt::$half::TensorMaps::new(maps))
-            }
-
-            fn half(&self) -> Option<&'static str> {
-                self.first().and_then(Argument::half)
-            }
-        }
-    )*};
-}
-
-arrays! { device checked }
-
-/// All of them, or the first error.
-fn all<T, E, const COUNT: usize>(
-    of: [std::result::Result<T, E>; COUNT],
-) -> std::result::Result<[T; COUNT], E> {
-    let all = of.into_iter().collect::<std::result::Result<Vec<_>, E>>()?;
-    all.try_into().map_err(|_| unreachable!("as many as there were"))
+/// The driver's number of a type.
+#[cfg(feature = "cuda")]
+fn tma<T: BoxElement>() -> CUtensorMapDataType {
+    CUtensorMapDataType(T::TYPE.tma())
 }
 
 /// The driver's encoding of a tensor map.

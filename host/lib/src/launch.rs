@@ -9,21 +9,12 @@ mod refusal;
 
 use simt::{Kernel, LaunchConfig, Params};
 
-pub(crate) use self::{argument::check_device, named::Named};
-pub use self::{
-    argument::{Argument, Arguments},
-    refusal::Unbound,
+pub use self::argument::{Argument, Arguments};
+pub(crate) use self::{
+    named::{Named, NamedArguments, Value},
+    refusal::{Unbound, check_device},
 };
-use self::{
-    backend::cpu_options,
-    halves::with_half,
-    refusal::{called, refused},
-};
-use crate::{
-    device::Kind,
-    error::{Error, Result},
-    stream::Stream,
-};
+use crate::{error::Result, stream::Stream};
 
 impl Stream {
     /// Launches a kernel. `arguments` is a tuple with one argument for each parameter:
@@ -92,37 +83,20 @@ impl Stream {
     ///    there if another one fails, and anywhere if its stack is too small.
     /// 7. In the [capture](Self::capture) of a graph, conditions 1 to 6 hold for each launch of the
     ///    graph.
+    ///
+    /// [`Error::Launch`]: crate::Error::Launch
+    /// [`Error::Ptx`]: crate::Error::Ptx
+    /// [`Error::Kernel`]: crate::Error::Kernel
+    /// [`Error::Capture`]: crate::Error::Capture
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
         &self,
         kernel: &Kernel<P>,
         config: &LaunchConfig,
         arguments: A,
     ) -> Result<()> {
-        let declaration = &kernel.declaration;
-        let refuse = |what| refused(declaration, config, what);
-        let names = declaration.params.iter().map(|param| param.name);
-        let constants = with_half(declaration, config.constants, || arguments.halves());
-        let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
-        // SAFETY: the arguments are borrowed until this returns, and what is launched uses them as
-        // this function's contract says.
-        let params = unsafe { arguments.bind(self, &mut { names }) }
-            .map_err(|unbound| unbound.into_error(declaration, config))?;
-        kernel.check(config, &self.device().limits(), &params).map_err(refuse)?;
-        if !self.is_preparing() {
-            crate::testing::launched();
-        }
-        match &*self.device().0 {
-            // What the CPU device needs is there.
-            Kind::Cpu(_) if self.is_preparing() => Ok(()),
-            Kind::Cpu(cpu) => {
-                let options = cpu_options(cpu.workers, config);
-                // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { simt::cpu::launch(kernel, config, params, &options) }
-                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
-            }
-            // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
-            #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => unsafe { self.begin(gpu, declaration, config, params.slots()) },
-        }
+        let mut arguments = arguments.named()?;
+        // SAFETY: the caller's promises. The arguments are borrowed until this returns, and what is
+        // launched uses them as this function's contract says.
+        unsafe { self.launch_in_order(kernel, config, &mut arguments) }
     }
 }

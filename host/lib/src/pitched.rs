@@ -1,17 +1,13 @@
 //! Pitched memory: arrays of two and three dimensions with padded rows.
 
-use simt::device::{In, Out};
-
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
     buffer::{Buffer, Pod},
     device::{Device, Kind},
     error::{Error, Result},
-    launch::{Argument, Unbound},
     memory,
     rows::{Place, Rows},
-    stream::Stream,
 };
 
 /// The pitch on the CPU device is a multiple of this, as it is on GPUs. So a kernel that ignores
@@ -39,7 +35,7 @@ const CPU_PITCH: usize = 512;
 /// ```
 #[derive(Debug)]
 pub struct Pitched<T> {
-    buffer: Buffer<T>,
+    pub(crate) buffer: Buffer<T>,
     size: [usize; 3],
     pitch: usize,
 }
@@ -344,18 +340,4 @@ fn dense<T>(region: &Region, values: *const T, len: usize) -> Result<Rows> {
         return Err(Error::argument("values.len()", len, limit));
     }
     Ok(Rows { start: values as u64, pitch: width * size_of::<T>(), slice_rows: height })
-}
-
-impl<T: Pod> Argument<In<T>> for &Pitched<T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, Unbound> {
-        // SAFETY: the caller's.
-        unsafe { Argument::<In<T>>::bind(&self.buffer, stream, name) }
-    }
-}
-
-impl<T: Pod> Argument<Out<T>> for &mut Pitched<T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
-        // SAFETY: the caller's.
-        unsafe { Argument::<Out<T>>::bind(&mut self.buffer, stream, name) }
-    }
 }

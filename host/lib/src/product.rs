@@ -103,8 +103,8 @@ pub fn multiply_views<T: Scalar>(
     c: BufferViewMut<T>,
 ) -> Result<()> {
     let product = counted(entry)?;
-    if product.variant.operands != T::ELEMENT {
-        let limit = format!("must be for A and B of {}", T::NAME);
+    if product.variant.operands != T::TYPE {
+        let limit = format!("must be for A and B of {}", T::name());
         return Err(Error::argument("kernel", entry.name(), limit));
     }
     shape.check_lens([a.len(), b.len(), c.len()])?;

@@ -218,7 +218,8 @@ impl Stream {
     }
 
     /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on
-    /// this stream that `launch` makes. The stream keeps it for the next one.
+    /// this stream that `launch` makes. The stream keeps it for the next one. (As the functions
+    /// below: of no elements there is nothing to keep.)
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
@@ -227,7 +228,10 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        self.of_kept(|kept, allocator| kept.with_workspace(allocator, len, launch))
+        match len {
+            0 => launch(&mut self.device.uninit(0)?),
+            _ => self.of_kept(|kept, allocator| kept.with_workspace(allocator, len, launch)),
+        }
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
@@ -239,30 +243,40 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
     ) -> Result<R> {
-        self.of_kept(|kept, allocator| kept.with_partials(allocator, len, launch))
+        match len {
+            0 => launch(&mut self.device.uninit(0)?),
+            _ => self.of_kept(|kept, allocator| kept.with_partials(allocator, len, launch)),
+        }
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
-    pub(crate) fn with_zeros<const WORDS: usize>(
+    /// As [`with_workspace`](Self::with_workspace).
+    pub(crate) fn with_zeros<R>(
         &self,
-        launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
-    ) -> Result<()> {
-        self.of_kept(|kept, allocator| kept.with_zeros::<WORDS>(allocator, launch))
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
+    ) -> Result<R> {
+        match len {
+            0 => launch(&mut self.device.uninit(0)?),
+            _ => self.of_kept(|kept, allocator| kept.with_zeros(allocator, len, launch)),
+        }
     }
 
     /// Hands `launch` the stream's counters: `len` words that are zero at first.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
+    /// As [`with_workspace`](Self::with_workspace).
     pub(crate) fn with_counters<R>(
         &self,
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        self.of_kept(|kept, allocator| kept.with_counters(allocator, len, launch))
+        match len {
+            0 => launch(&mut self.device.uninit(0)?),
+            _ => self.of_kept(|kept, allocator| kept.with_counters(allocator, len, launch)),
+        }
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel

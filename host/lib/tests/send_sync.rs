@@ -40,7 +40,7 @@ fn every_public_type() {
         interchange::dlpack::DLTensor;
         gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
         gemm::Request; gemm::Role; gemm::Target;
-        npy::Dtype; npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
+        npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
         product::Launch; ptx::Ptx; ptx::Resources; testing::Counts;
     };
     // Nobody outside can name these: their modules are private.

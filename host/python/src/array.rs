@@ -2,43 +2,25 @@
 
 use std::{fmt, slice};
 
-use gpu_gemm::{Error, Result, check_written};
+use gpu_gemm::{Error, Result, Type, check_written};
 
 /// The most dimensions of an array.
 pub(crate) const MOST_DIMS: usize = 16;
 
-/// The type of an array's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dtype {
-    F64,
-    F32,
-    F16,
-    Bf16,
+/// The types of elements that a message offers: `float64, float32, float16 or bfloat16`.
+pub(crate) fn offered() -> String {
+    let mut types = Type::multiplied().collect::<Vec<_>>();
+    types.sort_by_key(|of| std::cmp::Reverse((of.bytes(), of.format().digits())));
+    let names = types.into_iter().map(Type::numpy).collect::<Vec<_>>();
+    match names.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
-impl Dtype {
-    /// The size of an element in bytes.
-    pub(crate) fn bytes(self) -> usize {
-        match self {
-            Dtype::F64 => 8,
-            Dtype::F32 => 4,
-            Dtype::F16 | Dtype::Bf16 => 2,
-        }
-    }
-
-    /// The types that a message offers.
-    pub(crate) const NAMES: &'static str = "float64, float32, float16 or bfloat16";
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Dtype::F64 => "float64",
-            Dtype::F32 => "float32",
-            Dtype::F16 => "float16",
-            Dtype::Bf16 => "bfloat16",
-        })
-    }
+/// Whether NumPy has no code for the type: to it an element is raw bytes.
+pub(crate) fn is_raw(of: Type) -> bool {
+    of.numpy_code().starts_with('V')
 }
 
 /// The memory that an array is in.

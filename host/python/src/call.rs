@@ -95,16 +95,16 @@ impl<'py> Ready<'py> {
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
         let out = options.out.map(|out| read("out", out)).transpose()?;
         if b.dtype != a.dtype {
-            let limit = format!("must be {}, as a", a.dtype);
-            return Err(to_python(Error::argument("b.dtype", b.dtype, limit)));
+            let limit = format!("must be {}, as a", a.dtype.numpy());
+            return Err(to_python(Error::argument("b.dtype", b.dtype.numpy(), limit)));
         }
         let c_dtype = out.as_ref().map_or(a.dtype, |out| out.dtype);
         Product::check_types([a.dtype, c_dtype]).map_err(to_python)?;
         if let Some(bias) = &bias
             && bias.dtype != c_dtype
         {
-            let limit = format!("must be {c_dtype}, as the result");
-            return Err(to_python(Error::argument("bias.dtype", bias.dtype, limit)));
+            let limit = format!("must be {}, as the result", c_dtype.numpy());
+            return Err(to_python(Error::argument("bias.dtype", bias.dtype.numpy(), limit)));
         }
         for (name, other) in [("b", Some(&b)), ("bias", bias.as_ref()), ("out", out.as_ref())] {
             if let Some(other) = other

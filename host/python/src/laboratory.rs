@@ -8,8 +8,11 @@ use std::{
 use gpu_gemm::{
     Bf16, Device, Error, F16, Pod, Result, Shape,
     gemm::{Output, Scalar, checked},
-    gpu::registry::{Entry, KERNELS, Type, source},
-    simt::check::{Options, Order, Profile, Report},
+    gpu::registry::{Entry, KERNELS, source},
+    simt::{
+        check::{Options, Order, Profile, Report},
+        with_types,
+    },
 };
 
 /// The largest m, n and k. Sums of so many ones are exact in every type; a check is of a small
@@ -76,14 +79,13 @@ pub(crate) fn watch(
         (options.order, options.profile, options.cancel) = (order, every, Some(cancel));
         options
     };
-    match (product.variant.operands, product.variant.c) {
-        (Type::F32, _) => multiply::<f32, f32>(entry, shape, options, cancel),
-        (Type::F64, _) => multiply::<f64, f64>(entry, shape, options, cancel),
-        (Type::Bf16, Type::F32) => multiply::<Bf16, f32>(entry, shape, options, cancel),
-        (Type::Bf16, _) => multiply::<Bf16, Bf16>(entry, shape, options, cancel),
-        (Type::F16, Type::F32) => multiply::<F16, f32>(entry, shape, options, cancel),
-        (Type::F16, _) => multiply::<F16, F16>(entry, shape, options, cancel),
-    }
+    let types = (product.variant.operands, product.variant.c);
+    with_types!(types, |T, O| multiply::<T, O>(entry, shape, options, cancel)).unwrap_or_else(
+        || {
+            let limit = "is for types of which no products are computed";
+            Err(Error::argument("kernel", entry.name(), limit))
+        },
+    )
 }
 
 fn multiply<'o, T: Scalar<O> + Number, O: Output + Number>(

@@ -1,15 +1,12 @@
 //! Runs a product of arrays whose addresses, sizes and strides are known.
 
 use gpu_gemm::{
-    Activation, Batch, BatchMut, Bf16, Bias, Buffer, Compute, Device, Error, F16, Gemm, Result,
-    Stream,
+    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream, Type,
     gemm::{Output, Scalar},
+    simt::with_types,
 };
 
-use crate::{
-    array::Dtype,
-    shape::{Geometry, Level},
-};
+use crate::shape::{Geometry, Level};
 
 /// What a product adds to `A B`.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +29,7 @@ pub(crate) struct BiasAt {
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     /// The types of A and B, and of C and the bias.
-    pub(crate) dtypes: [Dtype; 2],
+    pub(crate) dtypes: [Type; 2],
     pub(crate) geometry: Geometry,
     /// Of the first elements of A, B and C.
     pub(crate) addresses: [u64; 3],
@@ -44,24 +41,19 @@ pub(crate) struct Product {
 macro_rules! for_types {
     ($dtypes:expr, $function:ident($($argument:expr),*)) => {
         match $dtypes {
-            [Dtype::F64, Dtype::F64] => $function::<f64, f64>($($argument),*),
-            [Dtype::F32, Dtype::F32] => $function::<f32, f32>($($argument),*),
-            [Dtype::Bf16, Dtype::Bf16] => $function::<Bf16, Bf16>($($argument),*),
-            [Dtype::Bf16, Dtype::F32] => $function::<Bf16, f32>($($argument),*),
-            [Dtype::F16, Dtype::F16] => $function::<F16, F16>($($argument),*),
-            [Dtype::F16, Dtype::F32] => $function::<F16, f32>($($argument),*),
-            [operands, c] => Err(refused(operands, c)),
+            [operands, c] => with_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
+                .unwrap_or_else(|| Err(refused(operands, c))),
         }
     };
 }
 
 /// The error for a C of another type.
-fn refused(operands: Dtype, c: Dtype) -> Error {
-    let limit = match operands {
-        Dtype::F64 | Dtype::F32 => format!("must be {operands}, as a"),
-        Dtype::F16 | Dtype::Bf16 => format!("must be {operands}, as a, or float32"),
-    };
-    Error::argument("out.dtype", c, limit)
+fn refused(operands: Type, c: Type) -> Error {
+    let mut limit = format!("must be {}, as a", operands.numpy());
+    for other in Type::multiplied().filter(|c| *c != operands && operands.multiplies_to(*c)) {
+        limit += &format!(", or {}", other.numpy());
+    }
+    Error::argument("out.dtype", c.numpy(), limit)
 }
 
 impl Product {
@@ -69,9 +61,8 @@ impl Product {
     ///
     /// # Errors
     /// [`Error::Argument`].
-    pub(crate) fn check_types([operands, c]: [Dtype; 2]) -> Result<()> {
-        let is_half = matches!(operands, Dtype::F16 | Dtype::Bf16);
-        match operands == c || is_half && c == Dtype::F32 {
+    pub(crate) fn check_types([operands, c]: [Type; 2]) -> Result<()> {
+        match operands.multiplies_to(c) {
             true => Ok(()),
             false => Err(refused(operands, c)),
         }

@@ -1,7 +1,7 @@
 //! Arrays that this package makes: results, and copies of arrays that cannot be used where they
 //! are.
 
-use gpu_gemm::Stream;
+use gpu_gemm::{Stream, Type};
 use pyo3::{
     intern,
     prelude::*,
@@ -11,7 +11,7 @@ use pyo3::{
 
 use crate::{
     argument::refused,
-    array::{Dims, Dtype, Place},
+    array::{Dims, Place},
     dlpack::{borrowed::Described, export::Array},
     failure::to_python,
     import::{self, Module, Operand},
@@ -36,7 +36,7 @@ const NO_STREAM: fn(usize) -> PyResult<Option<u64>> = |_| Ok(None);
 pub(crate) fn empty<'py>(
     like: &Operand<'py>,
     sizes: &[usize],
-    dtype: Dtype,
+    dtype: Type,
     stream: impl FnOnce() -> PyResult<std::sync::Arc<Stream>>,
 ) -> PyResult<Operand<'py>> {
     let py = like.object.py();

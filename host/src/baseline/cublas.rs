@@ -1,4 +1,4 @@
-//! cuBLAS's products: of f32, and of bf16 with sums in f32.
+//! cuBLAS's products: of f32 and f64, and of 16-bit types with sums in f32.
 
 use std::{
     ffi::{c_int, c_longlong, c_void},
@@ -6,12 +6,16 @@ use std::{
 };
 
 use libloading::Library;
+use simt::types::Type;
 
 use super::{
-    DataType, DenseBatch,
-    library::{check, load, sizes, symbol, version},
+    DenseBatch,
+    library::{Arithmetic, check, load, sizes, symbol, version},
 };
-use gpu_gemm::{BufferView, BufferViewMut, Error, Matrix, Result, Stream, gemm::Compute};
+use gpu_gemm::{
+    BufferView, BufferViewMut, Error, Matrix, Result, Stream,
+    gemm::{Compute, Output, Scalar},
+};
 
 /// The library's file names, the newest first. The last is a toolkit's.
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
@@ -113,10 +117,6 @@ type GemmEx = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// `CUBLAS_COMPUTE_32F`: sums and factors in f32.
-const COMPUTE_32F: c_int = 68;
-/// `CUBLAS_COMPUTE_32F_FAST_TF32`: factors of f32 may be rounded to tf32 for tensor cores.
-const COMPUTE_32F_FAST_TF32: c_int = 77;
 /// `CUBLAS_GEMM_DEFAULT`: cuBLAS selects the algorithm.
 const GEMM_DEFAULT: c_int = -1;
 
@@ -237,10 +237,10 @@ impl<'a> Cublas<'a> {
     ///
     /// # Errors
     /// As [`Cublas::multiply`].
-    pub fn launch<T: DataType, O: DataType>(
+    pub fn launch<T: Scalar<O>, O: Output>(
         &self,
         product: &DenseBatch,
-        [alpha, beta]: [f32; 2],
+        factors: [f32; 2],
         a: BufferView<T>,
         b: BufferView<T>,
         mut c: BufferViewMut<O>,
@@ -264,33 +264,33 @@ impl<'a> Cublas<'a> {
         let shape = product.shape;
         let [step_a, step_b, step_c] =
             [shape.a_len(), shape.b_len(), shape.c_len()].map(|len| len as c_longlong);
-        let of_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
-        let is_f32 = of_f32 && self.compute != Compute::Tf32;
-        let arithmetic = if of_f32 { COMPUTE_32F_FAST_TF32 } else { COMPUTE_32F };
+        let arithmetic = Arithmetic::of::<T, O>(self.compute, factors)?;
+        let is_f32 = [T::TYPE, O::TYPE] == [Type::F32; 2] && self.compute != Compute::Tf32;
+        let [of_t, of_o] = [T::TYPE, O::TYPE].map(Type::cublas);
+        let ([alpha, beta], [alpha_f32, beta_f32]) = (arithmetic.factors(), factors);
         // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times,
         // contiguous and dense (`DenseBatch::check`). The leading dimensions and types say so. They
         // are borrowed for this call. A buffer is freed only after the work that was queued before.
-        // The factors are f32, as the arithmetic requires. They are in host memory, cuBLAS's
-        // default, and are read at once.
+        // The factors have the type of the sums, as the arithmetic requires. They are in host memory,
+        // cuBLAS's default, and are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
                 (true, 1) => {
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.sgemm)(
-                        handle, of_b, of_a, n, m, k, &alpha, b, ldb, a, lda, &beta, c, n,
+                        handle, of_b, of_a, n, m, k, &alpha_f32, b, ldb, a, lda, &beta_f32, c, n,
                     );
                     ("cublasSgemm_v2", status)
                 }
                 (true, _) => {
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.batched)(
-                        handle, of_b, of_a, n, m, k, &alpha, b, ldb, step_b, a, lda, step_a, &beta,
-                        c, n, step_c, count,
+                        handle, of_b, of_a, n, m, k, &alpha_f32, b, ldb, step_b, a, lda, step_a,
+                        &beta_f32, c, n, step_c, count,
                     );
                     ("cublasSgemmStridedBatched", status)
                 }
                 (false, 1) => {
-                    let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.gemm_ex)(
                         handle,
@@ -301,22 +301,21 @@ impl<'a> Cublas<'a> {
                         k,
                         alpha,
                         b,
-                        T::CUDA,
+                        of_t,
                         ldb,
                         a,
-                        T::CUDA,
+                        of_t,
                         lda,
                         beta,
                         c,
-                        O::CUDA,
+                        of_o,
                         n,
-                        arithmetic,
+                        arithmetic.number(),
                         GEMM_DEFAULT,
                     );
                     ("cublasGemmEx", status)
                 }
                 (false, _) => {
-                    let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
                     let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.batched_ex)(
                         handle,
@@ -327,20 +326,20 @@ impl<'a> Cublas<'a> {
                         k,
                         alpha,
                         b,
-                        T::CUDA,
+                        of_t,
                         ldb,
                         step_b,
                         a,
-                        T::CUDA,
+                        of_t,
                         lda,
                         step_a,
                         beta,
                         c,
-                        O::CUDA,
+                        of_o,
                         n,
                         step_c,
                         count,
-                        arithmetic,
+                        arithmetic.number(),
                         GEMM_DEFAULT,
                     );
                     ("cublasGemmStridedBatchedEx", status)

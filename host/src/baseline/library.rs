@@ -1,11 +1,18 @@
 //! Loads NVIDIA's libraries, and converts their status codes to errors.
 
-use std::{error::Error as _, ffi::c_int};
+use std::{
+    error::Error as _,
+    ffi::{c_int, c_void},
+};
 
 use libloading::Library;
+use simt::types::{NumberFormat, Type};
 
 use super::DenseBatch;
-use gpu_gemm::{Error, Result};
+use gpu_gemm::{
+    Compute, Error, Result,
+    gemm::{Output, Scalar},
+};
 
 /// The first of these libraries that exists, and its name.
 pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
@@ -69,6 +76,65 @@ pub(super) fn sizes(product: &DenseBatch) -> Result<[c_int; 4]> {
     ])
 }
 
+/// The arithmetic of a product: a `cublasComputeType_t`, and the factors in the type of the sums.
+#[derive(Clone, Copy)]
+pub(super) enum Arithmetic {
+    /// The number, `CUBLAS_COMPUTE_32F` or one that rounds factors; alpha and beta.
+    F32(c_int, [f32; 2]),
+    /// `CUBLAS_COMPUTE_64F`.
+    F64([f64; 2]),
+}
+
+impl Arithmetic {
+    /// That for A and B of `T` and C of `O`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for sums of another type.
+    pub(super) fn of<T: Scalar<O>, O: Output>(compute: Compute, factors: [f32; 2]) -> Result<Self> {
+        let of_f32 = [T::TYPE, O::TYPE] == [Type::F32; 2];
+        match T::TYPE.sums() {
+            // `CUBLAS_COMPUTE_32F_FAST_TF32`: factors may be rounded to tf32 for tensor cores.
+            Some(NumberFormat::F32) if of_f32 && compute == Compute::Tf32 => {
+                Ok(Arithmetic::F32(77, factors))
+            }
+            Some(NumberFormat::F32) => Ok(Arithmetic::F32(68, factors)),
+            Some(NumberFormat::F64) => Ok(Arithmetic::F64(factors.map(f64::from))),
+            _ => {
+                let limit = "NVIDIA's libraries are compared with sums in f32 and f64";
+                Err(Error::argument("type", T::TYPE, limit))
+            }
+        }
+    }
+
+    /// The `cublasComputeType_t`.
+    pub(super) fn number(&self) -> c_int {
+        match self {
+            Arithmetic::F32(number, _) => *number,
+            Arithmetic::F64(_) => 70,
+        }
+    }
+
+    /// The `cudaDataType` of the factors.
+    pub(super) fn of_factors(&self) -> c_int {
+        match self {
+            Arithmetic::F32(..) => Type::F32.cublas(),
+            Arithmetic::F64(_) => Type::F64.cublas(),
+        }
+    }
+
+    /// The addresses of alpha and beta, for as long as this lives.
+    pub(super) fn factors(&self) -> [*const c_void; 2] {
+        match self {
+            Arithmetic::F32(_, [alpha, beta]) => {
+                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
+            }
+            Arithmetic::F64([alpha, beta]) => {
+                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
+            }
+        }
+    }
+}
+
 /// A version in cuBLAS's notation: 130100 is 13.1.0. Before release 12 each part had fewer digits.
 pub(super) fn version(number: usize) -> String {
     let (major, minor, patch) = match number {
@@ -82,6 +148,22 @@ pub(super) fn version(number: usize) -> String {
 mod tests {
     use super::*;
     use gpu_gemm::Shape;
+
+    #[test]
+    fn sums_have_the_numbers_of_their_type() {
+        let of = |arithmetic: Arithmetic| {
+            let [alpha, beta] = arithmetic.factors();
+            (arithmetic.number(), arithmetic.of_factors(), alpha, beta)
+        };
+        let f64s = Arithmetic::of::<f64, f64>(Compute::Tf32, [0.5, 2.0]).unwrap();
+        let (number, factors, alpha, beta) = of(f64s);
+        assert_eq!((number, factors), (70, 1));
+        assert_eq!(beta.addr() - alpha.addr(), 8);
+        let number = |compute| Arithmetic::of::<f32, f32>(compute, [1.0, 0.0]).unwrap().number();
+        assert_eq!([Compute::Native, Compute::Tf32].map(number), [68, 77]);
+        let halves = Arithmetic::of::<simt::Bf16, f32>(Compute::Tf32, [1.0, 0.0]).unwrap();
+        assert_eq!((halves.number(), halves.of_factors()), (68, 0));
+    }
 
     #[test]
     fn a_missing_library_is_told_by_its_names() {

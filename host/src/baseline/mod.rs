@@ -2,7 +2,8 @@
 //! time, when they are asked for.
 //!
 //! [`DenseBatch`] describes a product for this library, cuBLAS and cublasLt alike, and [`Epilogue`]
-//! what is done with it. [`DataType`] is the type of its elements.
+//! what is done with it. The table of types has the numbers that
+//! the libraries have for them.
 
 #[cfg(feature = "cuda")]
 mod copy;
@@ -21,42 +22,10 @@ pub use self::{
     cublas::Cublas,
     lt::{CublasLt, Plan},
 };
-use simt::{Bf16, F16};
-
 use gpu_gemm::{
     BufferView, BufferViewMut, Error, Pod, Result, Shape, Stream,
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
 };
-
-/// A type of A and B for NVIDIA's libraries: f32, or [`Bf16`] or [`F16`] with C of the same type or
-/// f32. Sums are f32.
-///
-/// Sealed: cuBLAS reads and writes as many bytes as its number says.
-pub trait DataType: Pod + sealed::Sealed {
-    /// Its number as a `cudaDataType_t`.
-    #[doc(hidden)]
-    const CUDA: i32;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! data_types {
-    ($($ty:ty => $number:literal;)*) => {$(
-        impl sealed::Sealed for $ty {}
-
-        impl DataType for $ty {
-            const CUDA: i32 = $number;
-        }
-    )*};
-}
-
-data_types! {
-    f32 => 0;
-    Bf16 => 14;
-    F16 => 2;
-}
 
 /// `C = A B`, `count` times. The matrices are dense, and those of a batch follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +152,7 @@ mod tests {
             let c = c.view(..).unwrap().to_vec().unwrap();
             assert_eq!(c, [4.0, 5.0, 10.0, 11.0, 8.0, 10.0, 20.0, 22.0], "{transposed:?}");
             assert_eq!((dense.flop(), dense.bytes_of::<f32, f32>()), (48.0, 2 * 4 * (6 + 6 + 4)));
-            assert_eq!(dense.bytes_of::<Bf16, f32>(), 2 * (2 * (6 + 6) + 4 * 4));
+            assert_eq!(dense.bytes_of::<simt::Bf16, f32>(), 2 * (2 * (6 + 6) + 4 * 4));
         }
     }
 

@@ -30,10 +30,10 @@ pub(crate) use self::{
     errors::{Errors, Numbers},
     gemm::Gemm,
     kernel::{KernelChoice, flags, is_counted, product_by},
-    ladder::{Explain, Format, Ladder, LadderType, Picture},
+    ladder::{Explain, Format, Ladder, Picture},
     offering::name_of,
     profile::{On, Profile},
-    types::{ComputeMode, TypeFlags, Types},
+    types::{ComputeMode, TypeFlags},
 };
 use self::{
     kernel::{all_products, auto_or_named, find, kernels},

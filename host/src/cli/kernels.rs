@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use host::{
-    Error,
+    Error, Type,
     gpu::registry::{Entry, Family, KERNELS, Layout, Product, Program, Scheme, Variant},
     names::hint,
 };
@@ -72,7 +72,7 @@ fn line(entry: &Entry) -> KernelLine {
         contract: product.map_or("another program".to_owned(), contract),
         operands: product.map(|product| product.variant.operands.name()),
         c: product.map(|product| product.variant.c.name()),
-        flags: product.and_then(flags),
+        flags: product.map(flags),
         layout: product.and_then(|product| product.variant.layout).map(Layout::name),
         tile: product.map(Product::tile),
         block: product.map(|product| product.block).or(declaration.block),
@@ -119,20 +119,18 @@ fn group(entry: &Entry) -> String {
         product if product.is_of_f32_views() => "C = A B in f32".to_owned(),
         product => contract(product),
     };
-    match flags(product) {
-        None => format!("{what} (`gemm`, with files of f64)"),
-        Some(flags) => format!("{what} ({flags})"),
-    }
+    format!("{what} ({})", flags(product))
 }
 
 /// The sort key of a group: lessons, then products by their types and arithmetic, then programs.
-type Place = (bool, u8, u8, u8);
+type Place = (bool, usize, u8, u8);
 
 fn place_of(entry: &Entry) -> Place {
     match &entry.product {
         None => (true, 0, 0, 0),
         Some(Product { variant: Variant { operands, scheme, c, .. }, .. }) => {
-            (false, *operands as u8, *scheme as u8, u8::from(c != operands))
+            let number = Type::ALL.iter().position(|of| of == operands).unwrap_or(Type::ALL.len());
+            (false, number, *scheme as u8, u8::from(c != operands))
         }
     }
 }
@@ -140,7 +138,7 @@ fn place_of(entry: &Entry) -> Place {
 /// Whether a word is the type of its operands, or the start of a word in its name or summary.
 fn is_about(entry: &Entry, word: &str) -> bool {
     let operands = entry.product.as_ref().map(|product| product.variant.operands.name());
-    if ["f32", "f64", "bf16", "f16"].contains(&word) {
+    if Type::multiplied().any(|of| of.name() == word) {
         return operands == Some(word);
     }
     let said = format!("{} {} {}", entry.name(), group(entry), entry.summary).to_lowercase();

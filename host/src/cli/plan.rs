@@ -3,18 +3,18 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    Bf16, Device, Error, F16,
+    Device, Error,
     gemm::{Candidate, Choice, Launch, Request, Role, Scalar, Target},
     gpu::registry,
-    simt,
+    simt::{self, with_types},
 };
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{DeviceChoice, PlannedGpu, Run, Types, name_of},
+    args::{DeviceChoice, PlannedGpu, Run, name_of},
     list::{json, optional_in_six_digits},
-    types::{Value, as_it_is, words},
+    types::{Value, as_it_is, not_multiplied, words},
 };
 
 /// The plan, also the object of `--json`.
@@ -135,13 +135,9 @@ pub(super) fn place(device: DeviceChoice) -> String {
 /// Prints the plan for the requested device. No device is opened: the limits of CUDA's launches are
 /// the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
-    match args.types.types()? {
-        Types::F32 => plan_of::<f32, f32>(args, out),
-        Types::Bf16 => plan_of::<Bf16, Bf16>(args, out),
-        Types::Bf16F32 => plan_of::<Bf16, f32>(args, out),
-        Types::F16 => plan_of::<F16, F16>(args, out),
-        Types::F16F32 => plan_of::<F16, f32>(args, out),
-    }
+    let types = args.types.types()?;
+    with_types!(types, |T, O| plan_of::<T, O>(args, out))
+        .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)))
 }
 
 fn plan_of<T: Scalar<O> + Value, O: Value>(
@@ -190,7 +186,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     if args.json {
         return json(out, &plan);
     }
-    writeln!(out, "{shape}   {}, row-major", words(T::TYPE, O::TYPE))?;
+    writeln!(out, "{shape}   {}, row-major", words(T::NAME, O::NAME))?;
     let place = place(args.device);
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "planned   for {of}{hint}")?;

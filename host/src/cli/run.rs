@@ -6,23 +6,24 @@ use std::{
 };
 
 use host::{
-    Bf16, Compute, Device, Error, F16, Matrix, PlannedGemm, Shape, Stream,
+    Compute, Device, Error, Matrix, PlannedGemm, Shape, Stream,
     gemm::{Request, Scalar},
     gpu::registry::Entry,
     operands,
+    simt::with_types,
     verify::Criterion,
 };
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{Init, Run, Types, Verify, name_of},
+    args::{Init, Run, Verify, name_of},
     duration::duration,
     list::{in_six_digits, json},
     memory::check_memory,
     note,
     steps::Steps,
-    types::{Value, as_it_is, rounded, words},
+    types::{Value, as_it_is, not_multiplied, rounded, words},
     verification::{Verification, off},
 };
 
@@ -86,13 +87,8 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     let shape = args.sizes.shape()?;
     let types = args.types.types()?;
     let device = super::open(args.device)?;
-    let outcome = match types {
-        Types::F32 => run_on::<f32, f32>(args, steps, shape, &device, out),
-        Types::Bf16 => run_on::<Bf16, Bf16>(args, steps, shape, &device, out),
-        Types::Bf16F32 => run_on::<Bf16, f32>(args, steps, shape, &device, out),
-        Types::F16 => run_on::<F16, F16>(args, steps, shape, &device, out),
-        Types::F16F32 => run_on::<F16, f32>(args, steps, shape, &device, out),
-    };
+    let outcome = with_types!(types, |T, O| run_on::<T, O>(args, steps, shape, &device, out))
+        .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)));
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
@@ -135,8 +131,10 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         exact = test.exact(iters, warmup)?;
     }
     let Some(shown) = real.as_ref().or(exact.as_ref()) else {
-        let limit =
-            "must be below 2^24 for --init int: no longer sum of integers is sure to be exact";
+        let limit = format!(
+            "{} for --init int: no longer sum of integers is sure to be exact",
+            operands::most_exact_steps(T::TYPE)
+        );
         return Err(Error::argument("k", shape.k(), limit).into());
     };
 
@@ -152,8 +150,8 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: T::TYPE,
-        out_dtype: O::TYPE,
+        dtype: T::NAME,
+        out_dtype: O::NAME,
         compute: args.types.compute_name(),
         init: name_of(&args.init),
         seed: args.seed,
@@ -235,12 +233,10 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         let name = name_of(&init);
         let (a, b) = self.step(&name, "operands", || {
             let draw = match init {
-                Init::Normal => operands::normal,
-                _ => operands::uniform,
+                Init::Normal => operands::normal::<T>,
+                _ => operands::uniform::<T>,
             };
             let (mut a, mut b) = (draw(seeds[0], shape.a_len())?, draw(seeds[1], shape.b_len())?);
-            T::round(&mut a);
-            T::round(&mut b);
             if init == Init::Nan {
                 operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
             }
@@ -253,7 +249,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     /// sum of integers may be inexact.
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
-        let Some(magnitude) = operands::exact_magnitude_in(shape.k(), O::FORMAT) else {
+        let Some(magnitude) = operands::exact_magnitude_of(shape.k(), (T::TYPE, O::TYPE)) else {
             return Ok(None);
         };
         let (a, b) = self.step(EXACT, "operands", || {
@@ -267,8 +263,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     fn finish(
         &self,
         name: &str,
-        a: &[f32],
-        b: &[f32],
+        a: &[T],
+        b: &[T],
         iters: u32,
         warmup: u32,
         criterion: Criterion,
@@ -286,27 +282,19 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         };
         let verification = self.step(name, "verification", || {
             let Run { verify, seed, types, .. } = *self.args;
-            let how = (types.compute(), O::FORMAT);
-            Verification::run(verify, self.shape, [a, b, &c], how, criterion, seed)
+            Verification::run(verify, self.shape, (a, b, &c), types.compute(), criterion, seed)
         })?;
         Ok(Product { times, recomputed, verification })
     }
 
     /// C, and the times of `iters` launches. C is filled with NaN before each, so that an element
     /// that is not written shows.
-    fn launch(
-        &self,
-        a: &[f32],
-        b: &[f32],
-        iters: u32,
-        warmup: u32,
-    ) -> Result<(Vec<f32>, Times), Error> {
+    fn launch(&self, a: &[T], b: &[T], iters: u32, warmup: u32) -> Result<(Vec<O>, Times), Error> {
         let stream = &self.stream;
         let (device, shape) = (stream.device(), self.shape);
-        let (a, b) = (T::narrowed(a), T::narrowed(b));
         let begin = Instant::now();
-        let a = Matrix::from_row_major(device, shape.m(), shape.k(), &a)?;
-        let b = Matrix::from_row_major(device, shape.k(), shape.n(), &b)?;
+        let a = Matrix::from_row_major(device, shape.m(), shape.k(), a)?;
+        let b = Matrix::from_row_major(device, shape.k(), shape.n(), b)?;
         let mut c = Matrix::<O>::zeros(device, shape.m(), shape.n())?;
         let upload = begin.elapsed();
         let mut first_launch = None;
@@ -333,7 +321,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
             upload,
             download: begin.elapsed(),
         };
-        Ok((O::widened(c), times))
+        Ok((c, times))
     }
 
     /// A step of a run. `run` is its name: a product runs twice, on different operands.
@@ -381,7 +369,7 @@ fn print(
     let Report { init, seed, .. } = report;
     let types = words(report.dtype, report.out_dtype);
     let types = match &*report.compute {
-        "fp32" => types,
+        "fp32" | "fp64" => types,
         how => format!("{types} as {how}"),
     };
     writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;

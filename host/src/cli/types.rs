@@ -1,73 +1,29 @@
-//! The types of a product's matrices, and their values as f32. f32 holds all values of bf16 and
-//! f16, so operands are drawn and results compared in it.
-
-use std::borrow::Cow;
+//! The types of a product's matrices.
 
 use host::{
-    Bf16, Compute, F16,
-    baseline::DataType,
+    Compute, Error, Type,
     gemm::Output,
     gpu::registry::{Entry, Scheme},
-    verify::Format,
+    operands::Drawn,
 };
 
+use super::Failure;
+
 /// An element type of the command's products.
-pub(super) trait Value: DataType + Output + Send + Sync {
-    /// As on the command line.
-    const TYPE: &'static str;
-    const FORMAT: Format;
+pub(super) trait Value: Output + Drawn {}
 
-    /// Rounds each value to this type.
-    fn round(values: &mut [f32]);
+impl<T: Output + Drawn> Value for T {}
 
-    /// The values as elements of this type.
-    fn narrowed(values: &[f32]) -> Cow<'_, [Self]>;
-
-    /// Elements as f32.
-    fn widened(values: Vec<Self>) -> Vec<f32>;
+/// The error for types of which no product is computed.
+pub(super) fn not_multiplied(operands: Type, c: Type) -> Failure {
+    let limit = format!("no product of it has a C of {c}");
+    Error::argument("--type", operands, limit).into()
 }
 
-impl Value for f32 {
-    const TYPE: &'static str = "f32";
-    const FORMAT: Format = Format::F32;
-
-    fn round(_: &mut [f32]) {}
-
-    fn narrowed(values: &[f32]) -> Cow<'_, [f32]> {
-        Cow::Borrowed(values)
-    }
-
-    fn widened(values: Vec<f32>) -> Vec<f32> {
-        values
-    }
-}
-
-macro_rules! halves {
-    ($($half:ident $name:literal)*) => {$(
-        impl Value for $half {
-            const TYPE: &'static str = $name;
-            const FORMAT: Format = Format::$half;
-
-            fn round(values: &mut [f32]) {
-                values.iter_mut().for_each(|value| *value = $half::from_f32(*value).to_f32());
-            }
-
-            fn narrowed(values: &[f32]) -> Cow<'_, [$half]> {
-                values.iter().map(|&value| $half::from_f32(value)).collect()
-            }
-
-            fn widened(values: Vec<$half>) -> Vec<f32> {
-                values.into_iter().map($half::to_f32).collect()
-            }
-        }
-    )*};
-}
-
-halves! { Bf16 "bf16" F16 "f16" }
-
-/// A type of C that is narrower than f32, the type of the sums.
+/// A type of C that is narrower than its sums.
 pub(super) fn rounded(c: &str) -> Option<&str> {
-    Some(c).filter(|c| ["bf16", "f16"].contains(c))
+    let of = Type::of_name(c)?;
+    of.sums().filter(|sums| sums.bits() > of.format().bits()).map(|_| c)
 }
 
 /// The types of A and B, and of C, for people: `bf16, C f32`.

@@ -4,23 +4,19 @@ use host::{
     Compute, Device, Error, Layout, Shape,
     baseline::Epilogue,
     blocks::{Dense, Source},
-    verify::{Claim, Comparison, Criterion, Format, Sample, Widened, slices},
+    verify::{Claim, Compared, Comparison, Criterion, NumberFormat, Sample, Widened, slices},
 };
 
 use super::{args::Verify, note};
 
 /// What follows a product, with its numbers. What the epilogue does not read may be empty.
 #[derive(Clone, Copy)]
-pub(super) struct After<'a> {
+pub(super) struct After<'a, O> {
     pub(super) epilogue: Epilogue,
     /// An element for each column of C.
-    pub(super) bias: &'a [f32],
+    pub(super) bias: &'a [O],
     /// The old C, row-major.
-    pub(super) before: &'a [f32],
-}
-
-impl After<'_> {
-    const NOTHING: After<'static> = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[] };
+    pub(super) before: &'a [O],
 }
 
 /// The result of a comparison, of all or of a sample.
@@ -31,34 +27,35 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]` as far as asked for. `compute`: the arithmetic. `stored`: the format of
-    /// C. `auto` compares all of C if three products in float64 take a few seconds at most.
-    pub(super) fn run(
+    /// Compares A, B and C as far as asked for. `compute`: the arithmetic. `auto` compares all of C
+    /// if three products in float64 take a few seconds at most.
+    pub(super) fn run<T: Compared, O: Compared>(
         verify: Verify,
         shape: Shape,
-        [a, b, c]: [&[f32]; 3],
-        how: (Compute, Format),
+        (a, b, c): (&[T], &[T], &[O]),
+        compute: Compute,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        Verification::after(verify, shape, [a, b, c], After::NOTHING, how, criterion, seed)
+        let after = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[] };
+        Verification::after(verify, shape, (a, b, c), after, compute, criterion, seed)
     }
 
     /// As [`run`](Self::run), for a product with an epilogue.
-    pub(super) fn after(
+    pub(super) fn after<T: Compared, O: Compared>(
         verify: Verify,
         shape: Shape,
-        [a, b, c]: [&[f32]; 3],
-        After { epilogue, bias, before }: After,
-        (compute, stored): (Compute, Format),
+        (a, b, c): (&[T], &[T], &[O]),
+        After { epilogue, bias, before }: After<O>,
+        compute: Compute,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
         let Epilogue { alpha, beta, bias: has_bias, activation } = epilogue;
-        let bias = bias.iter().copied().map(f64::from).collect::<Vec<_>>();
+        let bias = bias.iter().copied().map(Into::into).collect::<Vec<_>>();
         let before = match beta {
             0.0 => None,
-            _ => Some(Dense::new::<f32>(shape.m(), shape.n(), Layout::RowMajor, before)?),
+            _ => Some(Dense::new::<O>(shape.m(), shape.n(), Layout::RowMajor, before)?),
         };
         let before = before.as_ref().map(|before| Widened(before));
         slices(shape, a, b, c, |claim| {
@@ -68,7 +65,6 @@ impl Verification {
             claim.bias = has_bias.then_some(&bias[..]);
             claim.before = before.as_ref().map(|before| before as &dyn Source<f64>);
             claim.activation = activation;
-            claim.stored = stored;
             claim.factors = factors(compute);
             claim.sliced = matches!(compute, Compute::Fp32Bf16x6 | Compute::Fp32F16x3);
             Verification::of_claim(verify, shape, &claim, criterion, seed)
@@ -165,8 +161,8 @@ pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
 
 /// The type to which factors may have been rounded. (If they were not, the bound is wider than
 /// necessary.)
-pub(super) fn factors(compute: Compute) -> Option<Format> {
-    matches!(compute, Compute::Tf32).then_some(Format::Tf32)
+pub(super) fn factors(compute: Compute) -> Option<NumberFormat> {
+    matches!(compute, Compute::Tf32).then_some(NumberFormat::TF32)
 }
 
 /// Whether to compare all of C or a sample. `None`: nothing.

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
-use super::{Claim, Format};
+use super::{Claim, NumberFormat};
 use gpu_gemm::Activation;
 
 /// An activation's reference.
@@ -57,11 +57,11 @@ pub(super) fn after(claim: &Claim, x: f64, bound: f64) -> (f64, f64) {
     let moved = slope * bound;
     let value = want.abs() + moved;
     let own = match claim.stored {
-        Format::F16 | Format::Bf16 => (2f64.powi(-13) * value).max(2f64.powi(-26)),
+        NumberFormat::F16 | NumberFormat::BF16 => (2f64.powi(-13) * value).max(2f64.powi(-26)),
         // A unit in the last place is at most two roundings.
         _ => 2.0 * ulps * claim.computed.roundoff() * value + claim.computed.tiny(),
     };
-    let of_reference = 4.0 * Format::F64.roundoff() * (1.0 + x * x) * want.abs();
+    let of_reference = 4.0 * NumberFormat::F64.roundoff() * (1.0 + x * x) * want.abs();
     (want, moved + own + of_reference)
 }
 

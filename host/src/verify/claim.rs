@@ -2,102 +2,9 @@
 
 use std::ops::Range;
 
-#[cfg(feature = "npy")]
-use gpu_gemm::npy::Dtype;
+use simt::types::NumberFormat;
+
 use gpu_gemm::{Activation, Error, Layout, Pod, Result, Shape, blocks::Source, memory};
-
-/// The unit roundoff of f32.
-pub(super) const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;
-
-/// A number format, by its rounding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// f16: IEEE's binary16.
-    F16,
-    /// bf16: the upper half of an f32.
-    Bf16,
-    /// tf32: an f32 with the upper 10 bits of its fraction.
-    Tf32,
-    /// IEEE's binary32.
-    F32,
-    /// IEEE's binary64.
-    F64,
-}
-
-impl Format {
-    /// Bits of the significand, with the hidden one.
-    fn digits(self) -> i32 {
-        match self {
-            Format::F16 | Format::Tf32 => 11,
-            Format::Bf16 => 8,
-            Format::F32 => 24,
-            Format::F64 => 53,
-        }
-    }
-
-    /// The unit roundoff.
-    pub fn roundoff(self) -> f64 {
-        match self {
-            Format::F32 => U,
-            _ => 2f64.powi(-self.digits()),
-        }
-    }
-
-    /// The smallest positive number.
-    pub fn tiny(self) -> f64 {
-        match self {
-            Format::F16 => 2f64.powi(-24),
-            Format::Bf16 => 2f64.powi(-133),
-            Format::Tf32 => 2f64.powi(-136),
-            Format::F32 => f64::from(f32::from_bits(1)),
-            Format::F64 => f64::from_bits(1),
-        }
-    }
-
-    /// The largest finite number.
-    pub fn largest(self) -> f64 {
-        match self {
-            Format::F16 => 65504.0,
-            Format::Bf16 => f32::from_bits(0x7f7f_0000).into(),
-            Format::Tf32 => f32::from_bits(0x7f7f_e000).into(),
-            Format::F32 => f32::MAX.into(),
-            Format::F64 => f64::MAX,
-        }
-    }
-
-    /// The nearest number of this format. Ties go to the even one. Beyond the largest number it is
-    /// infinity.
-    pub fn nearest(self, value: f64) -> f64 {
-        match self {
-            Format::F64 => value,
-            Format::F32 => (value as f32).into(),
-            Format::F16 | Format::Bf16 | Format::Tf32 => {
-                // Multiples of the last digit's weight. It is the same for all subnormal numbers.
-                let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-                let least = if self == Format::F16 { -14 } else { -126 };
-                let last = 2f64.powi(exponent.clamp(least, 128) - (self.digits() - 1));
-                let nearest = (value / last).round_ties_even() * last;
-                match nearest.abs() > self.largest() {
-                    true => f64::INFINITY.copysign(value),
-                    false => nearest,
-                }
-            }
-        }
-    }
-}
-
-#[cfg(feature = "npy")]
-impl From<Dtype> for Format {
-    fn from(dtype: Dtype) -> Format {
-        match dtype {
-            Dtype::F2 => Format::F16,
-            Dtype::Bf16 => Format::Bf16,
-            Dtype::F4 => Format::F32,
-            Dtype::F8 => Format::F64,
-        }
-    }
-}
 
 /// The claim that C is `activation(alpha A B + beta C0 + bias)`, apart from rounding.
 /// [`Claim::product`] makes one. Its fields change the details.
@@ -122,20 +29,20 @@ pub struct Claim<'a> {
     pub activation: Activation,
     /// The format to which A and B were rounded before they were multiplied, if it is narrower than
     /// theirs. No element may be so small that this underflows.
-    pub factors: Option<Format>,
+    pub factors: Option<NumberFormat>,
     /// Whether A and B may have been split into slices for tensor cores. No significant slice may
     /// underflow.
     pub sliced: bool,
     /// The format of the computation.
-    pub computed: Format,
+    pub computed: NumberFormat,
     /// The format in which C is stored.
-    pub stored: Format,
+    pub stored: NumberFormat,
 }
 
 impl<'a> Claim<'a> {
     /// `C = A B`, computed in f32.
     pub fn product(a: &'a dyn Source<f64>, b: &'a dyn Source<f64>, c: &'a dyn Source<f64>) -> Self {
-        let format = Format::F32;
+        let format = NumberFormat::F32;
         let (computed, stored) = (format, format);
         let (factors, before, sliced) = (None, None, false);
         let (bias, activation) = (None, Activation::Identity);
@@ -180,8 +87,9 @@ impl<'a> Claim<'a> {
     /// The error bounds of elements that are sums of `k` products.
     ///
     /// `gamma(k + 3) magnitude + (k + 3) tiny`. With alpha, beta or a bias, `k + 5` replaces `k +
-    /// 3`. For a result in f64 the bound is doubled, because the reference is no more accurate. It
-    /// is infinite if k is so large that there is no bound.
+    /// 3`. For a result in f64 four are added: the reference is a sum in twice the precision, which
+    /// is rounded once, and then alpha, beta and the bias are. It is infinite if k is so large that
+    /// there is no bound.
     ///
     /// If factors are rounded with roundoff `u`, each product is off by `2 u + u²`. Tensor cores
     /// truncate the sum and each of 8 products, 25 bits below the largest: at most `k + 20`
@@ -202,13 +110,15 @@ impl<'a> Claim<'a> {
         if self.sliced {
             roundings += 55.0;
         }
+        if format == NumberFormat::F64 {
+            roundings += 4.0;
+        }
         let gamma = match roundings * format.roundoff() {
             small if small < 1.0 => small / (1.0 - small),
             _ => f64::INFINITY,
         };
-        let times = if format == Format::F64 { 2.0 } else { 1.0 };
         let least = roundings * format.tiny() * self.alpha.abs().max(1.0);
-        Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
+        Bounds { gamma: of_factors + gamma * (1.0 + of_factors), least }
     }
 
     /// The error of an element after an exact sum: alpha, beta and the bias take three roundings,
@@ -307,18 +217,18 @@ mod tests {
         use simt::Bf16;
         let numbers = (0..=u16::MAX).map(|bits| f64::from(Bf16::from_bits(bits)));
         for value in numbers.filter(|value| value.is_finite()) {
-            assert_eq!(Format::Bf16.nearest(value), value);
+            assert_eq!(NumberFormat::BF16.nearest(value), value);
             // The midpoint to the next f32, and numbers next to it.
             let bits = (value as f32).to_bits();
             for near in [bits | 0x7fff, bits | 0x8000, bits | 0x8001].map(f32::from_bits) {
                 let wanted = f64::from(Bf16::from_f32(near));
-                assert_eq!(Format::Bf16.nearest(near.into()), wanted, "{near}");
+                assert_eq!(NumberFormat::BF16.nearest(near.into()), wanted, "{near}");
             }
         }
-        assert_eq!(Format::Bf16.nearest(3.39e38), Format::Bf16.largest());
-        assert_eq!(Format::Bf16.nearest(f64::MAX), f64::INFINITY);
-        assert_eq!(Format::Bf16.nearest(-3.4e38), f64::NEG_INFINITY);
-        assert!(Format::Bf16.nearest(f64::NAN).is_nan());
+        assert_eq!(NumberFormat::BF16.nearest(3.39e38), NumberFormat::BF16.largest());
+        assert_eq!(NumberFormat::BF16.nearest(f64::MAX), f64::INFINITY);
+        assert_eq!(NumberFormat::BF16.nearest(-3.4e38), f64::NEG_INFINITY);
+        assert!(NumberFormat::BF16.nearest(f64::NAN).is_nan());
     }
 
     #[test]
@@ -326,15 +236,15 @@ mod tests {
         use simt::F16;
         let halves = (0..=u16::MAX).map(|bits| f64::from(F16::from_bits(bits).to_f32()));
         for value in halves.filter(|half| half.is_finite()) {
-            assert_eq!(Format::F16.nearest(value), value);
+            assert_eq!(NumberFormat::F16.nearest(value), value);
             for near in
                 [value * (1.0 + 2f64.powi(-12)), value * (1.0 + 2f64.powi(-11)), value * 1.0007]
             {
                 use gpu_gemm::npy::Element;
-                assert_eq!(Format::F16.nearest(near), f64::from(near.to_f16()), "{near}");
+                assert_eq!(NumberFormat::F16.nearest(near), f64::from(near.to_f16()), "{near}");
             }
         }
-        assert_eq!(Format::F16.nearest(-1e9), f64::NEG_INFINITY);
-        assert!(Format::F16.nearest(f64::NAN).is_nan());
+        assert_eq!(NumberFormat::F16.nearest(-1e9), f64::NEG_INFINITY);
+        assert!(NumberFormat::F16.nearest(f64::NAN).is_nan());
     }
 }

@@ -1,12 +1,15 @@
 //! Every element of C compared with the product in float64.
 
 use std::{
+    borrow::Cow,
     mem,
     ops::Range,
     sync::{Mutex, PoisonError},
 };
 
-use super::{Claim, Comparison, Criterion, Worst, activation, claim::Bounds};
+use super::{
+    Claim, Comparison, Criterion, NumberFormat, Worst, activation, claim::Bounds, doubled::Doubled,
+};
 use gpu_gemm::{Layout, Result, blocks::Source, memory, parallel};
 
 /// Rows of C that are compared at a time: enough for a fast product, and few enough for many cores.
@@ -59,6 +62,17 @@ impl Block {
         let mut values = memory::reserved(self.values.len())?;
         values.extend(self.values.iter().map(|x| x.abs()));
         Ok(Block { values, ..*self })
+    }
+
+    /// Its elements row by row, of `cols` columns.
+    fn by_rows(&self, cols: usize) -> Result<Cow<'_, [f64]>> {
+        if self.layout == Layout::RowMajor {
+            return Ok(Cow::Borrowed(&self.values));
+        }
+        let len = self.values.len();
+        let mut values = memory::reserved(len)?;
+        values.extend((0..len).map(|at| self.at(at / cols, at % cols)));
+        Ok(Cow::Owned(values))
     }
 
     /// The row and column of the element at that index.
@@ -141,7 +155,7 @@ impl Claim<'_> {
         let mut comparison = Comparison::NOTHING;
         for cols in parts(n) {
             for rows in parts(m) {
-                let mut sums = Sums::new(rows.len() * cols.len(), criterion)?;
+                let mut sums = Sums::new(rows.len() * cols.len(), criterion, self.computed)?;
                 for depth in parts(k) {
                     let a = Block::read(self.a, rows.clone(), depth.clone())?;
                     let b = Block::read(self.b, depth.clone(), cols.clone())?;
@@ -175,7 +189,7 @@ impl Claim<'_> {
             for row in first..(first + PANEL_ROWS).min(rows.len()) {
                 for col in 0..n {
                     let index = row * n + col;
-                    let sums = (sums.sums[index], sums.sizes.get(index).copied().unwrap_or(0.0));
+                    let sums = (sums.sum(index), sums.sizes.get(index).copied().unwrap_or(0.0));
                     let before = before.as_ref().map(|before| before.at(row, col));
                     let place = (rows.start + row, cols.start + col);
                     self.add(&mut comparison, place, c.at(row, col), bounds, sums, before);
@@ -235,23 +249,36 @@ impl Claim<'_> {
 
 /// Row-major sums of a tile of C, and the sums of their terms' absolute values.
 struct Sums {
+    /// Empty where they are doubled.
     sums: Vec<f64>,
+    /// For real numbers that are computed in f64, whose sums are no more exact than those of C.
+    doubled: Option<Doubled>,
     /// Empty if the result must be exact.
     sizes: Vec<f64>,
 }
 
 impl Sums {
-    fn new(len: usize, criterion: Criterion) -> Result<Self> {
+    fn new(len: usize, criterion: Criterion, computed: NumberFormat) -> Result<Self> {
         let sizes = match criterion {
             Criterion::Bound => memory::filled(0.0, len)?,
             Criterion::Exact => Vec::new(),
         };
-        Ok(Sums { sums: memory::filled(0.0, len)?, sizes })
+        let is_doubled = criterion == Criterion::Bound && computed == NumberFormat::F64;
+        let doubled = is_doubled.then(|| Doubled::new(len)).transpose()?;
+        let sums = if is_doubled { Vec::new() } else { memory::filled(0.0, len)? };
+        Ok(Sums { sums, doubled, sizes })
+    }
+
+    fn sum(&self, index: usize) -> f64 {
+        self.doubled.as_ref().map_or_else(|| self.sums[index], |sums| sums.nearest(index))
     }
 
     /// Adds the products of some k-steps.
     fn add(&mut self, a: &Block, b: &Block, k: usize, n: usize) -> Result<()> {
-        add_panels(a, k, b, n, &mut self.sums)?;
+        match &mut self.doubled {
+            Some(sums) => sums.add(&a.by_rows(k)?, k, &b.by_rows(n)?, n)?,
+            None => add_panels(a, k, b, n, &mut self.sums)?,
+        }
         if self.sizes.is_empty() {
             return Ok(());
         }

@@ -27,56 +27,61 @@
 mod activation;
 mod claim;
 mod comparison;
+mod doubled;
 mod full;
 mod sample;
 
 pub use activation::activations;
-pub use claim::{Claim, Format, Widened};
+pub use claim::{Claim, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
+pub use doubled::product_of_doubles;
 pub use sample::{Sample, sample};
+pub use simt::types::NumberFormat;
 
 use gpu_gemm::{Layout, Pod, Result, Shape, blocks::Dense};
+use simt::types::Typed;
 
 /// Compares all of C with A B: [`Claim::compare`] of row-major slices.
 ///
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
 /// shape's; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
-pub fn compare(
+pub fn compare<T: Compared>(
     shape: Shape,
-    a: &[f32],
-    b: &[f32],
-    c: &[f32],
+    a: &[T],
+    b: &[T],
+    c: &[T],
     criterion: Criterion,
 ) -> Result<Comparison> {
     slices(shape, a, b, c, |claim| claim.compare(criterion))
 }
 
-/// A type of the elements of C that is compared: f32 or f64.
-pub trait Compared: Pod + Default + Into<f64> + Sync {}
+/// A type of elements that are compared: f64 holds all its numbers.
+pub trait Compared: Pod + Typed + Default + Into<f64> + Send + Sync {}
 
-impl Compared for f32 {}
-impl Compared for f64 {}
+impl<T: Pod + Typed + Default + Into<f64> + Send + Sync> Compared for T {}
 
-/// Calls `work` with the claim that C is A B, all row-major. Values of bf16 are passed as f32, and
-/// so are those of an A and B of f64 that f32 holds.
+/// Calls `work` with the claim that C is A B, all row-major, computed in the sums of A's type and
+/// stored in C's.
 ///
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
 /// shape's; those of `work`.
-pub fn slices<C: Compared, R>(
+pub fn slices<T: Compared, C: Compared, R>(
     shape: Shape,
-    a: &[f32],
-    b: &[f32],
+    a: &[T],
+    b: &[T],
     c: &[C],
     work: impl FnOnce(Claim) -> Result<R>,
 ) -> Result<R> {
     shape.check_lens([a.len(), b.len(), c.len()])?;
-    let dense = |rows, cols, values| Dense::new::<f32>(rows, cols, Layout::RowMajor, values);
+    let dense = |rows, cols, values| Dense::new::<T>(rows, cols, Layout::RowMajor, values);
     let (a, b) = (dense(shape.m(), shape.k(), a)?, dense(shape.k(), shape.n(), b)?);
     let c = Dense::new::<C>(shape.m(), shape.n(), Layout::RowMajor, c)?;
     let (a, b, c) = (Widened(&a), Widened(&b), Widened(&c));
-    work(Claim::product(&a, &b, &c))
+    let mut claim = Claim::product(&a, &b, &c);
+    (claim.computed, claim.stored) = (T::TYPE.sums().unwrap_or(T::FORMAT), C::FORMAT);
+    work(claim)
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use rand::{RngExt, SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Claim, Comparison, Criterion,
+    Claim, Compared, Comparison, Criterion, NumberFormat,
     comparison::within,
+    doubled,
     full::{Block, add_panels, panels, parts},
     slices,
 };
@@ -50,11 +51,11 @@ impl Sample {
 /// # Errors
 /// [`Error::Argument`](gpu_gemm::Error::Argument) for an operand of another length than the
 /// shape's; [`Error::Interrupted`](gpu_gemm::Error::Interrupted).
-pub fn sample(
+pub fn sample<T: Compared>(
     shape: Shape,
-    a: &[f32],
-    b: &[f32],
-    c: &[f32],
+    a: &[T],
+    b: &[T],
+    c: &[T],
     criterion: Criterion,
     seed: u64,
 ) -> Result<Sample> {
@@ -127,6 +128,9 @@ impl Claim<'_> {
                     for product in a.iter().zip(b).map(|(a, b)| a * b) {
                         sum += product;
                         size += product.abs();
+                    }
+                    if self.computed == NumberFormat::F64 {
+                        sum = doubled::dot(a, b);
                     }
                 }
                 let before = before.as_ref().map(|before| before.of_rows[i * n + col]);

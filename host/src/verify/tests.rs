@@ -23,7 +23,7 @@ impl Case {
     fn new(sizes: [usize; 3], factors: (f64, f64), scale: f64) -> Self {
         let [m, n, k] = sizes;
         let draw = |seed, len| {
-            let values = operands::uniform(seed, len).unwrap();
+            let values = operands::uniform::<f32>(seed, len).unwrap();
             values.into_iter().map(|x| f64::from(x) * scale).collect::<Vec<_>>()
         };
         let (a, b, before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
@@ -39,8 +39,7 @@ impl Case {
     /// The case with a bias and a function.
     fn with(mut self, activation: Activation, function: impl Fn(f64) -> f64) -> Self {
         let n = self.sizes[1];
-        let bias = operands::integers(4, n, 8).unwrap().into_iter().map(f64::from);
-        let bias = bias.collect::<Vec<_>>();
+        let bias = operands::integers::<f64>(4, n, 8).unwrap();
         for (i, c) in self.c.iter_mut().enumerate() {
             *c = function(*c + bias[i % n]);
         }
@@ -48,7 +47,7 @@ impl Case {
     }
 
     /// The full and the sampled comparison of `c`. They are the same for all layouts.
-    fn compare(&self, c: &[f64], [computed, stored]: [Format; 2]) -> (Comparison, Sample) {
+    fn compare(&self, c: &[f64], [computed, stored]: [NumberFormat; 2]) -> (Comparison, Sample) {
         let [m, n, k] = self.sizes;
         let mut all = Vec::new();
         for (number, layout) in
@@ -99,7 +98,7 @@ const PLACE: usize = 50 * 101 + 60;
 
 #[test]
 fn alpha_and_beta_are_seen() {
-    let formats = [Format::F32; 2];
+    let formats = [NumberFormat::F32; 2];
     for factors in [(1.0, 0.0), (0.7, 0.0), (1.0, 1.0), (-0.3, 2.5), (0.0, 2.0), (0.0, 0.0)] {
         let case = Case::new(SIZES, factors, 1.0);
         let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
@@ -131,7 +130,7 @@ fn bias_and_activation_are_seen() {
             let case = || Case::new(SIZES, factors, 1.0).with(activation, function);
             let right = case();
             let single = right.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
-            let (full, sample) = right.compare(&single, [Format::F32; 2]);
+            let (full, sample) = right.compare(&single, [NumberFormat::F32; 2]);
             assert!(
                 full.passed() && sample.passed(),
                 "{activation} {factors:?} {full:?} {sample:?}"
@@ -141,10 +140,10 @@ fn bias_and_activation_are_seen() {
             assert_eq!(sample.projections, if is_linear { 16 } else { 0 });
             let mut other = case();
             other.bias.as_mut().unwrap().iter_mut().for_each(|x| *x += 0.01);
-            let (full, sample) = other.compare(&single, [Format::F32; 2]);
+            let (full, sample) = other.compare(&single, [NumberFormat::F32; 2]);
             assert!(!full.passed() && !sample.passed(), "{activation} {factors:?}");
             let other = Case { activation: Activation::Gelu, ..case() };
-            let (full, sample) = other.compare(&single, [Format::F32; 2]);
+            let (full, sample) = other.compare(&single, [NumberFormat::F32; 2]);
             assert!(!full.passed() && !sample.passed(), "{activation} {factors:?}");
         }
     }
@@ -164,7 +163,7 @@ fn an_exact_sum_has_the_error_of_its_epilogue_alone() {
         let mut case = Case::new(SIZES, factors, 1.0);
         let [m, n, k] = SIZES;
         let draw = |seed, len| {
-            let values = operands::integers(seed, len, 8).unwrap();
+            let values = operands::integers::<f32>(seed, len, 8).unwrap();
             values.into_iter().map(f64::from).collect::<Vec<_>>()
         };
         (case.a, case.b, case.before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
@@ -178,55 +177,56 @@ fn an_exact_sum_has_the_error_of_its_epilogue_alone() {
     let stored = |case: &Case| case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
     for factors in [(1.0, 0.0), (0.5, -1.0)] {
         let case = integers(factors).with(Activation::Relu, |x| x.max(0.0));
-        let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+        let (full, sample) = case.compare(&stored(&case), [NumberFormat::F32; 2]);
         assert!(full.passed() && sample.passed(), "{full:?}");
         // Exactly: the next number is wrong.
         let next =
             stored(&case).iter().map(|&x| f64::from((x as f32).next_up())).collect::<Vec<_>>();
-        let (full, _) = case.compare(&next, [Format::F32; 2]);
+        let (full, _) = case.compare(&next, [NumberFormat::F32; 2]);
         assert_eq!(full.wrong, 97 * 101);
     }
     // A factor of many digits is rounded with each element.
     let case = integers((f64::from(0.7f32), 0.0)).with(Activation::Identity, |x| x);
-    let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+    let (full, sample) = case.compare(&stored(&case), [NumberFormat::F32; 2]);
     assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
     let off = stored(&case).iter().map(|&x| x * (1.0 + 1e-5)).collect::<Vec<_>>();
-    assert!(!case.compare(&off, [Format::F32; 2]).0.passed());
+    assert!(!case.compare(&off, [NumberFormat::F32; 2]).0.passed());
     // GELU has an error of its own, of a few units.
     let case =
         integers((1.0, 0.0)).with(Activation::Gelu, |x| 0.5 * x * libm::erfc(-x / 2f64.sqrt()));
-    let (full, sample) = case.compare(&stored(&case), [Format::F32; 2]);
+    let (full, sample) = case.compare(&stored(&case), [NumberFormat::F32; 2]);
     assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
     let off = stored(&case).iter().map(|&x| x * (1.0 + 2e-6)).collect::<Vec<_>>();
-    assert!(!case.compare(&off, [Format::F32; 2]).0.passed());
+    assert!(!case.compare(&off, [NumberFormat::F32; 2]).0.passed());
 }
 
 #[test]
 fn doubles_are_held_to_their_own_bound() {
     let case = Case::new(SIZES, (0.7, -2.0), 1.0);
-    let (full, sample) = case.compare(&case.c, [Format::F64; 2]);
+    let (full, sample) = case.compare(&case.c, [NumberFormat::F64; 2]);
     assert!(full.passed() && sample.passed(), "{full:?}");
     let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
-    let (full, sample) = case.compare(&single, [Format::F64; 2]);
+    let (full, sample) = case.compare(&single, [NumberFormat::F64; 2]);
     assert!(full.wrong > 9000 && sample.wrong_rows == 97, "{full:?}");
     // Stored as f32 it is right.
-    let (full, sample) = case.compare(&single, [Format::F64, Format::F32]);
+    let (full, sample) = case.compare(&single, [NumberFormat::F64, NumberFormat::F32]);
     assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
     let next = single.iter().map(|&x| f64::from((x as f32).next_up())).collect::<Vec<_>>();
-    let (full, _) = case.compare(&next, [Format::F64, Format::F32]);
+    let (full, _) = case.compare(&next, [NumberFormat::F64, NumberFormat::F32]);
     assert_eq!(full.wrong, 97 * 101);
 }
 
 #[test]
 fn halves_may_be_rounded_and_overflow() {
-    let formats = [Format::F32, Format::F16];
+    let formats = [NumberFormat::F32, NumberFormat::F16];
     let case = Case::new(SIZES, (1.5, 0.5), 1.0);
-    let halves = |case: &Case| case.c.iter().map(|&x| Format::F16.nearest(x)).collect::<Vec<_>>();
+    let halves =
+        |case: &Case| case.c.iter().map(|&x| NumberFormat::F16.nearest(x)).collect::<Vec<_>>();
     let (full, sample) = case.compare(&halves(&case), formats);
     assert!(full.passed() && sample.passed() && full.overflowing == 0, "{full:?} {sample:?}");
     assert!(full.max_abs_err > 1e-4 && full.max_err_over_bound <= 1.0, "{full:?}");
     let mut wrong = halves(&case);
-    wrong[PLACE] = Format::F16.nearest(wrong[PLACE] * 1.002);
+    wrong[PLACE] = NumberFormat::F16.nearest(wrong[PLACE] * 1.002);
     assert_eq!(case.compare(&wrong, formats).0.wrong, 1);
 
     // Sums of some hundred thousands, which must be infinite in f16.
@@ -246,7 +246,7 @@ fn halves_may_be_rounded_and_overflow() {
 
 #[test]
 fn sums_may_overflow_where_they_may_and_nowhere_else() {
-    let formats = [Format::F32; 2];
+    let formats = [NumberFormat::F32; 2];
     let case = Case::new(SIZES, (1.0, 0.0), 1e19);
     let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
     let infinite = single.iter().filter(|x| x.is_infinite()).count();
@@ -266,13 +266,13 @@ fn blocks_of_the_reference_join() {
     for sizes in [[full::BLOCK + 3, 5, 7], [5, full::BLOCK + 3, 7], [5, 7, 2 * full::BLOCK + 3]] {
         let case = Case::new(sizes, (0.5, 1.0), 1.0);
         let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
-        let (full, sample) = case.compare(&single, [Format::F32; 2]);
+        let (full, sample) = case.compare(&single, [NumberFormat::F32; 2]);
         assert!(full.passed() && sample.passed(), "{sizes:?} {full:?} {sample:?}");
         assert_eq!(full.elements, (sizes[0] * sizes[1]) as u64);
         let mut wrong = single.clone();
         let last = wrong.len() - 1;
         wrong[last] += 1.0;
-        let (full, sample) = case.compare(&wrong, [Format::F32; 2]);
+        let (full, sample) = case.compare(&wrong, [NumberFormat::F32; 2]);
         let place = full.worst.map(|worst| (worst.row, worst.col));
         assert_eq!((full.wrong, place), (1, Some((sizes[0] - 1, sizes[1] - 1))));
         assert_eq!((sample.wrong_rows, sample.elements.wrong), (1, 1));
@@ -289,13 +289,13 @@ fn what_is_in_the_way_of_a_projection_is_left_out() {
         let sum: f64 = (0..k).map(|p| case.a[i / n * k + p] * case.b[p * n + i % n]).sum();
         case.c[i] = f64::from((sum + case.before[i]) as f32);
     }
-    let (full, sample) = case.compare(&case.c, [Format::F32; 2]);
+    let (full, sample) = case.compare(&case.c, [NumberFormat::F32; 2]);
     assert!(full.passed() && sample.passed() && sample.projections == 16, "{full:?} {sample:?}");
     // In a row that is compared, and in the row that must be NaN.
     for place in [PLACE, 3 * 101 + 60] {
         let mut wrong = case.c.clone();
         wrong[place] = 9.0;
-        let (full, sample) = case.compare(&wrong, [Format::F32; 2]);
+        let (full, sample) = case.compare(&wrong, [NumberFormat::F32; 2]);
         assert_eq!((full.wrong, sample.wrong_rows), (1, 1), "{place}");
     }
 }

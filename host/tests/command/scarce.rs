@@ -2,11 +2,7 @@
 
 use std::{fs, path::Path};
 
-use host::{
-    Layout,
-    npy::{Dtype, Writer},
-    operands,
-};
+use host::{Layout, Type, npy::Writer, operands};
 use tempfile::TempDir;
 
 use crate::{
@@ -28,14 +24,14 @@ fn bytes(message: &str, words: &str) -> Option<u64> {
 
 fn writer(folder: &TempDir, name: &str, rows: usize, cols: usize) -> Writer {
     let path = folder.path().join(name);
-    Writer::create("--out", &path, rows, cols, Dtype::F4, Layout::RowMajor).unwrap()
+    Writer::create("--out", &path, rows, cols, Type::F32, Layout::RowMajor).unwrap()
 }
 
 /// A folder with A, 300 x 200, and B, 200 x 250.
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, rows, cols) in [("a.npy", 300, 200), ("b.npy", 200, 250)] {
-        let values = operands::uniform(7, rows * cols).unwrap();
+        let values = operands::uniform::<f32>(7, rows * cols).unwrap();
         let (mut writer, layout) = (writer(&folder, name, rows, cols), Layout::RowMajor);
         writer.write(0..rows, 0..cols, layout, &values).unwrap();
         writer.finish().unwrap();

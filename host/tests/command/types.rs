@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use host::{
-    Layout,
-    npy::{Dtype, Writer},
-};
+use host::{Layout, Type, npy::Writer};
 
 use crate::{
     common::{finish, host, objects},
@@ -84,7 +81,7 @@ fn the_cpu_device_rounds_factors_by_a_kernel_that_is_named_alone() {
     let file = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
     let (a, out) = (file("a.npy"), file("c.npy"));
     let (path, layout) = (Path::new(&a), Layout::RowMajor);
-    Writer::create("--out", path, 8, 8, Dtype::F4, layout).unwrap().finish().unwrap();
+    Writer::create("--out", path, 8, 8, Type::F32, layout).unwrap().finish().unwrap();
     let files = ["gemm", "--a", &a, "--b", &a, "--out", &out, "--compute", "tf32"];
     for (more, rounds) in
         [(&[][..], false), (&["--plan"], false), (&["--kernel", "wgmma_tf32_128x64x32_nn"], true)]

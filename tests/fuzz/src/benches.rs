@@ -2,23 +2,40 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpu_gemm::{Bf16, Device, F16, Result};
+use gpu_gemm::{
+    Device, Result,
+    gemm::{Scalar, Target},
+    simt::with_types,
+};
+use tests::gemm::Number;
 
 use crate::{
+    call::Operand,
     product::{Product, Types},
-    run::{Bench, Outcome},
+    run::{Bench, Checked, Outcome},
 };
 
 /// A device with room for operands of every type.
 #[derive(Debug)]
 pub struct Benches {
     device: Device,
-    f32: Bench<f32, f32>,
-    f64: Bench<f64, f64>,
-    bf16: Bench<Bf16, Bf16>,
-    bf16_f32: Bench<Bf16, f32>,
-    f16: Bench<F16, F16>,
-    f16_f32: Bench<F16, f32>,
+    by_types: Vec<(Types, Box<dyn AnyBench>)>,
+}
+
+/// A bench of any types.
+trait AnyBench: std::fmt::Debug {
+    fn check(&mut self, product: &Product) -> Checked<Outcome>;
+    fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)>;
+}
+
+impl<T: Operand + Scalar<O>, O: Number> AnyBench for Bench<T, O> {
+    fn check(&mut self, product: &Product) -> Checked<Outcome> {
+        Bench::check(self, product)
+    }
+
+    fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
+        Bench::digest(self, product, targets)
+    }
 }
 
 impl Benches {
@@ -32,15 +49,20 @@ impl Benches {
             true => (device.clone(), device.clone()),
             false => (Device::cpu_with_workers(1), Device::cpu_with_workers(2)),
         };
-        Ok(Benches {
-            f32: Bench::new(&device, &other)?,
-            f64: Bench::new(&device, &other)?,
-            bf16: Bench::new(&device, &other)?,
-            bf16_f32: Bench::new(&device, &other)?,
-            f16: Bench::new(&device, &other)?,
-            f16_f32: Bench::new(&device, &other)?,
-            device,
-        })
+        let mut by_types = Vec::new();
+        for types @ Types(operands, c) in Types::all() {
+            let bench = with_types!((operands, c), |T, O| {
+                Bench::<T, O>::new(&device, &other).map(|it| Box::new(it) as Box<dyn AnyBench>)
+            });
+            by_types.extend(bench.transpose()?.map(|bench| (types, bench)));
+        }
+        Ok(Benches { device, by_types })
+    }
+
+    fn of(&mut self, product: &Product) -> Checked<&mut dyn AnyBench> {
+        let found = self.by_types.iter_mut().find(|(types, _)| *types == product.types);
+        let (_, bench) = found.ok_or_else(|| format!("no bench for {:?}", product.types))?;
+        Ok(&mut **bench)
     }
 
     /// The device.
@@ -52,19 +74,24 @@ impl Benches {
     ///
     /// # Errors
     /// What is wrong. A panic is.
-    pub fn check(&mut self, product: &Product) -> std::result::Result<Outcome, String> {
-        let outcome = catch_unwind(AssertUnwindSafe(|| match product.types {
-            Types::F32 => self.f32.check(product),
-            Types::F64 => self.f64.check(product),
-            Types::Bf16 => self.bf16.check(product),
-            Types::Bf16F32 => self.bf16_f32.check(product),
-            Types::F16 => self.f16.check(product),
-            Types::F16F32 => self.f16_f32.check(product),
-        }));
-        outcome.unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<String>().map(String::as_str);
-            let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panicked: {}", words.unwrap_or("without words")))
-        })
+    pub fn check(&mut self, product: &Product) -> Checked<Outcome> {
+        caught(|| self.of(product)?.check(product))
     }
+
+    /// As [`Bench::digest`].
+    ///
+    /// # Errors
+    /// Those of the device. A panic is.
+    pub fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
+        caught(|| self.of(product)?.digest(product, targets))
+    }
+}
+
+/// The result, or what it panics with.
+fn caught<R>(run: impl FnOnce() -> Checked<R>) -> Checked<R> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panicked: {}", words.unwrap_or("without words")))
+    })
 }

@@ -6,7 +6,7 @@ use gpu::registry::{Entry, Type};
 use gpu_gemm::{
     Batch, BatchMut, Bias, Buffer, BufferView, Gemm, MatrixView, MatrixViewMut, Pod,
     PreparedMatrix, Result, Shape, SliceView, SliceViewMut, Stream,
-    gemm::{Choice, Request, Scalar},
+    gemm::{Choice, Request, Scalar, Target},
 };
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder};
 use tests::gemm::{Number, Place, Side};
@@ -187,6 +187,23 @@ impl<T: Operand + Scalar<O>, O: Number> Room<T, O> {
                 on.stream.synchronize()?;
                 Ok(Some(*planned.choice()))
             }
+        }
+    }
+}
+
+/// What is planned for the product on a target, or the library's error, in words. The
+/// launches are named by what they are given to the driver, not by how the plan is written.
+pub fn planned<T: Scalar<O>, O: Number>(product: &Product, target: &Target) -> String {
+    let [a, b, c] = [0, 1, 2].map(|i| part(product, i));
+    let plan = settings::<T, O>(product, None, &[None, None])
+        .and_then(|gemm| gemm.plan(&request(product, &a, &b, &c)?, target, &simt::cpu::LIMITS));
+    match plan {
+        Err(error) => error.to_string(),
+        Ok((choice, plan)) => {
+            let Choice { entry, reason, workspace_bytes, split_k, partials, .. } = choice;
+            let launches = plan.launches().collect::<Vec<_>>();
+            let name = entry.name();
+            format!("{name} {reason:?} {workspace_bytes} {split_k} {partials} {launches:?}")
         }
     }
 }

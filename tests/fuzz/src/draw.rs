@@ -179,7 +179,7 @@ pub fn product(pool: &Pool, seed: u64) -> Product {
         _ => None,
     };
     let variant = entry.and_then(|entry| entry.product.as_ref()).map(|product| product.variant);
-    let any = random.choose(&Types::ALL);
+    let any = random.choose(&Types::all());
     let types = entry.and_then(Types::of_entry).unwrap_or(any);
     let scheme = variant.map_or(Scheme::Native, |variant| variant.scheme);
     let compute = match scheme {

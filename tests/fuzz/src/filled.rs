@@ -76,6 +76,26 @@ impl<T: Number, O: Number> Filled<T, O> {
     }
 }
 
+impl<T: Number, O: Number> Filled<T, O> {
+    /// Replaces the elements of A and B by fractions. Their sums are rounded, so that C's bits tell
+    /// in which order they were added.
+    pub fn with_fractions(mut self, product: &Product, seed: u64) -> Self {
+        if product.multiplies() {
+            let (places, sizes) = (product.places, product.sizes());
+            // By place, so that two matrices in one memory agree.
+            let value = |at: usize| {
+                let bits =
+                    Random::new(seed ^ (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)).next();
+                (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+            };
+            self.a.fill_by(&places[0], sizes[0], value);
+            let b = if product.shared { &mut self.a } else { &mut self.b };
+            b.fill_by(&places[1], sizes[1], value);
+        }
+        self
+    }
+}
+
 /// The elements by product, row and column, of values by their distance from the first in memory.
 fn logical(place: &Place, size: (usize, usize), inverted: [bool; 2], of: &[i64]) -> Vec<i64> {
     let mut values = Vec::with_capacity(place.count.unwrap_or(1) * size.0 * size.1);

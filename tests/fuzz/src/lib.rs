@@ -7,11 +7,13 @@
 //! run        twice, and compares everything
 //! refusal    what may be refused
 //! campaign   many of them, by several threads
+//! digest     what is planned for products, and C's bits: the same after a change of structure
 //! ```
 
 pub mod benches;
 pub mod call;
 pub mod campaign;
+pub mod digest;
 pub mod draw;
 pub mod filled;
 pub mod memory;

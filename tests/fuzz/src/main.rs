@@ -11,6 +11,7 @@ use std::{
 use fuzz::{
     benches::Benches,
     campaign::{Options, one, run},
+    digest,
     draw::{Pool, product},
     tally::Tally,
 };
@@ -22,12 +23,14 @@ Random products beside exact integers, each twice, on every device there is
 
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
+       fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
 
 struct Arguments {
     options: Options,
     case: Option<u64>,
+    digest: Option<u64>,
     help: bool,
 }
 
@@ -40,17 +43,18 @@ fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
 
 fn arguments() -> Result<Arguments, lexopt::Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
-    let (mut count, mut seconds, mut seed, mut case) = (None, None, now, None);
+    let (mut count, mut seconds, mut seed, mut case) = (None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
-    let mut help = false;
+    let (mut help, mut digest) = (false, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("count") => count = Some(parser.value()?.parse_with(number)?),
             Long("seconds") => seconds = Some(parser.value()?.parse_with(number)?),
-            Long("seed") => seed = parser.value()?.parse_with(number)?,
+            Long("seed") => seed = Some(parser.value()?.parse_with(number)?),
             Long("case") => case = Some(parser.value()?.parse_with(number)?),
+            Long("digest") => digest = Some(parser.value()?.parse_with(number)?),
             Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
             Long("device") => device = parser.value()?.string()?,
@@ -72,15 +76,19 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     };
     let count = count.unwrap_or(if seconds.is_some() { u64::MAX } else { 100_000 });
     let most = seconds.map_or(Duration::MAX, Duration::from_secs);
-    Ok(Arguments { options: Options { seed, count, most, failures, threads, devices }, case, help })
+    // Digests of two programs are of the same products.
+    let seed = seed.unwrap_or(if digest.is_some() { 1 } else { now });
+    let options = Options { seed, count, most, failures, threads, devices };
+    Ok(Arguments { options, case, digest, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
-    let outcome = done.and_then(|Arguments { options, case, help }| match case {
+    let outcome = done.and_then(|Arguments { options, case, digest, help }| match (case, digest) {
         _ if help => say(USAGE).map(|()| true),
-        Some(case) => again(&options, case),
-        None => many(&options),
+        (Some(case), _) => again(&options, case),
+        (None, Some(count)) => digests(&options, count),
+        (None, None) => many(&options),
     });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -110,6 +118,13 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
         say(format_args!("{}: {tally}", bench.device().name()))?;
     }
     Ok(failures.is_empty())
+}
+
+/// A line for each product, on the first device.
+fn digests(options: &Options, count: u64) -> Result<bool, String> {
+    let device = options.devices.first().ok_or("fuzz: there is no device")?;
+    digest::lines(device, options.seed, count)?.try_for_each(|line| say(line?))?;
+    Ok(true)
 }
 
 /// As many as the options say.

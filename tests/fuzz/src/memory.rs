@@ -43,8 +43,13 @@ impl<T: Number> Memory<T> {
 
     /// Sets the elements at that place to the integers that lie as far from the first.
     pub fn fill(&mut self, place: &Place, size: (usize, usize), integers: &[i64]) {
+        self.fill_by(place, size, |at| integers[at] as f64);
+    }
+
+    /// Sets the elements at that place, each by its distance from the first.
+    pub fn fill_by(&mut self, place: &Place, size: (usize, usize), value: impl Fn(usize) -> f64) {
         let elements = &mut self.stored[self.first..];
-        each(place, size, |_, at| elements[at] = T::nearest(integers[at] as f64));
+        each(place, size, |_, at| elements[at] = T::nearest(value(at)));
     }
 
     /// Checks that `after` is equal to what is stored, bit by bit.

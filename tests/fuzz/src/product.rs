@@ -4,56 +4,40 @@
 use std::fmt;
 
 use gpu::registry::{Entry, Type};
-use gpu_gemm::{Activation, Compute, gemm::Target};
+use gpu_gemm::{Activation, Compute, gemm::Target, simt::types::NumberFormat};
 use tests::gemm::{Place, Side};
 
 /// The types of A and B, and of C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Types {
-    /// f32.
-    F32,
-    /// f64.
-    F64,
-    /// bf16, and a C of bf16.
-    Bf16,
-    /// bf16, and a C of f32.
-    Bf16F32,
-    /// f16, and a C of f16.
-    F16,
-    /// f16, and a C of f32.
-    F16F32,
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Types(pub Type, pub Type);
 
 impl Types {
+    /// f32.
+    pub const F32: Types = Types(Type::F32, Type::F32);
+    /// f64.
+    pub const F64: Types = Types(Type::F64, Type::F64);
+
     /// All that the library multiplies.
-    pub const ALL: [Types; 6] =
-        [Types::F32, Types::F64, Types::Bf16, Types::Bf16F32, Types::F16, Types::F16F32];
+    pub fn all() -> Vec<Types> {
+        Type::products().map(|(operands, c)| Types(operands, c)).collect()
+    }
 
     /// The type of A and B, and that of C.
     pub fn of(self) -> [Type; 2] {
-        match self {
-            Types::F32 => [Type::F32; 2],
-            Types::F64 => [Type::F64; 2],
-            Types::Bf16 => [Type::Bf16; 2],
-            Types::Bf16F32 => [Type::Bf16, Type::F32],
-            Types::F16 => [Type::F16; 2],
-            Types::F16F32 => [Type::F16, Type::F32],
-        }
+        [self.0, self.1]
     }
 
     /// Those of a kernel.
     pub fn of_entry(entry: &Entry) -> Option<Self> {
         let variant = entry.product.as_ref()?.variant;
-        Types::ALL.into_iter().find(|types| types.of() == [variant.operands, variant.c])
+        Some(Types(variant.operands, variant.c))
     }
 
-    /// The largest integer up to which all are numbers of A's type. tf32, too, has all up to that
-    /// of f32.
+    /// The largest integer up to which all are numbers of A's type, or of tf32 for f32.
     pub fn largest(self) -> u64 {
-        match self.of()[0] {
-            Type::F64 => 1 << 20,
-            Type::F32 | Type::F16 => 1 << 11,
-            Type::Bf16 => 1 << 8,
+        1 << match self.0.bytes() {
+            8 => 20,
+            _ => self.0.format().digits().min(NumberFormat::TF32.digits()),
         }
     }
 

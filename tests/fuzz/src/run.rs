@@ -2,12 +2,12 @@
 
 use gpu_gemm::{
     Buffer, Device, Error, Result, Stream,
-    gemm::{Choice, Scalar},
+    gemm::{Choice, Scalar, Target},
 };
 use tests::gemm::{Number, bytes};
 
 use crate::{
-    call::{Host, On, Operand, Room},
+    call::{Host, On, Operand, Room, planned},
     filled::Filled,
     memory::Memory,
     product::{Product, Way, each},
@@ -138,6 +138,33 @@ impl<T: Operand + Scalar<O>, O: Number> Bench<T, O> {
                 Ok(Err(error))
             }
         }
+    }
+
+    /// What is planned for the product on each of these targets, and the bits of C's memory after
+    /// the product of fractions on this device, or the library's error.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn digest(&mut self, product: &Product, targets: &[Target]) -> Checked<(String, Vec<u8>)> {
+        let plans = targets.iter().map(|target| planned::<T, O>(product, target) + "\n").collect();
+        let it = Filled::new(product, product.numbers).with_fractions(product, product.numbers);
+        self.fill(&it).map_err(|error| format!("{error} (copying operands)"))?;
+        write(&mut self.room.c, &it.c).map_err(|error| format!("{error} (copying C)"))?;
+        let stream = &self.streams[0];
+        let stored = |memory: &Memory<T>| memory.stored.clone();
+        let mut host = Host { a: stored(&it.a), b: stored(&it.b), c: it.c.stored.clone() };
+        let done = self.room.call(product, &it, On { stream, launches: stream }, &mut host);
+        stream.synchronize().map_err(|error| format!("{error} (waiting)"))?;
+        match done {
+            // The value may be an address.
+            Err(Error::Argument { argument, .. }) => return Ok((plans, argument.into_bytes())),
+            Err(error) => return Ok((plans, error.to_string().into_bytes())),
+            Ok(_) => {}
+        }
+        if !matches!(product.way, Way::Slices | Way::Arrays) {
+            self.room.c.read(0, &mut host.c).map_err(|error| format!("{error} (reading C)"))?;
+        }
+        Ok((plans, bytes(&host.c).to_vec()))
     }
 
     /// Prepares its launches. C stays as it is.

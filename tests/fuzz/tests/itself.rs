@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use fuzz::{
     benches::Benches,
     campaign::case,
+    digest,
     draw::{Pool, product},
     filled::Filled,
-    product::{Kernel, Product, Way, Wrong},
+    product::{Kernel, Product, Types, Way, Wrong},
     refusal::Refusal,
     run::Outcome,
     shrink::shrunk,
 };
-use gpu_gemm::Device;
+use gpu_gemm::{Compute, Device, gemm::Target};
 use tests::gemm::Number;
 
 /// The products of a seed.
@@ -71,7 +72,7 @@ fn everything_is_drawn() {
 fn what_is_wrong_is_seen() {
     let has_elements = |product: &&Product| {
         let [m, n, _] = product.size;
-        m * n > 1 && product.count() > 0 && product.types == fuzz::product::Types::F32
+        m * n > 1 && product.count() > 0 && product.types == Types::F32
     };
     let all = drawn(2000);
     let mut seen = 0;
@@ -137,4 +138,32 @@ fn what_fails_becomes_plain() {
         let (same, _) = shrunk(product, "rows 99".to_owned(), other);
         assert_eq!(format!("{same:?}"), format!("{product:?}"));
     }
+}
+
+/// The bits of C tell the order of the sums, which integers do not: two kernels add in different
+/// orders.
+#[test]
+fn a_digest_is_the_same_again_and_tells_orders() {
+    let lines = || digest::lines(&Device::cpu(), 1, 40).unwrap().collect::<Vec<_>>();
+    let first = lines();
+    assert!(first.iter().all(Result::is_ok), "{first:?}");
+    assert_eq!(first, lines());
+    let is_taken = |product: &&Product| {
+        let [m, n, k] = product.size;
+        let is_run =
+            product.way == Way::Run && product.wrong.is_none() && product.split_k.is_none();
+        let is_f32 = product.types == Types::F32 && product.compute == Compute::Native;
+        is_run && is_f32 && product.is_plain() && m * n > 0 && k > 40
+    };
+    let all = drawn(2000);
+    let plain = all.iter().find(is_taken).unwrap();
+    let mut benches = Benches::new(&Device::cpu()).unwrap();
+    let [one, other] = ["gemm_f32_4x64x1", "gemm_f32_4x4x256_dot"].map(|name| {
+        let kernel = Kernel::Named(gpu::registry::find(name).unwrap());
+        let product = Product { kernel, partials: None, ..*plain };
+        benches.digest(&product, &[Target::H200]).unwrap()
+    });
+    assert!(one.0.starts_with("gemm_f32_4x64x1 Named"), "{}", one.0);
+    assert_ne!(one.0, other.0);
+    assert_ne!(one.1, other.1);
 }

@@ -119,7 +119,7 @@ impl<T: Number, O: Number> fmt::Display for Case<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [m, n, k] = [self.c.size.0, self.c.size.1, self.a.size.1];
         let Case { alpha, beta, activation, .. } = self;
-        write!(f, "{} m={m} n={n} k={k} alpha={alpha:?} beta={beta:?}, {activation}", T::NAME)?;
+        write!(f, "{} m={m} n={n} k={k} alpha={alpha:?} beta={beta:?}, {activation}", T::name())?;
         if let Some((side, _)) = self.bias {
             write!(f, ", bias per {side:?}")?;
         }

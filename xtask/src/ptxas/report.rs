@@ -19,20 +19,26 @@ pub struct Usage {
     pub barriers: u64,
     /// Its instructions. `None` if the machine code was not read.
     pub instructions: Option<u64>,
+    /// A digest of its machine code. `None` if that was not read.
+    pub digest: Option<u64>,
 }
 
-/// The start of the line with a kernel's instructions, after the assembler's output.
-pub(super) const INSTRUCTIONS: &str = "instructions of ";
+/// The start of the line with the number of a kernel's instructions and their digest, after the
+/// assembler's output.
+pub(super) const MACHINE_CODE: &str = "machine code of ";
 
 /// Parses the output of `ptxas -v` for each kernel.
 pub(super) fn usages(said: &str) -> Vec<Usage> {
     let mut usages: Vec<Usage> = Vec::new();
     for line in said.lines() {
-        if let Some((kernel, count)) =
-            line.strip_prefix(INSTRUCTIONS).and_then(|rest| rest.split_once(' '))
-        {
-            let of_it = usages.iter_mut().find(|usage| usage.kernel == kernel);
-            of_it.into_iter().for_each(|usage| usage.instructions = count.parse().ok());
+        if let Some(rest) = line.strip_prefix(MACHINE_CODE) {
+            let words = rest.split(' ').collect::<Vec<_>>();
+            if let [kernel, count, digest] = words[..]
+                && let Some(usage) = usages.iter_mut().find(|usage| usage.kernel == kernel)
+            {
+                usage.instructions = count.parse().ok();
+                usage.digest = u64::from_str_radix(digest, 16).ok();
+            }
             continue;
         }
         if let Some((_, rest)) = line.split_once("Compiling entry function '") {
@@ -130,9 +136,10 @@ ptxas info    : Compile time = 7.020 ms
             ..Usage::default()
         };
         assert_eq!(tiled, tiled16);
-        let with = format!("{GOOD}\ninstructions of tiled16 90\n\ninstructions of wide 7000\n");
-        let counts = usages(&with).into_iter().map(|usage| usage.instructions);
-        assert_eq!(counts.collect::<Vec<_>>(), [Some(7000), Some(90)]);
+        let with =
+            format!("{GOOD}\nmachine code of tiled16 90 1f\n\nmachine code of wide 7000 2\n");
+        let read = usages(&with).into_iter().map(|usage| (usage.instructions, usage.digest));
+        assert_eq!(read.collect::<Vec<_>>(), [(Some(7000), Some(2)), (Some(90), Some(31))]);
         assert_eq!(usage_problems(&tiled, 2048..=2080), Vec::<String>::new());
         assert_eq!(warnings(GOOD), Vec::<String>::new());
     }

@@ -10,8 +10,7 @@ const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
 /// What a kernel that copies boxes of 8 x 16 is given.
 fn bind(boxes: Boxes<f32>) -> std::result::Result<TensorMap<f32>, String> {
     let stream = Device::cpu().stream().unwrap();
-    // SAFETY: nobody looks at what the map is of.
-    unsafe { boxes.bind(&stream, "map") }.map_err(|unbound| match unbound {
+    boxes.described(&stream, "map", false).map_err(|unbound| match unbound {
         Unbound::Refused(what) => what,
         Unbound::Failed(error) => error.to_string(),
     })
@@ -27,14 +26,6 @@ fn matrices_are_described_innermost_first() {
     assert_eq!((description.extents, description.strides), ([18, 10, 3], [256, 2560]));
     assert_eq!((description.box_extents, description.element), ([16, 8, 1], 4));
     assert_eq!(description.swizzle, 64);
-    // A checked kernel is given the same.
-    let checked: std::result::Result<simt::checked::TensorMap<f32>, _> =
-        // SAFETY: nobody looks at what the map is of.
-        unsafe {
-            let boxes = Boxes::new(buffer.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE);
-            boxes.unwrap().bind(&Device::cpu().stream().unwrap(), "map")
-        };
-    assert_eq!(checked.unwrap().description(), description);
     // Unused strides get values that the driver accepts.
     let one = bind(Boxes::new(buffer.view(..).unwrap(), [1, 10, 18], [1, 64], SHAPE).unwrap());
     assert_eq!(one.unwrap().description().strides, [256, 2560]);

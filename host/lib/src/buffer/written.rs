@@ -70,4 +70,14 @@ impl<'a, T: Pod> Written<'a, T> {
         let Written { buffer, start, len, elements } = self;
         [(); 2].map(|()| Written { buffer, start, len, elements })
     }
+
+    /// The same range again, beside this one.
+    ///
+    /// # Safety
+    /// 1. No element is written through the result and read or written through another view, but by
+    ///    a kernel that orders the two.
+    pub(crate) unsafe fn again(&self) -> Written<'_, T> {
+        let Written { buffer, start, len, elements } = *self;
+        Written { buffer, start, len, elements }
+    }
 }

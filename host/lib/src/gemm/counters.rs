@@ -2,10 +2,10 @@
 //! the [stream's counters](gpu::kernels::emulated::stream_counters). The count of a product is the
 //! difference of the counters after and before it.
 
-use gpu::kernels::emulated::stream_counters::{LEN, RECOMPUTED};
+use gpu::kernels::emulated::stream_counters::RECOMPUTED;
 
 use super::Choice;
-use crate::{buffer::Buffer, error::Result, stream::Stream};
+use crate::{error::Result, stream::Stream};
 
 impl Stream {
     /// The number of elements of C that products on this stream have recomputed so far, in emulated
@@ -22,17 +22,6 @@ impl Stream {
         let count = self.read_counter(RECOMPUTED)?;
         *known = Some(count);
         Ok(count)
-    }
-
-    /// Hands the counters to `launch`, for a kernel for emulated fp32.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
-    pub(super) fn with_recomputed<R>(
-        &self,
-        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
-    ) -> Result<R> {
-        self.with_counters(LEN, launch)
     }
 }
 
@@ -77,6 +66,8 @@ pub(super) fn counted(
 
 #[cfg(test)]
 mod tests {
+    use gpu::kernels::emulated::stream_counters::LEN;
+
     use crate::{Compute, Device, Gemm, Matrix};
 
     /// The low word overflows into the high word.
@@ -84,7 +75,7 @@ mod tests {
     fn more_than_a_word_counts() {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
-        stream.with_recomputed(|board| board.write(0, &[u32::MAX - 40])).unwrap();
+        stream.with_counters(LEN, |board| board.write(0, &[u32::MAX - 40])).unwrap();
         let a = Matrix::from_row_major(&device, 20, 1, &[f32::NAN; 20]).unwrap();
         let b = Matrix::from_row_major(&device, 1, 5, &[1.0; 5]).unwrap();
         let mut c = Matrix::zeros(&device, 20, 5).unwrap();

@@ -10,9 +10,9 @@ use super::{
     split::{Slice, config, elements, patches},
 };
 use crate::{
-    buffer::{Buffer, BufferView, Pod, Written},
+    buffer::{Buffer, Pod, Written},
     error::{Error, Result},
-    launch::Named,
+    launch::{Named, Value},
     matrix::MatrixView,
     stream::Stream,
 };
@@ -58,7 +58,7 @@ impl<S: Slice> Planes<S> {
         }
         let [of_planes, of_ranges] = elements::<S>(rows, 1);
         let (mut planes, mut ranges) = (device.uninit(of_planes)?, device.uninit(of_ranges)?);
-        let (mut no_planes, mut no_ranges) = (device.uninit(0)?, device.uninit(0)?);
+        let (mut no_planes, mut no_ranges) = (device.uninit::<S>(0)?, device.uninit::<S>(0)?);
         let patches = patches::<S>(rows);
         let config = config::<S>([patches, 0])?;
         let source = MatrixBatch {
@@ -69,38 +69,20 @@ impl<S: Slice> Planes<S> {
             pitch: pitch as u64,
             step: 0,
         };
-        let nothing = MatrixBatch { patches: 0, ..source };
-        let to = [
-            planes.view_mut(..)?.into(),
-            no_planes.view_mut(..)?.into(),
-            ranges.view_mut(..)?.into(),
-            no_ranges.view_mut(..)?.into(),
+        let mut arguments: [(_, Box<dyn Named>); 8] = [
+            ("of_a", Box::new(Value(source))),
+            ("of_b", Box::new(Value(MatrixBatch { patches: 0, ..source }))),
+            ("a", Box::new(elements_of)),
+            ("b", Box::new(elements_of)),
+            ("planes_a", Box::new(Written::from(planes.view_mut(..)?))),
+            ("planes_b", Box::new(Written::from(no_planes.view_mut(..)?))),
+            ("patches_a", Box::new(Written::from(ranges.view_mut(..)?))),
+            ("patches_b", Box::new(Written::from(no_ranges.view_mut(..)?))),
         ];
-        with_arguments([source, nothing], [elements_of; 2], to, |arguments| {
-            // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a
-            // thread of its own.
-            unsafe { stream.launch_named(kernel, &config, arguments) }
-        })?;
+        // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread
+        // of its own.
+        unsafe { stream.launch_named(kernel, &config, &mut arguments) }?;
+        drop(arguments);
         Ok(Some(Planes { planes, ranges, rows }))
     }
-}
-
-/// Calls `launch` with the arguments of a kernel that splits A and B. `to`: the planes of A and of
-/// B, then the ranges.
-pub(super) fn with_arguments<T: Pod, S: Pod>(
-    [mut of_a, mut of_b]: [MatrixBatch; 2],
-    [mut a, mut b]: [BufferView<T>; 2],
-    [mut planes_a, mut planes_b, mut ranges_a, mut ranges_b]: [Written<S>; 4],
-    launch: impl FnOnce(&mut [(&'static str, &mut dyn Named)]) -> Result<()>,
-) -> Result<()> {
-    launch(&mut [
-        ("of_a", &mut of_a),
-        ("of_b", &mut of_b),
-        ("a", &mut a),
-        ("b", &mut b),
-        ("planes_a", &mut planes_a),
-        ("planes_b", &mut planes_b),
-        ("patches_a", &mut ranges_a),
-        ("patches_b", &mut ranges_b),
-    ])
 }

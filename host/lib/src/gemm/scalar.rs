@@ -1,7 +1,7 @@
 //! The types of a product, and their kernels.
 
-use gpu::registry::{Entry, KERNELS, Product, Type};
-use simt::{Bf16, F16};
+use gpu::registry::{Entry, KERNELS, Product};
+use simt::types::{MultipliesTo, Typed};
 
 use crate::{
     boxes::BoxElement,
@@ -9,12 +9,10 @@ use crate::{
     names::must_be_a_kernel_of,
 };
 
-/// The type of a product's C and bias: f32, f64, [`Bf16`] or [`F16`].
-pub trait Output: BoxElement + private::Named {
-    /// The registry's name for the type.
-    #[doc(hidden)]
-    const ELEMENT: Type;
-}
+/// The type of a product's C and bias: f32, f64, [`Bf16`](simt::Bf16) or [`F16`](simt::F16).
+pub trait Output: BoxElement + Typed {}
+
+impl<T: BoxElement + Typed> Output for T {}
 
 /// The type of A and B, for C and bias of type `O`:
 ///
@@ -22,11 +20,23 @@ pub trait Output: BoxElement + private::Named {
 /// |---|---|---|
 /// | f32 | f32 | f32 |
 /// | f64 | f64 | f64 |
-/// | [`Bf16`] | [`Bf16`] or f32 | f32 |
-/// | [`F16`] | [`F16`] or f32 | f32 |
-pub trait Scalar<O: Output = Self>: Output + Send + Sync + private::Sealed<O> {
-    /// The name: `f32`, `bf16 with C of f32`.
-    const NAME: &'static str;
+/// | [`Bf16`](simt::Bf16) | [`Bf16`](simt::Bf16) or f32 | f32 |
+/// | [`F16`](simt::F16) | [`F16`](simt::F16) or f32 | f32 |
+///
+/// These are the rows of the table of types. Nobody else implements it:
+///
+/// ```compile_fail,E0277
+/// fn of<T: gpu_gemm::gemm::Scalar<O>, O: gpu_gemm::gemm::Output>() {}
+/// of::<f32, gpu_gemm::Bf16>();
+/// ```
+pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O> + Send + Sync {
+    /// The types, for people: `f32`, `bf16 with C of f32`.
+    fn name() -> String {
+        match Self::TYPE == O::TYPE {
+            true => Self::NAME.to_owned(),
+            false => format!("{} with C of {}", Self::NAME, O::NAME),
+        }
+    }
 
     /// The kernels for these types, in the order of the registry.
     #[doc(hidden)]
@@ -36,28 +46,18 @@ pub trait Scalar<O: Output = Self>: Output + Send + Sync + private::Sealed<O> {
             .filter_map(|entry| Some(Kernel { entry, product: entry.product.as_ref()? }));
         kernels.filter(|kernel| {
             let variant = kernel.product.variant;
-            variant.operands == Self::ELEMENT && variant.c == O::ELEMENT
+            variant.operands == Self::TYPE && variant.c == O::TYPE
         })
     }
 
     /// Rounds a scalar to the type of the sums.
     #[doc(hidden)]
-    fn rounded(value: f64) -> f64;
+    fn rounded(value: f64) -> f64 {
+        Self::TYPE.sums().map_or(value, |sums| sums.nearest(value))
+    }
 }
 
-mod private {
-    /// Sealed for both types: otherwise another crate could combine f32 with a type of its own.
-    pub trait Sealed<O> {}
-    impl Sealed<f32> for f32 {}
-    impl Sealed<f64> for f64 {}
-    impl Sealed<super::Bf16> for super::Bf16 {}
-    impl Sealed<f32> for super::Bf16 {}
-    impl Sealed<super::F16> for super::F16 {}
-    impl Sealed<f32> for super::F16 {}
-
-    /// Sealed for one type.
-    pub trait Named {}
-}
+impl<T: Output + MultipliesTo<O> + Send + Sync, O: Output> Scalar<O> for T {}
 
 /// A kernel that computes products.
 #[doc(hidden)]
@@ -67,51 +67,10 @@ pub struct Kernel {
     pub product: &'static Product,
 }
 
-macro_rules! outputs {
-    ($($ty:ty => $of:ident;)*) => {$(
-        impl private::Named for $ty {}
-
-        impl Output for $ty {
-            const ELEMENT: Type = Type::$of;
-        }
-    )*};
-}
-
-outputs! {
-    f32 => F32;
-    f64 => F64;
-    Bf16 => Bf16;
-    F16 => F16;
-}
-
-/// Implements [`Scalar`] for the types of A and B, of C, and of the sums.
-macro_rules! scalars {
-    ($($name:literal: $operand:ty => $c:ty, $sum:ty;)*) => {$(
-        impl Scalar<$c> for $operand {
-            const NAME: &'static str = $name;
-
-            fn rounded(value: f64) -> f64 {
-                (value as $sum).into()
-            }
-        }
-    )*};
-}
-
-scalars! {
-    "f32": f32 => f32, f32;
-    "f64": f64 => f64, f64;
-    "bf16": Bf16 => Bf16, f32;
-    "bf16 with C of f32": Bf16 => f32, f32;
-    "f16": F16 => F16, f32;
-    "f16 with C of f32": F16 => f32, f32;
-}
-
 /// The kernel of an entry, if it is for these types.
 pub(super) fn kernel_of<T: Scalar<O>, O: Output>(entry: &'static Entry) -> Result<Kernel> {
     match &entry.product {
-        Some(product)
-            if (product.variant.operands, product.variant.c) == (T::ELEMENT, O::ELEMENT) =>
-        {
+        Some(product) if (product.variant.operands, product.variant.c) == (T::TYPE, O::TYPE) => {
             Ok(Kernel { entry, product })
         }
         _ => find::<T, O>(entry.name()),
@@ -122,7 +81,7 @@ pub(super) fn kernel_of<T: Scalar<O>, O: Output>(entry: &'static Entry) -> Resul
 pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
-        let limit = format!("{} for {}", must_be_a_kernel_of(name, &names), T::NAME);
+        let limit = format!("{} for {}", must_be_a_kernel_of(name, &names), T::name());
         Error::argument("kernel", name, limit)
     })
 }
@@ -130,7 +89,7 @@ pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
 /// The first of the general kernels, which take every product.
 pub(super) fn general<T: Scalar<O>, O: Output>() -> Result<Kernel> {
     T::kernels().find(|kernel| kernel.product.is_general()).ok_or_else(|| {
-        let limit = format!("no kernel for {} computes every product", T::NAME);
+        let limit = format!("no kernel for {} computes every product", T::name());
         Error::argument("kernel", "auto", limit)
     })
 }
@@ -150,6 +109,8 @@ pub(super) fn swaps([a, b, c]: [[usize; 2]; 3], (rows, cols): (usize, usize)) ->
 
 #[cfg(test)]
 mod tests {
+    use simt::{Bf16, F16};
+
     use super::*;
 
     #[test]

@@ -1,172 +1,116 @@
-//! Arguments of a launch, with their types.
+//! Arguments of a launch whose types the compiler compares with the parameters'.
+//!
+//! Each becomes a [`Named`], which has no parameter's type: there is one way from an argument to
+//! what a kernel is given.
 
 use simt::{
-    Record,
-    device::{In, Out},
+    Bf16, F16, Half, Record, checked,
+    device::{In, Out, TensorMap, TensorMapMut, TensorMaps},
 };
 
-use super::Unbound;
+use super::named::{Named, Value};
 use crate::{
+    boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
-    device::Device,
-    stream::Stream,
+    error::Result,
+    pitched::Pitched,
 };
 
 /// A value that can be passed for a kernel's parameter of type `P`. [`Stream::launch`] lists them.
 ///
-/// Only this crate implements it, and [`Arguments`]: the error's type has no public name. A kernel
-/// is given the address that it says.
+/// Only this crate implements it, and [`Arguments`]: what an argument becomes has no public name. A
+/// kernel is given the address that it says.
+///
+/// [`Stream::launch`]: crate::Stream::launch
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
     note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"
 )]
 pub trait Argument<P> {
-    /// The parameter's value.
-    ///
-    /// # Safety
-    /// 1. The result is used while the borrow of `self` lasts, or by work that was launched during
-    ///    it.
+    /// The argument, for a parameter of any type.
     #[doc(hidden)]
-    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<P, Unbound>;
-
-    /// The value of the kernel's constant `half` that follows from the argument's type. `None`:
-    /// none does.
-    #[doc(hidden)]
-    fn half(&self) -> Option<&'static str> {
-        None
-    }
+    fn named<'a>(self) -> Result<Box<dyn Named + 'a>>
+    where
+        Self: 'a;
 }
 
-macro_rules! numbers {
-    ($($ty:ty)*) => {$(
-        impl Argument<$ty> for $ty {
-            unsafe fn bind(self, _: &Stream, _: &str) -> Result<$ty, Unbound> {
-                Ok(self)
+/// An [`Argument`] for each type of parameter, from the value that has no parameter's type.
+macro_rules! arguments {
+    (@ [$($generics:tt)*] $argument:ty => $param:ty, |$given:ident| $named:expr) => {
+        impl<$($generics)*> Argument<$param> for $argument {
+            fn named<'a>(self) -> Result<Box<dyn Named + 'a>>
+            where
+                Self: 'a,
+            {
+                let $given = self;
+                Ok(Box::new($named))
             }
         }
-    )*};
-}
-
-numbers! { u32 i32 u64 i64 f32 f64 }
-
-impl<R: Record> Argument<R> for &R {
-    unsafe fn bind(self, _: &Stream, _: &str) -> Result<R, Unbound> {
-        Ok(*self)
-    }
-}
-
-pub(crate) fn check_device(wanted: &Device, actual: &Device, name: &str) -> Result<(), Unbound> {
-    if wanted == actual {
-        return Ok(());
-    }
-    let what = format!("{name} is on {}, the launch is on {}", actual.name(), wanted.name());
-    Err(Unbound::Refused(what))
-}
-
-impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<In<T>, Unbound> {
-        check_device(stream.device(), self.device(), name)?;
-        // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory
-        // outlives the work that was launched before it is freed (CUDA).
-        Ok(unsafe { In::new(self.address_on(stream)?, self.len()) })
-    }
-}
-
-impl<T: Pod> Argument<Out<T>> for Written<'_, T> {
-    unsafe fn bind(mut self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
-        check_device(stream.device(), self.device(), name)?;
-        let len = self.len();
-        // SAFETY: as for `In`; the elements are borrowed mutably, so nobody else reads them.
-        Ok(unsafe { Out::new(self.address_on(stream)?, len) })
-    }
-}
-
-impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<*const T, Unbound> {
-        check_device(stream.device(), self.device(), name)?;
-        Ok(self.address_on(stream)?)
-    }
-}
-
-impl<T: Pod> Argument<*mut T> for Written<'_, T> {
-    unsafe fn bind(mut self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
-        check_device(stream.device(), self.device(), name)?;
-        Ok(self.address_on(stream)?)
-    }
-}
-
-impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
-        // SAFETY: the caller's.
-        unsafe { Written::from(self).bind(stream, name) }
-    }
-}
-
-impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
-    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
-        // SAFETY: the caller's.
-        unsafe { Written::from(self).bind(stream, name) }
-    }
-}
-
-macro_rules! whole_buffers {
-    ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
-        impl<T: Pod> Argument<$param> for $buffer {
-            unsafe fn bind(self, stream: &Stream, name: &str) -> Result<$param, Unbound> {
-                let view = self.$view(..)?;
-                // SAFETY: the caller's.
-                unsafe { Argument::<$param>::bind(view, stream, name) }
-            }
-        }
+    };
+    ($($generics:tt $argument:ty => $($param:ty)*, |$given:ident| $named:expr;)*) => {$($(
+        arguments! { @ $generics $argument => $param, |$given| $named }
     )*)*};
 }
 
-whole_buffers! {
-    &Buffer<T> => view => In<T> *const T;
-    &mut Buffer<T> => view_mut => Out<T> *mut T;
+arguments! {
+    [] u32 => u32, |number| Value(number);
+    [] i32 => i32, |number| Value(number);
+    [] u64 => u64, |number| Value(number);
+    [] i64 => i64, |number| Value(number);
+    [] f32 => f32, |number| Value(number);
+    [] f64 => f64, |number| Value(number);
+    [R: Record] &R => R, |record| Value(*record);
+
+    [T: Pod] BufferView<'_, T> => In<T> *const T, |view| view;
+    [T: Pod] &Buffer<T> => In<T> *const T, |buffer| buffer.view(..)?;
+    [T: Pod] &Pitched<T> => In<T>, |pitched| pitched.buffer.view(..)?;
+    [H: AHalf] BufferView<'_, H> => In<Half>, |view| view;
+    [H: AHalf] &Buffer<H> => In<Half>, |buffer| buffer.view(..)?;
+
+    [T: Pod] Written<'_, T> => Out<T> *mut T, |elements| elements;
+    [T: Pod] BufferViewMut<'_, T> => Out<T> *mut T, |view| Written::from(view);
+    [T: Pod] &mut Buffer<T> => Out<T> *mut T, |buffer| Written::from(buffer.view_mut(..)?);
+    [T: Pod] &mut Pitched<T> => Out<T>, |pitched| Written::from(pitched.buffer.view_mut(..)?);
+    [H: AHalf] Written<'_, H> => Out<Half>, |elements| elements;
+    [H: AHalf] BufferViewMut<'_, H> => Out<Half>, |view| Written::from(view);
+    [H: AHalf] &mut Buffer<H> => Out<Half>, |buffer| Written::from(buffer.view_mut(..)?);
+
+    [T: BoxElement] Boxes<'_, T> => TensorMap<T> checked::TensorMap<T>, |boxes| vec![boxes];
+    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT]
+        => TensorMaps<T, COUNT> checked::TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
+    [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![boxes];
+    [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes);
+    [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T> checked::TensorMapMut<T>, |boxes| boxes;
 }
+
+/// The types that a parameter of [`Half`] is given.
+trait AHalf: BoxElement {}
+impl AHalf for Bf16 {}
+impl AHalf for F16 {}
 
 /// A tuple of [`Argument`]s for a kernel whose parameters are the tuple `P`.
 pub trait Arguments<P> {
-    /// The parameters' values.
-    ///
-    /// # Safety
-    /// As [`Argument::bind`].
+    /// [`Argument::named`] of each.
     #[doc(hidden)]
-    unsafe fn bind(
-        self,
-        stream: &Stream,
-        names: &mut dyn Iterator<Item = &'static str>,
-    ) -> Result<P, Unbound>;
-
-    /// [`Argument::half`] of each.
-    #[doc(hidden)]
-    fn halves(&self) -> Vec<Option<&'static str>>;
+    fn named<'a>(self) -> Result<Vec<Box<dyn Named + 'a>>>
+    where
+        Self: 'a;
 }
 
 macro_rules! tuples {
     ($($($argument:ident $param:ident)+;)*) => {$(
         impl<$($param, $argument: Argument<$param>),+> Arguments<($($param,)+)> for ($($argument,)+) {
-            unsafe fn bind(
-                self,
-                stream: &Stream,
-                names: &mut dyn Iterator<Item = &'static str>,
-            ) -> Result<($($param,)+), Unbound> {
+            fn named<'a>(self) -> Result<Vec<Box<dyn Named + 'a>>>
+            where
+                Self: 'a,
+            {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($argument,)+) = self;
-                // SAFETY: the caller's.
-                unsafe { Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+)) }
-            }
-
-            fn halves(&self) -> Vec<Option<&'static str>> {
-                #[allow(non_snake_case, reason = "a type's name names its value here")]
-                let ($($argument,)+) = self;
-                vec![$($argument.half()),+]
+                Ok(vec![$($argument.named()?),+])
             }
         }
     )*};
 }
-
 tuples! {
     A0 P0;
     A0 P0 A1 P1;

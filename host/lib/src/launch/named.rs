@@ -1,9 +1,8 @@
 //! Launches of kernels of the registry. Arguments have names, and their types are compared with the
 //! parameters' at the launch.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 
-use gpu::params::{GemmParams, MatrixBatch};
 use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
 use super::{
@@ -21,8 +20,8 @@ use crate::{
     stream::Stream,
 };
 
-/// An argument with a name.
-pub(crate) trait Named {
+/// An argument, for a parameter of any type: their types are compared at the launch.
+pub trait Named {
     /// The value for the kernel. Messages call the parameter `name`. `rounds`: TMA rounds the
     /// elements to tf32.
     fn bound(
@@ -32,7 +31,8 @@ pub(crate) trait Named {
         rounds: bool,
     ) -> std::result::Result<Bound<'_>, Unbound>;
 
-    /// As [`Argument::half`](super::Argument::half).
+    /// The value of the kernel's constant `half` that follows from the argument's type. `None`:
+    /// none does.
     fn half(&self) -> Option<&'static str> {
         None
     }
@@ -47,17 +47,14 @@ macro_rules! element {
     };
 }
 
-macro_rules! values {
-    ($($ty:ty)*) => {$(
-        impl Named for $ty {
-            fn bound(&mut self, _: &Stream, _: &str, _: bool) -> std::result::Result<Bound<'_>, Unbound> {
-                Ok(Bound::Value(self))
-            }
-        }
-    )*};
-}
+/// A number or a [`Record`](simt::Record).
+pub(crate) struct Value<V>(pub(crate) V);
 
-values! { u32 u64 GemmParams MatrixBatch }
+impl<V: Any> Named for Value<V> {
+    fn bound(&mut self, _: &Stream, _: &str, _: bool) -> std::result::Result<Bound<'_>, Unbound> {
+        Ok(Bound::Value(&self.0))
+    }
+}
 
 impl<T: Pod> Named for BufferView<'_, T> {
     fn bound(
@@ -91,19 +88,6 @@ impl<T: Pod> Named for Written<'_, T> {
     element!();
 }
 
-impl<T: BoxElement> Named for Boxes<'_, T> {
-    fn bound(
-        &mut self,
-        stream: &Stream,
-        name: &str,
-        rounds: bool,
-    ) -> std::result::Result<Bound<'_>, Unbound> {
-        Ok(Bound::Maps(vec![self.described(stream, name, rounds)?.erased()]))
-    }
-
-    element!();
-}
-
 impl<T: BoxElement> Named for BoxesMut<'_, T> {
     fn bound(
         &mut self,
@@ -114,9 +98,7 @@ impl<T: BoxElement> Named for BoxesMut<'_, T> {
         Ok(Bound::Maps(vec![self.described(stream, name)?.erased()]))
     }
 
-    fn half(&self) -> Option<&'static str> {
-        Half::word(TypeId::of::<T>())
-    }
+    element!();
 }
 
 impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
@@ -135,24 +117,22 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
     element!();
 }
 
+/// Arguments by the names of their parameters.
+pub(crate) type NamedArguments<'a> = [(&'static str, Box<dyn Named + 'a>)];
+
 impl Stream {
-    /// The arguments in the order of the parameters, and the configuration with the constants that
-    /// follow from their types.
-    ///
-    /// # Errors
-    /// As [`launch_named`](Self::launch_named).
-    pub(crate) fn bound<'b>(
+    /// The arguments as the kernel takes them, and the configuration with the constants that follow
+    /// from their types. They are in the order of the parameters.
+    fn bound<'b>(
         &self,
         kernel: &dyn AnyKernel,
         config: &LaunchConfig,
-        arguments: &'b mut [(&'static str, &mut dyn Named)],
+        arguments: Vec<&'b mut (dyn Named + '_)>,
     ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
         let declaration = kernel.declaration();
-        let refuse = |what| refused(declaration, config, what);
-        let named = arguments.iter_mut().map(|(name, argument)| (*name, argument));
-        let arguments = declaration.in_order(named).map_err(refuse)?;
         let halves = || arguments.iter().map(|argument| argument.half()).collect();
-        let constants = with_half(declaration, config.constants, halves).map_err(refuse)?;
+        let constants = with_half(declaration, config.constants, halves);
+        let constants = constants.map_err(|what| refused(declaration, config, what))?;
         let config = LaunchConfig { constants, ..*config };
         let numbered = arguments.into_iter().zip(declaration.params).enumerate();
         let bound = numbered.map(|(number, (argument, param))| {
@@ -162,6 +142,23 @@ impl Stream {
             .collect::<std::result::Result<_, _>>()
             .map_err(|unbound| unbound.into_error(declaration, &config))?;
         Ok((config, bound))
+    }
+
+    /// The same of arguments by name.
+    ///
+    /// # Errors
+    /// As [`launch_named`](Self::launch_named).
+    pub(crate) fn bound_by_name<'b>(
+        &self,
+        kernel: &dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &'b mut NamedArguments,
+    ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
+        let named = arguments.iter_mut().map(|(name, argument)| (*name, &mut **argument));
+        let declaration = kernel.declaration();
+        let in_order = declaration.in_order(named);
+        let in_order = in_order.map_err(|what| refused(declaration, config, what))?;
+        self.bound(kernel, config, in_order)
     }
 
     /// As [`launch`](Self::launch), with arguments by name. An argument of a wrong type, with an
@@ -176,28 +173,62 @@ impl Stream {
         &self,
         kernel: &dyn AnyKernel,
         config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
+        arguments: &mut NamedArguments,
+    ) -> Result<()> {
+        let (config, bound) = self.bound_by_name(kernel, config, arguments)?;
+        // SAFETY: the caller's.
+        unsafe { self.launch_bound(kernel, &config, &bound) }
+    }
+
+    /// The same, with arguments in the order of the parameters.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn launch_in_order(
+        &self,
+        kernel: &dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &mut [Box<dyn Named + '_>],
+    ) -> Result<()> {
+        let arguments = arguments.iter_mut().map(|argument| &mut **argument).collect();
+        let (config, bound) = self.bound(kernel, config, arguments)?;
+        // SAFETY: the caller's.
+        unsafe { self.launch_bound(kernel, &config, &bound) }
+    }
+
+    /// The same, of what the arguments are bound to.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn launch_bound(
+        &self,
+        kernel: &dyn AnyKernel,
+        config: &LaunchConfig,
+        bound: &[Bound],
     ) -> Result<()> {
         let declaration = kernel.declaration();
-        let (config, bound) = self.bound(kernel, config, arguments)?;
-        let config = &config;
+        let slots = || {
+            let slots = kernel.slots(config, &self.device().limits(), bound);
+            slots.map_err(|what| refused(declaration, config, what))
+        };
+        if !self.is_preparing() {
+            crate::testing::launched();
+        }
         match &*self.device().0 {
-            Kind::Cpu(_) if self.is_preparing() => Ok(()),
+            // What the CPU device needs is there. The launch is refused as any.
+            Kind::Cpu(_) if self.is_preparing() => slots().map(|_| ()),
             Kind::Cpu(cpu) => {
-                crate::testing::launched();
                 let options = cpu_options(cpu.workers, config);
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { kernel.launch(config, &bound, &options) }
+                unsafe { kernel.launch(config, bound, &options) }
                     .map_err(|stop| Error::from_stop(called(declaration, config), stop))
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
-                let slots = kernel
-                    .slots(config, &self.device().limits(), &bound)
-                    .map_err(|what| refused(declaration, config, what))?;
-                if !self.is_preparing() {
-                    crate::testing::launched();
-                }
+                let slots = slots()?;
                 // SAFETY: the caller's promises; the slots hold the values of the kernel's
                 // parameters.
                 unsafe { self.begin(gpu, declaration, config, slots) }

@@ -2,7 +2,7 @@
 
 use simt::{Declaration, LaunchConfig};
 
-use crate::error::Error;
+use crate::{device::Device, error::Error};
 
 /// An argument cannot be passed.
 #[doc(hidden)]
@@ -27,6 +27,15 @@ impl From<Error> for Unbound {
     fn from(error: Error) -> Self {
         Unbound::Failed(error)
     }
+}
+
+/// Checks that an argument is on the device of the launch.
+pub(crate) fn check_device(wanted: &Device, actual: &Device, name: &str) -> Result<(), Unbound> {
+    if wanted == actual {
+        return Ok(());
+    }
+    let what = format!("{name} is on {}, the launch is on {}", actual.name(), wanted.name());
+    Err(Unbound::Refused(what))
 }
 
 /// The name of the kernel of a launch: of its variant, if the constants say one.

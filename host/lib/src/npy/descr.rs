@@ -2,8 +2,9 @@
 
 use std::{borrow::Cow, slice};
 
+use simt::types::Type;
+
 use super::{
-    Dtype,
     literal::unquote,
     refusal::{Result, refuse, shown},
 };
@@ -12,7 +13,7 @@ use super::{
 ///
 /// The spellings are NumPy's: a byte order and a code, a code alone, or a name alone. `bf16`:
 /// whether two raw bytes are a bfloat16.
-pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
+pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Type, bool)> {
     let limit = |what: &str| {
         format!("{what}: must be floats of 16, 32 or 64 bits, such as '<f2', '<f4' or '<f8'")
     };
@@ -27,13 +28,21 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
         kind => (None, kind),
     };
     let kind = without_zeros(kind);
-    let dtype = match (order, &*kind) {
-        (_, b"f2" | b"e") | (None, b"float16" | b"half") => Dtype::F2,
-        (_, b"f4" | b"f") | (None, b"float32" | b"single") => Dtype::F4,
-        (_, b"f8" | b"d") | (None, b"float64" | b"double" | b"float") => Dtype::F8,
-        // NumPy knows the name if `ml_dtypes` is imported.
-        (None, b"bfloat16") => Dtype::Bf16,
-        (_, b"V2") if bf16 => Dtype::Bf16,
+    let known = match (order, &*kind) {
+        // Other spellings of the table's.
+        (_, b"e") | (None, b"half") => Some(Type::F16),
+        (_, b"f") | (None, b"single") => Some(Type::F32),
+        (_, b"d") | (None, b"double" | b"float") => Some(Type::F64),
+        (_, code) if code.starts_with(b"V") => {
+            Type::multiplied().find(|of| bf16 && of.numpy_code().as_bytes() == code)
+        }
+        (_, code) => Type::multiplied().find(|of| {
+            // NumPy knows the name of bfloat16 if `ml_dtypes` is imported.
+            of.numpy_code().as_bytes() == code || order.is_none() && of.numpy().as_bytes() == code
+        }),
+    };
+    let dtype = match (known, &*kind) {
+        (Some(of), _) => of,
         (_, b"V2") => {
             let limit = "two raw bytes, which is how ml_dtypes writes bfloat16: if they are that, say so by --type \
                          bf16 (in a program by Meaning::bf16)";

@@ -1,58 +1,31 @@
 //! Element types of files, and their conversion to f32 and f64.
 
-use std::fmt;
-
 use half::{bf16, f16, slice::HalfFloatSliceExt};
+use simt::{
+    Bf16, F16,
+    types::{Type, Typed},
+    with_type,
+};
 
 use crate::buffer::Pod;
 
-/// The element type of a file: IEEE's binary16, binary32 or binary64, or bfloat16. A wider type is
-/// greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Dtype {
-    /// NumPy's `float16`.
-    F2,
-    /// `bfloat16` of the package `ml_dtypes`: the upper half of a `float32`. To NumPy it is two raw
-    /// bytes.
-    Bf16,
-    /// NumPy's `float32`.
-    F4,
-    /// NumPy's `float64`.
-    F8,
-}
-
-impl Dtype {
-    /// Bytes of an element.
-    pub fn bytes(self) -> usize {
-        match self {
-            Dtype::F2 | Dtype::Bf16 => 2,
-            Dtype::F4 => 4,
-            Dtype::F8 => 8,
-        }
-    }
-
-    /// NumPy's code, without a byte order.
-    pub(super) fn code(self) -> &'static str {
-        match self {
-            Dtype::F2 => "f2",
-            Dtype::Bf16 => "V2",
-            Dtype::F4 => "f4",
-            Dtype::F8 => "f8",
-        }
+/// The name on the command line: NumPy's code without a byte order, or `bf16`, for which NumPy has
+/// none.
+pub fn name(of: Type) -> &'static str {
+    match of.numpy_code() {
+        code if code.starts_with('V') => of.name(),
+        code => code,
     }
 }
 
-/// The name on the command line: `f2`, `bf16`, `f4`, `f8`.
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(if *self == Dtype::Bf16 { "bf16" } else { self.code() })
-    }
+/// The type to compute with, which holds all elements of these types: f64 if one of them is f64,
+/// otherwise f32.
+pub fn computed(types: impl IntoIterator<Item = Type>) -> Type {
+    types.into_iter().fold(Type::F32, |most, of| if of.bytes() > most.bytes() { of } else { most })
 }
 
 /// A type that files are read to and written from: f32 or f64.
-pub trait Element: Pod + Default + Into<f64> {
-    /// The same type in a file.
-    const DTYPE: Dtype;
+pub trait Element: Pod + Typed + Default + Into<f64> {
     /// The nearest number. Ties go to even, and numbers that are too large to infinity.
     fn from_f64(value: f64) -> Self;
     /// The same number.
@@ -66,7 +39,6 @@ pub trait Element: Pod + Default + Into<f64> {
 }
 
 impl Element for f32 {
-    const DTYPE: Dtype = Dtype::F4;
     fn from_f64(value: f64) -> Self {
         value as f32
     }
@@ -85,7 +57,6 @@ impl Element for f32 {
 }
 
 impl Element for f64 {
-    const DTYPE: Dtype = Dtype::F8;
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -121,83 +92,85 @@ fn to_odd(value: f64) -> f32 {
 
 /// Converts the bytes of a file to numbers. Nothing is rounded: the caller reads 64-bit elements as
 /// f64 only.
-pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], values: &mut [T]) {
-    debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
-    match dtype {
-        Dtype::F2 => {
-            let (mut halves, mut singles) = ([f16::ZERO; 64], [0.0; 64]);
-            for (bytes, values) in bytes.chunks(128).zip(values.chunks_mut(64)) {
-                let count = values.len();
-                for (half, bytes) in halves.iter_mut().zip(bytes.as_chunks().0) {
-                    *half = if big_endian {
-                        f16::from_be_bytes(*bytes)
-                    } else {
-                        f16::from_le_bytes(*bytes)
-                    };
-                }
-                halves[..count].convert_to_f32_slice(&mut singles[..count]);
-                for (value, single) in values.iter_mut().zip(singles) {
-                    *value = T::from_f32(single);
-                }
-            }
-        }
-        Dtype::Bf16 => {
-            let number = if big_endian { bf16::from_be_bytes } else { bf16::from_le_bytes };
-            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
-                *value = T::from_f32(number(*bytes).to_f32());
-            }
-        }
-        Dtype::F4 => {
-            let number = if big_endian { f32::from_be_bytes } else { f32::from_le_bytes };
-            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
-                *value = T::from_f32(number(*bytes));
-            }
-        }
-        Dtype::F8 => {
-            let number = if big_endian { f64::from_be_bytes } else { f64::from_le_bytes };
-            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
-                *value = T::from_f64(number(*bytes));
-            }
-        }
-    }
+pub(super) fn decode<T: Element>(of: Type, big_endian: bool, bytes: &[u8], values: &mut [T]) {
+    debug_assert_eq!(bytes.len(), values.len() * of.bytes());
+    with_type!(of, |E| E::decode(big_endian, bytes, values)).expect("a type that is multiplied");
 }
 
 /// Converts numbers to bytes of a type, little-endian, rounded to nearest. Returns the number of
 /// finite values that became infinite.
-pub(super) fn encode<T: Element>(dtype: Dtype, values: &[T], bytes: &mut [u8]) -> u64 {
-    debug_assert_eq!(bytes.len(), values.len() * dtype.bytes());
-    let mut overflows = 0;
-    let lost = |value: T, infinite: bool| u64::from(infinite && value.into().is_finite());
-    match dtype {
-        Dtype::F2 => {
-            for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
-                let half = value.to_f16();
-                overflows += lost(*value, half.is_infinite());
-                *bytes = half.to_le_bytes();
+pub(super) fn encode<T: Element>(of: Type, values: &[T], bytes: &mut [u8]) -> u64 {
+    debug_assert_eq!(bytes.len(), values.len() * of.bytes());
+    with_type!(of, |E| E::encode(values, bytes)).expect("a type that is multiplied")
+}
+
+/// A type of elements in files.
+trait InFile: Sized {
+    /// Bytes as numbers.
+    fn decode<T: Element>(big_endian: bool, bytes: &[u8], values: &mut [T]);
+
+    /// Numbers as bytes, little-endian. Returns the number of finite values that became infinite.
+    fn encode<T: Element>(values: &[T], bytes: &mut [u8]) -> u64;
+}
+
+/// A type whose elements are converted one by one: from bytes, to the type that is read, and from
+/// the type that is written.
+macro_rules! in_file {
+    ($($of:ty as $number:ident: |$wide:ident| $read:expr, |$value:ident| $written:expr;)*) => {$(
+        impl InFile for $of {
+            fn decode<T: Element>(big_endian: bool, bytes: &[u8], values: &mut [T]) {
+                let number = if big_endian { $number::from_be_bytes } else { $number::from_le_bytes };
+                for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+                    let $wide = number(*bytes);
+                    *value = $read;
+                }
+            }
+
+            fn encode<T: Element>(values: &[T], bytes: &mut [u8]) -> u64 {
+                let mut overflows = 0;
+                for (&$value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
+                    let number: $number = $written;
+                    let wide: f64 = $value.into();
+                    overflows += u64::from(number.is_infinite() && wide.is_finite());
+                    *bytes = number.to_le_bytes();
+                }
+                overflows
             }
         }
-        Dtype::Bf16 => {
-            for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
-                let half = value.to_bf16();
-                overflows += lost(*value, half.is_infinite());
-                *bytes = half.to_le_bytes();
+    )*};
+}
+
+in_file! {
+    Bf16 as bf16: |number| T::from_f32(number.to_f32()), |value| value.to_bf16();
+    f32 as f32: |number| T::from_f32(number), |value| value.to_f32();
+    f64 as f64: |number| T::from_f64(number), |value| value.into();
+}
+
+impl InFile for F16 {
+    fn decode<T: Element>(big_endian: bool, bytes: &[u8], values: &mut [T]) {
+        let (mut halves, mut singles) = ([f16::ZERO; 64], [0.0; 64]);
+        let number = if big_endian { f16::from_be_bytes } else { f16::from_le_bytes };
+        for (bytes, values) in bytes.chunks(128).zip(values.chunks_mut(64)) {
+            let count = values.len();
+            for (half, bytes) in halves.iter_mut().zip(bytes.as_chunks().0) {
+                *half = number(*bytes);
             }
-        }
-        Dtype::F4 => {
-            for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
-                let single = value.to_f32();
-                overflows += lost(*value, single.is_infinite());
-                *bytes = single.to_le_bytes();
-            }
-        }
-        Dtype::F8 => {
-            for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
-                let double: f64 = (*value).into();
-                *bytes = double.to_le_bytes();
+            halves[..count].convert_to_f32_slice(&mut singles[..count]);
+            for (value, single) in values.iter_mut().zip(singles) {
+                *value = T::from_f32(single);
             }
         }
     }
-    overflows
+
+    fn encode<T: Element>(values: &[T], bytes: &mut [u8]) -> u64 {
+        let mut overflows = 0;
+        for (&value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
+            let (number, wide): (f16, f64) = (value.to_f16(), value.into());
+            overflows += u64::from(number.is_infinite() && wide.is_finite());
+            *bytes = number.to_le_bytes();
+        }
+        overflows
+    }
 }
 
 #[cfg(test)]
@@ -209,12 +182,12 @@ mod tests {
         let halves = (0..=u16::MAX).map(f16::from_bits).filter(|half| !half.is_nan());
         let values = halves.map(f32::from).collect::<Vec<_>>();
         let mut bytes = vec![0; 2 * values.len()];
-        assert_eq!(encode(Dtype::F2, &values, &mut bytes), 0);
+        assert_eq!(encode(Type::F16, &values, &mut bytes), 0);
         let mut back = vec![0f64; values.len()];
-        decode(Dtype::F2, false, &bytes, &mut back);
+        decode(Type::F16, false, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
         bytes.as_chunks_mut().0.iter_mut().for_each(|pair: &mut [u8; 2]| pair.reverse());
-        decode(Dtype::F2, true, &bytes, &mut back);
+        decode(Type::F16, true, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
     }
 
@@ -223,12 +196,12 @@ mod tests {
         let halves = (0..=u16::MAX).map(bf16::from_bits).filter(|half| !half.is_nan());
         let values = halves.map(f32::from).collect::<Vec<_>>();
         let mut bytes = vec![0; 2 * values.len()];
-        assert_eq!(encode(Dtype::Bf16, &values, &mut bytes), 0);
+        assert_eq!(encode(Type::BF16, &values, &mut bytes), 0);
         let mut back = vec![0f64; values.len()];
-        decode(Dtype::Bf16, false, &bytes, &mut back);
+        decode(Type::BF16, false, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
         bytes.as_chunks_mut().0.iter_mut().for_each(|pair: &mut [u8; 2]| pair.reverse());
-        decode(Dtype::Bf16, true, &bytes, &mut back);
+        decode(Type::BF16, true, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
     }
 
@@ -271,11 +244,8 @@ mod tests {
     #[test]
     fn what_becomes_infinite_is_counted() {
         let values = [65504.0, 65520.0, -1e30, f32::INFINITY, f32::NAN, 0.0];
-        assert_eq!(encode(Dtype::F2, &values, &mut [0; 12]), 2);
-        assert_eq!(
-            encode(Dtype::Bf16, &[3.4e38, f32::MIN, 3.38e38, f32::INFINITY], &mut [0; 8]),
-            2
-        );
-        assert_eq!(encode(Dtype::F4, &[1e300, 1.0, f64::INFINITY], &mut [0; 12]), 1);
+        assert_eq!(encode(Type::F16, &values, &mut [0; 12]), 2);
+        assert_eq!(encode(Type::BF16, &[3.4e38, f32::MIN, 3.38e38, f32::INFINITY], &mut [0; 8]), 2);
+        assert_eq!(encode(Type::F32, &[1e300, 1.0, f64::INFINITY], &mut [0; 12]), 1);
     }
 }

@@ -7,8 +7,11 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
+use simt::types::Type;
+
 use super::{
-    Dtype, Meaning, Vector, descr,
+    Meaning, Vector, descr,
+    dtype::name,
     literal::{entries, without_comments},
     refusal::{Result, refuse, shown},
 };
@@ -27,7 +30,7 @@ const ALIGN: usize = 64;
 #[non_exhaustive]
 pub struct Header {
     /// The element type.
-    pub dtype: Dtype,
+    pub dtype: Type,
     /// Whether elements are big-endian.
     pub big_endian: bool,
     /// Row-major: C order. Column-major: Fortran order.
@@ -83,7 +86,8 @@ impl Header {
         let (there, needed) = (len - offset, header.data_bytes());
         let Some(surplus) = there.checked_sub(needed) else {
             let Header { dtype, rows, cols, .. } = header;
-            let limit = format!("truncated: {rows} x {cols} elements of {dtype} have {needed}");
+            let limit =
+                format!("truncated: {rows} x {cols} elements of {} have {needed}", name(dtype));
             return refuse("data", format_args!("{there} bytes"), limit);
         };
         Ok((header, surplus))
@@ -93,7 +97,7 @@ impl Header {
     pub(super) fn write(self) -> (Self, Vec<u8>) {
         let Header { dtype, rows, cols, .. } = self;
         let order = if self.layout == Layout::ColMajor { "True" } else { "False" };
-        let (endian, code) = (if self.big_endian { '>' } else { '<' }, dtype.code());
+        let (endian, code) = (if self.big_endian { '>' } else { '<' }, dtype.numpy_code());
         let mut text = format!(
             "{{'descr': '{endian}{code}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}"
         );

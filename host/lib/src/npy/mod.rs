@@ -9,11 +9,11 @@
 //! * [`Writer`] writes version 1.0, little-endian.
 //!
 //! ```
-//! use gpu_gemm::{Layout, npy};
+//! use gpu_gemm::{Layout, Type, npy};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! let path = folder.path().join("a.npy");
-//! let mut writer = npy::Writer::create("--out", &path, 2, 3, npy::Dtype::F4, Layout::RowMajor)?;
+//! let mut writer = npy::Writer::create("--out", &path, 2, 3, Type::F32, Layout::RowMajor)?;
 //! writer.write(0..2, 0..3, Layout::RowMajor, &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! writer.finish()?; // Now there is a file of that name.
 //!
@@ -36,7 +36,7 @@ mod runs;
 mod tests;
 mod writer;
 
-pub use dtype::{Dtype, Element};
+pub use dtype::{Element, computed, name};
 pub use header::Header;
 pub use meaning::{Meaning, Vector};
 pub use reader::Reader;

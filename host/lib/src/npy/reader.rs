@@ -2,7 +2,11 @@
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt, path::Path};
 
-use super::{Dtype, Element, Header, Meaning, dtype::decode, runs::Runs};
+use super::{
+    Element, Header, Meaning,
+    dtype::{decode, name},
+    runs::Runs,
+};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
@@ -82,9 +86,10 @@ impl Reader {
         values: &mut [T],
     ) -> Result<()> {
         let Header { dtype, rows: all_rows, cols: all_cols, .. } = self.header;
-        if dtype > T::DTYPE {
-            let limit = format!("must be at most {}, or its elements would be rounded", T::DTYPE);
-            return Err(Error::file(&self.path, "descr", dtype, limit));
+        if dtype.bytes() > T::TYPE.bytes() {
+            let most = name(T::TYPE);
+            let limit = format!("must be at most {most}, or its elements would be rounded");
+            return Err(Error::file(&self.path, "descr", name(dtype), limit));
         }
         let size = [all_rows, all_cols];
         let runs = Runs::of(self.header.layout, size, &rows, &cols, values.len())?;
@@ -127,7 +132,7 @@ impl Reader {
     ) -> Result<()> {
         let Header { dtype, big_endian, offset, .. } = self.header;
         let mut place = offset + start * dtype.bytes() as u64;
-        let as_they_are = dtype == T::DTYPE && big_endian == cfg!(target_endian = "big");
+        let as_they_are = dtype == T::TYPE && big_endian == cfg!(target_endian = "big");
         for values in values.chunks_mut(CHUNK / dtype.bytes()) {
             crate::check_interrupt()?;
             let count = values.len() * dtype.bytes();
@@ -151,13 +156,5 @@ impl Reader {
             // The file had them when it was opened.
             Error::file(&self.path, "data", value, format!("cannot be read: {error}"))
         })
-    }
-}
-
-impl Dtype {
-    /// The type to compute with, which holds all elements of these types: f64 if one of them is
-    /// f64, otherwise f32.
-    pub fn computed(dtypes: impl IntoIterator<Item = Dtype>) -> Dtype {
-        dtypes.into_iter().fold(Dtype::F4, Dtype::max)
     }
 }

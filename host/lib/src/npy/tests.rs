@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Error, Layout};
+use crate::{Error, Layout, Type};
 
 const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColMajor];
 
@@ -39,7 +39,7 @@ fn numpys_files_are_read() {
     for name in ["a_f4", "a_f4_fortran", "a_f4_big_endian", "a_f4_version_2", "a_f4_version_3"] {
         let reader = Reader::open("--a", &numpys(name)).unwrap();
         let Header { dtype, rows, cols, layout, big_endian, .. } = *reader.header();
-        assert_eq!((dtype, rows, cols), (Dtype::F4, 7, 5), "{name}");
+        assert_eq!((dtype, rows, cols), (Type::F32, 7, 5), "{name}");
         assert_eq!(layout == Layout::ColMajor, name.ends_with("fortran"), "{name}");
         assert_eq!(big_endian, name.ends_with("endian"), "{name}");
         assert_eq!(all::<f64>(&reader), singles, "{name}");
@@ -65,10 +65,10 @@ fn spellings_of_types_are_numpys() {
         let header = format!("{{'descr': {spelling}, 'fortran_order': False, 'shape': (2, 3)}}");
         fs::write(&path, file(&header, 48)).unwrap();
         let dtype = match &numpy[1..] {
-            "f2" => Some(Dtype::F2),
-            "f4" => Some(Dtype::F4),
-            "f8" => Some(Dtype::F8),
-            "float16" if numpy.starts_with('b') => Some(Dtype::Bf16),
+            "f2" => Some(Type::F16),
+            "f4" => Some(Type::F32),
+            "f8" => Some(Type::F64),
+            "float16" if numpy.starts_with('b') => Some(Type::BF16),
             _ => None,
         };
         match (Reader::open("--a", &path), dtype) {
@@ -135,7 +135,7 @@ fn bfloat16_is_two_raw_bytes_where_that_is_said() {
     let wanted = numpys_values("a_f8").iter().map(nearest).collect::<Vec<_>>();
     for name in ["a_bf16", "a_bf16_again", "a_bf16_fortran", "a_bf16_big_endian"] {
         let reader = Reader::open_as("--a", &numpys(name), BF16).unwrap();
-        assert_eq!(reader.header().dtype, Dtype::Bf16);
+        assert_eq!(reader.header().dtype, Type::BF16);
         assert_eq!(all::<f64>(&reader), wanted, "{name}");
         assert_eq!(all::<f32>(&reader), wanted.iter().map(|&x| x as f32).collect::<Vec<_>>());
         let message = refused(&fs::read(numpys(name)).unwrap());
@@ -146,7 +146,7 @@ fn bfloat16_is_two_raw_bytes_where_that_is_said() {
     }
     // It says nothing of other types.
     let reader = Reader::open_as("--a", &numpys("a_f2"), BF16).unwrap();
-    assert_eq!(reader.header().dtype, Dtype::F2);
+    assert_eq!(reader.header().dtype, Type::F16);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn every_block_is_the_same_part_of_the_whole() {
     };
     for order in LAYOUTS {
         for layout in LAYOUTS {
-            let mut writer = Writer::create("--out", &path, rows, cols, Dtype::F4, order).unwrap();
+            let mut writer = Writer::create("--out", &path, rows, cols, Type::F32, order).unwrap();
             for (r, c) in [(0..2, 0..7), (2..5, 0..3), (2..4, 3..7), (4..5, 3..7), (1..1, 2..5)] {
                 writer.write(r.clone(), c.clone(), layout, &part(&r, &c, layout)).unwrap();
             }
@@ -421,7 +421,7 @@ fn what_cannot_be_done_names_its_argument() {
     assert_eq!(message(0..7, 0..5, 34), "values.len() = 34: must be 7 x 5");
 
     let create = |path: &Path, rows, cols| {
-        Writer::create("--out", path, rows, cols, Dtype::F4, Layout::RowMajor).map(drop)
+        Writer::create("--out", path, rows, cols, Type::F32, Layout::RowMajor).map(drop)
     };
     let message = create(&folder.path().join("no/folder.npy"), 2, 3).unwrap_err().to_string();
     let end = format!(
@@ -437,7 +437,7 @@ fn what_cannot_be_done_names_its_argument() {
 fn a_file_is_there_when_all_of_it_is() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.npy");
-    let create = || Writer::create("--out", &path, 1, 2, Dtype::F4, Layout::RowMajor).unwrap();
+    let create = || Writer::create("--out", &path, 1, 2, Type::F32, Layout::RowMajor).unwrap();
     drop(create());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     fs::write(&path, "before").unwrap();
@@ -450,10 +450,19 @@ fn a_file_is_there_when_all_of_it_is() {
 }
 
 #[test]
+fn a_type_that_is_not_multiplied_is_not_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("c.npy");
+    let error = Writer::create("--out", &path, 1, 1, Type::U8, Layout::RowMajor).unwrap_err();
+    assert_eq!(error.to_string(), "dtype = u8: must be one of f4, f8, bf16, f2");
+    assert!(!path.exists());
+}
+
+#[test]
 fn too_large_values_are_counted() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.npy");
-    let mut writer = Writer::create("--out", &path, 2, 2, Dtype::F2, Layout::RowMajor).unwrap();
+    let mut writer = Writer::create("--out", &path, 2, 2, Type::F16, Layout::RowMajor).unwrap();
     writer.write(0..2, 0..2, Layout::ColMajor, &[1f32, 1e5, 2.0, -1e6]).unwrap();
     assert_eq!(writer.overflows(), 2);
     assert_eq!(all::<f32>(&writer.reader().unwrap()), [1.0, 2.0, f32::INFINITY, -f32::INFINITY]);

@@ -2,7 +2,13 @@
 
 use std::{ops::Range, os::unix::fs::FileExt, path::Path};
 
-use super::{Dtype, Element, Header, dtype::encode, runs::Runs};
+use simt::types::Type;
+
+use super::{
+    Element, Header,
+    dtype::{encode, name},
+    runs::Runs,
+};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
@@ -27,16 +33,21 @@ impl Writer {
     /// path.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a path that cannot be written, and for more elements than a file can
-    /// have; [`Error::Unwritten`] if the system does not write it.
+    /// [`Error::Argument`] for a type that is not multiplied, for a path that cannot be written, and
+    /// for more elements than a file can have; [`Error::Unwritten`] if the system does not write it.
     pub fn create(
         argument: &str,
         path: &Path,
         rows: usize,
         cols: usize,
-        dtype: Dtype,
+        dtype: Type,
         layout: Layout,
     ) -> Result<Self> {
+        if dtype.sums().is_none() {
+            let names = Type::multiplied().map(name).collect::<Vec<_>>();
+            let limit = format!("must be one of {}", names.join(", "));
+            return Err(Error::argument("dtype", dtype, limit));
+        }
         let elements = rows.checked_mul(cols).and_then(|len| len.checked_mul(dtype.bytes()));
         if elements.is_none_or(|bytes| bytes > i64::MAX as usize / 2) {
             let value = format!("{rows} * {cols}");
@@ -117,7 +128,7 @@ impl Writer {
     ) -> Result<()> {
         let Header { dtype, offset, .. } = self.header;
         let mut place = offset + start * dtype.bytes() as u64;
-        let as_they_are = dtype == T::DTYPE && cfg!(target_endian = "little");
+        let as_they_are = dtype == T::TYPE && cfg!(target_endian = "little");
         for values in values.chunks(CHUNK / dtype.bytes()) {
             crate::check_interrupt()?;
             let bytes = match as_they_are {

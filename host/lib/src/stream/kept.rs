@@ -55,24 +55,25 @@ impl Kept {
         with_kept(&self.partials, allocator, len, launch)
     }
 
-    pub(super) fn with_zeros<const WORDS: usize>(
+    pub(super) fn with_zeros<R>(
         &self,
         (device, may_allocate): Allocator,
-        launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
-    ) -> Result<()> {
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
+    ) -> Result<R> {
         let mut zeros = lock(&self.zeros);
-        if zeros.as_ref().is_none_or(|words| words.len() != WORDS) {
-            may_allocate(WORDS * size_of::<u32>())?;
+        if zeros.as_ref().is_none_or(|words| words.len() < len) {
+            may_allocate(len * size_of::<u32>())?;
             *zeros = None;
         }
         let mut words = match zeros.take() {
             Some(words) => words,
-            None => device.zeros(WORDS)?,
+            None => device.zeros(len)?,
         };
         // After an error nobody knows what the words are: they are not kept.
-        launch(&mut words)?;
+        let done = launch(&mut words)?;
         *zeros = Some(words);
-        Ok(())
+        Ok(done)
     }
 
     pub(super) fn with_counters<R>(

@@ -15,7 +15,6 @@ pub(crate) const VERSIONED: [&CStr; 2] = [c"dltensor_versioned", c"used_dltensor
 
 /// Kinds of elements.
 pub(crate) const FLOAT: u8 = 2;
-pub(crate) const BFLOAT: u8 = 4;
 
 /// A tensor without elements, to be filled in.
 pub(crate) const EMPTY: DLTensor = DLTensor {

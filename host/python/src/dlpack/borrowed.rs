@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, ptr::NonNull};
 
-use gpu_gemm::Error;
+use gpu_gemm::{Error, Type};
 use pyo3::{
     exceptions::{PyBufferError, PyTypeError},
     ffi, intern,
@@ -12,7 +12,7 @@ use pyo3::{
 
 use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
-    array::{Dims, Dtype, Place, lent},
+    array::{Dims, Place, lent, offered},
     failure::to_python,
 };
 use gpu_gemm::interchange::dlpack::{
@@ -58,7 +58,7 @@ impl Drop for Borrowed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Described {
     pub(crate) address: u64,
-    pub(crate) dtype: Dtype,
+    pub(crate) dtype: Type,
     pub(crate) dims: Dims,
     pub(crate) place: Place,
 }
@@ -213,7 +213,7 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
                 kind if lanes == 1 => format!("{kind}{bits}"),
                 kind => format!("{kind}{bits}, {lanes} lanes"),
             };
-            let limit = format!("must be {}", Dtype::NAMES);
+            let limit = format!("must be {}", offered());
             return Err(to_python(Error::argument(format!("{name}.dtype"), value, limit)));
         }
     };
@@ -251,15 +251,10 @@ pub(crate) unsafe fn says(tensor: &DLTensor, was: &Described) -> bool {
             .is_ok_and(|(sizes, strides)| was.dims.are(sizes, strides))
 }
 
-fn dtype_of(tensor: &DLTensor) -> Option<Dtype> {
+fn dtype_of(tensor: &DLTensor) -> Option<Type> {
     let DLDataType { code, bits, lanes } = tensor.dtype;
-    match (code, bits, lanes) {
-        (abi::FLOAT, 64, 1) => Some(Dtype::F64),
-        (abi::FLOAT, 32, 1) => Some(Dtype::F32),
-        (abi::FLOAT, 16, 1) => Some(Dtype::F16),
-        (abi::BFLOAT, 16, 1) => Some(Dtype::Bf16),
-        _ => None,
-    }
+    let is_it = |of: &Type| (of.dlpack(), 8 * of.bytes(), 1) == (code, usize::from(bits), lanes);
+    Type::multiplied().find(is_it)
 }
 
 fn place_of(tensor: &DLTensor) -> Option<Place> {

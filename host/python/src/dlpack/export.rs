@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use gpu_gemm::{Buffer, Device, Stream};
+use gpu_gemm::{Buffer, Device, Stream, Type};
 use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError},
@@ -18,10 +18,10 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-use super::abi::{self, LEGACY, VERSION, VERSIONED};
+use super::abi::{LEGACY, VERSION, VERSIONED};
 use crate::{
     argument::refused,
-    array::{Dtype, Place, shown},
+    array::{Place, is_raw, shown},
     failure::to_python,
 };
 use gpu_gemm::interchange::dlpack::{
@@ -42,7 +42,7 @@ struct Memory {
     /// Frees it.
     _buffer: Buffer<u8>,
     address: u64,
-    dtype: Dtype,
+    dtype: Type,
     place: Place,
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -62,7 +62,7 @@ impl Array {
     /// `MemoryError`.
     pub(crate) fn new(
         stream: &Stream,
-        dtype: Dtype,
+        dtype: Type,
         place: Place,
         sizes: &[usize],
     ) -> PyResult<(Self, u64)> {
@@ -88,7 +88,7 @@ impl Array {
 
     fn tensor(&self) -> DLTensor {
         let Memory { address, dtype, shape, strides, .. } = &*self.0;
-        let code = if *dtype == Dtype::Bf16 { abi::BFLOAT } else { abi::FLOAT };
+        let code = dtype.dlpack();
         DLTensor {
             data: *address as *mut c_void,
             device: self.device(),
@@ -227,15 +227,12 @@ impl Array {
             let message = "an array in host memory has no __cuda_array_interface__";
             return Err(PyAttributeError::new_err(message));
         }
-        let typestr = match dtype {
-            Dtype::F64 => "<f8",
-            Dtype::F32 => "<f4",
-            Dtype::F16 => "<f2",
-            Dtype::Bf16 => {
-                let message = "the interface has no bfloat16: take the array by DLPack";
-                return Err(PyTypeError::new_err(message));
-            }
-        };
+        if is_raw(*dtype) {
+            let name = dtype.numpy();
+            let message = format!("the interface has no {name}: take the array by DLPack");
+            return Err(PyTypeError::new_err(message));
+        }
+        let typestr = format!("<{}", dtype.numpy_code());
         let dict = PyDict::new(py);
         dict.set_item("version", 3)?;
         dict.set_item("typestr", typestr)?;
@@ -261,8 +258,8 @@ impl Array {
             );
             return Err(PyTypeError::new_err(message));
         }
-        if *own == Dtype::Bf16 {
-            let message = "NumPy has no bfloat16: take the array by DLPack";
+        if is_raw(*own) {
+            let message = format!("NumPy has no {}: take the array by DLPack", own.numpy());
             return Err(PyTypeError::new_err(message));
         }
         let numpy = py.import(intern!(py, "numpy"))?;

@@ -1,6 +1,6 @@
 //! Arrays on a GPU by `__cuda_array_interface__`: CuPy's, Numba's.
 
-use gpu_gemm::{Device, Error};
+use gpu_gemm::{Device, Error, Type};
 use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyTypeError, PyValueError},
@@ -12,7 +12,7 @@ use pyo3::{
 use super::{kinds::Kind, operand::Operand};
 use crate::{
     argument::refused,
-    array::{Dims, Dtype, MOST_DIMS, Place},
+    array::{Dims, MOST_DIMS, Place, offered},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -47,19 +47,17 @@ pub(super) fn array<'py>(
     let typestr: String =
         typestr.extract().map_err(|cause| refused(&of("typestr"), &typestr, cause, limit))?;
     let dtype = match typestr.as_str() {
-        "<f8" => Dtype::F64,
-        "<f4" => Dtype::F32,
         "<f2" | "<V2" | "|V2" => match object.getattr_opt(intern!(py, "dtype"))? {
-            Some(dtype) => match &*dtype.str()?.to_string_lossy() {
-                "float16" => Dtype::F16,
-                "bfloat16" => Dtype::Bf16,
-                _ => return Err(wrong_type(name, &typestr)),
-            },
-            None if typestr == "<f2" => Dtype::F16,
-            None => return Err(wrong_type(name, &typestr)),
+            Some(dtype) => {
+                let dtype = dtype.str()?;
+                let dtype = dtype.to_string_lossy();
+                Type::multiplied().find(|of| of.bytes() == 2 && of.numpy() == dtype)
+            }
+            None => (typestr == "<f2").then_some(Type::F16),
         },
-        _ => return Err(wrong_type(name, &typestr)),
+        code => Type::multiplied().find(|of| code.strip_prefix('<') == Some(of.numpy_code())),
     };
+    let dtype = dtype.ok_or_else(|| wrong_type(name, &typestr))?;
     let sizes = numbers::<usize>(name, &of("shape"), &need("shape")?)?;
     let strides = match get("strides")? {
         Some(strides) => Some(numbers::<isize>(name, &of("strides"), &strides)?),
@@ -107,7 +105,7 @@ where
 }
 
 fn wrong_type(name: &str, typestr: &str) -> PyErr {
-    let limit = format!("must be {}", Dtype::NAMES);
+    let limit = format!("must be {}", offered());
     to_python(Error::argument(format!("{name}.dtype"), typestr, limit))
 }
 

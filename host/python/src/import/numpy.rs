@@ -6,12 +6,12 @@ use std::{
     ptr::{null, null_mut},
 };
 
-use gpu_gemm::Error;
+use gpu_gemm::{Error, Type};
 use pyo3::{exceptions::PyTypeError, ffi, intern, prelude::*};
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Dtype, Place},
+    array::{Dims, Place, offered},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -74,25 +74,26 @@ pub(super) fn array<'py>(
                          made one by a.view(ml_dtypes.bfloat16)"
                     .to_owned()
             }
-            _ => format!("must be {}", Dtype::NAMES),
+            _ => format!("must be {}", offered()),
         };
         to_python(Error::argument(format!("{name}.dtype"), value, limit))
     };
     let dtype = match (typekind as u8, itemsize) {
-        (b'f', 8) => Dtype::F64,
-        (b'f', 4) => Dtype::F32,
         (b'f' | b'V', 2) => {
             let dtype = object.getattr(intern!(py, "dtype"))?;
             if dtype.getattr(intern!(py, "num"))?.extract::<i32>()? == HALF {
-                Dtype::F16
-            } else if dtype.getattr(intern!(py, "name"))?.extract::<String>()? == "bfloat16" {
-                Dtype::Bf16
+                Some(Type::F16)
             } else {
-                return Err(refused());
+                let name = dtype.getattr(intern!(py, "name"))?.extract::<String>()?;
+                Type::multiplied().find(|of| of.numpy_code() == "V2" && of.numpy() == name)
             }
         }
-        _ => return Err(refused()),
+        (kind, bytes) => {
+            let code = format!("{}{bytes}", char::from(kind));
+            Type::multiplied().find(|of| of.numpy_code() == code)
+        }
     };
+    let dtype = dtype.ok_or_else(refused)?;
     let bytes = dtype.bytes();
     // A size is a number of 64 bits.
     let pointers = [interface.shape, interface.strides].map(<*const isize>::cast::<i64>);

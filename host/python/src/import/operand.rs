@@ -1,11 +1,11 @@
 //! An array as an operand.
 
-use gpu_gemm::Error;
+use gpu_gemm::{Error, Type};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 
 use super::kinds::{Kind, Module};
 use crate::{
-    array::{Dims, Dtype, Place, shown},
+    array::{Dims, Place, shown},
     dlpack::borrowed::{Borrowed, Described},
     failure::to_python,
 };
@@ -20,7 +20,7 @@ pub(crate) struct Operand<'py> {
     pub(crate) object: Bound<'py, PyAny>,
     pub(crate) kind: Kind,
     pub(crate) address: u64,
-    pub(crate) dtype: Dtype,
+    pub(crate) dtype: Type,
     pub(crate) dims: Dims,
     pub(crate) place: Place,
     pub(crate) is_read_only: bool,
@@ -74,13 +74,14 @@ impl<'py> Operand<'py> {
     ///
     /// # Errors
     /// `RuntimeError`.
-    pub(crate) fn check_made(&self, dtype: Dtype, place: Place, sizes: &[usize]) -> PyResult<()> {
+    pub(crate) fn check_made(&self, dtype: Type, place: Place, sizes: &[usize]) -> PyResult<()> {
         let is_so = (self.dtype, self.place, self.dims.sizes()) == (dtype, place, sizes);
         if is_so && !self.is_read_only && self.is_regular && !self.dims.has_negative_stride() {
             return Ok(());
         }
         let message = format!(
-            "an array of {dtype}, shape {}, on {place} was asked of a module, which made another",
+            "an array of {}, shape {}, on {place} was asked of a module, which made another",
+            dtype.numpy(),
             shown(sizes)
         );
         Err(PyRuntimeError::new_err(message))

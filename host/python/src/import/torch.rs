@@ -1,7 +1,7 @@
 //! PyTorch's tensors: what its table of functions does not say, and all of it for versions without
 //! the table.
 
-use gpu_gemm::Error;
+use gpu_gemm::{Error, Type};
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError},
     intern,
@@ -12,14 +12,14 @@ use pyo3::{
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Dtype, Place},
+    array::{Dims, Place, offered},
     dlpack::borrowed::Described,
     failure::to_python,
 };
 
 /// Objects of the module.
 struct Torch {
-    dtypes: [(Py<PyAny>, Dtype); 4],
+    dtypes: Vec<(Py<PyAny>, Type)>,
     is_grad_enabled: Py<PyAny>,
     /// `None`: PyTorch before 2.1.
     increment_version: Option<Py<PyAny>>,
@@ -29,14 +29,9 @@ fn torch(py: Python<'_>) -> PyResult<&Torch> {
     static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
     TORCH.get_or_try_init(py, || {
         let torch = py.import("torch")?;
-        let dtype = |name, dtype| -> PyResult<_> { Ok((torch.getattr(name)?.unbind(), dtype)) };
+        let dtype = |of: Type| -> PyResult<_> { Ok((torch.getattr(of.numpy())?.unbind(), of)) };
         Ok(Torch {
-            dtypes: [
-                dtype("float32", Dtype::F32)?,
-                dtype("bfloat16", Dtype::Bf16)?,
-                dtype("float16", Dtype::F16)?,
-                dtype("float64", Dtype::F64)?,
-            ],
+            dtypes: Type::multiplied().map(dtype).collect::<PyResult<_>>()?,
             is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
             increment_version: py
                 .import("torch.autograd.graph")?
@@ -105,7 +100,7 @@ pub(super) fn array<'py>(
     let dtype = object.getattr(intern!(py, "dtype"))?;
     let known = torch(py)?.dtypes.iter().find(|(known, _)| known.is(&dtype));
     let dtype = known.map(|(_, dtype)| *dtype).ok_or_else(|| {
-        PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", Dtype::NAMES))
+        PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", offered()))
     })?;
     let place = if object.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
         Place::Cuda(own(object, intern!(py, "get_device"))?.extract()?)

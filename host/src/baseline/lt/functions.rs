@@ -8,11 +8,6 @@ use super::super::library::symbol;
 use gpu_gemm::Result;
 
 // From `cublasLt.h`, the same in releases 11 to 13.
-pub(super) const COMPUTE_32F: c_int = 68;
-/// `CUBLAS_COMPUTE_32F_FAST_TF32`.
-pub(super) const COMPUTE_32F_FAST_TF32: c_int = 77;
-/// The type of the factors.
-pub(super) const R_32F: c_int = 0;
 pub(super) const DESC_TRANSA: c_int = 3;
 pub(super) const DESC_TRANSB: c_int = 4;
 /// A `cublasLtEpilogue_t`, of 32 bits.

@@ -1,5 +1,5 @@
-//! cublasLt's products of f32, and of bf16 with sums in f32, by any algorithm that its heuristics
-//! propose.
+//! cublasLt's products of f32 and f64, and of 16-bit types with sums in f32, by any algorithm that
+//! its heuristics propose.
 
 mod functions;
 
@@ -14,17 +14,18 @@ use std::{
 use libloading::Library;
 
 use self::functions::{
-    COMPUTE_32F, COMPUTE_32F_FAST_TF32, DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_TRANSA, DESC_TRANSB,
-    Destroy, EPILOGUE_BIAS, EPILOGUE_DEFAULT, EPILOGUE_GELU, EPILOGUE_RELU, Functions,
-    LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES,
-    PREF_MIN_ALIGNMENT_A_BYTES, Proposal, R_32F, set,
+    DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_TRANSA, DESC_TRANSB, Destroy, EPILOGUE_BIAS,
+    EPILOGUE_DEFAULT, EPILOGUE_GELU, EPILOGUE_RELU, Functions, LAYOUT_BATCH_COUNT,
+    LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES,
+    Proposal, set,
 };
 use super::{
-    DataType, DenseBatch, Epilogue,
-    library::{check, load, sizes, version},
+    DenseBatch, Epilogue,
+    library::{Arithmetic, check, load, sizes, version},
 };
 use gpu_gemm::{
-    Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream, gemm::Compute,
+    Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream,
+    gemm::{Compute, Output, Scalar},
 };
 
 /// The library's file names, the newest first. The last is a toolkit's.
@@ -36,7 +37,7 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// The alignment of a buffer in bytes. The heuristics ask for no larger one.
 const ALIGNMENT: usize = 256;
 
-/// cublasLt on a stream, with sums in f32 (`CUBLAS_COMPUTE_32F`) and 32 MiB of workspace. Products
+/// cublasLt on a stream, with sums in f32, or of f64 in f64, and 32 MiB of workspace. Products
 /// of f32 do not use tensor cores, unless [`CublasLt::compute`] allows it.
 pub struct CublasLt<'a> {
     handle: Opaque,
@@ -122,7 +123,7 @@ impl<'a> CublasLt<'a> {
     /// # Errors
     /// [`Error::Argument`] for sizes beyond cuBLAS's integers, and an activation that cublasLt does
     /// not have; [`Error::Driver`] for cublasLt's own errors.
-    pub fn plan<T: DataType, O: DataType>(
+    pub fn plan<T: Scalar<O>, O: Output>(
         &self,
         product: DenseBatch,
         epilogue: Epilogue,
@@ -139,6 +140,7 @@ impl<'a> CublasLt<'a> {
         let mut plan = Plan {
             lt: self,
             product,
+            arithmetic: Arithmetic::of::<T, O>(self.compute, [epilogue.alpha, epilogue.beta])?,
             epilogue,
             operation: null_mut(),
             layouts: [null_mut(); 3],
@@ -148,12 +150,9 @@ impl<'a> CublasLt<'a> {
         if m == 0 || n == 0 || count == 0 {
             return Ok(plan);
         }
-        let arithmetic = match self.compute {
-            Compute::Tf32 if T::CUDA == f32::CUDA && O::CUDA == f32::CUDA => COMPUTE_32F_FAST_TF32,
-            _ => COMPUTE_32F,
-        };
+        let (number, factors) = (plan.arithmetic.number(), plan.arithmetic.of_factors());
         // SAFETY: one description is written.
-        let status = unsafe { (functions.desc_create)(&mut plan.operation, arithmetic, R_32F) };
+        let status = unsafe { (functions.desc_create)(&mut plan.operation, number, factors) };
         check("cublasLtMatmulDescCreate", status)?;
         // cublasLt's matrices are column-major, so A and B are swapped (`Cublas::launch`): its A is
         // B, its B is A.
@@ -178,9 +177,9 @@ impl<'a> CublasLt<'a> {
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
         let shape = product.shape;
         let matrices = [
-            (T::CUDA, if of_b { (k, n) } else { (n, k) }, shape.b_len()),
-            (T::CUDA, if of_a { (m, k) } else { (k, m) }, shape.a_len()),
-            (O::CUDA, (n, m), shape.c_len()),
+            (T::TYPE.cublas(), if of_b { (k, n) } else { (n, k) }, shape.b_len()),
+            (T::TYPE.cublas(), if of_a { (m, k) } else { (k, m) }, shape.a_len()),
+            (O::TYPE.cublas(), (n, m), shape.c_len()),
         ];
         for (layout, (element, (rows, cols), step)) in plan.layouts.iter_mut().zip(matrices) {
             let leading = rows.max(1) as i64;
@@ -206,7 +205,7 @@ impl<'a> CublasLt<'a> {
     }
 
     /// The algorithms that the heuristics propose and that can run.
-    fn proposals<T: DataType, O: DataType>(
+    fn proposals<T: Scalar<O>, O: Output>(
         &self,
         plan: &Plan<T, O>,
         most: usize,
@@ -303,6 +302,7 @@ impl Drop for Preference {
 pub struct Plan<'l, T, O> {
     lt: &'l CublasLt<'l>,
     product: DenseBatch,
+    arithmetic: Arithmetic,
     epilogue: Epilogue,
     operation: Opaque,
     /// For B, A and C.
@@ -317,7 +317,7 @@ impl<T, O> fmt::Debug for Plan<'_, T, O> {
     }
 }
 
-impl<T: DataType, O: DataType> Plan<'_, T, O> {
+impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
     /// The number of algorithms.
     pub fn algorithms(&self) -> usize {
         self.proposals.len()
@@ -371,7 +371,7 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
         }
         let mut workspace = self.lt.workspace.borrow_mut();
         let workspace = workspace.all_mut().address_on(stream)?;
-        let Epilogue { alpha, beta, .. } = self.epilogue;
+        let [alpha, beta] = self.arithmetic.factors();
         let [of_b, of_a, of_c] = self.layouts;
         // SAFETY: the layouts describe the operands (`DenseBatch::check`), the bias has n elements,
         // and the workspace has the size that the heuristics were given. All are borrowed for this
@@ -381,12 +381,12 @@ impl<T: DataType, O: DataType> Plan<'_, T, O> {
             (functions.matmul)(
                 *handle,
                 self.operation,
-                (&raw const alpha).cast(),
+                alpha,
                 b.cast(),
                 of_b,
                 a.cast(),
                 of_a,
-                (&raw const beta).cast(),
+                beta,
                 c.cast_const().cast(),
                 of_c,
                 c.cast(),

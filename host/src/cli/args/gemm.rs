@@ -6,11 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::{
-    Layout,
-    gpu::registry::{Product, Type},
-    npy::Dtype,
-};
+use host::{Layout, Type, gpu::registry::Product, npy};
 
 use super::{
     ComputeMode, DeviceChoice, Offering, PlannedGpu, Verify, all_products,
@@ -66,13 +62,14 @@ pub(crate) struct Gemm {
     /// The type of two raw bytes in the files (`V2`, which is how ml_dtypes writes bfloat16). Such
     /// numbers are read exactly and computed in float32. C has this type, too, unless --out-type
     /// says otherwise
-    #[arg(long = "type", value_enum, value_name = "bf16", hide_possible_values = true)]
-    pub(crate) raw_type: Option<RawType>,
+    #[arg(long = "type", value_name = "bf16", hide_possible_values = true)]
+    #[arg(value_parser = raw_types())]
+    pub(crate) raw_type: Option<Type>,
 
     /// The type of the file's elements. A narrower type is rounded to the nearest [default: bf16
     /// with --type bf16, otherwise that of the computation: f8 if an operand is, else f4]
-    #[arg(long, value_enum)]
-    pub(crate) out_type: Option<OutType>,
+    #[arg(long, value_parser = types_of_files(file_types()))]
+    pub(crate) out_type: Option<Type>,
 
     /// Which elements of the file are contiguous: a row's, or a column's
     #[arg(long, value_enum, default_value_t = Order::C)]
@@ -140,35 +137,28 @@ const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wr
      they must be; the others as for a product. The file is written in 0, and in 4 where nothing but \
      the report could not be printed.";
 
-/// A type of elements that NumPy's files cannot name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RawType {
-    /// bfloat16
-    Bf16,
+/// The types of files' elements, those of more bytes last.
+fn file_types() -> Vec<Type> {
+    let mut types = Type::multiplied().collect::<Vec<_>>();
+    types.sort_by_key(|of| (of.bytes(), npy::name(*of) == of.name()));
+    types
 }
 
-/// A type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutType {
-    /// float16
-    F2,
-    /// bfloat16, as ml_dtypes writes it
-    Bf16,
-    /// float32
-    F4,
-    /// float64
-    F8,
+/// Takes the types among `all`, by their names in files.
+fn types_of_files(all: Vec<Type>) -> impl TypedValueParser<Value = Type> {
+    let values = all.iter().map(|of| PossibleValue::new(npy::name(*of)).help(of.numpy())).collect();
+    let parser = move |text: &str| {
+        all.iter().copied().find(|of| npy::name(*of) == text).ok_or_else(|| {
+            let names = all.iter().map(|of| npy::name(*of)).collect::<Vec<_>>();
+            format!("must be one of {}", names.join(", "))
+        })
+    };
+    Offering { parser, values }
 }
 
-impl From<OutType> for Dtype {
-    fn from(of: OutType) -> Dtype {
-        match of {
-            OutType::F2 => Dtype::F2,
-            OutType::Bf16 => Dtype::Bf16,
-            OutType::F4 => Dtype::F4,
-            OutType::F8 => Dtype::F8,
-        }
-    }
+/// The types that NumPy's files cannot name.
+fn raw_types() -> impl TypedValueParser<Value = Type> {
+    types_of_files(file_types().into_iter().filter(|of| npy::name(*of) == of.name()).collect())
 }
 
 /// NumPy's orders.
@@ -196,12 +186,8 @@ impl Gemm {
     }
 
     /// The type of the elements of C's file. `computed` is the type of the computation.
-    pub(crate) fn out_dtype(&self, computed: Dtype) -> Dtype {
-        match (self.out_type, self.raw_type) {
-            (Some(of), _) => of.into(),
-            (None, Some(RawType::Bf16)) => Dtype::Bf16,
-            (None, None) => computed,
-        }
+    pub(crate) fn out_dtype(&self, computed: Type) -> Type {
+        self.out_type.or(self.raw_type).unwrap_or(computed)
     }
 
     /// The command line that repeats this run on that device.
@@ -220,10 +206,10 @@ impl Gemm {
             }
         }
         if let Some(raw_type) = self.raw_type {
-            let _ = write!(line, " --type {}", name_of(&raw_type));
+            let _ = write!(line, " --type {}", npy::name(raw_type));
         }
         if let Some(out_type) = self.out_type {
-            let _ = write!(line, " --out-type {}", name_of(&out_type));
+            let _ = write!(line, " --out-type {}", npy::name(out_type));
         }
         let _ = write!(line, " --out-order {}", name_of(&self.out_order));
         if self.compute != ComputeMode::Fp32 {

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use host::{
     Compute, Error, Gemm as GeneralProduct, Shape,
     gemm::{Output, Request, Scalar, Target},
-    gpu::registry::{self, Entry, KERNELS, Product, Scheme, Type, Variant},
+    gpu::registry::{self, Entry, KERNELS, Product, Scheme, Variant},
     names::{must_be_one_of, what_it_is},
     product::counted,
 };
@@ -76,26 +76,21 @@ pub(super) fn of_name(
         let product = registry::find(name).and_then(|entry| entry.product.as_ref());
         let (runs, another) = match product.map(flags) {
             None => (String::new(), "a product's"),
-            Some(None) => (": `gemm` runs it, with files of f64".to_owned(), "another"),
-            Some(Some(flags)) => {
-                (format!(": `--m .. --n .. --k .. {flags}` asks for it"), "another")
-            }
+            Some(flags) => (format!(": `--m .. --n .. --k .. {flags}` asks for it"), "another"),
         };
         format!("{what}{runs}. It must be {another} kernel (`kernels` lists them), or {or_else}")
     })
 }
 
-/// The flags of a product that its kernel can compute. `None` for f64, which is multiplied from
-/// files.
-pub(crate) fn flags(product: &Product) -> Option<String> {
+/// The flags of a product that its kernel can compute.
+pub(crate) fn flags(product: &Product) -> String {
     let Variant { operands, c, scheme, .. } = product.variant;
     match scheme {
-        Scheme::Native if operands == Type::F64 => None,
-        Scheme::Native if operands == c => Some(format!("--type {operands}")),
-        Scheme::Native => Some(format!("--type {operands} --out-type {c}")),
-        Scheme::Tf32 => Some("--compute tf32".to_owned()),
-        Scheme::Bf16x6 => Some("--compute fp32-bf16x6".to_owned()),
-        Scheme::F16x3 => Some("--compute fp32-f16x3".to_owned()),
+        Scheme::Native if operands == c => format!("--type {operands}"),
+        Scheme::Native => format!("--type {operands} --out-type {c}"),
+        Scheme::Tf32 => "--compute tf32".to_owned(),
+        Scheme::Bf16x6 => "--compute fp32-bf16x6".to_owned(),
+        Scheme::F16x3 => "--compute fp32-f16x3".to_owned(),
     }
 }
 
@@ -112,11 +107,11 @@ pub(crate) fn product_by<T: Scalar<O>, O: Output>(
         let (Some(product), Some(what)) = (&entry.product, what_it_is(entry.name())) else {
             return error;
         };
-        let asks = match flags(product) {
-            None => "`gemm` multiplies these, from files".to_owned(),
-            Some(flags) => format!("`{flags}` asks for it"),
-        };
-        let limit = format!("{what}: {asks}. For {} there are others: see `kernels`", T::NAME);
+        let asks = flags(product);
+        let limit = format!(
+            "{what}: `{asks}` asks for it. For {} there are others: see `kernels`",
+            T::name()
+        );
         Error::argument("--kernel", entry.name(), limit)
     };
     let gemm = GeneralProduct::of_types().compute(compute).entry(entry).map_err(other)?;
@@ -126,7 +121,7 @@ pub(crate) fn product_by<T: Scalar<O>, O: Output>(
         Scheme::Bf16x6 => ("cuts factors into slices of bf16", Compute::Fp32Bf16x6),
         Scheme::F16x3 => ("cuts factors into scaled slices of f16", Compute::Fp32F16x3),
     };
-    match entry.product.as_ref().and_then(flags).filter(|_| compute != its_own) {
+    match entry.product.as_ref().map(flags).filter(|_| compute != its_own) {
         None => Ok(gemm),
         Some(flags) => {
             let limit = format!("{what}, which `{flags}` asks for");

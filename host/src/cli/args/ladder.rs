@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::{
-    Args, ValueEnum,
+    Args,
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
@@ -12,7 +12,9 @@ use host::{
     product::counted,
 };
 
-use super::{DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size};
+use super::{
+    DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size, types::one_of,
+};
 
 /// Flags of the ladder.
 #[derive(Args, Clone, Debug)]
@@ -39,9 +41,9 @@ pub(crate) struct Ladder {
     k: Option<u64>,
 
     /// Which ladder: f32 on CUDA cores, or bf16 on tensor cores
-    #[arg(long = "type", value_enum, default_value_t = LadderType::F32, hide_possible_values = true)]
-    #[arg(value_name = "f32|bf16")]
-    pub(crate) operands: LadderType,
+    #[arg(long = "type", default_value_t = Type::F32, hide_possible_values = true)]
+    #[arg(value_name = "f32|bf16", value_parser = types_with_a_ladder())]
+    pub(crate) operands: Type,
 
     /// Where to time the rungs: auto takes a GPU if there is one. Without a GPU and without a size,
     /// the figures recorded on an H200 are shown. Rungs are always counted on the CPU
@@ -90,7 +92,7 @@ impl Ladder {
     /// Whether no flag asks for a measurement: then the recorded figures may be shown.
     pub(crate) fn is_plain(&self) -> bool {
         let Ladder { size, m, seconds, seed, verify, device, .. } = self;
-        let measured_so = self.operands != LadderType::F32
+        let measured_so = self.operands != Type::F32
             || size.is_some()
             || m.is_some()
             || seconds.is_some()
@@ -133,13 +135,9 @@ fn at_least_one(text: &str) -> Result<u64, String> {
     size(text).ok().filter(|&size| size > 0).ok_or_else(limit)
 }
 
-/// A ladder, by the type of A, B and C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LadderType {
-    /// On CUDA cores
-    F32,
-    /// On tensor cores, with sums of f32
-    Bf16,
+/// The types that a ladder is of.
+fn types_with_a_ladder() -> impl TypedValueParser<Value = Type> {
+    one_of(Type::multiplied().filter(|of| registry::ladder_of(*of).next().is_some()).collect())
 }
 
 /// A file to draw to.
@@ -229,10 +227,10 @@ impl Explain {
     /// on from one to the next.
     pub(crate) fn shape_of_picture(&self, product: &Product) -> host::Result<Shape> {
         let [rows, cols] = product.tile().map(u64::from);
-        let (tiles, k) = match product.variant.operands {
-            Type::Bf16 if product.persistent => (2, 4 * STAGE),
-            Type::Bf16 => (1, 6 * STAGE),
-            _ => (1, (2 * rows.min(cols)).min(32)),
+        let (tiles, k) = match product.variant.operands == Type::BF16 {
+            true if product.persistent => (2, 4 * STAGE),
+            true => (1, 6 * STAGE),
+            false => (1, (2 * rows.min(cols)).min(32)),
         };
         Shape::new(self.m.unwrap_or(tiles * rows), self.n.unwrap_or(cols), self.k.unwrap_or(k))
     }

@@ -2,24 +2,26 @@
 
 use std::fmt;
 
-use clap::{Args, ValueEnum, builder::TypedValueParser};
-use host::{Compute, gpu::registry::Scheme};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::{Compute, Type, gpu::registry::Scheme};
 
 use super::offering::{Offering, name_of};
 
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B. Sums of products of bf16 and f16 are in f32. (f64 is multiplied from files:
-    /// `gemm --help`)
-    #[arg(long = "type", value_name = "f32|bf16|f16", default_value = "f32")]
+    /// Type of A and B. Sums of products of bf16 and f16 are in f32
+    #[arg(long = "type", value_name = "f32|f64|bf16|f16", default_value_t = Type::F32)]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
-    operands: ElementType,
+    operands: Type,
 
-    /// Type of C: f32, or that of A and B [default: that of A and B]
-    #[arg(long = "out-type", value_name = "f32|bf16|f16")]
+    /// Type of C: that of A and B, or f32 for bf16 and f16 [default: that of A and B]
+    #[arg(long = "out-type", value_name = "f32|f64|bf16|f16")]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
-    c: Option<ElementType>,
+    c: Option<Type>,
 
     /// How f32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round
     /// factors to 10 bits of fraction. With fp32-bf16x6 and fp32-f16x3 tensor cores multiply slices
@@ -57,44 +59,21 @@ impl From<ComputeMode> for Compute {
     }
 }
 
-/// A type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ElementType {
-    /// IEEE's 32 bits
-    F32,
-    /// Its upper half: 8 bits of exponent, 7 of fraction
-    Bf16,
-    /// IEEE's 16 bits: 5 of exponent, 10 of fraction
-    F16,
+/// The types that the flags take, f32 first.
+fn element_types() -> impl TypedValueParser<Value = Type> {
+    one_of(Type::multiplied().collect())
 }
 
-fn element_types() -> impl TypedValueParser<Value = ElementType> {
-    let values = ElementType::value_variants();
-    let values = values.iter().filter_map(ValueEnum::to_possible_value).collect();
-    let parser = |text: &str| {
-        ElementType::from_str(text, false).map_err(|_| {
-            let limit = "must be one of f32, bf16, f16";
-            match text {
-                "f64" | "float64" | "double" => format!(
-                    "{limit}; NumPy's files of f64 are multiplied by `gemm --a A.npy --b B.npy --out C.npy`"
-                ),
-                _ => limit.to_owned(),
-            }
+/// Takes the types among `all`, by their names.
+pub(super) fn one_of(all: Vec<Type>) -> impl TypedValueParser<Value = Type> {
+    let values = all.iter().map(|of| PossibleValue::new(of.name())).collect();
+    let parser = move |text: &str| {
+        all.iter().copied().find(|of| of.name() == text).ok_or_else(|| {
+            let names = all.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
+            format!("must be one of {names}")
         })
     };
     Offering { parser, values }
-}
-
-/// The types of A and B, and of C, that can be combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Types {
-    F32,
-    Bf16,
-    /// With C of f32.
-    Bf16F32,
-    F16,
-    /// With C of f32.
-    F16F32,
 }
 
 impl TypeFlags {
@@ -113,46 +92,50 @@ impl TypeFlags {
         }
     }
 
-    /// The name of the arithmetic: `fp32`.
+    /// The name of the arithmetic: `fp32`, or `fp64` where sums are in f64.
     pub(crate) fn compute_name(self) -> String {
-        name_of(&self.compute)
+        match self.operands.sums() == Type::F64.sums() {
+            true => "fp64".to_owned(),
+            false => name_of(&self.compute),
+        }
     }
 
-    pub(crate) fn types(self) -> host::Result<Types> {
-        use ElementType::{Bf16, F16, F32};
-        if self.compute != ComputeMode::Fp32 && self.operands != F32 {
+    /// The types of A and B, and of C.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](host::Error::Argument) for types that no kernel combines, and an
+    /// arithmetic that is not for them.
+    pub(crate) fn types(self) -> host::Result<(Type, Type)> {
+        let TypeFlags { operands, c, .. } = self;
+        if self.compute != ComputeMode::Fp32 && operands != Type::F32 {
             let limit = match self.compute {
                 ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
                 _ => "must be fp32: only f32 is split into slices",
             };
-            return Err(host::Error::argument("--compute", self.compute_name(), limit));
+            return Err(host::Error::argument("--compute", name_of(&self.compute), limit));
         }
-        match (self.operands, self.c.unwrap_or(self.operands)) {
-            (F32, F32) => Ok(Types::F32),
-            (Bf16, Bf16) => Ok(Types::Bf16),
-            (Bf16, F32) => Ok(Types::Bf16F32),
-            (F16, F16) => Ok(Types::F16),
-            (F16, F32) => Ok(Types::F16F32),
-            (F32, c) => {
-                Err(host::Error::argument("--out-type", name_of(&c), "must be f32 with --type f32"))
-            }
-            (operands, c) => {
-                let limit = format!("must be {0} or f32 with --type {0}", name_of(&operands));
-                Err(host::Error::argument("--out-type", name_of(&c), limit))
-            }
+        let c = c.unwrap_or(operands);
+        if operands.multiplies_to(c) {
+            return Ok((operands, c));
         }
+        let mut of_c =
+            Type::multiplied().filter(|c| operands.multiplies_to(*c)).collect::<Vec<_>>();
+        of_c.sort_by_key(|c| *c != operands);
+        let of_c = of_c.into_iter().map(Type::name).collect::<Vec<_>>().join(" or ");
+        let limit = format!("must be {of_c} with --type {operands}");
+        Err(host::Error::argument("--out-type", c, limit))
     }
 }
 
 /// As flags, except the defaults.
 impl fmt::Display for TypeFlags {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.operands != ElementType::F32 {
-            write!(f, " --type {}", name_of(&self.operands))?;
+        if self.operands != Type::F32 {
+            write!(f, " --type {}", self.operands)?;
         }
         if self.compute != ComputeMode::Fp32 {
             write!(f, " --compute {}", name_of(&self.compute))?;
         }
-        self.c.map_or(Ok(()), |c| write!(f, " --out-type {}", name_of(&c)))
+        self.c.map_or(Ok(()), |c| write!(f, " --out-type {c}"))
     }
 }

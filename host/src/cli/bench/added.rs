@@ -6,12 +6,12 @@ use super::case::Case;
 use crate::cli::types::Value;
 
 /// The numbers that are added to a product, row-major. Each is empty if no epilogue reads it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Added {
+#[derive(Clone, Debug)]
+pub(super) struct Added<O> {
     /// An element for each column of C.
-    pub(super) bias: Vec<f32>,
+    pub(super) bias: Vec<O>,
     /// The old C.
-    pub(super) before: Vec<f32>,
+    pub(super) before: Vec<O>,
 }
 
 /// Whether an epilogue of these reads a bias, and whether one reads the old C.
@@ -20,22 +20,16 @@ pub(super) fn reads(epilogues: &[Epilogue]) -> [bool; 2] {
     [any(|epilogue| epilogue.bias), any(|epilogue| epilogue.beta != 0.0)]
 }
 
-impl Added {
-    /// Uniform numbers of `O`, or integers up to a magnitude.
-    pub(super) fn draw<O: Value>(
-        case: &Case,
-        seed: u64,
-        integers: Option<u32>,
-    ) -> host::Result<Self> {
+impl<O: Value> Added<O> {
+    /// Uniform numbers, or integers up to a magnitude.
+    pub(super) fn draw(case: &Case, seed: u64, integers: Option<u32>) -> host::Result<Self> {
         let [has_bias, has_before] = reads(&case.epilogues);
-        let draw = |is_read: bool, number: u64, len: usize| -> host::Result<Vec<f32>> {
+        let draw = |is_read: bool, number: u64, len: usize| -> host::Result<Vec<O>> {
             let (seed, len) = (seed.wrapping_add(number << 32), if is_read { len } else { 0 });
-            let mut values = match integers {
+            match integers {
                 None => operands::uniform(seed, len),
                 Some(magnitude) => operands::integers(seed, len, magnitude),
-            }?;
-            O::round(&mut values);
-            Ok(values)
+            }
         };
         let [_, _, c] = case.product.lens()?;
         Ok(Added {

@@ -10,7 +10,7 @@ use host::{
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
     },
-    verify::Format,
+    verify::NumberFormat,
 };
 
 use super::{
@@ -87,7 +87,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     /// order of the registry; of other types and arithmetics `auto`, then the library's kernels for
     /// them.
     fn usual(&self, request: &Request, target: &Target) -> Vec<BenchKernel> {
-        let is_f32 = T::FORMAT == Format::F32 && self.args.types.scheme() == Scheme::Native;
+        let is_f32 = T::FORMAT == NumberFormat::F32 && self.args.types.scheme() == Scheme::Native;
         let is_usual = |product: &Product| match is_f32 {
             true => !product.is_tma_or_ldg(),
             false => !product.is_lesson(),
@@ -295,7 +295,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 row.baseline_tflops = told.tflops;
                 row.baseline_err = told.err;
                 row.baseline_is_fp32 = match O::FORMAT {
-                    Format::F32 => verdicts[baseline].is_fp32(),
+                    NumberFormat::F32 => verdicts[baseline].is_fp32(),
                     _ => None,
                 };
             }

@@ -91,12 +91,12 @@ impl<T: Value, O: Value> Set<T, O> {
     pub(in crate::cli) fn upload(
         device: &Device,
         product: &DenseBatch,
-        [a, b]: [&[f32]; 2],
+        [a, b]: [&[T]; 2],
     ) -> Result<Self, Failure> {
         let DenseBatch { shape, transposed, .. } = *product;
-        let put = |values: &[f32], rows: usize, cols: usize, transposed: bool| match transposed {
-            false => device.upload(&T::narrowed(values)),
-            true => device.upload(&T::narrowed(&transpose(values, rows, cols))),
+        let put = |values: &[T], rows: usize, cols: usize, transposed: bool| match transposed {
+            false => device.upload(values),
+            true => device.upload(&transpose(values, rows, cols)),
         };
         Ok(Set {
             a: put(a, shape.m(), shape.k(), transposed[0])?,
@@ -112,8 +112,8 @@ impl<T: Value, O: Value> Set<T, O> {
     }
 
     /// Adds a bias, if there is one.
-    pub(in crate::cli) fn with_bias(self, bias: &[f32]) -> host::Result<Self> {
-        let put = |bias: &[f32]| self.c.device().upload(&O::narrowed(bias));
+    pub(in crate::cli) fn with_bias(self, bias: &[O]) -> host::Result<Self> {
+        let put = |bias: &[O]| self.c.device().upload(bias);
         let bias = (!bias.is_empty()).then(|| put(bias)).transpose()?;
         Ok(Set { bias, ..self })
     }
@@ -127,7 +127,6 @@ impl<T: Value, O: Value> Set<T, O> {
         let [a, b] = draw::<T>(product, seed, None)?;
         // The transpose of random numbers is as random.
         let [_, _, c] = product.lens()?;
-        let [a, b] = [T::narrowed(&a), T::narrowed(&b)];
         let c = device.zeros(c)?;
         Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, bias: None, c })
     }
@@ -148,24 +147,20 @@ pub(in crate::cli) fn draw<T: Value>(
     product: &DenseBatch,
     seed: u64,
     integers: Option<u32>,
-) -> host::Result<[Vec<f32>; 2]> {
+) -> host::Result<[Vec<T>; 2]> {
     let [a, b, _] = product.lens()?;
-    let draw = |seed, len| -> host::Result<Vec<f32>> {
-        let mut values = match integers {
-            None => operands::uniform(seed, len),
-            Some(magnitude) => operands::integers(seed, len, magnitude),
-        }?;
-        T::round(&mut values);
-        Ok(values)
+    let draw = |seed, len| match integers {
+        None => operands::uniform(seed, len),
+        Some(magnitude) => operands::integers(seed, len, magnitude),
     };
     Ok([draw(seed, a)?, draw(operands::seed_of_b(seed), b)?])
 }
 
 /// The column-major elements of each `rows x cols` matrix.
-fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+fn transpose<T: Value>(values: &[T], rows: usize, cols: usize) -> Vec<T> {
     // Squares that fit into the cache.
     const SIDE: usize = 32;
-    let mut all = vec![0.0; values.len()];
+    let mut all = vec![T::default(); values.len()];
     let each = (rows * cols).max(1);
     for (from, to) in values.chunks(each).zip(all.chunks_mut(each)) {
         for first_row in (0..rows).step_by(SIDE) {
@@ -182,13 +177,13 @@ fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 }
 
 /// A, B and C of one product of a batch.
-pub(in crate::cli) fn of_batch<'a>(
+pub(in crate::cli) fn of_batch<'a, T, O>(
     shape: Shape,
     index: usize,
-    [a, b, c]: [&'a [f32]; 3],
-) -> [&'a [f32]; 3] {
-    let part = |values: &'a [f32], len: usize| &values[index * len..(index + 1) * len];
-    [part(a, shape.a_len()), part(b, shape.b_len()), part(c, shape.c_len())]
+    (a, b, c): (&'a [T], &'a [T], &'a [O]),
+) -> (&'a [T], &'a [T], &'a [O]) {
+    let part = |len: usize| index * len..(index + 1) * len;
+    (&a[part(shape.a_len())], &b[part(shape.b_len())], &c[part(shape.c_len())])
 }
 
 #[cfg(test)]
@@ -198,7 +193,7 @@ mod tests {
     #[test]
     fn a_matrix_column_by_column() {
         assert_eq!(
-            transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3),
+            transpose(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3),
             [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]
         );
         let values = (0..2 * 40 * 35).map(|x| x as f32).collect::<Vec<_>>();

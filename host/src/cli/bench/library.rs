@@ -15,6 +15,8 @@ pub(in crate::cli) trait Compared<O: Value>: Scalar<O> + Value {
     }
 }
 
+impl Compared<f64> for f64 {}
+
 impl Compared<f32> for f32 {
     #[cfg(feature = "baselines")]
     fn on_cpu() -> Vec<Box<dyn Library<f32, f32>>> {
@@ -53,7 +55,7 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
                 (_, true) => note(format_args!(
                     "note: there is nothing to compare with: cuBLAS runs on a GPU alone, and nalgebra and the crate gemm \
                      know no {}",
-                    T::TYPE
+                    T::NAME
                 )),
                 (Vs::Cublas, false) => note(format_args!(
                     "note: cuBLAS runs on a GPU alone; nalgebra (one core) and the crate gemm stand in, for scale"
@@ -77,13 +79,13 @@ mod nvidia {
 
     use super::{
         super::case::{Sets, Views},
-        Library, Ready, Value, note,
+        Library, Ready, Scalar, Value, note,
     };
 
     /// The number of algorithms to ask cublasLt for.
     const ALGORITHMS: usize = 16;
 
-    pub(super) fn open<'a, T: Value, O: Value>(
+    pub(super) fn open<'a, T: Value + Scalar<O>, O: Value>(
         compute: Compute,
         stream: &'a Stream,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
@@ -120,7 +122,7 @@ mod nvidia {
         }
     }
 
-    impl<T: Value, O: Value> Library<T, O> for Cublas<'_> {
+    impl<T: Value + Scalar<O>, O: Value> Library<T, O> for Cublas<'_> {
         fn name(&self) -> &'static str {
             "cublas"
         }
@@ -143,13 +145,13 @@ mod nvidia {
         }
     }
 
-    impl<T: Value, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch, [f32; 2]) {
+    impl<T: Value + Scalar<O>, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch, [f32; 2]) {
         fn launch(&self, Views { a, b, c, .. }: Views<T, O>) -> host::Result<()> {
             self.0.launch(&self.1, self.2, a, b, c)
         }
     }
 
-    impl<T: Value, O: Value> Library<T, O> for CublasLt<'_> {
+    impl<T: Value + Scalar<O>, O: Value> Library<T, O> for CublasLt<'_> {
         fn name(&self) -> &'static str {
             "cublasLt"
         }
@@ -211,7 +213,7 @@ mod nvidia {
         taken: usize,
     }
 
-    impl<T: Value, O: Value> Algorithms<'_, T, O> {
+    impl<T: Value + Scalar<O>, O: Value> Algorithms<'_, T, O> {
         fn run(
             &self,
             algorithm: usize,
@@ -222,7 +224,7 @@ mod nvidia {
         }
     }
 
-    impl<T: Value, O: Value> Ready<T, O> for Algorithms<'_, T, O> {
+    impl<T: Value + Scalar<O>, O: Value> Ready<T, O> for Algorithms<'_, T, O> {
         fn launch(&self, operands: Views<T, O>) -> host::Result<()> {
             self.run(self.taken, operands)
         }
@@ -270,9 +272,9 @@ mod nvidia {
 mod nvidia {
     use host::{Compute, Stream};
 
-    use super::{Library, Value, note};
+    use super::{Library, Scalar, Value, note};
 
-    pub(super) fn open<'a, T: Value, O: Value>(
+    pub(super) fn open<'a, T: Value + Scalar<O>, O: Value>(
         _: Compute,
         _: &'a Stream,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {

@@ -58,7 +58,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let (device, product) = (stream.device(), &case.product);
         let real = draw::<T>(product, args.seed, None)?;
         let begin = Instant::now();
-        let added = Added::draw::<O>(case, args.seed, None)?;
+        let added = Added::draw(case, args.seed, None)?;
         let first = Set::upload(device, product, real.each_ref().map(|one| &one[..]))?;
         let mut sets = vec![first.with_bias(&added.bias)?];
         stream.synchronize()?;
@@ -104,7 +104,7 @@ impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
         };
         match epilogue.beta {
             0.0 => set.c.fill_bytes(0xff)?,
-            _ => set.c.write(0, &O::narrowed(&added.before))?,
+            _ => set.c.write(0, &added.before)?,
         }
         Ok(Some(set.views()))
     }
@@ -124,8 +124,8 @@ impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
         let c = set.c.to_vec()?;
         let read = begin.elapsed();
         let args = self.bencher.args;
-        let how = How { compute: args.types.compute(), stored: O::FORMAT, epilogue, criterion };
-        let (product, c) = (&self.case.product, O::widened(c));
+        let how = How { compute: args.types.compute(), epilogue, criterion };
+        let product = &self.case.product;
         let found = known.compare(product, *verify, operands, c, how, args.seed)?;
         Ok((found, read))
     }

@@ -49,15 +49,15 @@ mod whole;
 
 use std::io::Write;
 
-use host::{Bf16, Error, F16};
+use host::{Error, simt::with_types};
 
 use self::{library::Compared, measured::Measured, record::Folder, row::Row};
 use super::{
     Failure,
-    args::{Bench, Types},
+    args::Bench,
     note,
     steps::Steps,
-    types::Value,
+    types::{Value, not_multiplied},
 };
 
 /// Times every kernel asked for at every size asked for, or reads an older run, and prints the
@@ -66,13 +66,11 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
     let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
     let folder = args.out.as_deref().map(|path| Folder::create(args, path)).transpose()?;
     let Measured { rows, machine, cut } = match &args.from[..] {
-        [] => match args.types.types()? {
-            Types::F32 => measure::<f32, f32>(args, steps, out),
-            Types::Bf16 => measure::<Bf16, Bf16>(args, steps, out),
-            Types::Bf16F32 => measure::<Bf16, f32>(args, steps, out),
-            Types::F16 => measure::<F16, F16>(args, steps, out),
-            Types::F16F32 => measure::<F16, f32>(args, steps, out),
-        }?,
+        [] => {
+            let types = args.types.types()?;
+            with_types!(types, |T, O| measure::<T, O>(args, steps, out))
+                .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)))?
+        }
         paths => {
             let (rows, machine) = record::read_all("--from", paths)?;
             table::all(args.json, out, &rows)?;

@@ -1,6 +1,6 @@
 //! The results of one kernel at one size: a line of `--json`, of results.jsonl and of results.csv.
 
-use host::{Bf16, Compute, F16, Roof, timing::telemetry::Telemetry, verify::Format};
+use host::{Compute, Roof, Type, timing::telemetry::Telemetry, verify::NumberFormat};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, name_of_product};
@@ -126,14 +126,14 @@ pub(super) enum Role {
 
 /// The type of C in records that have none.
 fn f32_name() -> String {
-    f32::TYPE.to_owned()
+    Type::F32.name().to_owned()
 }
 
 /// The fields that all rows of a size share, for A and B of `T` and C of `O`.
 pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, args: &Bench) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
     let peak = roof.and_then(|roof| match (T::FORMAT, args.types.compute()) {
-        (Format::Bf16 | Format::F16, _) => roof.half_gflops,
+        (NumberFormat::BF16 | NumberFormat::F16, _) => roof.half_gflops,
         // Elements have twice as many bits, so half as many operations per second: on every GPU
         // with both.
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
@@ -154,8 +154,8 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         k: shape.k(),
         batch: case.product.count,
         trans: Layouts(case.product.transposed).to_string(),
-        dtype: T::TYPE.to_owned(),
-        out_dtype: O::TYPE.to_owned(),
+        dtype: T::NAME.to_owned(),
+        out_dtype: O::NAME.to_owned(),
         compute: args.types.compute_name(),
         sustained_s: args.sustained,
         seed: args.seed,
@@ -187,7 +187,7 @@ impl Row {
     /// Operations per byte of A, B and C, each moved once. (Old C and bias are left out.)
     pub(super) fn flop_per_byte(&self) -> f64 {
         let [m, n, k] = [self.m, self.n, self.k].map(|size| size as f64);
-        let bytes = |name: &str| if [Bf16::TYPE, F16::TYPE].contains(&name) { 2.0 } else { 4.0 };
+        let bytes = |name: &str| Type::of_name(name).map_or(4, Type::bytes) as f64;
         2.0 * m * n * k / (bytes(&self.dtype) * (m * k + k * n) + bytes(&self.out_dtype) * m * n)
     }
 
@@ -216,7 +216,7 @@ impl Row {
     pub(super) fn types(&self) -> String {
         let types = words(&self.dtype, &self.out_dtype);
         match &*self.compute {
-            "fp32" => types,
+            "fp32" | "fp64" => types,
             how => format!("{types} as {how}"),
         }
     }

@@ -58,7 +58,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: true };
     if !args.json {
         let (name, description) = (device.name(), device.description());
-        table::head(out, [T::TYPE, O::TYPE], &name, &description, has_epilogues)?;
+        table::head(out, [T::NAME, O::NAME], &name, &description, has_epilogues)?;
     }
     let (mut all, mut cut) = (Vec::new(), None);
     for (ran, case) in cases.iter().enumerate() {
@@ -93,13 +93,13 @@ fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), 
     // What a library copies C to, if it lacks an epilogue.
     let copy = if case.epilogues.len() > 1 { case.product.bytes_of::<T, O>() } else { 0 };
     let on_device = bytes.saturating_mul(sets).saturating_add(workspace).saturating_add(copy);
-    // The operands are drawn as f32 in host memory, real numbers and integers. A C of each is kept,
+    // The operands are drawn in host memory, real numbers and integers. A C of each is kept,
     // and verification has B twice in float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
-    let drawn = case.product.bytes_of::<f32, f32>();
-    // The old C, of real numbers, of integers, and in the type of C.
+    let drawn = case.product.bytes_of::<T, O>();
+    // The old C, of real numbers and of integers.
     let [_, before] = reads(&case.epilogues);
-    let before = if before { 12 * case.product.lens()?[2] as u64 } else { 0 };
+    let before = if before { 2 * (size_of::<O>() * case.product.lens()?[2]) as u64 } else { 0 };
     let on_host = drawn.saturating_mul(3).saturating_add(wide).saturating_add(before);
     Ok(check_bytes(on_host, on_device, device)?)
 }

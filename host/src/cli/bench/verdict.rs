@@ -4,7 +4,7 @@ use host::{
     Compute, Device,
     baseline::{DenseBatch, Epilogue},
     operands,
-    verify::{Comparison, Criterion, Format},
+    verify::{Comparison, Criterion},
 };
 
 use super::{
@@ -30,35 +30,33 @@ fn fp32_level(k: usize) -> f64 {
 const NO_PRODUCT: f64 = 0.05;
 
 /// The numbers of a product and of its epilogues, in host memory.
-pub(super) struct Numbered {
+pub(super) struct Numbered<T, O> {
     /// A and B.
-    pub(super) operands: [Vec<f32>; 2],
-    pub(super) added: Added,
+    pub(super) operands: [Vec<T>; 2],
+    pub(super) added: Added<O>,
 }
 
 /// What C must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct How {
     pub(super) compute: Compute,
-    /// The format of C.
-    pub(super) stored: Format,
     pub(super) epilogue: Epilogue,
     pub(super) criterion: Criterion,
 }
 
 /// Integers, for an exact product: in host memory, and on the device.
-type Integers<T, O> = (Numbered, Set<T, O>);
+type Integers<T, O> = (Numbered<T, O>, Set<T, O>);
 
 /// The reference of a size.
 pub(super) struct Reference<T, O> {
     /// Uniform numbers.
-    pub(super) real: Numbered,
+    pub(super) real: Numbered<T, O>,
     /// Integers of the same sizes.
     pub(super) integers: Option<Integers<T, O>>,
     /// How much of C is compared: all, a sample, or nothing.
     pub(super) verify: Verify,
     /// For real numbers, and for integers.
-    pub(super) known: [Known; 2],
+    pub(super) known: [Known<O>; 2],
 }
 
 impl<T: Value, O: Value> Reference<T, O> {
@@ -66,7 +64,7 @@ impl<T: Value, O: Value> Reference<T, O> {
     pub(super) fn new(
         device: &Device,
         case: &Case,
-        real: Numbered,
+        real: Numbered<T, O>,
         verify: Verify,
         seed: u64,
         seconds: f64,
@@ -77,17 +75,17 @@ impl<T: Value, O: Value> Reference<T, O> {
             Verify::Auto => Verify::Sample,
             asked => asked,
         };
-        let magnitude = operands::exact_magnitude_in(product.shape.k(), O::FORMAT);
+        let magnitude = operands::exact_magnitude_of(product.shape.k(), (T::TYPE, O::TYPE));
         let integers = match magnitude.filter(|_| verify != Verify::None) {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(product, seed, Some(magnitude))?;
-                let added = Added::draw::<O>(case, seed, Some(magnitude))?;
+                let added = Added::draw(case, seed, Some(magnitude))?;
                 let set = Set::upload(device, product, [&a, &b])?.with_bias(&added.bias)?;
                 Some((Numbered { operands: [a, b], added }, set))
             }
         };
-        Ok(Reference { real, integers, verify, known: Default::default() })
+        Ok(Reference { real, integers, verify, known: [Known::NOTHING, Known::NOTHING] })
     }
 }
 
@@ -99,11 +97,11 @@ fn estimate(product: &DenseBatch) -> f64 {
 
 /// Compares products of a batch: all of them, or with a sample the first, one in the middle and the
 /// last.
-fn compare(
+fn compare<T: Value, O: Value>(
     product: &DenseBatch,
     verify: Verify,
-    Numbered { operands: [a, b], added }: &Numbered,
-    c: &[f32],
+    Numbered { operands: [a, b], added }: &Numbered<T, O>,
+    c: &[O],
     how: How,
     seed: u64,
 ) -> Result<Vec<Verification>, Failure> {
@@ -115,39 +113,44 @@ fn compare(
     which.dedup();
     let mut found = Vec::new();
     for index in which {
-        let of_one = of_batch(shape, index, [a, b, c]);
-        let How { compute, stored, epilogue, criterion } = how;
+        let of_one = of_batch(shape, index, (&a[..], &b[..], c));
+        let How { compute, epilogue, criterion } = how;
         let before = match epilogue.beta {
             0.0 => &[],
             _ => &added.before[index * shape.c_len()..][..shape.c_len()],
         };
         let after = After { epilogue, bias: &added.bias, before };
-        let how = (compute, stored);
-        found.extend(Verification::after(verify, shape, of_one, after, how, criterion, seed)?);
+        found.extend(Verification::after(verify, shape, of_one, after, compute, criterion, seed)?);
     }
     Ok(found)
 }
 
+/// The bits of a number in float64, which holds it.
+fn bits(value: impl Into<f64>) -> u64 {
+    value.into().to_bits()
+}
+
 /// The last C, what it had to be, and its comparison. Another kernel with the same bits is not
 /// compared again.
-#[derive(Default)]
-pub(super) struct Known(Option<(Vec<f32>, How, Vec<Verification>)>);
+pub(super) struct Known<O>(Option<(Vec<O>, How, Vec<Verification>)>);
 
-impl Known {
+impl<O: Value> Known<O> {
+    const NOTHING: Self = Known(None);
+
     /// As [`compare`]. A C with the bits of the last one is not compared again.
-    pub(super) fn compare(
+    pub(super) fn compare<T: Value>(
         &mut self,
         product: &DenseBatch,
         verify: Verify,
-        numbers: &Numbered,
-        c: Vec<f32>,
+        numbers: &Numbered<T, O>,
+        c: Vec<O>,
         how: How,
         seed: u64,
     ) -> Result<Vec<Verification>, Failure> {
         if let Some((last, wanted, found)) = &self.0
             && *wanted == how
             && last.len() == c.len()
-            && last.iter().zip(&c).all(|(one, other)| one.to_bits() == other.to_bits())
+            && last.iter().zip(&c).all(|(one, other)| bits(*one) == bits(*other))
         {
             return Ok(found.clone());
         }
@@ -232,13 +235,12 @@ mod tests {
 
     use super::*;
 
-    fn plain(operands: [Vec<f32>; 2]) -> Numbered {
-        Numbered { operands, added: Added::default() }
+    fn plain(operands: [Vec<f32>; 2]) -> Numbered<f32, f32> {
+        Numbered { operands, added: Added { bias: Vec::new(), before: Vec::new() } }
     }
 
     fn how(criterion: Criterion) -> How {
-        let (compute, stored, epilogue) = (Compute::Native, Format::F32, Epilogue::PLAIN);
-        How { compute, stored, epilogue, criterion }
+        How { compute: Compute::Native, epilogue: Epilogue::PLAIN, criterion }
     }
 
     /// A x B with each factor rounded to a significand of `bits`.
@@ -277,7 +279,7 @@ mod tests {
         let product = DenseBatch::one(Shape::new(2, 2, 2).unwrap());
         let [a, b] = [[1.0, 2.0, 3.0, 4.0], [1.0, 0.0, 0.0, 1.0]];
         let numbers = plain([a.to_vec(), b.to_vec()]);
-        let mut known = Known::default();
+        let mut known = Known::NOTHING;
         let mut right = |c: [f32; 4]| {
             let how = how(Criterion::Exact);
             let found = known.compare(&product, Verify::Full, &numbers, c.to_vec(), how, 1);

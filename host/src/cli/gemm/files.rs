@@ -1,15 +1,12 @@
 //! The operands' files, and the check that they fit together.
 
 use host::{
-    Error, Shape,
+    Error, Shape, Type,
     blocks::{Source, Transposed},
-    npy::{Dtype, Header, Meaning, Reader, Vector},
+    npy::{self, Header, Meaning, Reader, Vector},
 };
 
-use crate::cli::{
-    args::{Gemm, name_of},
-    note,
-};
+use crate::cli::{args::Gemm, note};
 
 /// The operands of a product of files.
 pub(super) struct Files {
@@ -19,7 +16,7 @@ pub(super) struct Files {
     c: Option<Operand>,
     pub(super) shape: Shape,
     /// The type of the computation.
-    pub(super) dtype: Dtype,
+    pub(super) dtype: Type,
 }
 
 /// A file, and whether it is transposed.
@@ -82,10 +79,10 @@ impl Files {
         let readers = readers.map(|operand| &operand.reader).collect::<Vec<_>>();
         let dtypes = || readers.iter().map(|reader| reader.header().dtype);
         if let Some(raw_type) = args.raw_type
-            && dtypes().all(|dtype| dtype != Dtype::Bf16)
+            && dtypes().all(|dtype| dtype != Type::BF16)
         {
             let limit = "no operand has two raw bytes an element, which it is for; --out-type bf16 rounds C to it";
-            return Err(Error::argument("--type", name_of(&raw_type), limit));
+            return Err(Error::argument("--type", npy::name(raw_type), limit));
         }
         for reader in &readers {
             let (bytes, path) = (reader.surplus_bytes(), reader.path().display());
@@ -93,7 +90,7 @@ impl Files {
                 note(format_args!("warning: {path}: bytes behind the data are ignored: {bytes}"));
             }
         }
-        let dtype = Dtype::computed(dtypes());
+        let dtype = npy::computed(dtypes());
         Ok(Files { a, b, c, shape, dtype })
     }
 

@@ -7,10 +7,10 @@ mod report;
 use std::{io::Write, time::Instant};
 
 use host::{
-    Device, Error,
+    Device, Error, Type,
     blocks::{Product, Source},
     gemm::{Scalar, Target},
-    npy::{Dtype, Element, Header, Reader, Writer},
+    npy::{self, Element, Header, Reader, Writer},
     verify::{Claim, Criterion},
 };
 
@@ -33,13 +33,13 @@ use super::{
 /// Multiplies files. Unsuitable files are refused before anything is computed.
 pub(super) fn gemm(args: &Gemm, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let files = Files::open(args)?;
-    match files.dtype {
-        Dtype::F8 if args.compute != ComputeMode::Fp32 => {
+    match files.dtype == Type::F64 {
+        true if args.compute != ComputeMode::Fp32 => {
             let limit = "must be fp32 where an operand is of float64";
             Err(Error::argument("--compute", name_of(&args.compute), limit).into())
         }
-        Dtype::F8 => multiply::<f64>(args, &files, steps, out),
-        _ => multiply::<f32>(args, &files, steps, out),
+        true => multiply::<f64>(args, &files, steps, out),
+        false => multiply::<f32>(args, &files, steps, out),
     }
 }
 
@@ -61,7 +61,7 @@ where
     let operands =
         operands.into_iter().flatten().map(|(flag, path)| (flag, &**path)).collect::<Vec<_>>();
     super::spare_inputs(args.force, ("--out", &args.out), &operands)?;
-    let dtype = args.out_dtype(T::DTYPE);
+    let dtype = args.out_dtype(T::TYPE);
     let (m, n) = (files.shape.m(), files.shape.n());
     let writer = Writer::create("--out", &args.out, m, n, dtype, args.out_order.into())?;
     let device = super::open(args.device)?;
@@ -179,8 +179,9 @@ where
     }
     if outcome.overflows > 0 {
         note(format_args!(
-            "note: {} finite elements of C are too large for {dtype} and infinite in the file",
-            outcome.overflows
+            "note: {} finite elements of C are too large for {} and infinite in the file",
+            outcome.overflows,
+            npy::name(dtype)
         ));
     }
     match wrong {
@@ -208,12 +209,12 @@ where
     }
     let Header { dtype, .. } = *writer.header();
     // A file with a wider type holds every computed value.
-    let (computed, stored) = (T::DTYPE.into(), dtype.min(T::DTYPE).into());
+    let stored = if dtype.bytes() < T::TYPE.bytes() { dtype } else { T::TYPE };
     let c = writer.reader()?;
     files.with_sources(|Sources { a, b, c: before }: Sources<f64>| {
         let mut claim = Claim::product(a, b, &c);
         (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
-        (claim.computed, claim.stored) = (computed, stored);
+        (claim.computed, claim.stored) = (T::FORMAT, stored.format());
         claim.factors = factors(args.compute.into());
         claim.sliced = matches!(args.compute, ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3);
         Verification::of_claim(args.verify, files.shape, &claim, Criterion::Bound, args.seed)

@@ -33,7 +33,7 @@ impl Factors {
                 true => Ok(rounded),
                 false => {
                     let limit =
-                        format!("is {rounded} in {}, in which such files are computed", T::NAME);
+                        format!("is {rounded} in {}, in which such files are computed", T::name());
                     Err(Error::argument(flag, format!("{value:e}"), limit))
                 }
             }

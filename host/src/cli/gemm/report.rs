@@ -10,7 +10,7 @@ use host::{
     blocks::{BlockPlan, Stays, Why},
     gemm::Scalar,
     gpu::registry::{self, Entry},
-    npy::Element,
+    npy::{self, Element},
 };
 use serde::Serialize;
 
@@ -105,7 +105,7 @@ impl Report {
         device: String,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
-        let dtype = args.out_dtype(T::DTYPE);
+        let dtype = args.out_dtype(T::TYPE);
         let bytes = |reads: [u64; 3]| -> u64 {
             let read = reads.into_iter().zip(files.element_bytes());
             read.map(|(elements, bytes)| elements * bytes as u64).sum()
@@ -127,8 +127,8 @@ impl Report {
             trans_a: args.trans_a,
             trans_b: args.trans_b,
             dtype: T::NAME,
-            out_type: dtype.to_string(),
-            rounded: dtype < T::DTYPE,
+            out_type: npy::name(dtype).to_owned(),
+            rounded: dtype.bytes() < T::TYPE.bytes(),
             compute: args.compute.into(),
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use host::baseline::Cublas;
-use host::{Shape, Stream, baseline::DenseBatch};
+use host::{Shape, Stream, baseline::DenseBatch, gemm::Scalar};
 
 use crate::cli::{
     bench::case::{Set, Views},
@@ -43,7 +43,7 @@ impl<'a> Baseline<'a> {
         }
     }
 
-    pub(super) fn multiply<T: Value>(
+    pub(super) fn multiply<T: Value + Scalar>(
         &self,
         shape: Shape,
         operands: &mut Set<T, T>,

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 
 use host::{
-    Bf16, Compute, Device, Shape, Stream,
+    Compute, Device, Shape, Stream,
     baseline::DenseBatch,
     gemm::{Scalar, Target},
     gpu::registry::{self, Entry},
     product,
+    simt::with_type,
     timing::{self, Candidate as Timed, Measurement, Rounds, telemetry::Watch},
     verify::Criterion,
 };
@@ -20,22 +21,20 @@ use super::{
 };
 use crate::cli::{
     Failure,
-    args::{Ladder, LadderType, Verify},
+    args::{Ladder, Verify},
     bench::case::{Case, Set, Views, draw},
     memory::check_memory,
     note,
     run::note_a_long_run,
     steps::Steps,
-    types::Value,
+    types::{Value, not_multiplied},
     verification::Verification,
 };
 
 /// A line for each rung, and one for cuBLAS if it is there.
 pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
-    match args.operands {
-        LadderType::F32 => measure_of::<f32>(args, steps),
-        LadderType::Bf16 => measure_of::<Bf16>(args, steps),
-    }
+    let measured = with_type!(args.operands, |T| measure_of::<T>(args, steps));
+    measured.unwrap_or_else(|| Err(not_multiplied(args.operands, args.operands)))
 }
 
 fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
@@ -47,7 +46,7 @@ fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line
     note_a_long_run(shape, &device);
     let stream = device.stream()?;
     let baseline = Baseline::open(&stream)?;
-    let rungs = (1..).zip(registry::ladder_of(T::ELEMENT));
+    let rungs = (1..).zip(registry::ladder_of(T::TYPE));
     let mut candidates = rungs
         .filter(|(_, (entry, _))| runs_on(entry, &device))
         .map(|(number, (entry, rung))| Candidate {
@@ -71,8 +70,8 @@ fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line
         let verdict = steps.step(&format!("{name}: once, to be verified"), || {
             tester.verdict(candidate, &mut operands)
         })?;
-        complain(&verdict, candidate, (args, T::TYPE), shape, &device);
-        let mut line = Line::new(candidate, &device, (shape, T::TYPE), args.seed, &verdict);
+        complain(&verdict, candidate, (args, T::NAME), shape, &device);
+        let mut line = Line::new(candidate, &device, (shape, T::NAME), args.seed, &verdict);
         if let Some(entry) = candidate.entry {
             let counted = steps.step(&format!("{name}: counted"), || count::count(entry))?;
             if !counted.clean {
@@ -161,14 +160,14 @@ fn complain(
 /// Operand sets on the device. The first one is also in host memory, for the comparison.
 struct Sets<T> {
     sets: Vec<Set<T, T>>,
-    host: Option<[Vec<f32>; 2]>,
+    host: Option<[Vec<T>; 2]>,
     /// Integers of the same sizes.
     integers: Option<Integers<T>>,
 }
 
 /// Operands of integers: in host memory, and on the device.
 struct Integers<T> {
-    host: [Vec<f32>; 2],
+    host: [Vec<T>; 2],
     set: Set<T, T>,
 }
 
@@ -190,7 +189,8 @@ impl Tester<'_> {
         for set in 1..sets {
             all.push(Set::uniform(device, &product, seed.wrapping_add(set))?);
         }
-        let integers = match host::operands::exact_magnitude_in(self.shape.k(), T::FORMAT) {
+        let integers = match host::operands::exact_magnitude_of(self.shape.k(), (T::TYPE, T::TYPE))
+        {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(&product, seed, Some(magnitude))?;
@@ -223,16 +223,15 @@ impl Tester<'_> {
         &self,
         candidate: &Candidate,
         operands: &mut Set<T, T>,
-        [a, b]: [&[f32]; 2],
+        [a, b]: [&[T]; 2],
         criterion: Criterion,
     ) -> Result<Verification, Failure> {
         operands.c.fill_bytes(0xff)?;
         self.launch(candidate, operands)?;
         self.stream.synchronize()?;
-        let c = T::widened(operands.c.to_vec()?);
-        let (shape, seed) = (self.shape, self.args.seed);
-        let how = (Compute::Native, T::FORMAT);
-        let found = Verification::run(self.verify, shape, [a, b, &c], how, criterion, seed)?;
+        let c = operands.c.to_vec()?;
+        let (shape, seed, compute) = (self.shape, self.args.seed, Compute::Native);
+        let found = Verification::run(self.verify, shape, (a, b, &c), compute, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
                 .into()

@@ -21,7 +21,7 @@ fn lessons(product: &Product) -> Vec<Case> {
     let wide = [([132, 260, 8], 0), ([12, 20, 8], 1)];
     // Several stages of a large tile.
     let deep = [([131, 35, 200], 0), ([40, 264, 136], 0)];
-    let deep = deep.into_iter().filter(|_| product.variant.operands == Type::Bf16);
+    let deep = deep.into_iter().filter(|_| product.variant.operands == Type::BF16);
     let shapes = aligned.map(|sizes| (sizes, 0)).into_iter().chain(wide).chain(deep);
     let case = |(numbers, (sizes, offset))| {
         let case = Case { numbers, ..Case::dense(sizes) };

@@ -25,9 +25,9 @@ use std::{hash::Hasher, process::ExitCode, sync::atomic::Ordering::Relaxed, time
 
 use gpu::{
     checked::kernels::{emulated, pack, reduce as adds},
-    registry::{self, Entry, Product, Type},
+    registry::{self, Entry, Product},
 };
-use simt::{Bf16, Constants, F16};
+use simt::{Bf16, Constants, F16, with_types};
 
 use crate::{
     memory::Number,
@@ -136,14 +136,8 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
         });
     };
     let variant = product.variant;
-    Ok(match (variant.operands, variant.c) {
-        (Type::F64, _) => of_types::<f64, f64>(entry, product),
-        (Type::F32, _) => of_types::<f32, f32>(entry, product),
-        (Type::Bf16, Type::Bf16) => of_types::<Bf16, Bf16>(entry, product),
-        (Type::Bf16, _) => of_types::<Bf16, f32>(entry, product),
-        (Type::F16, Type::F16) => of_types::<F16, F16>(entry, product),
-        (Type::F16, _) => of_types::<F16, f32>(entry, product),
-    })
+    with_types!((variant.operands, variant.c), |T, O| of_types::<T, O>(entry, product))
+        .ok_or_else(|| format!("{kernel}: no products of its types are computed"))
 }
 
 fn of_types<T: Number, O: Number>(entry: &'static Entry, product: &'static Product) -> Vec<Trial> {

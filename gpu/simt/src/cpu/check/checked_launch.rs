@@ -142,6 +142,7 @@ impl<'a> CheckedLaunch<'a> {
                 },
                 place: key.place.map(Place::new),
                 other_place: key.other_place.map(Place::new),
+                untouched: None,
                 detail: group.detail,
                 count: group.count,
                 examples: group

@@ -21,12 +21,23 @@ pub struct Finding {
     pub place: Option<Place>,
     /// The place of the other thread's conflicting access, or of its wait.
     pub other_place: Option<Place>,
+    /// Of [`Kind::NeverRead`] and [`Kind::NeverWritten`]: which elements.
+    pub untouched: Option<Untouched>,
     /// Further details as text; may be empty.
     pub detail: String,
     /// The number of times that it was seen.
     pub count: u64,
     /// A few of the times that it was seen.
     pub examples: Vec<Example>,
+}
+
+/// Elements of a buffer that no thread has read, or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untouched {
+    /// How many.
+    pub count: usize,
+    /// The index of the first.
+    pub first: usize,
 }
 
 /// One time that a finding was seen.
@@ -179,6 +190,27 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
+    /// A finding that concerns no particular thread.
+    pub(super) fn general(
+        kind: Kind,
+        kernel: &'static str,
+        memory: Option<String>,
+        detail: String,
+    ) -> Self {
+        Finding {
+            kind,
+            kernel,
+            memory,
+            columns: None,
+            place: None,
+            other_place: None,
+            untouched: None,
+            detail,
+            count: 1,
+            examples: Vec::new(),
+        }
+    }
+
     /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each
     /// line from its file, if the file exists and is older than the program.)
     pub fn with_source<'text>(

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     checked_launch::CheckedLaunch,
-    finding::{Finding, Kind},
+    finding::{Finding, Kind, Untouched},
     findings::MemoryId,
     global::{Buffer, Region},
     place::Place,
@@ -341,7 +341,7 @@ pub unsafe fn launch<P: CheckableParams>(
         Report { kernel: name, order, findings, profile, trace }
     };
     if let Err(reason) = kernel.check(config, &LIMITS, &params) {
-        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
     }
 
     let slots = params.slots().first_words().collect::<Vec<_>>();
@@ -362,7 +362,7 @@ pub unsafe fn launch<P: CheckableParams>(
             "{} is a raw pointer: say in check::Options::memory what it points to",
             declared.name
         );
-        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
     }
     let buffers = Buffer::join(regions)?;
     for gap in &options.gaps {
@@ -381,7 +381,7 @@ pub unsafe fn launch<P: CheckableParams>(
         let reason = format!(
             "cluster = {cluster} blocks of {threads} threads: a checked launch has {most} threads at most"
         );
-        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
     }
     let checked = CheckedLaunch::new(
         &kernel.declaration,
@@ -420,12 +420,14 @@ pub unsafe fn launch<P: CheckableParams>(
     if options.complete {
         for (number, buffer) in buffers.iter().enumerate() {
             for region in &buffer.regions {
+                // It outlives the launch, which need not access all of it.
                 if region.variable.is_some() {
-                    continue; // It outlives the launch, which need not access all of it.
+                    continue;
                 }
-                let output = kernel.declaration.params.get(region.param).is_some_and(|param| {
-                    param.ty.starts_with("out.") || param.ty.starts_with("tensormapmut.")
-                });
+                let is_written =
+                    |ty: &str| ty.starts_with("out.") || ty.starts_with("tensormapmut.");
+                let param = kernel.declaration.params.get(region.param);
+                let output = param.is_some_and(|param| is_written(param.ty));
                 let (kind, access) = match output {
                     true => (Kind::NeverWritten, Access::Write),
                     false => (Kind::NeverRead, Access::Read),
@@ -435,32 +437,14 @@ pub unsafe fn launch<P: CheckableParams>(
                     let detail =
                         format!("{count} of {elements} elements; element {first} is the first");
                     let memory = Some(format!("buffer {}", buffer_name(number)));
-                    findings.push(general_finding(kind, name, memory, detail));
+                    let finding = Finding::general(kind, name, memory, detail);
+                    let untouched = Some(Untouched { count, first });
+                    findings.push(Finding { untouched, ..finding });
                 }
             }
         }
     }
     Ok(report(findings, checked.take_profile(config.blocks()), trace))
-}
-
-/// A finding that concerns no particular thread.
-fn general_finding(
-    kind: Kind,
-    kernel: &'static str,
-    memory: Option<String>,
-    detail: String,
-) -> Finding {
-    Finding {
-        kind,
-        kernel,
-        memory,
-        columns: None,
-        place: None,
-        other_place: None,
-        detail,
-        count: 1,
-        examples: Vec::new(),
-    }
 }
 
 /// The name of a shared array: its shape and the place where it is declared.

@@ -117,7 +117,7 @@ mod watched;
 pub use crate::cpu::order::Order;
 pub(super) use checked_launch::CheckedLaunch;
 pub(super) use checker::Checker;
-pub use finding::{Example, Finding, Kind};
+pub use finding::{Example, Finding, Kind, Untouched};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
 pub use place::Place;

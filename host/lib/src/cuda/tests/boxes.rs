@@ -15,8 +15,7 @@ pub(super) fn bind(
     boxes: crate::Boxes<f32>,
     stream: &crate::Stream,
 ) -> std::result::Result<TensorMap<f32>, Unbound> {
-    // SAFETY: nobody looks at what the map is of.
-    unsafe { crate::Argument::bind(boxes, stream, "map") }
+    boxes.described(stream, "map", false)
 }
 
 /// Launches that kernel.

@@ -258,7 +258,7 @@ on_machine! {
     }
 
     fn matrices_are_encoded_and_what_the_accelerator_cannot_copy_is_not() {
-        use cuda_dyn::CUtensorMapDataType::Float32;
+        const FLOAT32: cuda_dyn::CUtensorMapDataType = cuda_dyn::CUtensorMapDataType::FLOAT32;
         let Some(context) = device() else { return };
         if context.properties().capability < (9, 0) {
             eprintln!("skipped: {} has no TMA", context.label());
@@ -310,12 +310,12 @@ on_machine! {
         // What `TensorMap` would refuse before, the driver refuses, too.
         let right = map(0, [3, 10, 18], [640, 64]).description();
         let address = buffer.address();
-        assert_eq!(encode(&context, address, Float32, &right).unwrap().map(|map| map == first), Some(true));
-        assert_eq!(encode(&context, address + 4, Float32, &right).unwrap(), None);
+        assert_eq!(encode(&context, address, FLOAT32, &right).unwrap().map(|map| map == first), Some(true));
+        assert_eq!(encode(&context, address + 4, FLOAT32, &right).unwrap(), None);
         let wrong = |change: fn(&mut TensorDescription)| {
             let mut description = right;
             change(&mut description);
-            encode(&context, address, Float32, &description).unwrap()
+            encode(&context, address, FLOAT32, &description).unwrap()
         };
         assert_eq!(wrong(|right| right.extents[1] = 0), None);
         assert_eq!(wrong(|right| right.extents[0] = (1 << 32) + 1), None);

@@ -18,11 +18,11 @@ use std::{cell::RefCell, ops::Range};
 
 use gpu::registry::{Entry, KERNELS, PointerParams, Scheme};
 use simt::{
-    AnyCheckedKernel, AnyKernel, Bound, LaunchConfig,
-    check::{Finding, Kind, Memory, Options, Report},
+    AnyCheckedKernel, Bound, LaunchConfig,
+    check::{Finding, Memory, Options, Report},
 };
 
-use super::{Executor, check, execute, matrices::Matrices3};
+use super::{Executor, check, execute, memories::Matrices3};
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
@@ -30,11 +30,14 @@ use crate::{
     gemm::{
         Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Target,
         operands::is_aligned,
-        plan::{Map, Multiply, Operand, Plan, Task},
+        plan::{
+            Plan, Task,
+            binding::{Binding, Input, Launched, Map, Part, Purpose, Target as Written},
+        },
         scalar::Kernel,
         select::choice_of,
     },
-    launch::Named,
+    launch::NamedArguments,
     shape::Shape,
     stream::Stream,
 };
@@ -128,20 +131,20 @@ struct Checked<T, O, F> {
 }
 
 /// What a kernel's pointers point to: a view knows its elements, a pointer does not.
-fn memory<T, O>(step: &Multiply, operands: [*const T; 2], c: *const O) -> Vec<Memory> {
-    if step.entry.kernel.of_params::<PointerParams>().is_none() {
+fn memory<T, O>(step: &Launched, operands: [*const T; 2], c: *const O) -> Vec<Memory> {
+    if step.kernel.of_params::<PointerParams>().is_none() {
         return Vec::new();
     }
-    let operands = step.operands.iter().zip(operands);
-    let read = operands.filter_map(|(operand, first)| match operand {
-        &Operand::View { start, len, .. } => {
-            Some(Memory::new(first.wrapping_add(start), len?, true))
+    let memories = step.arguments.iter().filter_map(|argument| match argument.binding {
+        Binding::Read(Input::Operand(i), Part { start, len }) => {
+            Some(Memory::new(operands[i].wrapping_add(start), len?, true))
+        }
+        Binding::Write(Written::C, Part { start, len }) => {
+            Some(Memory::new(c.wrapping_add(start), len?, false))
         }
         _ => None,
     });
-    let (start, len) = step.c;
-    let written = len.map(|len| Memory::new(c.wrapping_add(start), len, false));
-    read.chain(written).collect()
+    memories.collect()
 }
 
 impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F> {
@@ -154,17 +157,17 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
         workspace.fill_bytes(0xff)
     }
 
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
+        let Purpose::Multiply { entry, pitches, .. } = step.purpose else {
+            // SAFETY: the caller's.
+            return unsafe { self.stream.launch_named(step.kernel, &step.config, arguments) };
+        };
         crate::check_interrupt()?;
-        let entry = step.entry;
         let Some(kernel) = entry.checked else {
             return Err(Error::argument("kernel", entry.name(), "must compute a product"));
         };
-        let (config, mut bound) = self.stream.bound(entry.kernel, &step.config, arguments)?;
+        let (config, mut bound) =
+            self.stream.bound_by_name(entry.kernel, &step.config, arguments)?;
         for (bound, param) in bound.iter_mut().zip(kernel.declaration().params) {
             match (param.name, bound) {
                 ("c", Bound::Elements(elements)) => *elements = elements.uninit(),
@@ -179,7 +182,7 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
         let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
         report.findings.retain(|finding| !is_expected(step, finding));
         // A finding names an element of a matrix by its row and column.
-        for (name, columns) in ["a", "b", "c"].into_iter().zip(step.pitches) {
+        for (name, columns) in ["a", "b", "c"].into_iter().zip(pitches) {
             let memory = Some(format!("buffer {name}"));
             let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
             of_it.for_each(|finding| finding.columns = Some(columns));
@@ -189,31 +192,19 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F
     }
 }
 
-/// Whether a finding is no fault. Nobody reads the padding between the rows of an operand. A kernel
-/// for emulated fp32 reads the operands themselves only for uncertain elements, and uses few of the
-/// board's words.
-fn is_expected(step: &Multiply, finding: &Finding) -> bool {
+/// Whether a finding is no fault: an element that the launch need not access. Nobody reads the
+/// padding between the rows of an operand, and a sparse argument has elements that are not needed.
+fn is_expected(step: &Launched, finding: &Finding) -> bool {
+    let Some(untouched) = finding.untouched else { return false };
     let memory = finding.memory.as_deref().and_then(|memory| memory.strip_prefix("buffer "));
-    step.operands.iter().zip(["a", "b"]).any(|(operand, name)| match operand {
-        Operand::View { .. } => false,
-        Operand::Maps(maps) => {
-            memory == Some(name) && maps.first().is_some_and(|map| is_padding(map, finding))
-        }
-        Operand::Slices { .. } => {
-            finding.kind == Kind::NeverRead
-                || memory == Some("board") && finding.kind == Kind::NeverWritten
-        }
+    let argument = step.arguments.iter().find(|argument| Some(argument.parameter) == memory);
+    argument.is_some_and(|argument| {
+        let padding = match &argument.binding {
+            Binding::Maps(maps) => maps.first().map(Map::padding),
+            _ => None,
+        };
+        argument.is_sparse || padding == Some((untouched.count, untouched.first))
     })
-}
-
-/// Whether it says no more than that the padding was not read.
-fn is_padding(map: &Map, finding: &Finding) -> bool {
-    let [rows, len, pitch] = map.rows;
-    let padding = rows.saturating_sub(1) * pitch.saturating_sub(len);
-    padding > 0
-        && finding.kind == Kind::NeverRead
-        && finding.detail.starts_with(&format!("{padding} of "))
-        && finding.detail.ends_with(&format!("; element {len} is the first"))
 }
 
 /// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is
@@ -331,11 +322,11 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Every<T, O, F> {
         &self,
         kernel: &'static dyn AnyCheckedKernel,
         config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
+        arguments: &mut NamedArguments,
         memory: Vec<Memory>,
     ) -> Result<()> {
         crate::check_interrupt()?;
-        let (config, bound) = self.stream.bound(kernel, config, arguments)?;
+        let (config, bound) = self.stream.bound_by_name(kernel, config, arguments)?;
         let mut options = (self.options)(&config);
         options.memory = memory;
         options.gaps.clone_from(&self.gaps);
@@ -352,28 +343,18 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Every<T, O, F> 
         &self.stream
     }
 
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
+        let name = step.kernel.declaration().name;
+        let (name, entry) = match step.purpose {
+            Purpose::Multiply { entry, .. } => (entry.name(), Some(entry)),
+            Purpose::Prepare | Purpose::Reduce => {
+                (name, KERNELS.iter().find(|entry| entry.kernel.declaration().name == name))
+            }
+        };
+        let kernel = checked(name, entry.and_then(|entry| entry.checked))?;
         let memory = memory(step, self.operands, self.c);
-        let kernel = checked(step.entry.name(), step.entry.checked)?;
         // SAFETY: the caller's.
         unsafe { self.check(kernel, &step.config, arguments, memory) }
-    }
-
-    unsafe fn launch(
-        &self,
-        kernel: &'static dyn AnyKernel,
-        config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
-        let name = kernel.declaration().name;
-        let entry = KERNELS.iter().find(|entry| entry.kernel.declaration().name == name);
-        let kernel = checked(name, entry.and_then(|entry| entry.checked))?;
-        // SAFETY: the caller's.
-        unsafe { self.check(kernel, config, arguments, Vec::new()) }
     }
 }
 

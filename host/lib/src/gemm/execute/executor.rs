@@ -1,18 +1,16 @@
 //! What launches a plan's kernels: a stream, or something that watches them.
 
-use simt::{AnyKernel, LaunchConfig};
-
-use super::super::plan::Multiply;
+use super::super::plan::binding::Launched;
 use crate::{
     buffer::{Buffer, Pod},
     error::Result,
-    launch::Named,
+    launch::NamedArguments,
     stream::Stream,
 };
 
-/// Launches the kernel that multiplies.
+/// Launches the kernels of a plan.
 pub(in crate::gemm) trait Executor {
-    /// Where the plan's other launches go, and its workspace is.
+    /// Where it launches, and where the plan's workspace is.
     fn stream(&self) -> &Stream;
 
     /// Prepares a workspace.
@@ -24,35 +22,14 @@ pub(in crate::gemm) trait Executor {
         Ok(())
     }
 
-    /// Launches it.
+    /// Launches a kernel.
     ///
     /// # Errors
     /// As [`Stream::launch`].
     ///
     /// # Safety
     /// As for [`Stream::launch`].
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()>;
-
-    /// Launches a kernel before or after it.
-    ///
-    /// # Errors
-    /// As [`Stream::launch`].
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`].
-    unsafe fn launch(
-        &self,
-        kernel: &'static dyn AnyKernel,
-        config: &LaunchConfig,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
-        // SAFETY: the caller's.
-        unsafe { self.stream().launch_named(kernel, config, arguments) }
-    }
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()>;
 }
 
 impl Executor for &Stream {
@@ -60,12 +37,8 @@ impl Executor for &Stream {
         self
     }
 
-    unsafe fn multiply(
-        &self,
-        step: &Multiply,
-        arguments: &mut [(&'static str, &mut dyn Named)],
-    ) -> Result<()> {
+    unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()> {
         // SAFETY: the caller's.
-        unsafe { self.launch_named(step.entry.kernel, &step.config, arguments) }
+        unsafe { self.launch_named(step.kernel, &step.config, arguments) }
     }
 }

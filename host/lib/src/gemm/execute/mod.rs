@@ -3,23 +3,17 @@
 
 pub mod checked;
 mod executor;
-mod matrices;
-mod prepare;
+mod memories;
 
-use std::ops::Range;
-
-use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
+use gpu::registry::Scheme;
 use simt::{Bf16, F16, LaunchConfig, Limits};
 
 pub(super) use self::executor::Executor;
-use self::{
-    matrices::{Matrices3, part, rest},
-    prepare::{pack, reduce, split, unpack},
-};
+use self::memories::{Matrices3, Memories, Slices};
 use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
     operands::{self, Operands, check, check_apart, check_written_once, is_aligned, of_product},
-    plan::{Map, Memory, Multiply, Operand, Plan, Step, Tail, Task},
+    plan::{Plan, Step, Task, binding::Purpose},
     planes::Planes,
     prepared::Prepared,
     scalar::Kernel,
@@ -27,10 +21,9 @@ use super::{
     split::Slice,
 };
 use crate::{
-    boxes::{BoxElement, Boxes, BoxesMut},
-    buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
+    boxes::BoxElement,
+    buffer::{BufferView, Pod, Written},
     error::{Error, Result},
-    launch::Named,
     matrix::{MatrixView, MatrixViewMut},
     memory,
     shape::Shape,
@@ -175,14 +168,13 @@ pub(crate) fn dense_launches(
 ) -> Result<Vec<DenseLaunch>> {
     let (task, on) = (Task::plain(Request::dense(shape)), (limits, 1));
     let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
-    let panel = |step: &Step| match step {
-        Step::Multiply(step) => {
-            let Multiply { first_row, config, pitches, .. } = **step;
-            Some(DenseLaunch { first_row, rows: step.params.m, config, pitches })
+    let panels = plan.launched().filter_map(|launched| match launched.purpose {
+        Purpose::Multiply { first_row, rows, pitches, .. } => {
+            Some(DenseLaunch { first_row, rows, config: launched.config, pitches })
         }
-        Step::Pack(_) | Step::Split(_) | Step::Reduce(_) | Step::Unpack(_) => None,
-    };
-    Ok(plan.steps.iter().filter_map(panel).collect())
+        Purpose::Prepare | Purpose::Reduce => None,
+    });
+    Ok(panels.collect())
 }
 
 /// `C = A B` of dense row-major matrices, by a kernel of the registry.
@@ -237,9 +229,6 @@ pub(super) unsafe fn execute<T: Scalar<O>, O: Output>(
     }
 }
 
-/// The planes and the ranges of a prepared operand.
-type Slices<'a, W> = Option<(BufferView<'a, W>, BufferView<'a, W>)>;
-
 fn slices_of<'a, S: Slice>(prepared: [Option<&'a Planes<S>>; 2]) -> Result<[Slices<'a, S>; 2]> {
     let slices = |planes: Option<&'a Planes<S>>| -> Result<Slices<'a, S>> {
         planes.map(|of| Ok((of.planes.view(..)?, of.ranges.view(..)?))).transpose()
@@ -255,200 +244,51 @@ fn slices_of<'a, S: Slice>(prepared: [Option<&'a Planes<S>>; 2]) -> Result<[Slic
 unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     executor: &impl Executor,
     plan: &Plan,
-    mut matrices: Matrices3<T, O>,
+    matrices: Matrices3<T, O>,
     slices: [Slices<W>; 2],
 ) -> Result<()> {
     let stream = executor.stream();
-    let mut run = |workspace: &mut Buffer<W>, partials: &mut Buffer<f32>| {
-        for step in &plan.steps {
-            match step {
-                Step::Pack(step) => pack(executor, step, &matrices, workspace)?,
-                Step::Split(step) => split(executor, step, &matrices, workspace)?,
-                // SAFETY: the caller's.
-                Step::Multiply(step) => unsafe {
-                    multiply(executor, step, &mut matrices, slices, workspace, partials)?;
-                },
-                // SAFETY: the caller's.
-                Step::Reduce(step) => unsafe { reduce(executor, step, &mut matrices, partials)? },
-                // SAFETY: the plan's own step. Only lessons have one, and their workspace has the
-                // operands' type, which is C's.
-                Step::Unpack(step) => unsafe {
-                    unpack(stream, step, &mut matrices, workspace)?;
-                },
-            }
-        }
-        Ok(())
-    };
-    let mut run = |partials: &mut Buffer<f32>| match plan.workspace {
-        0 => run(&mut stream.device().uninit(0)?, partials),
-        len => stream.with_workspace(len, |workspace| {
+    stream.with_partials(plan.partials, |partials| {
+        executor.prepare(partials)?;
+        stream.with_workspace(plan.workspace, |workspace| {
             executor.prepare(workspace)?;
-            run(workspace, partials)
-        }),
-    };
-    match plan.partials {
-        0 => run(&mut stream.device().uninit(0)?),
-        len => stream.with_partials(len, |partials| {
-            executor.prepare(partials)?;
-            run(partials)
-        }),
-    }
+            stream.with_zeros(plan.zeros, |zeros| {
+                stream.with_counters(plan.counters, |counters| {
+                    let mut memories = Memories {
+                        matrices,
+                        slices,
+                        workspace: workspace.view_mut(..)?.into(),
+                        partials: partials.view_mut(..)?.into(),
+                        zeros: zeros.view_mut(..)?.into(),
+                        counters: counters.view_mut(..)?.into(),
+                    };
+                    // SAFETY: the caller's.
+                    plan.steps
+                        .iter()
+                        .try_for_each(|step| unsafe { self::step(executor, step, &mut memories) })
+                })
+            })
+        })
+    })
 }
 
-/// Launches the kernel that multiplies.
+/// Runs a step of a plan for these memories.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
+unsafe fn step<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     executor: &impl Executor,
-    step: &Multiply,
-    matrices: &mut Matrices3<T, O>,
-    slices: [Slices<W>; 2],
-    workspace: &Buffer<W>,
-    partials: &mut Buffer<f32>,
+    step: &Step,
+    memories: &mut Memories<T, O, W>,
 ) -> Result<()> {
-    let stream = executor.stream();
-    let [of_a, of_b] = matrices.operands;
-    let [a_slices, b_slices] = slices;
-    let (mut a, ranges_a) = operand(&step.operands[0], of_a, a_slices, workspace)?;
-    let (mut b, ranges_b) = operand(&step.operands[1], of_b, b_slices, workspace)?;
-    let no_bias = stream.device().uninit::<f32>(0)?;
-    let part_of_workspace = |part: &Range<usize>| {
-        let address = workspace.address() + (part.start * size_of::<W>()) as u64;
-        // SAFETY: a part of the workspace that no other step writes. It is read when it has been
-        // written, on the stream that has the workspace.
-        unsafe { stream.device().foreign::<W>(address, part.len()) }
-    };
-    let mut stored = step.stored.as_ref().map(part_of_workspace).transpose()?;
-    let (mut c, mut bias): (Argument, Argument) = match step.is_partial {
-        true => {
-            let partials = Written::from(partials.view_mut(..)?);
-            (Box::new(rest(partials, step.c)?), Box::new(no_bias.view(..)?))
-        }
-        false => {
-            let bias = part(matrices.bias, step.bias, None)?;
-            let c = rest(matrices.c.reborrow(), step.c)?;
-            let ([m, n], pitch) = ([step.params.m, step.params.n], step.pitches[2]);
-            let extents = [1, m as usize, n as usize];
-            let c: Argument = match (step.product.stores, &mut stored) {
-                (None, _) => Box::new(c),
-                (Some(shape), None) => {
-                    Box::new(BoxesMut::of_written(c, extents, [0, pitch], shape)?)
-                }
-                (Some(shape), Some(stored)) => {
-                    // Zeros beyond the columns of C, too: of the workspace nothing stays unwritten.
-                    let extents = [1, m as usize, pitch];
-                    Box::new(BoxesMut::new(stored.view_mut(..)?, extents, [0, pitch], shape)?)
-                }
-            };
-            (c, Box::new(bias))
-        }
-    };
-    let mut params = step.params;
-    let (mut m, mut n, mut k) = (params.m, params.n, params.k);
-    let mut arguments: Vec<(_, &mut dyn Named)> =
-        vec![("a", &mut *a), ("b", &mut *b), ("c", &mut *c)];
-    if step.product.is_lesson() {
-        let sizes: [(_, &mut dyn Named); 3] = [("m", &mut m), ("n", &mut n), ("k", &mut k)];
-        arguments.extend(sizes);
-        // SAFETY: the caller's.
-        return unsafe { executor.multiply(step, &mut arguments) };
-    }
-    let common: [(_, &mut dyn Named); 2] = [("problem", &mut params), ("bias", &mut *bias)];
-    arguments.extend(common);
-    if let (Some(mut ranges_a), Some(mut ranges_b)) = (ranges_a, ranges_b) {
-        let [a_start, b_start] = step.starts();
-        let (mut a_itself, mut b_itself) = (part(of_a, a_start, None)?, part(of_b, b_start, None)?);
-        return stream.with_recomputed(|board| {
-            let mut board = Written::from(board.view_mut(..)?);
-            let of_slices: [(_, &mut dyn Named); 5] = [
-                ("a_itself", &mut a_itself),
-                ("b_itself", &mut b_itself),
-                ("patches_a", &mut ranges_a),
-                ("patches_b", &mut ranges_b),
-                ("board", &mut board),
-            ];
-            // SAFETY: the caller's; planes and ranges have the operands' size.
-            unsafe { executor.multiply(step, &mut and(&mut arguments, of_slices)) }
-        });
-    }
-    if !step.product.packs_tail {
-        // SAFETY: the caller's.
-        return unsafe { executor.multiply(step, &mut arguments) };
-    }
-    let mut launch = |(mut matrix, mut from, to, words): Background<T, W>| {
-        let (mut to, mut words) = (Written::from(to), Written::from(words));
-        let of_tail: [(_, &mut dyn Named); 4] =
-            [("last", &mut matrix), ("from", &mut from), ("to", &mut to), ("words", &mut words)];
-        // SAFETY: the caller's.
-        unsafe { executor.multiply(step, &mut and(&mut arguments, of_tail)) }
-    };
-    let Some(Tail { matrix, start, to }) = &step.tail else {
-        let (mut no_elements, mut no_words) =
-            (stream.device().uninit(0)?, stream.device().uninit(0)?);
-        let nothing = part(of_b, 0, Some(0))?;
-        let to = no_elements.view_mut(..)?;
-        return launch((MatrixBatch::default(), nothing, to, no_words.view_mut(..)?));
-    };
-    let mut rest = part_of_workspace(to)?;
-    let from = part(of_b, *start, None)?;
-    stream.with_zeros::<{ background::COUNTERS }>(|words| {
-        launch((*matrix, from, rest.view_mut(..)?, words.view_mut(..)?))
-    })
-}
-
-/// Arguments, and some more.
-fn and<'s, const MORE: usize>(
-    arguments: &'s mut [(&'static str, &mut dyn Named)],
-    more: [(&'static str, &'s mut dyn Named); MORE],
-) -> Vec<(&'static str, &'s mut dyn Named)> {
-    let arguments = arguments
-        .iter_mut()
-        .map(|(name, argument)| -> (_, &mut dyn Named) { (*name, &mut **argument) });
-    arguments.chain(more).collect()
-}
-
-/// What a kernel packs in the background: the matrix, from there, to there, and the words by which
-/// its blocks count.
-type Background<'a, T, W> =
-    (MatrixBatch, BufferView<'a, T>, BufferViewMut<'a, W>, BufferViewMut<'a, u32>);
-
-/// An operand as a kernel gets it.
-type Argument<'a> = Box<dyn Named + 'a>;
-
-/// The argument for an operand, and the ranges of its slices.
-fn operand<'a, T: BoxElement + Pod, W: BoxElement + Pod>(
-    operand: &Operand,
-    itself: BufferView<'a, T>,
-    slices: Slices<'a, W>,
-    workspace: &'a Buffer<W>,
-) -> Result<(Argument<'a>, Option<BufferView<'a, W>>)> {
-    let of_workspace = |map: &Map| boxes(workspace.view(..)?, map);
-    Ok(match operand {
-        &Operand::View { from: Memory::Operand, start, len } => {
-            (Box::new(part(itself, start, len)?), None)
-        }
-        &Operand::View { start, len, .. } => {
-            (Box::new(part(workspace.view(..)?, start, len)?), None)
-        }
-        Operand::Maps(maps) if maps.iter().all(|map| map.from == Memory::Operand) => {
-            let maps = maps.iter().map(|map| boxes(itself, map));
-            (Box::new(maps.collect::<Result<Vec<_>>>()?), None)
-        }
-        Operand::Maps(maps) => {
-            let maps = maps.iter().map(of_workspace);
-            (Box::new(maps.collect::<Result<Vec<_>>>()?), None)
-        }
-        Operand::Slices { planes, ranges, .. } => match slices {
-            Some((prepared, ranges)) if planes.from == Memory::Prepared => {
-                (Box::new(boxes(prepared, planes)?), Some(ranges))
-            }
-            _ => (Box::new(of_workspace(planes)?), Some(workspace.view(ranges.clone())?)),
+    match step {
+        // SAFETY: the caller's. The arguments are those of this launch.
+        Step::Launch(launched) => unsafe {
+            let mut arguments = memories.arguments(&launched.arguments)?;
+            executor.launch(launched, &mut arguments)
         },
-    })
-}
-
-fn boxes<'a, T: BoxElement + Pod>(of: BufferView<'a, T>, map: &Map) -> Result<Boxes<'a, T>> {
-    let boxes = Boxes::new(part(of, map.start, None)?, map.extents, map.strides, map.shape)?;
-    Ok(boxes.skipping(map.skipped))
+        // SAFETY: the plan's own step. Only lessons have one, and their workspace has the operands'
+        // type, which is C's.
+        Step::Unpack(copy) => unsafe { memories.unpack(executor.stream(), copy) },
+    }
 }

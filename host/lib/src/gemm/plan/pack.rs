@@ -4,7 +4,11 @@
 use gpu::{params::MatrixBatch, registry::Access};
 use simt::Limits;
 
-use super::{Map, Memory, Multiply, Operand, Pack, Plan, Step, Tail, Task, Unpack};
+use super::{
+    Argument, Binding, Input, Launched, Part, Plan, Purpose, Step, Target, Task, Unpack,
+    binding::Map,
+    multiply::{Multiply, Operand, Tail},
+};
 use crate::{
     error::Result,
     gemm::select::layout::{OperandLayout, stored_pitch},
@@ -20,7 +24,7 @@ impl Plan {
         limits: &Limits,
     ) -> Result<()> {
         let (product, products) = (multiply.product, multiply.params.products as usize);
-        let starts = multiply.starts();
+        let starts = multiply.starts;
         let copied = [0, 1].map(|i| layouts[i].copied(products, task.request.aligned[i]));
         let to = [0..copied[0], copied[0]..copied[0] + copied[1]];
         self.workspace = self.workspace.max(copied[0] + copied[1]);
@@ -38,16 +42,19 @@ impl Plan {
                 false => ([count, len], pitch),
             };
             let padded = layout.padded_pitch();
-            self.steps.push(Step::Pack(Pack {
-                kernel,
-                config,
-                operand,
-                start: starts[operand],
-                size: [rows, cols].map(|size| size as u32),
-                strides: [pitch, task.steps[operand]].map(|stride| stride as u64),
-                to,
-                to_strides: [padded, count * padded].map(|stride| stride as u64),
-            }));
+            let arguments = [
+                ("rows", Binding::U32(rows as u32)),
+                ("cols", Binding::U32(cols as u32)),
+                ("from_pitch", Binding::U64(pitch as u64)),
+                ("from_step", Binding::U64(task.steps[operand] as u64)),
+                ("to_pitch", Binding::U64(padded as u64)),
+                ("to_step", Binding::U64((count * padded) as u64)),
+                ("from", Binding::Read(Input::Operand(operand), Part::from(starts[operand]))),
+                ("to", Binding::Write(Target::Workspace, Part::of(&to))),
+            ];
+            let arguments = arguments.map(|(name, binding)| Argument::new(name, binding)).into();
+            let purpose = Purpose::Prepare;
+            self.push(Launched { kernel, config, purpose, arguments });
         }
         if let Some(first) = first {
             let (layout, all) = (&layouts[1], to[1].clone());
@@ -70,7 +77,7 @@ impl Plan {
             let (count, pitch) = layout.strided;
             match to[operand].clone() {
                 to if to.is_empty() => Rows {
-                    from: Memory::Operand,
+                    from: Input::Operand(operand),
                     start: starts[operand],
                     len: None,
                     step: task.steps[operand],
@@ -79,7 +86,7 @@ impl Plan {
                 to => {
                     let pitch = layout.padded_pitch();
                     let (start, len, step) = (to.start, Some(to.len()), count * pitch);
-                    Rows { from: Memory::Workspace, start, len, step, pitch }
+                    Rows { from: Input::Workspace, start, len, step, pitch }
                 }
             }
         });
@@ -103,7 +110,7 @@ impl Plan {
             ],
         };
         let unpack = self.store(task, &mut multiply, copied[0] + copied[1]);
-        self.steps.push(Step::Multiply(Box::new(multiply)));
+        self.add(multiply);
         self.steps.extend(unpack.map(Step::Unpack));
         Ok(())
     }
@@ -118,7 +125,7 @@ impl Plan {
         self.workspace = self.workspace.max(from.end);
         multiply.stored = Some(from.clone());
         multiply.pitches[2] = pitch;
-        let (to, _) = multiply.c;
+        let to = multiply.c.start;
         Some(Unpack { from, to, size: [m, n], pitches: [pitch, to_pitch] })
     }
 }
@@ -140,7 +147,7 @@ fn first_columns(multiply: &Multiply, of_b: &OperandLayout, copied: [usize; 2]) 
 
 /// An operand's rows, in the operand or in the workspace.
 struct Rows {
-    from: Memory,
+    from: Input,
     start: usize,
     len: Option<usize>,
     /// Elements from one matrix to the next, and from one row to the next.
@@ -150,7 +157,7 @@ struct Rows {
 
 impl Rows {
     fn view(self) -> Operand {
-        Operand::View { from: self.from, start: self.start, len: self.len }
+        Operand::View(self.from, Part { start: self.start, len: self.len })
     }
 
     /// One tensor map of all rows.

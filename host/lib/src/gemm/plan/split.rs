@@ -4,7 +4,11 @@
 use gpu::{kernels::emulated::planes::plane_pitch, params::MatrixBatch};
 use simt::AnyKernel;
 
-use super::{Map, Memory, Multiply, Operand, Plan, Split, Step, Task};
+use super::{
+    Argument, Binding, Input, Launched, Part, Plan, Purpose, Target, Task,
+    binding::Map,
+    multiply::{Multiply, Operand},
+};
 use crate::{
     error::Result,
     gemm::{
@@ -26,7 +30,7 @@ impl Plan {
         layouts: &[OperandLayout; 2],
         mut multiply: Multiply,
     ) -> Result<()> {
-        let (products, starts) = (multiply.params.products as usize, multiply.starts());
+        let (products, starts) = (multiply.params.products as usize, multiply.starts);
         let rows = layouts.each_ref().map(OperandLayout::rows);
         // Slices are prepared for one matrix.
         let is_prepared = [0, 1].map(|i| products == 1 && task.prepared[i] == Some(rows[i]));
@@ -56,15 +60,30 @@ impl Plan {
                 }
             });
             let config = split::config::<S>(operands.map(|operand| operand.patches as usize))?;
-            let (planes, ranges) = (planes.clone(), ranges.clone());
-            let split = Split { kernel, config, starts, operands, planes, ranges };
-            self.steps.push(Step::Split(split));
+            let [of_a, of_b] = operands;
+            let read = |i: usize| Binding::Read(Input::Operand(i), Part::from(starts[i]));
+            let write = |part| Binding::Write(Target::Workspace, Part::of(part));
+            let arguments = [
+                ("of_a", Binding::Matrix(of_a)),
+                ("of_b", Binding::Matrix(of_b)),
+                ("a", read(0)),
+                ("b", read(1)),
+                ("planes_a", write(&planes[0])),
+                ("planes_b", write(&planes[1])),
+                ("patches_a", write(&ranges[0])),
+                ("patches_b", write(&ranges[1])),
+            ];
+            let arguments = arguments.map(|(name, binding)| Argument::new(name, binding)).into();
+            let purpose = Purpose::Prepare;
+            self.push(Launched { kernel, config, purpose, arguments });
         }
         multiply.operands = [0, 1].map(|i: usize| {
             let pitch = plane_pitch(rows[i].1);
-            let (from, start) = match is_prepared[i] {
-                true => (Memory::Prepared, 0),
-                false => (Memory::Workspace, planes[i].start),
+            let (from, start, ranges) = match is_prepared[i] {
+                true => (Input::Planes(i), 0, (Input::Ranges(i), Part::ALL)),
+                false => {
+                    (Input::Workspace, planes[i].start, (Input::Workspace, Part::of(&ranges[i])))
+                }
             };
             let planes = Map {
                 from,
@@ -75,9 +94,9 @@ impl Plan {
                 skipped: 0,
                 rows: [rows[i].0, rows[i].1, pitch],
             };
-            Operand::Slices { start: starts[i], planes, ranges: ranges[i].clone() }
+            Operand::Slices(planes, ranges)
         });
-        self.steps.push(Step::Multiply(Box::new(multiply)));
+        self.add(multiply);
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 mod nothing_multiplied;
 mod unaligned;
 
-use simt::Bf16;
+use simt::{Bf16, with_types};
 
 use super::*;
 use crate::{
-    gemm::{Gemm, Target},
+    gemm::{Compute, Gemm, Target},
     shape::Shape,
 };
 
@@ -100,13 +100,13 @@ fn every_launch_is_within_the_limits_of_a_grid() {
             let (choice, plan) = limit.plan(&request, &target, &limits).unwrap();
             assert!(plan.launches().count() > 0);
             // Of all products; a plan's launches that multiply share what each of them needs.
-            let is_one =
-                plan.steps.iter().filter(|one| matches!(one, Step::Multiply(_))).count() == 1;
+            let is_one = plan.launches().filter(|one| one.role == Role::Multiply).count() == 1;
             let (needed, most) = (2 * plan.workspace as u64, choice.workspace_bytes);
             assert!(
                 if is_one { needed == most } else { needed <= most },
                 "{needed} {most} {request:?}"
             );
+            plan.launched().for_each(check_bound);
             for Launch { kernel, config, .. } in plan.launches() {
                 let what = format!("{kernel} {config:?}, {shape}, {batch} products, {target:?}");
                 for axis in 0..3 {
@@ -128,4 +128,89 @@ fn every_launch_is_within_the_limits_of_a_grid() {
     let (_, plan) = gemm.plan(&request, &Target::H200, &limits).unwrap();
     let layers = plan.launches().filter(|one| one.kernel == "pack_rows_u16");
     assert_eq!(layers.map(|one| one.config.grid[2]).collect::<Vec<_>>(), [65_535, 1]);
+}
+
+/// The memory of a binding, where it is in it, and whether the kernel writes it. A map reaches to
+/// the end.
+fn places(binding: &Binding) -> Vec<(String, Range<usize>, bool)> {
+    let range = |part: Part| part.start..part.len.map_or(usize::MAX, |len| part.start + len);
+    match binding {
+        Binding::Read(input, part) => vec![(format!("{input:?}"), range(*part), false)],
+        Binding::Write(target, part) | Binding::Stores(target, part, _) => {
+            vec![(format!("{target:?}"), range(*part), true)]
+        }
+        Binding::Maps(maps) => {
+            let place = |map: &binding::Map| {
+                let [matrices, rows, cols] = map.extents;
+                let last = (matrices - 1) * map.strides[0] + (rows - 1) * map.strides[1] + cols;
+                (format!("{:?}", map.from), map.start..map.start + last, false)
+            };
+            maps.iter().map(place).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Each parameter of the kernel is bound once, and no element that the kernel writes is in two
+/// bindings: the executor makes both without asking. (The kernel orders its accesses to the columns
+/// of B that it packs itself.)
+fn check_bound(launched: &Launched) {
+    let declaration = launched.kernel.declaration();
+    let named = launched.arguments.iter().map(|argument| (argument.parameter, ()));
+    declaration.in_order(named).unwrap();
+    let of = |argument: &Argument| places(&argument.binding);
+    for (number, one) in launched.arguments.iter().enumerate() {
+        for other in &launched.arguments[number + 1..] {
+            if ["to", "b"] == [one.parameter, other.parameter] {
+                continue;
+            }
+            for (memory, range, is_written) in of(one) {
+                for (other_memory, other_range, other_is_written) in of(other) {
+                    let is_apart =
+                        range.start.max(other_range.start) >= range.end.min(other_range.end);
+                    let is_shared = memory == other_memory && !is_apart;
+                    assert!(
+                        !is_shared || !is_written && !other_is_written,
+                        "{}: {one:?} and {other:?}",
+                        declaration.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// As above, of every kernel by its name: whole, split, of partial products, with slices,
+/// unaligned.
+#[test]
+fn every_parameter_of_every_kernel_is_bound_once() {
+    fn check<T: Scalar<O>, O: Output>(name: &str) -> usize {
+        let mut checked = 0;
+        for (number, [m, n, k]) in
+            [[1, 1, 1], [33, 70, 129], [700, 300, 515]].into_iter().enumerate()
+        {
+            for (partials, batch, aligned) in [(1, 1, true), (3, 1, false), (1, 3, false)] {
+                let request = Request {
+                    batch,
+                    aligned: [aligned; 3],
+                    ..Request::dense(Shape::new(m, n, k).unwrap())
+                };
+                let gemm = Gemm::<T, O>::of_types().compute(Compute::Tf32).kernel(name).unwrap();
+                let gemm = gemm.partials(if number == 0 { 1 } else { partials }).unwrap();
+                let gemm = gemm.workspace_limit(u64::MAX);
+                let Ok((_, plan)) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS) else {
+                    continue;
+                };
+                plan.launched().for_each(check_bound);
+                checked += 1;
+            }
+        }
+        checked
+    }
+    for (entry, product) in gpu::registry::products() {
+        let variant = product.variant;
+        let types = (variant.operands, variant.c);
+        let checked = with_types!(types, |T, C| check::<T, C>(entry.name())).unwrap();
+        assert!(checked >= 3, "{}: {checked}", entry.name());
+    }
 }

@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 
+use gpu::registry::Type;
+
 use super::{Choice, Request, choose_kernel};
 use crate::{
     error::Result,
@@ -19,7 +21,7 @@ use crate::{
 const RECENT: usize = 16;
 
 /// All that a choice depends on: types, request, target, and the named kernel.
-type Key = (&'static str, Request, Target, Option<&'static str>);
+type Key = ([Type; 2], Request, Target, Option<&'static str>);
 
 /// A ring of choices.
 struct Recent {
@@ -37,7 +39,7 @@ pub(in crate::gemm) fn choose_cached<T: Scalar<O>, O: Output>(
     target: &Target,
     kernel: Option<Kernel>,
 ) -> Result<(Kernel, Choice)> {
-    let key = (T::NAME, *request, *target, kernel.map(|kernel| kernel.entry.name()));
+    let key = ([T::TYPE, O::TYPE], *request, *target, kernel.map(|kernel| kernel.entry.name()));
     let known = CHOSEN.with_borrow(|recent| {
         let mut choices = recent.choices.iter().flatten();
         choices.find(|(other, _)| *other == key).map(|(_, choice)| *choice)

@@ -68,7 +68,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
 ) -> Result<(Kernel, Choice)> {
     let request = &request.as_launched();
     let none = || {
-        let limit = format!("no kernel for {} can compute this product", T::NAME);
+        let limit = format!("no kernel for {} can compute this product", T::name());
         Error::argument("kernel", "auto", limit)
     };
     // Which of both the request allows: one product, or partial products.
@@ -91,7 +91,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     }
     let of_whole = whole.then(|| fastest(T::kernels(), request, target)).flatten();
     let us = of_whole.map_or(f64::INFINITY, |(us, ..)| us);
-    let of_parts = in_parts.then(|| partials::fastest(T::ELEMENT, request, target)).flatten();
+    let of_parts = in_parts.then(|| partials::fastest(T::TYPE, request, target)).flatten();
     match (of_whole, of_parts.filter(|of| of.us < us || !whole)) {
         (None, Some(of)) => Ok((of.kernel, of.choice(Reason::Only))),
         (Some((_, next, _)), Some(of)) => {

@@ -133,7 +133,7 @@ fn described<T: DlElement>(matrix: MatrixView<T>) -> ([i64; 2], [i64; 2], DLTens
         data: matrix.elements().address().cast_mut().cast::<c_void>(),
         device: device_of(matrix.device()),
         ndim: 2,
-        dtype: T::TYPE,
+        dtype: T::DL_TYPE,
         shape: null_mut(),
         strides: null_mut(),
         byte_offset: 0,

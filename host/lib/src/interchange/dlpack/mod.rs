@@ -36,18 +36,17 @@ pub use tensor::Tensor;
 mod dtype {
     //! The types of elements.
 
+    use simt::types::Typed;
+
     use super::DLDataType;
-    use crate::{
-        buffer::Pod,
-        simt::{Bf16, F16},
-    };
+    use crate::buffer::Pod;
 
     /// An element that DLPack has a type for.
     ///
-    /// Sealed: memory of other libraries is read by what it says of itself.
+    /// It is a type of the table: memory of other libraries is read by what it says of itself.
     ///
     /// ```compile_fail,E0277
-    /// # use gpu_gemm::{interchange::dlpack::{DLDataType, DlElement}, simt::Element};
+    /// # use gpu_gemm::{interchange::dlpack::DlElement, simt::Element};
     /// #[derive(Clone, Copy)]
     /// #[repr(transparent)]
     /// struct Wide([u8; 16]);
@@ -57,35 +56,15 @@ mod dtype {
     /// # unsafe impl bytemuck::Zeroable for Wide {}
     /// # // SAFETY: bytes.
     /// # unsafe impl bytemuck::Pod for Wide {}
-    /// impl DlElement for Wide {
-    ///     const TYPE: DLDataType = DLDataType { code: 1, bits: 8, lanes: 1 };
-    /// }
+    /// fn described<T: DlElement>() {}
+    /// described::<Wide>();
     /// ```
-    pub trait DlElement: Pod + Send + Sync + sealed::Sealed {
+    pub trait DlElement: Pod + Typed + Send + Sync {
         /// The type.
         #[doc(hidden)]
-        const TYPE: DLDataType;
+        const DL_TYPE: DLDataType =
+            DLDataType { code: Self::TYPE.dlpack(), bits: 8 * size_of::<Self>() as u8, lanes: 1 };
     }
 
-    mod sealed {
-        pub trait Sealed {}
-    }
-
-    macro_rules! elements {
-        ($($ty:ty => $code:literal;)*) => {$(
-            impl sealed::Sealed for $ty {}
-
-            impl DlElement for $ty {
-                const TYPE: DLDataType =
-                    DLDataType { code: $code, bits: 8 * size_of::<$ty>() as u8, lanes: 1 };
-            }
-        )*};
-    }
-
-    elements! {
-        i8 => 0; i16 => 0; i32 => 0; i64 => 0;
-        u8 => 1; u16 => 1; u32 => 1; u64 => 1;
-        F16 => 2; f32 => 2; f64 => 2;
-        Bf16 => 4;
-    }
+    impl<T: Pod + Typed + Send + Sync> DlElement for T {}
 }

@@ -93,8 +93,8 @@ impl<T: DlElement> Tensor<T> {
     /// As for [`import`](Self::import).
     unsafe fn of(device: &Device, tensor: &DLTensor, flags: u64, managed: Managed) -> Result<Self> {
         check_device(device, tensor.device)?;
-        if tensor.dtype != T::TYPE {
-            let limit = format!("must be {:?}", T::TYPE);
+        if tensor.dtype != T::DL_TYPE {
+            let limit = format!("must be {:?}", T::DL_TYPE);
             return Err(Error::argument("dtype", format!("{:?}", tensor.dtype), limit));
         }
         let dimensions = match usize::try_from(tensor.ndim) {

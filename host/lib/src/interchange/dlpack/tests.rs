@@ -35,7 +35,7 @@ impl Producer {
             strides: strides.map(<[i64]>::to_vec),
             byte_offset: 0,
             device: HOST,
-            dtype: f32::TYPE,
+            dtype: f32::DL_TYPE,
             version: None,
             deleted: Arc::default(),
         }
@@ -172,7 +172,7 @@ fn what_cannot_be_taken_stays_with_its_owner() {
     };
     for (error, words) in [
         (
-            with(|it| it.dtype = f64::TYPE),
+            with(|it| it.dtype = f64::DL_TYPE),
             "dtype = DLDataType { code: 2, bits: 64, lanes: 1 }: must be",
         ),
         (with(|it| it.dtype.lanes = 4), "dtype = "),
@@ -245,7 +245,7 @@ fn matrices_go_out_as_they_are() {
             (tensor.data.cast_const().cast(), tensor.byte_offset, tensor.ndim),
             (start, 0, 2)
         );
-        assert_eq!((tensor.device, tensor.dtype), (HOST, f32::TYPE));
+        assert_eq!((tensor.device, tensor.dtype), (HOST, f32::DL_TYPE));
         assert_eq!(std::slice::from_raw_parts(tensor.shape, 2), [2, 3]);
         assert_eq!(std::slice::from_raw_parts(tensor.strides, 2), [3, 1]);
         deleter.unwrap()(given.as_ptr());

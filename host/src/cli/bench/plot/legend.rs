@@ -25,7 +25,7 @@ pub(super) fn title<B: DrawingBackend>(
 /// The type of the operands, by which the roof is computed.
 pub(super) fn factors(rows: &[Row]) -> String {
     let of = |row: &Row| match &*row.compute {
-        "fp32" => row.dtype.clone(),
+        "fp32" | "fp64" => row.dtype.clone(),
         how => how.to_owned(),
     };
     rows.first().map_or_else(String::new, of)

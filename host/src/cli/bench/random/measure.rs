@@ -19,10 +19,10 @@ use super::{
 use crate::cli::{Failure, args::Verify, note, types::Value, verification::Verification};
 
 /// Some elements of C, and their rows of A and columns of B, of real numbers and of integers.
-struct KnownSpots {
+struct KnownSpots<T> {
     spots: Spots,
-    real: Vec<[Vec<f32>; 2]>,
-    integers: Vec<[Vec<f32>; 2]>,
+    real: Vec<[Vec<T>; 2]>,
+    integers: Vec<[Vec<T>; 2]>,
 }
 
 /// A row for each candidate. `name` is the name of the shape in progress messages.
@@ -82,7 +82,7 @@ fn known<T: Value, O: Value>(
     places: Places,
     pool: &Pool<T, O>,
     seed: u64,
-) -> host::Result<KnownSpots> {
+) -> host::Result<KnownSpots<T>> {
     let spots = Spots::of(&case.product, seed);
     let operands = |numbers| spots.operands(&case.product, places, numbers);
     let real = operands(&pool.real)?;
@@ -96,7 +96,7 @@ struct OfShape<'a, T, O> {
     case: &'a Case,
     places: Places,
     pool: &'a mut Pool<T, O>,
-    spots: Option<&'a KnownSpots>,
+    spots: Option<&'a KnownSpots<T>>,
 }
 
 impl<T: Value, O: Value> OfShape<'_, T, O> {
@@ -141,12 +141,7 @@ impl<T: Value, O: Value> Known<T, O> for OfShape<'_, T, O> {
             (_, Some(integers)) => (&known.integers, integers, Criterion::Exact),
             (_, None) => return Ok(NOTHING),
         };
-        let how = How {
-            compute: self.bencher.args.types.compute(),
-            stored: O::FORMAT,
-            epilogue,
-            criterion,
-        };
+        let how = How { compute: self.bencher.args.types.compute(), epilogue, criterion };
         Ok((known.spots.compare(&product, operands, drawn, &c, how)?, read))
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let libraries = library::open::<T, O>(vs, args.types.compute(), &stream)?;
     let mut machine = Machine::of(args, &device, &libraries)?;
     if !args.json {
-        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description(), true)?;
+        table::head(out, [T::NAME, O::NAME], &device.name(), &device.description(), true)?;
     }
     let mut pool = steps.step("operands for all shapes", || {
         Pool::<T, O>::new(&device, needed, args.seed, compared)
@@ -133,7 +133,7 @@ fn check_memory<T, O>(cases: &Cases, needed: Needed, device: &Device) -> Result<
     // cublasLt's, and this library's.
     const WORKSPACES: u64 = (32 << 20) + (256 << 20);
     let [here, on_device] = needed.bytes::<T, O>();
-    let spots = cases.iter().map(|(case, _)| Spots::bytes(&case.product)).max().unwrap_or(0);
+    let spots = cases.iter().map(|(case, _)| Spots::bytes::<T>(&case.product)).max().unwrap_or(0);
     // What a library copies C to, if it lacks an epilogue.
     let copied = |(case, _): &(Case, Places)| match case.epilogues == [Epilogue::PLAIN] {
         true => 0,

@@ -19,8 +19,7 @@ const ALIGNMENT: usize = 256;
 
 /// A buffer that repeats the drawn numbers.
 pub(super) struct Repeated<T> {
-    /// The numbers, rounded to `T`.
-    period: Vec<f32>,
+    period: Vec<T>,
     buffer: Buffer<T>,
 }
 
@@ -28,21 +27,18 @@ impl<T: Value> Repeated<T> {
     fn new(
         device: &Device,
         len: usize,
-        draw: impl FnOnce(usize) -> host::Result<Vec<f32>>,
+        draw: impl FnOnce(usize) -> host::Result<Vec<T>>,
     ) -> host::Result<Self> {
-        let mut period = draw(PERIOD.min(len))?;
-        T::round(&mut period);
+        let period = draw(PERIOD.min(len))?;
         let mut buffer = device.uninit(len)?;
-        let elements = T::narrowed(&period);
-        for start in (0..len).step_by(elements.len().max(1)) {
-            buffer.write(start, &elements[..elements.len().min(len - start)])?;
+        for start in (0..len).step_by(period.len().max(1)) {
+            buffer.write(start, &period[..period.len().min(len - start)])?;
         }
-        drop(elements);
         Ok(Repeated { period, buffer })
     }
 
     /// The element at that index.
-    pub(super) fn at(&self, index: usize) -> f32 {
+    pub(super) fn at(&self, index: usize) -> T {
         self.period[index % self.period.len()]
     }
 }
@@ -65,13 +61,13 @@ const BEFORE: usize = 11_000_027;
 
 impl<T: Value> Repeated<T> {
     /// An element of a bias.
-    pub(super) fn bias(&self, col: usize) -> f32 {
-        self.at(BIAS + col)
+    pub(super) fn bias<O: Value>(&self, col: usize) -> O {
+        O::nearest(self.at(BIAS + col).into())
     }
 
     /// An element of an old C.
-    pub(super) fn before(&self, index: usize) -> f32 {
-        self.at(BEFORE + index)
+    pub(super) fn before<O: Value>(&self, index: usize) -> O {
+        O::nearest(self.at(BEFORE + index).into())
     }
 
     /// A bias of that many elements. `None` for none.
@@ -81,14 +77,13 @@ impl<T: Value> Repeated<T> {
         len: usize,
     ) -> host::Result<Option<Buffer<O>>> {
         let bias = (0..len).map(|col| self.bias(col)).collect::<Vec<_>>();
-        (len > 0).then(|| device.upload(&O::narrowed(&bias))).transpose()
+        (len > 0).then(|| device.upload(&bias)).transpose()
     }
 
     /// Makes C an old C.
     fn restore<O: Value>(&self, c: &mut BufferViewMut<O>) -> host::Result<()> {
         let count = self.period.len().min(c.len());
-        let period = (0..count).map(|index| self.before(index)).collect::<Vec<_>>();
-        let elements = O::narrowed(&period);
+        let elements = (0..count).map(|index| self.before(index)).collect::<Vec<_>>();
         for start in (0..c.len()).step_by(count.max(1)) {
             c.write(start, &elements[..count.min(c.len() - start)])?;
         }
@@ -153,8 +148,8 @@ impl Needed {
     pub(super) fn bytes<T, O>(self) -> [u64; 2] {
         let of_c = self.c + 2 * self.bias;
         let on_device = (self.operands + self.integers) * size_of::<T>() + of_c * size_of::<O>();
-        // Two periods as f32, one of them also as `T`, and the elements that are compared.
-        let here = 3 * size_of::<f32>() * PERIOD.min(self.operands) + (1 << 30);
+        // Two periods, and the elements that are compared.
+        let here = 2 * size_of::<T>() * PERIOD.min(self.operands) + (1 << 30);
         [here as u64, on_device as u64]
     }
 }

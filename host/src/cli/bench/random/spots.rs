@@ -49,11 +49,11 @@ impl Spots {
     }
 
     /// The most host memory in bytes that comparing a product takes.
-    pub(super) fn bytes(product: &DenseBatch) -> u64 {
+    pub(super) fn bytes<T>(product: &DenseBatch) -> u64 {
         let DenseBatch { shape, count, .. } = *product;
-        // A and B as f32, of real numbers and of integers, and one product of each in float64.
+        // A and B, of real numbers and of integers, and one product of each in float64.
         let lines = Spots::lines(shape.k()) * shape.k();
-        (2 * 2 * size_of::<f32>() * lines * count.min(3) + 2 * 8 * lines) as u64
+        (2 * 2 * size_of::<T>() * lines * count.min(3) + 2 * 8 * lines) as u64
     }
 
     /// The sizes of the product of these rows and columns.
@@ -67,7 +67,7 @@ impl Spots {
         product: &DenseBatch,
         places: Places,
         numbers: &Repeated<T>,
-    ) -> host::Result<Vec<[Vec<f32>; 2]>> {
+    ) -> host::Result<Vec<[Vec<T>; 2]>> {
         let DenseBatch { shape, .. } = *product;
         let [of_a, of_b, _] = product.strides();
         let [a, b] = places.operands(0).map(|range| range.start);
@@ -96,7 +96,7 @@ impl Spots {
         &self,
         product: &DenseBatch,
         c: BufferView<O>,
-    ) -> host::Result<Vec<Vec<f32>>> {
+    ) -> host::Result<Vec<Vec<O>>> {
         let DenseBatch { shape, .. } = *product;
         let mut all = Vec::new();
         for &index in &self.products {
@@ -104,7 +104,7 @@ impl Spots {
             for row in &self.rows {
                 // One copy for a row.
                 let start = index * shape.c_len() + row * shape.n();
-                let row = O::widened(c.view(start, shape.n())?.to_vec()?);
+                let row = c.view(start, shape.n())?.to_vec()?;
                 spots.extend(self.cols.iter().map(|&col| row[col]));
             }
             all.push(spots);
@@ -114,18 +114,18 @@ impl Spots {
 
     /// Compares C's elements with those of the product of `operands`, with an epilogue of `drawn`
     /// numbers.
-    pub(super) fn compare<T: Value>(
+    pub(super) fn compare<T: Value, O: Value>(
         &self,
         product: &DenseBatch,
-        operands: &[[Vec<f32>; 2]],
+        operands: &[[Vec<T>; 2]],
         drawn: &Repeated<T>,
-        c: &[Vec<f32>],
+        c: &[Vec<O>],
         how: How,
     ) -> Result<Vec<Verification>, Failure> {
-        let How { compute, stored, epilogue, criterion } = how;
+        let How { compute, epilogue, criterion } = how;
         let DenseBatch { shape: all, .. } = *product;
         let bias = self.cols.iter().map(|&col| drawn.bias(col)).collect::<Vec<_>>();
-        let (shape, how) = (self.shape(all.k())?, (compute, stored));
+        let shape = self.shape(all.k())?;
         let mut found = Vec::new();
         for (&index, ([a, b], c)) in self.products.iter().zip(operands.iter().zip(c)) {
             let of_row = |row: &usize| {
@@ -134,8 +134,9 @@ impl Spots {
             };
             let before = self.rows.iter().flat_map(of_row).collect::<Vec<_>>();
             let after = After { epilogue, bias: &bias, before: &before };
-            let abc = [&a[..], &b[..], &c[..]];
-            found.extend(Verification::after(Verify::Full, shape, abc, after, how, criterion, 0)?);
+            let abc = (&a[..], &b[..], &c[..]);
+            let verify = Verify::Full;
+            found.extend(Verification::after(verify, shape, abc, after, compute, criterion, 0)?);
         }
         Ok(found)
     }
@@ -153,9 +154,7 @@ fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use host::{
-        Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion, verify::Format,
-    };
+    use host::{Activation, Compute, Device, Gemm, baseline::Epilogue, verify::Criterion};
 
     use super::{
         super::super::case::{Case, Sets, Views},
@@ -195,8 +194,7 @@ mod tests {
         let c = spots.read(&case.product, c.as_view()).unwrap();
         let integers = pool.integers.as_ref().unwrap();
         let known = spots.operands(&case.product, places, integers).unwrap();
-        let (stored, criterion) = (Format::F32, Criterion::Exact);
-        let how = How { compute: Compute::Native, stored, epilogue, criterion };
+        let how = How { compute: Compute::Native, epilogue, criterion: Criterion::Exact };
         let found = spots.compare(&case.product, &known, integers, &c, how).unwrap();
         assert_eq!(found.len(), 3);
         found.iter().all(Verification::passed)
@@ -264,6 +262,6 @@ mod tests {
         let spots = Spots::of(&DenseBatch::one(shape), 1);
         assert_eq!((spots.rows.len(), spots.rows[1]), (2, 199));
         assert_eq!(spots.cols, [0]);
-        assert!(Spots::bytes(&DenseBatch::one(shape)) < 1 << 30);
+        assert!(Spots::bytes::<f32>(&DenseBatch::one(shape)) < 1 << 30);
     }
 }

@@ -101,7 +101,7 @@ fn launched<T: Scalar<O> + Value, O: Output + Value>() -> usize {
         [Target::H200, Target::gpu((8, 0), 108), Target::gpu((12, 0), 170), Target::cpu(4)];
     let computes = [Compute::Native, Compute::Tf32, Compute::Fp32Bf16x6, Compute::Fp32F16x3];
     // The last alpha is 0 in f32.
-    let tiny = if T::ELEMENT == Type::F64 { 0.0 } else { 1e-300 };
+    let tiny = if T::TYPE == Type::F64 { 0.0 } else { 1e-300 };
     let gemm = Gemm::<T, O>::of_types();
     let mut count = 0;
     for (sizes, by_columns) in [
