@@ -1,7 +1,8 @@
 //! A crate outside the workspace depends on the library as it would be published: it builds from
 //! the packed crates, offline, on the oldest Rust that is supported, with neither toolkit nor
-//! device compiler, and multiplies. So does the crate that `cargo xtask new` writes: its tests
-//! pass, and find a barrier that is taken out, and its example transposes.
+//! device compiler, and multiplies. It compiles for GPUs alone. The crate that `cargo xtask new`
+//! writes builds so, too: its tests pass, and find a barrier that is taken out, and its example
+//! transposes.
 
 use std::{
     fs,
@@ -59,6 +60,40 @@ fn main() -> Result<()> {
     }
     println!("right on {}", best.device.name());
     Ok(())
+}
+"#;
+
+/// The same for GPUs alone, with a kernel of its own: of both kernels it has the declarations.
+const GPU_PROGRAM: &str = r#"
+use gpu_gemm::{Device, Error, Gemm, Matrix, Result};
+use simt::{AnyKernel, Kernel, LaunchConfig, device::*};
+
+/// Twice x, a thread an element. What runs on a GPU is its PTX, which is compiled elsewhere.
+#[kernel(block = (32), len(x = n, y = n))]
+fn twice(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = (thread::block_idx_x() * 32 + thread::thread_idx_x()) as usize;
+    if i < n as usize {
+        y[i] = 2.0 * x[i];
+    }
+}
+
+fn run(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let a = Matrix::from_row_major(device, 1, 2, &[1.0f32, 2.0])?;
+    let mut c = Matrix::zeros(device, 2, 2)?;
+    Gemm::new().run(&stream, a.view().t(), a.view(), c.view_mut())?;
+    let (x, mut y) = (device.upload(&[1.0; 32])?, device.zeros(32)?);
+    // SAFETY: a thread writes one element, which is inside y.
+    unsafe { stream.launch(&twice, &LaunchConfig::new([1; 3], [32, 1, 1]), (32, &x, &mut y)) }
+}
+
+fn main() {
+    let kernel: &Kernel<(u32, In<f32>, Out<f32>)> = &twice;
+    assert_eq!((kernel as &dyn AnyKernel).declaration().block, Some([32, 1, 1]));
+    match Device::cuda(0) {
+        Ok(device) => run(&device).unwrap(),
+        Err(error) => assert!(matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. })),
+    }
 }
 "#;
 
@@ -212,7 +247,8 @@ fn replaced_by(source: &Path) -> String {
 fn builds_and_multiplies(source: &Path, cuda: bool) {
     let name = if cuda { "cuda" } else { "cpu" };
     let target = folder().join("target");
-    let dependency = format!("version = \"{VERSION}\", default-features = {cuda}");
+    let features = if cuda { "" } else { ", default-features = false, features = [\"cpu\"]" };
+    let dependency = format!("version = \"{VERSION}\"{features}");
     let config = replaced_by(source);
     let files = [
         ("Cargo.toml", &*manifest(&dependency)),
@@ -238,6 +274,31 @@ fn builds_and_multiplies(source: &Path, cuda: bool) {
         assert!(!has(other), "{other}");
     }
     defines_no_symbol_of_the_driver(&target.join("debug/outside"));
+}
+
+/// Compiles the crate for GPUs alone. Of the CPU device nothing comes with it.
+fn compiles_without_the_cpu_device(source: &Path) {
+    let features = "default-features = false, features = [\"cuda\"]";
+    let dependency = format!("version = \"{VERSION}\", {features}");
+    let of_kernels =
+        format!("gpu-simt = {{ version = \"{VERSION}\", default-features = false }}\n");
+    let files = [
+        ("Cargo.toml", &*(manifest(&dependency) + &of_kernels)),
+        ("src/main.rs", GPU_PROGRAM),
+        (".cargo/config.toml", &replaced_by(source)),
+    ];
+    let scratch = Scratch::new(folder().join("gpu"), &files);
+    let lock_file = folder().join("gpu/Cargo.lock");
+    fs::remove_file(&lock_file).unwrap();
+    let target = folder().join("target");
+    let ran = scratch.cargo(toolchain().as_deref(), &target, &["check", "--offline"]);
+    let text = text(&ran);
+    assert!(ran.status.success(), "{text}");
+    let lock = fs::read_to_string(lock_file).unwrap();
+    assert!(lock.contains("name = \"gpu-simt\"") && lock.contains("name = \"cuda-dyn\""), "{lock}");
+    for other in ["corosensei", "gpu-occupancy", "libc"] {
+        assert!(!lock.contains(&format!("name = \"{other}\"\n")), "{other}: {lock}");
+    }
 }
 
 /// A program that links NVIDIA's library itself must find that one's functions, not ours.
@@ -348,6 +409,7 @@ fn a_crate_from_the_packed_crates() {
     // One after the other: they share a target folder, and so what they have in common.
     builds_and_multiplies(&source, true);
     builds_and_multiplies(&source, false);
+    compiles_without_the_cpu_device(&source);
     let start = Instant::now();
     a_new_crate_is_checked_and_runs(&source);
     a_new_crate_may_have_an_imported_name(&source);

@@ -1,5 +1,5 @@
-//! Writes the kernels that `tests/defeats.rs` grades: solutions with a few lines changed. If
-//! `EXERCISE` is set, writes the modules of that exercise alone ([`modules`]).
+//! Writes the solutions, and the kernels that `tests/defeats.rs` grades: solutions with a few lines
+//! changed. If `EXERCISE` is set, begins that exercise, and compiles no other ([`modules`]).
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
@@ -10,42 +10,61 @@ mod table;
 use table::{Defeat, defeats};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/solutions");
-    println!("cargo::rerun-if-changed=tests/defeats");
+    for path in ["build.rs", "src/kernels", "src/solutions", "mine", "tests/defeats"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
     println!("cargo::rerun-if-env-changed=EXERCISE");
     println!("cargo::rustc-check-cfg=cfg(one_exercise)");
-    let out = env::var("OUT_DIR")?;
-    if let Some(one) = env::var("EXERCISE").ok().filter(|one| !one.is_empty()) {
-        let folder = env::current_dir()?;
-        let names = modules::names(&folder)?;
-        if !names.contains(&one) {
+    let (folder, out) = (env::current_dir()?, env::var("OUT_DIR")?);
+    let out = Path::new(&out);
+    let names = modules::names(&folder)?;
+    let one = env::var("EXERCISE").ok().filter(|one| !one.is_empty());
+    if let Some(one) = &one {
+        if !names.contains(one) {
             let all = names.join(", ");
             return Err(
                 format!("EXERCISE={one}: there is no such exercise. There are {all}").into()
             );
         }
-        fs::write(Path::new(&out).join("modules.rs"), modules::modules(&folder, &names, &one))?;
+        let mine = format!("mine/{one}.rs");
+        if !Path::new(&mine).exists() {
+            fs::write(&mine, fs::read_to_string(format!("src/kernels/{one}.rs"))?)
+                .map_err(|error| format!("{mine} cannot be written: {error}"))?;
+        }
         println!("cargo::rustc-cfg=one_exercise");
     }
+
+    fs::create_dir_all(out.join("solutions"))?;
+    for name in &names {
+        let (kernel, diff) =
+            (format!("src/kernels/{name}.rs"), format!("src/solutions/{name}.diff"));
+        let solution = modules::changed(&fs::read_to_string(kernel)?, &fs::read_to_string(&diff)?)
+            .map_err(|what| format!("{diff}: {what}"))?;
+        fs::write(out.join(format!("solutions/{name}.rs")), solution)?;
+    }
+    let text = modules::modules(&folder, out, &names, one.as_deref());
+    fs::write(out.join("modules.rs"), text)?;
+
     let (mut modules, mut kernels) = (String::new(), String::new());
     for Defeat { exercise, name, changes, .. } in defeats() {
-        let path = format!("src/solutions/{exercise}.rs");
+        let path = out.join(format!("solutions/{exercise}.rs"));
         let mut source = fs::read_to_string(&path)?;
         for (from, to) in *changes {
             if source.matches(from).count() != 1 {
-                return Err(format!("{path}: {name} changes what is not there once: {from}").into());
+                return Err(
+                    format!("{exercise}: {name} changes what is not there once: {from}").into()
+                );
             }
             source = source.replace(from, to);
         }
         let module = format!("{exercise}_{name}");
-        let file = Path::new(&out).join(format!("{module}.rs"));
+        let file = out.join(format!("{module}.rs"));
         fs::write(&file, source)?;
         // What is left of a loop or a branch is not worth a better style.
         writeln!(modules, "#[allow(clippy::all)]\n#[path = {file:?}]\nmod {module};")?;
         writeln!(kernels, "    (&{module}::{exercise}, include_str!({file:?})),")?;
     }
     let text = format!("{modules}\nconst KERNELS: &[(&dyn Subject, &str)] = &[\n{kernels}];\n");
-    fs::write(Path::new(&out).join("defeats.rs"), text)?;
+    fs::write(out.join("defeats.rs"), text)?;
     Ok(())
 }

@@ -124,7 +124,7 @@ mod tests {
         "build --workspace",
         "build --workspace --all-targets",
         "build -p gpu-gemm",
-        "build -p gpu-gemm --no-default-features",
+        "build -p gpu-gemm --no-default-features --features cpu",
         "build -p gpu-gemm --all-features",
         "build -p gpu-gemm --examples",
         "build -p gpu-simt",
@@ -160,7 +160,9 @@ mod tests {
 
     /// Whether a command compiles the kernels otherwise on purpose, or is for another workspace.
     fn is_of_its_own(args: &str) -> bool {
-        args.contains("sanitizer") || args == "run --example transpose --features gpu"
+        args.contains("sanitizer")
+            || args.ends_with("--no-default-features --features cuda")
+            || args == "run --example transpose --features gpu"
     }
 
     #[test]

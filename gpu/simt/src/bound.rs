@@ -9,11 +9,14 @@ use std::{any::Any, fmt};
 use crate::{
     Half,
     argument::Bound,
-    check::{self, CheckableParams, Report},
-    cpu::{self, Stop},
     declaration::{Declaration, LaunchConfig, Limits},
     kernel::Kernel,
     params::{Params, Slots},
+};
+#[cfg(feature = "cpu")]
+use crate::{
+    check::{self, CheckableParams, Report},
+    cpu::{self, Stop},
 };
 
 /// A kernel of any parameters. Sealed: whoever launches it believes what it says of itself.
@@ -44,6 +47,7 @@ pub trait AnyKernel: Any + Sync + fmt::Debug + sealed::Sealed {
     ///
     /// # Safety
     /// As there.
+    #[cfg(feature = "cpu")]
     unsafe fn launch(
         &self,
         config: &LaunchConfig,
@@ -58,6 +62,7 @@ mod sealed {
 }
 
 /// A kernel of any parameters that can be checked.
+#[cfg(feature = "cpu")]
 pub trait AnyCheckedKernel: AnyKernel {
     /// Runs it in a checked launch: [`check::launch`], with the arguments in the order of the
     /// parameters.
@@ -137,6 +142,7 @@ impl<P: Params> AnyKernel for Kernel<P> {
         Ok(params.slots())
     }
 
+    #[cfg(feature = "cpu")]
     unsafe fn launch(
         &self,
         config: &LaunchConfig,
@@ -149,6 +155,7 @@ impl<P: Params> AnyKernel for Kernel<P> {
     }
 }
 
+#[cfg(feature = "cpu")]
 impl<P: CheckableParams> AnyCheckedKernel for Kernel<P> {
     unsafe fn check(
         &self,
@@ -174,6 +181,7 @@ impl dyn AnyKernel {
     ///
     /// # Safety
     /// As there.
+    #[cfg(feature = "cpu")]
     pub unsafe fn launch_named<'a>(
         &self,
         config: &LaunchConfig,
@@ -191,6 +199,7 @@ impl dyn AnyKernel {
     }
 }
 
+#[cfg(feature = "cpu")]
 impl dyn AnyCheckedKernel {
     /// [`check`](AnyCheckedKernel::check), with arguments by name.
     ///

@@ -1,6 +1,6 @@
 //! A kernel as the host sees it: its declaration, its parameter types, and its code.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use crate::{
     declaration::{Declaration, LaunchConfig, Limits},
@@ -17,29 +17,60 @@ pub struct Kernel<P: 'static> {
     /// The kernel's declaration.
     pub declaration: Declaration,
     lengths: fn(&P) -> Result<(), Shortfall>,
-    pub(crate) thread: ThreadFn<P>,
+    #[cfg_attr(not(feature = "cpu"), allow(dead_code, reason = "nothing runs it"))]
+    pub(crate) code: Code<P>,
+}
+
+/// What the CPU device runs of a kernel.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Code<P: 'static> {
+    #[cfg(feature = "cpu")]
+    pub thread: ThreadFn<P>,
     /// The same function for a checked launch, in which the body's accesses through raw pointers
     /// are reported.
-    pub(crate) checked: ThreadFn<P>,
+    #[cfg(feature = "cpu")]
+    pub checked: ThreadFn<P>,
+    pub params: PhantomData<fn(P)>,
+}
+
+/// Makes a [`Code`] of a `#[kernel]`'s functions. They are left out where nothing runs them.
+#[cfg(feature = "cpu")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __code {
+    ($($code:tt)*) => {{ $($code)* }};
+}
+
+/// Makes a [`Code`] of a `#[kernel]`'s functions. They are left out where nothing runs them.
+#[cfg(not(feature = "cpu"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __code {
+    ($($code:tt)*) => {
+        $crate::Code { params: ::core::marker::PhantomData }
+    };
 }
 
 impl<P> Kernel<P> {
     /// For [`kernel`](crate::device::kernel) only: a launch relies on these.
     ///
     /// # Safety
-    /// 1. All four are of one kernel: `lengths` refuses buffers that are shorter than the kernel's
-    ///    declaration says, and the functions are its body, the tuned ones compiled for processors
-    ///    with AVX2 and FMA.
+    /// 1. All three are of one kernel: `lengths` refuses buffers that are shorter than the kernel's
+    ///    declaration says, and the code's functions are its body, the tuned ones compiled for
+    ///    processors with AVX2 and FMA.
     #[doc(hidden)]
     pub const unsafe fn new(
         declaration: Declaration,
         lengths: fn(&P) -> Result<(), Shortfall>,
-        thread: ThreadFn<P>,
-        checked: ThreadFn<P>,
+        code: Code<P>,
     ) -> Self {
-        Kernel { declaration, lengths, thread, checked }
+        Kernel { declaration, lengths, code }
     }
+}
 
+#[cfg(feature = "cpu")]
+impl<P> Kernel<P> {
     /// The kernel that a processor without AVX2 runs, for tests.
     ///
     /// # Safety
@@ -47,8 +78,9 @@ impl<P> Kernel<P> {
     #[doc(hidden)]
     pub unsafe fn portable(&self) -> Self {
         let version = |of: &ThreadFn<P>| ThreadFn { portable: of.portable, tuned: of.portable };
-        let (thread, checked) = (version(&self.thread), version(&self.checked));
-        Kernel { declaration: self.declaration, lengths: self.lengths, thread, checked }
+        let (thread, checked) = (version(&self.code.thread), version(&self.code.checked));
+        let code = Code { thread, checked, params: PhantomData };
+        Kernel { declaration: self.declaration, lengths: self.lengths, code }
     }
 }
 
@@ -61,6 +93,7 @@ impl<P> fmt::Debug for Kernel<P> {
 
 /// The function that a thread runs, compiled twice (once for a checked launch, whose time is spent
 /// in the checker).
+#[cfg(feature = "cpu")]
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ThreadFn<P: 'static> {
@@ -71,6 +104,7 @@ pub struct ThreadFn<P: 'static> {
     pub tuned: unsafe fn(&P),
 }
 
+#[cfg(feature = "cpu")]
 impl<P> ThreadFn<P> {
     /// The version for this processor. Both give the same bits, because a fused multiply-add is
     /// rounded once in either.

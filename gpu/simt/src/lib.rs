@@ -37,6 +37,12 @@
 //! parallel on the cores. The threads of a block are fibers on one core, and a barrier waits for
 //! all of them.
 //!
+//! The feature `cpu` is the half for the CPU; it is on by default. Without it a [`Kernel`] is its
+//! declaration and its parameter types, for launches on a GPU, and kernels' bodies are left out.
+//! [`device`] has the same names. In a crate of kernels the compiler then sees no use of what the
+//! bodies call: `#![cfg_attr(not(feature = "cpu"), allow(unused))]`, where `cpu` is the crate's own
+//! feature.
+//!
 //! # What this does not promise
 //! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a
 //! launch has the same `Out`. The author of a kernel must ensure that no two threads write one
@@ -44,6 +50,10 @@
 //! `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
 
 #![deny(missing_docs)]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    allow(missing_docs, reason = "`cpu/device` documents the same items")
+)]
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -75,6 +85,7 @@ mod bound;
 #[cfg(not(target_arch = "nvptx64"))]
 mod constants;
 #[cfg(not(target_arch = "nvptx64"))]
+#[cfg_attr(not(feature = "cpu"), allow(unused, reason = "no thread runs here"))]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod declaration;
@@ -82,8 +93,11 @@ mod declaration;
 mod halves;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
-// Only Hopper has operands in shared memory.
-#[cfg_attr(all(target_arch = "nvptx64", not(target_feature = "sm_90a")), allow(dead_code))]
+// Only Hopper has operands in shared memory, and the CPU device.
+#[cfg_attr(
+    not(any(target_feature = "sm_90a", all(feature = "cpu", not(target_arch = "nvptx64")))),
+    allow(dead_code)
+)]
 mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 mod pace;
@@ -100,15 +114,18 @@ pub mod types;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use argument::{Bound, Elements, Map};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use bound::{AnyCheckedKernel, AnyKernel, Named};
+pub use bound::{AnyKernel, Named};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
+pub use cpu::{device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use declaration::{Declaration, LaunchConfig, Limits, ParamDeclaration};
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+#[doc(hidden)]
+pub use kernel::ThreadFn;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use kernel::{Kernel, ThreadFn};
+pub use kernel::{Code, Kernel};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use params::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -116,6 +133,11 @@ pub use shortfall::Shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use size::Size;
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+pub use {
+    bound::AnyCheckedKernel,
+    cpu::{check, check::Order, checked},
+};
 
 pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.

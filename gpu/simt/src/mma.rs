@@ -55,11 +55,11 @@
 mod fragment;
 pub(crate) mod load;
 
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use std::panic::Location;
 
 use crate::device::thread;
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use crate::{check::Operation, cpu::block};
 
 pub use crate::atoms::{Atom, M8n8k4, M16n8k4, M16n8k8, M16n8k16, M16n8k32, Sum};
@@ -88,12 +88,17 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
                 X::multiply_add(&mut self.0[i][j], a[i].registers, b[j].registers);
             }
         }
-        #[cfg(not(target_arch = "nvptx64"))]
+        #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
         self.add(a, b, Location::caller());
+        #[cfg(not(any(feature = "cpu", target_arch = "nvptx64")))]
+        {
+            let _ = (a, b);
+            crate::cpu::absent()
+        }
     }
 
     /// What [`multiply_add`](Self::multiply_add) is on the CPU: the lanes exchange what they have.
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn add<X: Atom<Sum = S>>(
         &mut self,
         a: &[Fragment<X>; M],

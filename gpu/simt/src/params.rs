@@ -274,6 +274,7 @@ macro_rules! for_each_tuple {
     };
 }
 
+#[cfg(feature = "cpu")]
 pub(crate) use for_each_tuple;
 
 macro_rules! tuples {

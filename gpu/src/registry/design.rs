@@ -1,18 +1,20 @@
 //! Designs: the kernels' sources, and the variants that each is loaded as.
 
-use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
+#[cfg(feature = "cpu")]
+use simt::AnyCheckedKernel;
+use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
     lesson::Lesson,
     product::{Entry, Product, Program, Rung},
+    row::Row,
     speed::Speed,
-    variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
+    variant::{Access, Family, Scheme, Variant},
 };
 use crate::{
     collective::wgmma_shape,
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
-        gemm::dot,
         tma::SLAB,
         wgmma_tf32,
     },
@@ -25,6 +27,7 @@ pub struct Design {
     /// The kernel.
     pub(super) kernel: &'static dyn AnyKernel,
     /// The same source, compiled for a checked launch.
+    #[cfg(feature = "cpu")]
     pub(super) checked: Option<&'static dyn AnyCheckedKernel>,
     /// What the kernel computes.
     pub(super) of: Of,
@@ -41,9 +44,8 @@ pub struct Design {
 pub(super) enum Of {
     /// A lesson's product, and what sets the lesson apart.
     Lesson(Lesson, &'static str),
-    /// A product. The kernel's name says which. Besides: the largest number of CTAs that split k,
-    /// and the width of narrow tiles.
-    Product { most_splits: u32, narrow: Option<u32> },
+    /// A product.
+    Product(Row),
     /// Something else: what runs the kernel, and what it does.
     Program(Program, &'static str),
 }
@@ -62,13 +64,15 @@ impl Design {
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(lesson, summary) => {
-                let product = lesson.product(self.product(lesson.variant(name), 1, None));
+                let product = lesson.product(self.product(lesson.variant(name)));
                 vec![entry(name, summary, Constants::NONE, Some(product))]
             }
-            Of::Product { most_splits, narrow } => {
-                let all = self.variants().into_iter().map(|(variant, constants)| {
+            Of::Product(row) => {
+                let all = row.variants().into_iter().map(|(variant, constants)| {
                     let name: &str = variant.to_string().leak();
-                    let product = self.product(variant, most_splits, narrow);
+                    let Row { most_splits, narrow, packs_tail, .. } = row;
+                    let product = self.product(variant);
+                    let product = Product { most_splits, narrow, packs_tail, ..product };
                     let constants = match constants {
                         Constants::NONE => constants,
                         constants => constants.named(name),
@@ -94,62 +98,28 @@ impl Design {
             on_gpu: self.on_gpu,
             on_cpu: self.on_cpu,
             kernel: self.kernel,
+            #[cfg(feature = "cpu")]
             checked: self.checked,
             constants,
             product,
             program: match self.of {
                 Of::Program(program, _) => Some(program),
-                Of::Lesson(..) | Of::Product { .. } => None,
+                Of::Lesson(..) | Of::Product(_) => None,
             },
         }
     }
 
-    /// The variants, and the values of the constants that select each.
-    fn variants(&self) -> Vec<(Variant, Constants)> {
-        let declaration = self.declaration();
-        let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
-        let of_name = |name: String| {
-            let variant = name.parse::<Variant>();
-            // A test reads the whole registry, so this never happens at a user.
-            variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
-        };
-        if declares("cols") {
-            return dot_products(declaration.name, declares("half"))
-                .map(|(name, constants)| (of_name(name), constants))
-                .collect();
-        }
-        let of_type = |ty: Type| of_name(declaration.name.replace("half", ty.name()));
-        let of_types = match declares("half") {
-            true => [Type::BF16, Type::F16]
-                .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
-                .into(),
-            false => vec![(of_type(Type::F32), Constants::NONE)],
-        };
-        // With any strides, each launch chooses the layout (`Entry::constants_of`).
-        if !declares("a_mn_major") || of_types[0].0.access == Access::Strided {
-            return of_types;
-        }
-        let of_layouts = |(variant, constants): (Variant, Constants)| {
-            Layout::ALL.map(|layout| {
-                (
-                    Variant { layout: Some(layout), ..variant },
-                    with_layout(constants, layout.k_major()),
-                )
-            })
-        };
-        of_types.into_iter().flat_map(of_layouts).collect()
-    }
-
     /// A product's kernel that is in no list.
+    #[cfg(feature = "cpu")]
     fn unlisted(
         kernel: &'static dyn AnyKernel,
         checked: &'static dyn AnyCheckedKernel,
         variant: Variant,
     ) -> Entry {
-        let of = Of::Product { most_splits: 1, narrow: None };
+        let of = Of::Product(Row::of(variant));
         let design =
             Design { kernel, checked: Some(checked), of, rung: None, on_gpu: None, on_cpu: None };
-        let product = design.product(variant, 1, None);
+        let product = design.product(variant);
         design.entry(
             variant.to_string().leak(),
             product.summary().leak(),
@@ -158,7 +128,8 @@ impl Design {
         )
     }
 
-    fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
+    /// What follows from a variant.
+    fn product(&self, variant: Variant) -> Product {
         let declaration = self.declaration();
         let split: Option<&'static dyn AnyKernel> = match variant.scheme {
             Scheme::Bf16x6 => Some(&split_bf16x3),
@@ -170,32 +141,15 @@ impl Design {
             // A kernel that declares no block size has one thread for each element of the tile.
             block: declaration.block.unwrap_or([variant.tile[1], variant.tile[0], 1]),
             boxes: boxes(&variant),
-            most_splits,
+            most_splits: 1,
             stores: None,
             persistent: variant.family == Family::Wgmma,
-            narrow,
+            narrow: None,
             has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
-            packs_tail: declaration.params.iter().any(|param| param.name == "last"),
+            packs_tail: false,
             split,
         }
     }
-}
-
-/// The names of the variants of a kernel for dot products, one for each tile and type, and their
-/// constants.
-fn dot_products(name: &str, of_halves: bool) -> impl Iterator<Item = (String, Constants)> {
-    let types = if of_halves { &[Type::BF16, Type::F16][..] } else { &[Type::F32] };
-    dot::TILES.iter().flat_map(move |[rows, cols, steps]| {
-        types.iter().map(move |ty| {
-            let constants = Constants::NONE.with("cols", *cols);
-            let constants = match of_halves {
-                true => constants.with_word("half", ty.name()),
-                false => constants,
-            };
-            let tile = format!("{rows}x{cols}x{steps}_dot");
-            (name.replace("half", ty.name()).replace("dot", &tile), constants)
-        })
-    })
 }
 
 impl Entry {
@@ -204,6 +158,7 @@ impl Entry {
     /// # Safety
     /// 1. Kernel and checked kernel are of one source. It has the parameters of the family's
     ///    kernels, and computes the product that `variant` says.
+    #[cfg(feature = "cpu")]
     #[doc(hidden)]
     pub unsafe fn unlisted(
         kernel: &'static dyn AnyKernel,

@@ -1,24 +1,12 @@
 //! Macros for the rows of the registry.
 
-/// A measured speed: GFLOP/s of an SM or a core, the fraction that a single block reaches, the
-/// fixed time, the times of a further full and partial tile in microseconds (0 on the CPU), and the
-/// products that it holds for, if not all.
+/// A measured [`Speed`]: its fields. Without `of` it holds for all products.
 macro_rules! speed {
-    ($gflops:expr, $alone:expr, $fixed_us:expr $(, $full_us:expr, $partial_us:expr)?) => {
-        speed!($gflops, $alone, $fixed_us $(, $full_us, $partial_us)?, All)
-    };
-    ($gflops:expr, $alone:expr, $fixed_us:expr, All) => {
-        speed!($gflops, $alone, $fixed_us, 0.0, 0.0, All)
-    };
-    ($gflops:expr, $alone:expr, $fixed_us:expr, $full_us:expr, $partial_us:expr, $of:ident $(($of_number:expr))?) => {
-        Some(Speed {
-            gflops: $gflops,
-            alone: $alone,
-            fixed_us: $fixed_us,
-            tile_us: [$full_us, $partial_us],
-            of: Products::$of $(($of_number))?,
-        })
-    };
+    ($($field:ident: $value:expr),+) => {{
+        #[allow(clippy::needless_update, reason = "a row may have all fields")]
+        let speed = Speed { $($field: $value,)+ ..Speed::OF_ALL };
+        Some(speed)
+    }};
 }
 
 /// A lesson: its kernel, the same file below `checked`, its tile, and what sets it apart. On tensor
@@ -34,6 +22,7 @@ macro_rules! lesson {
     (@ $($path:ident)::+, $lesson:expr, $summary:literal) => {
         Design {
             kernel: &crate::lessons::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::lessons::$($path)::+),
             of: Of::Lesson($lesson, $summary),
             rung: None,
@@ -43,37 +32,22 @@ macro_rules! lesson {
     };
 }
 
-/// A product's kernel: its name, its speed on a GPU, unless another kernel is always faster, its
-/// speed on the CPU, the largest number of CTAs that split k, and the width of narrow tiles.
+/// A product's kernel: its row, its speed on a GPU, unless another kernel is always faster, and its
+/// speed on the CPU.
 macro_rules! product {
-    ($module:ident::$name:ident; cpu $($on_cpu:expr),+) => {
-        product!(@design $module::$name, None, product!(@speed $($on_cpu),+), 1, None)
-    };
-    ($module:ident::$name:ident; $($speed:expr),+ $(; of $of:ident $(($number:expr))?)? $(; cpu $($on_cpu:expr),+)? $(; split_k $splits:literal)? $(; or $narrow:literal)?) => {
-        product!(
-            @design $module::$name,
-            speed!($($speed),+ $(, $of $(($number))?)?),
-            product!(@speed $($($on_cpu),+)?),
-            product!(@or 1 $($splits)?),
-            product!(@some $($narrow)?)
-        )
-    };
-    (@design $module:ident::$name:ident, $on_gpu:expr, $on_cpu:expr, $most_splits:expr, $narrow:expr) => {
+    ($module:ident::$name:ident: $row:expr $(; gpu { $($on_gpu:tt)+ })? $(; cpu { $($on_cpu:tt)+ })?) => {
         Design {
             kernel: &crate::kernels::$module::$name,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::kernels::$module::$name),
-            of: Of::Product { most_splits: $most_splits, narrow: $narrow },
+            of: Of::Product($row),
             rung: None,
-            on_gpu: $on_gpu,
-            on_cpu: $on_cpu,
+            on_gpu: product!(@speed $($($on_gpu)+)?),
+            on_cpu: product!(@speed $($($on_cpu)+)?),
         }
     };
-    (@or $else:literal) => { $else };
-    (@or $else:literal $value:literal) => { $value };
-    (@some) => { None };
-    (@some $value:literal) => { Some($value) };
     (@speed) => { None };
-    (@speed $($speed:expr),+) => { speed!($($speed),+) };
+    (@speed $($speed:tt)+) => { speed! { $($speed)+ } };
 }
 
 /// A kernel with parameters of its own: its path, what runs it, and what it does.
@@ -81,6 +55,7 @@ macro_rules! program {
     ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
             kernel: &crate::$($path)::+,
+            #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::$($path)::+),
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
+#[cfg(feature = "cpu")]
+use simt::AnyCheckedKernel;
+use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
     speed::Speed,
@@ -30,6 +32,7 @@ pub struct Entry {
     pub kernel: &'static dyn AnyKernel,
     /// The same source, compiled for [`simt::check::launch`]. `None` for a program with parameters
     /// of its own.
+    #[cfg(feature = "cpu")]
     pub checked: Option<&'static dyn AnyCheckedKernel>,
     /// The values of the kernel's constants, except those that [the operands of a
     /// launch](Self::constants_of) decide.

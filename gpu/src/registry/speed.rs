@@ -17,6 +17,12 @@ pub struct Speed {
     pub of: Products,
 }
 
+impl Speed {
+    /// What a row need not say.
+    pub(super) const OF_ALL: Speed =
+        Speed { gflops: 0.0, alone: 1.0, fixed_us: 0.0, tile_us: [0.0; 2], of: Products::All };
+}
+
 /// The products that a kernel's speed holds for. Sizes are those of the launch, after A and B have
 /// been swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

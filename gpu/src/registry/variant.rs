@@ -12,7 +12,7 @@
 //!   family
 //! ```
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use simt::Constants;
 pub use simt::types::Type;
@@ -127,13 +127,6 @@ macro_rules! words {
                     $($ty::$value => $word),+
                 }
             }
-
-            fn of_name(name: &str) -> Option<Self> {
-                match name {
-                    $($word => Some($ty::$value),)+
-                    _ => None,
-                }
-            }
         }
 
         impl fmt::Display for $ty {
@@ -216,93 +209,4 @@ impl fmt::Display for Variant {
 pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants {
     let [a, b] = k_major.map(|is_k_major| u32::from(!is_k_major));
     constants.with("a_mn_major", a).with("b_mn_major", b)
-}
-
-/// The type with that name, if products are computed of it.
-fn multiplied(name: &str) -> Option<Type> {
-    Type::of_name(name).filter(|of| of.sums().is_some())
-}
-
-/// What is wrong with a kernel's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoVariant(String);
-
-impl fmt::Display for NoVariant {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoVariant {}
-
-impl FromStr for Variant {
-    type Err = NoVariant;
-
-    /// Reads a name. Whether there is such a kernel, the [registry](super::find) says. Names of
-    /// lessons are not read.
-    fn from_str(name: &str) -> Result<Self, NoVariant> {
-        let wrong = |what: &str| NoVariant(format!("kernel = {name}: {what}"));
-        let mut words = name.split('_').peekable();
-        let (family, access) = match words.next() {
-            Some("gemm") => (Family::Gemm, Access::Strided),
-            Some("mma") => (Family::Mma, Access::Strided),
-            Some("tma") => (Family::Tma, Access::Tma),
-            Some("wgmma") => (Family::Wgmma, Access::Tma),
-            _ => return Err(wrong("begins with no family: gemm, tma, mma or wgmma")),
-        };
-        let of = words.next().unwrap_or_default();
-        let (operands, scheme) = match (multiplied(of), Scheme::of_name(of)) {
-            (Some(ty), _) => (ty, Scheme::Native),
-            (None, Some(scheme)) if scheme != Scheme::Native => (Type::F32, scheme),
-            _ => {
-                let types = Type::multiplied().map(Type::name).collect::<Vec<_>>().join(", ");
-                let limit = format!("its second word is {types}, tf32, bf16x6 or f16x3");
-                return Err(wrong(&limit));
-            }
-        };
-        let c = words.peek().and_then(|word| multiplied(word));
-        if c.is_some() {
-            words.next();
-        }
-        let tile = words.next().unwrap_or_default().split('x').map(str::parse).collect::<Vec<_>>();
-        let [Ok(m), Ok(n), Ok(k)] = tile[..] else {
-            return Err(wrong("has no tile, such as 128x256x64, behind its types"));
-        };
-        let mut variant = Variant {
-            family,
-            operands,
-            c: c.unwrap_or(operands),
-            scheme,
-            tile: [m, n, k],
-            cluster: 1,
-            stages: None,
-            access,
-            layout: None,
-        };
-        for word in words {
-            let number = |start| word.strip_prefix(start).and_then(|rest: &str| rest.parse().ok());
-            if let Some(classes) = number("ua") {
-                variant.access = Access::UnalignedA(classes);
-            } else if let Some(blocks) = number("c") {
-                variant.cluster = blocks;
-            } else if let Some(stages) = number("s") {
-                variant.stages = Some(stages);
-            } else if word == "dot" {
-                variant.access = Access::Dot;
-            } else if word == "ldg" {
-                variant.access = Access::Ldg;
-            } else if let Some(layout) = Layout::of_name(word) {
-                variant.layout = Some(layout);
-            } else {
-                return Err(wrong(&format!(
-                    "{word} is none of c2, s12, dot, ldg, ua8, nn, nt, tn, tt"
-                )));
-            }
-        }
-        // Another spelling is another name.
-        match variant.to_string() == name {
-            true => Ok(variant),
-            false => Err(wrong(&format!("is written {variant}"))),
-        }
-    }
 }

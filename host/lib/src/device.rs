@@ -1,5 +1,8 @@
 //! Devices: a GPU with its driver, or the CPU.
 
+#[cfg(feature = "cpu")]
+mod cpu;
+
 #[cfg(feature = "cuda")]
 use std::{
     collections::HashMap,
@@ -8,6 +11,11 @@ use std::{
 use std::{fmt, sync::Arc};
 
 use simt::{Constants, Declaration, Limits};
+
+#[cfg(feature = "cpu")]
+pub use self::cpu::Best;
+#[cfg(feature = "cpu")]
+pub(crate) use self::cpu::Cpu;
 
 #[cfg(feature = "cuda")]
 use crate::{
@@ -44,12 +52,10 @@ pub(crate) enum Kind {
     Cuda(Cuda),
 }
 
-/// The CPU. It runs each CUDA thread as a fiber.
+/// There is no CPU device.
+#[cfg(not(feature = "cpu"))]
 #[derive(Debug)]
-pub(crate) struct Cpu {
-    /// The most cores to use.
-    pub(crate) workers: Option<usize>,
-}
+pub(crate) enum Cpu {}
 
 /// A GPU and the kernels loaded on it.
 #[cfg(feature = "cuda")]
@@ -82,27 +88,7 @@ struct Loaded {
     module: cuda::Module,
 }
 
-/// The result of [`Device::best`].
-#[derive(Clone, Debug)]
-pub struct Best {
-    /// The device.
-    pub device: Device,
-    /// Why the device is not a GPU. `None` if it is one.
-    pub why_no_gpu: Option<String>,
-}
-
 impl Device {
-    /// The CPU, with all cores.
-    pub fn cpu() -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
-    }
-
-    /// The CPU with at most `workers` cores, and at least one. The number does not change results:
-    /// they are the same, bit for bit.
-    pub fn cpu_with_workers(workers: usize) -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
-    }
-
     /// The GPU with an index, in the driver's order, from 0.
     ///
     /// # Errors
@@ -149,25 +135,6 @@ impl Device {
         return cuda::driver_version();
         #[cfg(not(feature = "cuda"))]
         return Device::cuda(0).map(|_| (0, 0));
-    }
-
-    /// The first GPU that can run the kernels. If there is none, the CPU and the reason.
-    pub fn best() -> Best {
-        let cpu = |why: String| Best { device: Device::cpu(), why_no_gpu: Some(why) };
-        match Device::cuda_count() {
-            Err(error) => cpu(error.to_string()),
-            Ok(0) => cpu("the NVIDIA driver finds no device".to_owned()),
-            Ok(count) => {
-                let mut refusals = Vec::new();
-                for index in 0..count {
-                    match Device::cuda(index) {
-                        Ok(device) => return Best { device, why_no_gpu: None },
-                        Err(error) => refusals.push(format!("cuda:{index}: {error}")),
-                    }
-                }
-                cpu(refusals.join("; "))
-            }
-        }
     }
 
     /// Loads the PTX of another kernel crate, as `xtask::PtxBuilder` builds it. Then its kernels
@@ -237,9 +204,12 @@ impl Device {
     /// The number of SMs of a GPU, or of cores that the CPU device uses.
     pub fn sms(&self) -> u32 {
         match &*self.0 {
+            #[cfg(feature = "cpu")]
             Kind::Cpu(cpu) => {
                 cpu.workers.unwrap_or(usize::MAX).clamp(1, simt::cpu::workers()) as u32
             }
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => gpu.context.properties().sms,
         }
@@ -330,7 +300,10 @@ impl Device {
     /// The limits of a launch.
     pub fn limits(&self) -> Limits {
         match &*self.0 {
+            #[cfg(feature = "cpu")]
             Kind::Cpu(_) => simt::cpu::LIMITS,
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let properties = gpu.context.properties();

@@ -117,6 +117,7 @@ pub enum Error {
     },
 
     /// A thread of a kernel failed on the CPU device: it panicked, or the block deadlocked.
+    #[cfg(feature = "cpu")]
     #[error("{0}")]
     Kernel(#[from] Box<simt::cpu::Fault>),
 
@@ -204,10 +205,9 @@ impl Error {
             | Error::NoDevice { .. }
             | Error::Architecture { .. }
             | Error::Ptx { .. } => 3,
-            Error::OutOfMemory { .. }
-            | Error::Unwritten { .. }
-            | Error::Kernel(_)
-            | Error::Driver { .. } => 4,
+            Error::OutOfMemory { .. } | Error::Unwritten { .. } | Error::Driver { .. } => 4,
+            #[cfg(feature = "cpu")]
+            Error::Kernel(_) => 4,
             Error::Interrupted => 130,
         }
     }
@@ -223,6 +223,7 @@ impl Error {
     }
 
     /// The error for a launch on the CPU device that ended early.
+    #[cfg(feature = "cpu")]
     pub(crate) fn from_stop(kernel: &'static str, stop: simt::cpu::Stop) -> Self {
         use simt::cpu::Stop;
         match stop {

@@ -62,9 +62,10 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Launch`] if the kernel or the device does not allow the launch; [`Error::Ptx`] if
-    /// the driver refuses the kernel; on the CPU device [`Error::Kernel`] if the kernel fails.
-    /// [`Error::Capture`] for a kernel that is not loaded yet, in a capture.
+    /// [`Error::Launch`](crate::Error::Launch) if the kernel or the device does not allow the
+    /// launch; [`Error::Ptx`](crate::Error::Ptx) if the driver refuses the kernel; on the CPU device
+    /// [`Error::Kernel`](crate::Error::Kernel) if the kernel fails.
+    /// [`Error::Capture`](crate::Error::Capture) for a kernel that is not loaded yet, in a capture.
     ///
     /// # Safety
     /// 1. The kernel does not access memory outside of its buffers. (The CPU device checks this. A

@@ -20,7 +20,8 @@
 //! # Guide
 //! **Devices.** [`Device::best`] is the first GPU that can run the kernels. Without a GPU it is the
 //! CPU. [`Device::cuda`] is the GPU with an index, [`Device::cpu`] the CPU. A program is the same
-//! for all of them.
+//! for all of them. Without the feature `cpu` there is [`Device::cuda`] alone, and no kernel is
+//! compiled for the CPU: the library builds in a third of the time.
 //!
 //! **Operands.** A [`Matrix`] is in the memory of a device. It is row-major or column-major and has
 //! a leading dimension. A [`MatrixView`] is a matrix, a part of it ([`sub`](MatrixView::sub)) or
@@ -85,13 +86,20 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cuda` | The CUDA device; on by default. Neither the build nor the program needs a CUDA toolkit. Without a driver [`Device::cuda`] returns an error. |
+//! | `cpu` | The CPU device and the checker; on by default. Without it there are no [`Device::cpu`], [`Device::best`], [`gemm::checked`], [`Error::Kernel`] and `simt::check`, and a `#[kernel]` is its declaration. |
+//! | `cuda` | The CUDA device; on by default. At least one of `cpu` and `cuda` is on. Neither the build nor the program needs a CUDA toolkit. Without a driver [`Device::cuda`] returns an error. |
 //! | `cudarc` | Slices and streams of the crate `cudarc` as operands, without a copy. |
 //! | `cust` | The driver through the crate `cust`, and its buffers and streams, without a copy. Its build needs a CUDA toolkit. |
 //! | `npy` | Matrices in NumPy's files. |
 //! | `nalgebra`, `ndarray` | Matrices of these crates as operands, without a copy. |
+//! | `serde` | [`blocks::BlockPlan`] and [`gemm::Reason`] by serde. |
 
 #![deny(missing_docs)]
+// What the CPU device and the checker alone use.
+#![cfg_attr(not(feature = "cpu"), allow(dead_code))]
+
+#[cfg(not(any(feature = "cpu", feature = "cuda")))]
+compile_error!("gpu-gemm has no device: it needs its feature `cuda`, its feature `cpu`, or both");
 
 pub mod blocks;
 mod boxes;
@@ -140,7 +148,9 @@ pub use boxes::{BoxElement, BoxShape, Boxes, BoxesMut};
 pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
 #[cfg(feature = "cuda")]
 pub use cuda::Properties as CudaProperties;
-pub use device::{Best, Device};
+#[cfg(feature = "cpu")]
+pub use device::Best;
+pub use device::Device;
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
 pub use graph::{Graph, GraphOperand};

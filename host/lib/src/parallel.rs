@@ -7,9 +7,16 @@ use std::{
     thread::{self, Scope, ScopedJoinHandle},
 };
 
+#[cfg(feature = "cpu")]
 use simt::cpu::gives_a_thread;
 
 use crate::error::Result;
+
+/// Without the CPU device nothing asks: under a limit of the address space no GPU's driver starts.
+#[cfg(not(feature = "cpu"))]
+fn gives_a_thread() -> bool {
+    true
+}
 
 /// The number of cores that this process may use.
 pub fn threads() -> usize {

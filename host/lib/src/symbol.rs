@@ -1,6 +1,8 @@
 //! Symbols: variables of kernels that the host reads and writes.
 
-use simt::{Element, device::GlobalPointer, symbol};
+#[cfg(feature = "cpu")]
+use simt::symbol;
+use simt::{Element, device::GlobalPointer};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -44,10 +46,8 @@ pub struct PointerSymbol<T: 'static> {
 /// The memory of a variable.
 #[derive(Debug)]
 enum Place {
-    Host {
-        address: u64,
-        bytes: usize,
-    },
+    #[cfg(feature = "cpu")]
+    Host { address: u64, bytes: usize },
     #[cfg(feature = "cuda")]
     Cuda(cuda::Global),
 }
@@ -55,6 +55,7 @@ enum Place {
 impl Place {
     fn address(&self) -> u64 {
         match self {
+            #[cfg(feature = "cpu")]
             Place::Host { address, .. } => *address,
             #[cfg(feature = "cuda")]
             Place::Cuda(global) => global.address(),
@@ -63,6 +64,7 @@ impl Place {
 
     fn bytes(&self) -> usize {
         match self {
+            #[cfg(feature = "cpu")]
             Place::Host { bytes, .. } => *bytes,
             #[cfg(feature = "cuda")]
             Place::Cuda(global) => global.len(),
@@ -100,9 +102,15 @@ impl Device {
     /// The memory of a variable. It has `bytes` bytes in this process, and `on_gpu` on a GPU.
     fn place(&self, name: &str, address: u64, bytes: usize, on_gpu: usize) -> Result<Place> {
         match &*self.0 {
+            #[cfg(feature = "cpu")]
             Kind::Cpu(_) => {
                 let _ = (name, on_gpu);
                 Ok(Place::Host { address, bytes })
+            }
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => {
+                let _ = (address, bytes);
+                match *cpu {}
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
@@ -141,6 +149,7 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
             return Err(Error::argument("values.len()", values.len(), limit));
         }
         match &self.place {
+            #[cfg(feature = "cpu")]
             Place::Host { .. } => {
                 symbol::write(self.symbol, values);
                 Ok(())
@@ -157,6 +166,7 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
     pub fn read(&self) -> Result<Vec<S::Element>> {
         let mut values = memory::filled(bytemuck::Zeroable::zeroed(), self.symbol.len())?;
         match &self.place {
+            #[cfg(feature = "cpu")]
             Place::Host { .. } => symbol::read(self.symbol, &mut values),
             #[cfg(feature = "cuda")]
             Place::Cuda(global) => global.read(bytemuck::cast_slice_mut(&mut values))?,
@@ -193,6 +203,7 @@ impl<T: Pod> PointerSymbol<T> {
         }
         let address = buffer.address();
         match &self.place {
+            #[cfg(feature = "cpu")]
             Place::Host { .. } => {
                 // SAFETY: the address is of the buffer's elements, which the caller keeps.
                 unsafe { self.symbol.point_to(address as *mut T, buffer.len()) };

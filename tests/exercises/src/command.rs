@@ -3,7 +3,7 @@
 use std::{error::Error, io::Write, time::Instant};
 
 use crate::{
-    exercise::Exercise,
+    exercise::{Exercise, MINE, Side},
     grade::{Grade, grade},
     list::{RUNGS, exercises, find, of_rung},
     questions::{self, Question},
@@ -12,8 +12,10 @@ use crate::{
 /// How the command is called.
 pub const USAGE: &str = "\
 Usage: cargo run -p exercises -- list                    all exercises, by rung
-       EXERCISE=NAME cargo run -p exercises              compiles the kernel NAME and no other, and grades it
+       EXERCISE=NAME cargo run -p exercises              begins the exercise NAME: tests/exercises/mine/NAME.rs is yours
+                                                         to edit. Compiles that kernel and no other, and grades it
        cargo run -p exercises -- grade [NAME..]          grades these kernels, or all of them; NAME may be a rung
+       cargo run -p exercises -- solution NAME           a solution
        cargo run -p exercises -- grade --solution NAME   grades the solution instead
        cargo run -p exercises -- hint NAME               a hint
        cargo run -p exercises -- ask NAME                a question; ask NAME NUMBER: is NUMBER the answer?
@@ -50,6 +52,10 @@ pub fn run(arguments: &[&str], out: &mut dyn Write) -> Result<bool, Failed> {
             writeln!(out, "{}", fold(exercise.hint))?;
             Ok(true)
         }
+        ["solution", name] => {
+            write!(out, "{}", find(name)?.solution.source)?;
+            Ok(true)
+        }
         ["ask", name, rest @ ..] => ask(questions::find(name)?, rest, out),
         ["answer", name] => {
             let question = questions::find(name)?;
@@ -57,8 +63,10 @@ pub fn run(arguments: &[&str], out: &mut dyn Write) -> Result<bool, Failed> {
             writeln!(out, "{}", fold(&format!("{answer}. {}", question.why)))?;
             Ok(true)
         }
-        ["hint" | "answer"] | ["ask"] => Err(format!("`{}` of which one?", arguments[0]).into()),
-        ["hint" | "answer" | "list", _, argument, ..] | ["list", argument, ..] => {
+        ["hint" | "solution" | "answer"] | ["ask"] => {
+            Err(format!("`{}` of which one?", arguments[0]).into())
+        }
+        ["hint" | "solution" | "answer" | "list", _, argument, ..] | ["list", argument, ..] => {
             Err(format!("`{argument}` is one argument too many").into())
         }
         [argument, ..] => Err(format!("there is no command `{argument}`").into()),
@@ -121,8 +129,7 @@ fn grade_all(names: &[&str], solution: bool, out: &mut dyn Write) -> Result<bool
     let (mut solved, mut ungraded, mut first) = (0, 0, None);
     for exercise in &chosen {
         let begun = Instant::now();
-        let side = if solution { &exercise.solution } else { &exercise.start };
-        let grade = match grade(exercise, side) {
+        let grade = match grade(exercise, side(exercise, solution)) {
             Ok(grade) => grade,
             // The others are graded all the same.
             Err(error) => {
@@ -146,13 +153,20 @@ fn grade_all(names: &[&str], solution: bool, out: &mut dyn Write) -> Result<bool
     show(&first, solution, out)
 }
 
+/// The kernel that is graded: the student's, unless it was not begun.
+fn side(exercise: &'static Exercise, solution: bool) -> &'static Side {
+    match solution {
+        true => &exercise.solution,
+        false => exercise.mine().unwrap_or(&exercise.start),
+    }
+}
+
 fn grade_one(
     exercise: &'static Exercise,
     solution: bool,
     out: &mut dyn Write,
 ) -> Result<bool, Failed> {
-    let side = if solution { &exercise.solution } else { &exercise.start };
-    match grade(exercise, side) {
+    match grade(exercise, side(exercise, solution)) {
         Ok(grade) => show(&grade, solution, out),
         Err(error) => {
             writeln!(out, "{} cannot be graded: {error}", exercise.name)?;
@@ -170,7 +184,14 @@ fn show(grade: &Grade, solution: bool, out: &mut dyn Write) -> Result<bool, Fail
     if !grade.solved() && !solution {
         let one = ONE.map(|one| format!("EXERCISE={one} ")).unwrap_or_default();
         let hint = format!("{one}cargo run -p exercises -- hint {name}");
-        writeln!(out, "\nEdit {}. Stuck? `{hint}`", grade.file)?;
+        match grade.exercise.mine() {
+            Some(mine) => writeln!(out, "\nEdit {}. Stuck? `{hint}`", mine.file(name))?,
+            None => writeln!(
+                out,
+                "\nBegin: `EXERCISE={name} cargo run -p exercises` writes {MINE}/{name}.rs, which you edit.\n\
+                 Stuck? `{hint}`"
+            )?,
+        }
     }
     Ok(grade.solved())
 }

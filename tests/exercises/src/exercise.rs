@@ -36,16 +36,19 @@ pub struct Exercise {
     pub counters: &'static [Counter],
     /// The gate that the starting point does not pass.
     pub fails: Fails,
-    /// The kernel that the student edits.
+    /// The kernel that the student begins with.
     pub start: Side,
     /// A solution.
     pub solution: Side,
 }
 
-/// A kernel of an exercise: the one to edit, or the solution.
+/// The folder of the exercises that the student has begun.
+pub const MINE: &str = "tests/exercises/mine";
+
+/// A kernel of an exercise: the one to begin with, the student's, or the solution.
 #[derive(Debug)]
 pub struct Side {
-    /// The folder of its file.
+    /// The folder of its file, in the repository or where it was written.
     pub folder: &'static str,
     /// The kernel.
     pub kernel: &'static dyn Subject,
@@ -103,9 +106,17 @@ impl Fails {
 }
 
 impl Side {
-    /// The path of its file in the repository.
+    /// The path of its file.
     pub fn file(&self, name: &str) -> String {
-        format!("tests/exercises/src/{}/{name}.rs", self.folder)
+        format!("{}/{name}.rs", self.folder)
+    }
+}
+
+impl Exercise {
+    /// What the student has made of it, if it was begun.
+    pub fn mine(&self) -> Option<&'static Side> {
+        let mut begun = crate::MINE.iter().filter(|(name, _)| *name == self.name);
+        begun.next().map(|(_, side)| side)
     }
 }
 
@@ -114,18 +125,20 @@ macro_rules! exercise {
     ($name:ident { $($field:ident: $value:expr,)* }) => {
         $crate::exercise::Exercise {
             name: stringify!($name),
-            start: $crate::exercise::exercise!(side $name, kernels),
-            solution: $crate::exercise::exercise!(side $name, solutions),
+            start: $crate::exercise::exercise!(
+                side $name, kernels, "tests/exercises/src/kernels", concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/")
+            ),
+            solution: $crate::exercise::exercise!(
+                side $name, solutions, "solutions", concat!(env!("OUT_DIR"), "/solutions/")
+            ),
             $($field: $value,)*
         }
     };
-    (side $name:ident, $folder:ident) => {
+    (side $name:ident, $module:ident, $folder:literal, $path:expr) => {
         $crate::exercise::Side {
-            folder: stringify!($folder),
-            kernel: &$crate::$folder::$name::$name,
-            source: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/src/", stringify!($folder), "/", stringify!($name), ".rs"
-            )),
+            folder: $folder,
+            kernel: &$crate::$module::$name::$name,
+            source: include_str!(concat!($path, stringify!($name), ".rs")),
         }
     };
 }

@@ -3,8 +3,8 @@
 //!
 //! `README.md` beside this crate's manifest says how to start. An exercise is
 //!
-//! * the kernel that the student edits, in [`kernels`],
-//! * a solution of the same name, in [`solutions`],
+//! * a kernel, in [`kernels`], which the student edits in a copy, in [`mine`],
+//! * a solution, in [`solutions`]: the kernel changed by `src/solutions/NAME.diff`,
 //! * a row in [`list`]: idea, task, hint, launch, shapes, counters, and the gate that the first
 //!   kernel does not pass.
 //!
@@ -29,9 +29,6 @@ pub mod kernels;
 pub mod list;
 pub mod problem;
 pub mod questions;
-#[cfg(not(one_exercise))]
-pub mod solutions;
 
-// `kernels` and `solutions` of one exercise: the build script says why.
-#[cfg(one_exercise)]
+// `solutions` and `mine`, and `kernels` of one exercise: `modules.rs` says why.
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));

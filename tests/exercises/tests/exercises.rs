@@ -15,7 +15,8 @@ use exercises::{
 };
 
 /// Printed if a kernel is not as wrong as it was.
-const RESTORE: &str = "(`git restore tests/exercises` brings a mended exercise back)";
+const RESTORE: &str =
+    "(exercises are mended in tests/exercises/mine, not in tests/exercises/src/kernels)";
 
 /// The grades of one side of all exercises. Another thread grades every second one.
 fn grades(side: fn(&'static Exercise) -> &'static Side) -> Vec<Grade> {
@@ -70,10 +71,10 @@ fn both_sides_of_an_exercise_have_one_name_and_one_head() {
 
 #[test]
 fn every_file_has_a_row_and_every_rung_a_row() {
-    for folder in ["kernels", "solutions"] {
+    for (folder, end) in [("kernels", ".rs"), ("solutions", ".diff")] {
         let path = format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR"));
         let names = fs::read_dir(path).unwrap().map(|entry| {
-            entry.unwrap().file_name().into_string().unwrap().trim_end_matches(".rs").to_owned()
+            entry.unwrap().file_name().into_string().unwrap().trim_end_matches(end).to_owned()
         });
         let files = names.filter(|name| name != "mod").collect::<BTreeSet<_>>();
         let rows = exercises().map(|exercise| exercise.name.to_owned()).collect::<BTreeSet<_>>();
@@ -220,6 +221,17 @@ fn a_race_with_a_unit_names_the_wait() {
 }
 
 #[test]
+fn a_solution_is_shown_as_a_whole() {
+    let (code, stdout, _) = command(&["solution", "guard_the_tail"]);
+    let kernel = include_str!("../src/kernels/guard_the_tail.rs");
+    let mended = "    if i < n as usize {\n        z[i] = x[i] + y[i];\n    }\n";
+    let head =
+        "//! A sum of vectors: a thread for each element.\n//!\n//! Solution: The finding names";
+    assert!(code == 0 && stdout.starts_with(head) && stdout.contains(mended), "{stdout}");
+    assert!(kernel.lines().filter(|line| stdout.contains(line)).count() >= 10, "{stdout}");
+}
+
+#[test]
 fn a_hint_is_given_only_when_asked_for() {
     let hint = "Which threads have such an index?";
     let (code, stdout, _) = command(&["hint", "guard_the_tail"]);
@@ -289,6 +301,8 @@ fn usage_errors() {
         (&["grade", "one_barrier", "xyz"], "there is no exercise `xyz`"),
         (&["hint"], "`hint` of which one?"),
         (&["hint", "one_barrier", "more"], "`more` is one argument too many"),
+        (&["solution"], "`solution` of which one?"),
+        (&["solution", "one_barrier", "more"], "`more` is one argument too many"),
         (&["hint", "xyz"], "there is no exercise `xyz`"),
         (&["ask"], "`ask` of which one?"),
         (&["ask", "xyz"], "there is no question `xyz`"),

@@ -297,8 +297,6 @@ fn kernel_value(
         #vis static #name: ::simt::Kernel<(#(#types,)*)> = {
             type __Params = (#(#types,)*);
 
-            const __THREAD: ::simt::ThreadFn<__Params> = #thread;
-
             #(#types_checked)*
 
             #[allow(unused_variables)]
@@ -315,8 +313,16 @@ fn kernel_value(
                 #declared
                 __declaration
             };
+            const __CODE: ::simt::Code<__Params> = ::simt::__code! {
+                const __THREAD: ::simt::ThreadFn<__Params> = #thread;
+                ::simt::Code {
+                    thread: __THREAD,
+                    checked: #checked,
+                    params: ::core::marker::PhantomData,
+                }
+            };
             // SAFETY: all of them were made of this function.
-            unsafe { ::simt::Kernel::new(__DECLARATION, __lengths, __THREAD, #checked) }
+            unsafe { ::simt::Kernel::new(__DECLARATION, __lengths, __CODE) }
         };
     })
 }

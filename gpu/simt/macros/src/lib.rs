@@ -6,6 +6,7 @@ mod compound;
 mod declaration;
 mod dereference;
 mod expand;
+mod signatures;
 
 use proc_macro::TokenStream;
 
@@ -15,4 +16,14 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = syn::parse_macro_input!(attribute as declaration::Attribute);
     let function = syn::parse_macro_input!(item as syn::ItemFn);
     expand::kernel(attribute, function).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Leaves out what a thread executes. For `gpu-simt` itself, where it is compiled without the CPU
+/// device: `signatures` leaves signatures, `signatures(types)` types and constants.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn signatures(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let is_of_types = !attribute.is_empty();
+    let item = syn::parse_macro_input!(item as syn::Item);
+    signatures::of(item, is_of_types).unwrap_or_else(syn::Error::into_compile_error).into()
 }

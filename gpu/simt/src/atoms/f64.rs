@@ -16,7 +16,7 @@
 //! 2511.10909, `github.com/microsoft/MMA-Sim`: a loop over k of `fma`), and nothing that NVIDIA
 //! promises. Not measured here: `tests/simt` compares the bits where there is a GPU.
 
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use super::lanes;
 use super::{Atom, M8n8k4, M16n8k4, M16n8k8, M16n8k16};
 
@@ -34,12 +34,12 @@ macro_rules! of_f64 {
             #[inline(always)]
             $multiply_add
 
-            #[cfg(not(target_arch = "nvptx64"))]
+            #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
             fn words(registers: &[f64; $len]) -> impl Iterator<Item = u32> {
                 registers.iter().map(|element| element.to_bits()).flat_map(|bits| [bits as u32, (bits >> 32) as u32])
             }
 
-            #[cfg(not(target_arch = "nvptx64"))]
+            #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
             fn model<const M: usize, const N: usize>(
                 lane: usize,
                 words: &[&[u32]; 32],
@@ -112,7 +112,7 @@ of_f64! {
 }
 
 /// Adds the products of fragments of `STEPS` steps, as the head of this file says.
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 fn chain<const M: usize, const N: usize, const STEPS: usize>(
     lane: usize,
     words: &[&[u32]; 32],
@@ -129,7 +129,7 @@ fn chain<const M: usize, const N: usize, const STEPS: usize>(
 
 /// # Safety
 /// 1. The processor has these features.
-#[cfg(all(not(target_arch = "nvptx64"), target_arch = "x86_64"))]
+#[cfg(all(feature = "cpu", target_arch = "x86_64"))]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn tuned<const M: usize, const N: usize, const STEPS: usize>(
     lane: usize,
@@ -139,7 +139,7 @@ unsafe fn tuned<const M: usize, const N: usize, const STEPS: usize>(
     add::<M, N, STEPS>(lane, words, sums);
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 #[inline(always)]
 fn add<const M: usize, const N: usize, const STEPS: usize>(
     lane: usize,

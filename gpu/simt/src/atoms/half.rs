@@ -10,7 +10,7 @@
 //! ```
 
 use super::{Atom, M16n8k16};
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use crate::cpu::{device::warpgroup::format, tensor_core::warp};
 use crate::{Bf16, F16, Half};
 
@@ -34,12 +34,12 @@ macro_rules! halves {
                 }
             }
 
-            #[cfg(not(target_arch = "nvptx64"))]
+            #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
             fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {
                 warp::decoded(format::<$half>(), *registers)
             }
 
-            #[cfg(not(target_arch = "nvptx64"))]
+            #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
             fn model<const M: usize, const N: usize>(
                 lane: usize,
                 words: &[&[u32]; 32],

@@ -19,7 +19,7 @@
 
 mod f64;
 mod half;
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 mod lanes;
 mod s8;
 mod tf32;
@@ -28,7 +28,7 @@ use core::marker::PhantomData;
 
 use crate::Element;
 
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 pub(crate) use lanes::accumulator;
 
 /// An instruction `m16n8k4`.
@@ -77,13 +77,13 @@ pub trait Atom: Copy + Sealed + 'static {
     fn multiply_add(sums: &mut [Self::Sum; 8], a: Self::Registers, b: Self::Registers);
 
     /// A lane's part of a fragment as the words that the lanes exchange.
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     #[doc(hidden)]
     fn words(registers: &Self::Registers) -> impl Iterator<Item = u32>;
 
     /// Adds the products of fragments to a lane's sums: the `i`th of A by the `j`th of B to
     /// `sums[i][j]`. `words` are those of each lane: of all fragments of A, and then of B.
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     #[doc(hidden)]
     fn model<const M: usize, const N: usize>(
         lane: usize,

@@ -11,7 +11,7 @@
 //!
 //! Products are exact. A sum that leaves the range of i32 wraps around (without `.satfinite`).
 
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use super::lanes;
 use super::{Atom, M16n8k32};
 
@@ -44,12 +44,12 @@ impl Atom for M16n8k32<i8> {
         }
     }
 
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {
         registers.iter().copied()
     }
 
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn model<const M: usize, const N: usize>(
         lane: usize,
         words: &[&[u32]; 32],
@@ -80,7 +80,7 @@ impl Atom for M16n8k32<i8> {
 }
 
 /// Four products of signed bytes: no more than 2^16 in all.
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 fn dot(a: u32, b: u32) -> i32 {
     let products = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     products.map(|(a, b)| i32::from(a as i8) * i32::from(b as i8)).sum()

@@ -11,7 +11,7 @@
 
 use super::{Atom, M16n8k8};
 use crate::Tf32;
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use crate::cpu::tensor_core::{format::Format, warp};
 
 impl Atom for M16n8k8<Tf32> {
@@ -43,12 +43,12 @@ impl Atom for M16n8k8<Tf32> {
         }
     }
 
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {
         warp::decoded(Format::Tf32, *registers)
     }
 
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn model<const M: usize, const N: usize>(
         lane: usize,
         words: &[&[u32]; 32],

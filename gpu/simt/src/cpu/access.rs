@@ -87,3 +87,35 @@ pub struct ArrayDeclaration {
     /// Where the source declares it.
     pub place: &'static Location<'static>,
 }
+
+/// Ends the launch. The return type `!` is needed where it is inlined: the compiler does not unroll
+/// a loop to which this might return. The functions below take plain numbers, because a `Refused`
+/// would take space on the stack of every thread, and that costs time at every barrier.
+#[inline(always)]
+#[track_caller]
+pub(super) fn end(refused: Refused) -> ! {
+    match refused {
+        Refused::Outside { index, count, len } => outside(index, count, len),
+        Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
+        Refused::Misaligned { index, bytes } => misaligned(index, bytes),
+        Refused::BoxColumn { .. } => panic!("{refused}"),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn outside(index: usize, count: usize, len: usize) -> ! {
+    panic!("{}", Refused::Outside { index, count, len })
+}
+
+#[cold]
+#[track_caller]
+fn outside_2d(row: usize, col: usize, rows: usize, cols: usize) -> ! {
+    panic!("{}", Refused::Outside2d { index: (row, col), shape: (rows, cols) })
+}
+
+#[cold]
+#[track_caller]
+fn misaligned(index: usize, bytes: usize) -> ! {
+    panic!("{}", Refused::Misaligned { index, bytes })
+}

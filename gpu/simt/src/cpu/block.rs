@@ -6,7 +6,7 @@ use std::{cell::Cell, panic::Location, ptr::null};
 use super::{
     access::ArrayDeclaration,
     check::{Array, Checker},
-    cluster::{ClusterRun, Wait},
+    cluster::{ClusterRun, CopyOrigin, Wait},
     exit::ExitCell,
     fiber::{Event, FiberContext, ThreadSource},
     limits::{SHARED_BYTES, WARP},
@@ -354,6 +354,22 @@ pub(super) fn current_cluster() -> &'static ClusterRun {
 /// The rank of the running thread's block in its cluster.
 pub(super) fn rank() -> u32 {
     current_block().rank
+}
+
+/// The origin of a copy that the running thread begins.
+pub(super) fn copy_origin(at: &'static Location<'static>) -> CopyOrigin {
+    CopyOrigin { block: block_index(), thread: thread_index(), at }
+}
+
+/// The ranks of the blocks whose bits are set.
+pub(super) fn ranks(blocks: u16) -> impl Iterator<Item = u32> {
+    (0..u16::BITS).filter(move |rank| blocks >> rank & 1 == 1)
+}
+
+/// The address in the shared memory of the block of that rank that corresponds to `place` in the
+/// running thread's block.
+pub(super) fn in_block(place: *mut u8, rank: u32) -> *mut u8 {
+    current_cluster().shared(rank).wrapping_add(place.addr() - shared_base().addr())
 }
 
 /// The lanes of the running thread's warp: a block's last warp may have fewer than 32.

@@ -1,14 +1,19 @@
 //! The mode of a fast launch: bounds are checked, and nothing else.
 
+#[cfg(feature = "cpu")]
 use std::panic::Location;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+use super::mode::{self, Mode};
+#[cfg(feature = "cpu")]
 use super::{
-    access::{Access, Refused},
-    block::{self, current_cluster, shared_base},
+    access::{Access, Refused, end},
+    block::{copy_origin, current_cluster, in_block, ranks},
     boxes::GlobalBox,
     check::Array,
-    cluster::{CopyOrigin, Place},
-    mode::{self, Mode},
+    cluster::Place,
 };
 
 /// Bounds are checked, and an access out of bounds ends the launch. Asynchronous operations
@@ -18,6 +23,7 @@ pub enum Fast {}
 
 impl mode::sealed::Sealed for Fast {}
 
+#[cfg_attr(not(feature = "cpu"), signatures(types))]
 impl Mode for Fast {
     type Global = ();
     type Shared = ();
@@ -93,52 +99,4 @@ impl Mode for Fast {
 
     #[inline(always)]
     fn fma() {}
-}
-
-/// The origin of a copy that the running thread begins.
-pub(super) fn copy_origin(at: &'static Location<'static>) -> CopyOrigin {
-    CopyOrigin { block: block::block_index(), thread: block::thread_index(), at }
-}
-
-/// The ranks of the blocks whose bits are set.
-pub(super) fn ranks(blocks: u16) -> impl Iterator<Item = u32> {
-    (0..u16::BITS).filter(move |rank| blocks >> rank & 1 == 1)
-}
-
-/// The address in the shared memory of the block of that rank that corresponds to `place` in the
-/// running thread's block.
-pub(super) fn in_block(place: *mut u8, rank: u32) -> *mut u8 {
-    current_cluster().shared(rank).wrapping_add(place.addr() - shared_base().addr())
-}
-
-/// Ends the launch. The return type `!` is needed where it is inlined: the compiler does not unroll
-/// a loop to which this might return. The functions below take plain numbers, because a `Refused`
-/// would take space on the stack of every thread, and that costs time at every barrier.
-#[inline(always)]
-#[track_caller]
-fn end(refused: Refused) -> ! {
-    match refused {
-        Refused::Outside { index, count, len } => outside(index, count, len),
-        Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
-        Refused::Misaligned { index, bytes } => misaligned(index, bytes),
-        Refused::BoxColumn { .. } => panic!("{refused}"),
-    }
-}
-
-#[cold]
-#[track_caller]
-fn outside(index: usize, count: usize, len: usize) -> ! {
-    panic!("{}", Refused::Outside { index, count, len })
-}
-
-#[cold]
-#[track_caller]
-fn outside_2d(row: usize, col: usize, rows: usize, cols: usize) -> ! {
-    panic!("{}", Refused::Outside2d { index: (row, col), shape: (rows, cols) })
-}
-
-#[cold]
-#[track_caller]
-fn misaligned(index: usize, bytes: usize) -> ! {
-    panic!("{}", Refused::Misaligned { index, bytes })
 }

@@ -87,7 +87,7 @@ pub unsafe fn launch<P: Params>(
     kernel.check(config, &LIMITS, &params).map_err(Stop::Config)?;
 
     // SAFETY: this function's contract.
-    let thread = unsafe { bind(&kernel.thread, params) };
+    let thread = unsafe { bind(&kernel.code.thread, params) };
     let declaration = &kernel.declaration;
     run_blocks(declaration, config, &thread, options, Order::Forward, None)
 }

@@ -34,48 +34,90 @@
 //! | `mode`, `fast`, `device`, `checked`, `atomic` | what a kernel calls |
 //! | `quiescence`, `launch_state`, `slot`, `scheduler`, `trap`, `worker`, `pool`, `launch`, `symbol` | how a launch is carried out |
 
+#[cfg(feature = "cpu")]
 mod access;
+#[cfg(feature = "cpu")]
 mod address_space;
 mod atomic;
+#[cfg(feature = "cpu")]
 pub(crate) mod block;
+#[cfg(feature = "cpu")]
 mod boxes;
+#[cfg(feature = "cpu")]
 pub mod check;
+#[cfg(feature = "cpu")]
 pub mod checked;
+#[cfg(feature = "cpu")]
 mod cluster;
 mod constant;
 pub mod device;
+#[cfg(feature = "cpu")]
 mod exchange;
+#[cfg(feature = "cpu")]
 mod exit;
 mod fast;
+#[cfg(feature = "cpu")]
 mod fault;
+#[cfg(feature = "cpu")]
 mod fiber;
+#[cfg(feature = "cpu")]
 mod flag;
+#[cfg(feature = "cpu")]
 mod launch;
+#[cfg(feature = "cpu")]
 mod launch_state;
+#[cfg(feature = "cpu")]
 mod launches;
+#[cfg(feature = "cpu")]
 mod limits;
+#[cfg(feature = "cpu")]
 mod mbarrier;
 #[doc(hidden)]
 pub mod mode;
+#[cfg(feature = "cpu")]
 mod named_barrier;
+#[cfg(feature = "cpu")]
 mod order;
+#[cfg(feature = "cpu")]
 mod panics;
+#[cfg(feature = "cpu")]
 mod poll;
+#[cfg(feature = "cpu")]
 mod pool;
+#[cfg(feature = "cpu")]
 mod process;
+#[cfg(feature = "cpu")]
 mod quiescence;
+#[cfg(feature = "cpu")]
 mod scheduler;
+#[cfg(feature = "cpu")]
 mod slot;
 pub mod symbol;
+#[cfg(feature = "cpu")]
 #[allow(dead_code, reason = "other ways to round sums are for comparison")]
 pub(crate) mod tensor_core;
+#[cfg(feature = "cpu")]
 mod trap;
+#[cfg(feature = "cpu")]
 mod warpgroup;
+#[cfg(feature = "cpu")]
 mod watchdog;
+#[cfg(feature = "cpu")]
 mod worker;
 
+#[cfg(feature = "cpu")]
 pub use address_space::{address_space_is_limited, gives_a_thread};
 pub(crate) use constant::{constant, is_f16};
+#[cfg(feature = "cpu")]
 pub use fault::{Fault, FaultKind, Stop};
+#[cfg(feature = "cpu")]
 pub use launch::{LIMITS, Options, launch};
+#[cfg(feature = "cpu")]
 pub use pool::workers;
+
+/// Where a build without the CPU device has what a thread executes.
+#[cfg(not(feature = "cpu"))]
+#[cold]
+pub(crate) fn absent() -> ! {
+    panic!("only a kernel on a GPU comes here: gpu-simt was built without its feature `cpu`")
+}

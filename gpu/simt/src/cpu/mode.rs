@@ -7,6 +7,10 @@
 
 use std::fmt::Debug;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use super::{
     access::{Access, Refused},
     boxes::GlobalBox,
@@ -19,6 +23,7 @@ use super::{
 /// The methods learn the access's place in the kernel through `#[track_caller]`.
 ///
 /// Sealed: an access that was refused is carried out where `refuse_global` or `refuse_shared` says.
+#[cfg_attr(not(feature = "cpu"), signatures(types))]
 pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     /// What a view of global memory carries for the checker.
     type Global: Copy + Debug;

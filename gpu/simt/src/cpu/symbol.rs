@@ -3,11 +3,11 @@
 //! A copy of a variable waits until no launch of the process runs, so that neither sees a half-done
 //! state of the other. Launches that come later wait for the copy.
 
+#[cfg(feature = "cpu")]
+use super::{block::in_kernel, process::Process};
 use super::{
-    block::in_kernel,
     device::variables::{Constant, Global, GlobalPointer},
     mode::Mode,
-    process::Process,
 };
 use crate::Element;
 
@@ -74,6 +74,7 @@ unsafe impl<T: Element, const N: usize, M: Mode> Symbol for Constant<T, N, M> {
 ///
 /// # Panics
 /// If the variable has another number of elements, and in a kernel.
+#[cfg(feature = "cpu")]
 pub fn write<S: Symbol + ?Sized>(symbol: &S, values: &[S::Element]) {
     assert_eq!(values.len(), symbol.len(), "elements for {}", symbol.name());
     between_launches(|| {
@@ -86,6 +87,7 @@ pub fn write<S: Symbol + ?Sized>(symbol: &S, values: &[S::Element]) {
 ///
 /// # Panics
 /// If the variable has another number of elements, and in a kernel.
+#[cfg(feature = "cpu")]
 pub fn read<S: Symbol + ?Sized>(symbol: &S, values: &mut [S::Element]) {
     assert_eq!(values.len(), symbol.len(), "elements of {}", symbol.name());
     between_launches(|| {
@@ -116,6 +118,7 @@ impl<T: Element, M: Mode> GlobalPointer<T, M> {
     /// 1. The elements are there, and nobody else uses them, as long as kernels use the variable.
     /// 2. No other part of the program launches kernels that use the variable and relies on what it
     ///    pointed to.
+    #[cfg(feature = "cpu")]
     pub unsafe fn point_to(&self, base: *mut T, len: usize) {
         between_launches(|| {
             // SAFETY: a static's own storage, and no kernel runs.
@@ -125,6 +128,7 @@ impl<T: Element, M: Mode> GlobalPointer<T, M> {
 }
 
 /// Calls `copy` while no launch runs.
+#[cfg(feature = "cpu")]
 fn between_launches<R>(copy: impl FnOnce() -> R) -> R {
     assert!(!in_kernel(), "a kernel accesses its variables itself, not as the host does");
     Process::get().launches.between(copy)

@@ -9,6 +9,10 @@ use crate::{
 };
 
 /// A lane's part of a fragment: of 16 outer elements by the k-steps of an atom.
+#[cfg_attr(
+    not(any(feature = "cpu", target_arch = "nvptx64")),
+    allow(dead_code, reason = "no lane runs here")
+)]
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment<X: Atom> {
     pub(super) registers: X::Registers,

@@ -2,11 +2,11 @@
 
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use std::panic::Location;
 
 use super::fragment::Fragment;
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 use crate::cpu::block;
 use crate::{
     Bf16, Element, F16, Half, Tf32,
@@ -106,7 +106,7 @@ pub(crate) fn load_either<T: Half16>(row: u32, transposed: bool) -> Fragment<T::
 
 /// A fragment from this lane's row: the lanes exchange their rows. The matrices may be `transposed`
 /// only if elements have two bytes.
-#[cfg(not(target_arch = "nvptx64"))]
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 #[track_caller]
 pub(crate) fn exchange<T: Loaded>(row: [u32; 4], transposed: bool) -> Fragment<T::Atom> {
     let lane = block::linear_index() as usize % 32;

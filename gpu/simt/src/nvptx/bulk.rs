@@ -3,17 +3,12 @@
 
 use core::arch::asm;
 
-/// Makes a group of the TMA copies to global memory that this thread has begun since the last call.
-/// The group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     // SAFETY: touches no memory by itself; not `nomem`, so that no copy is moved past it.
     unsafe { asm!("cp.async.bulk.commit_group;", options(nostack, preserves_flags)) };
 }
 
-/// Waits until at most the last `PENDING` of this thread's groups still read shared memory. The
-/// sources of the other groups may then be overwritten, and the block may end. Other threads know
-/// of that after a barrier.
 #[inline(always)]
 pub fn wait_group_read<const PENDING: u32>() {
     // SAFETY: as in `commit_group`; no write to what was copied from is moved before it.
@@ -22,8 +17,6 @@ pub fn wait_group_read<const PENDING: u32>() {
     }
 }
 
-/// Waits until at most the last `PENDING` of this thread's groups are in flight. What the others
-/// have copied is then in global memory.
 #[inline(always)]
 pub fn wait_group<const PENDING: u32>() {
     // SAFETY: as in `commit_group`; no read of what was copied is moved before it.

@@ -32,15 +32,11 @@ macro_rules! registers {
 }
 
 registers! {
-    /// The block's rank in its cluster.
     block_rank = "%cluster_ctarank";
-    /// The number of blocks of the cluster.
     blocks = "%cluster_nctarank";
 }
 
-/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that
-/// extend along x only. Every call reads the special registers, so that the values occupy no
-/// registers in between.
+// Every call reads the special registers, so that the values occupy no registers in between.
 #[inline(always)]
 pub fn numbers() -> (u32, u32) {
     let (number, count): (u32, u32);
@@ -53,24 +49,19 @@ pub fn numbers() -> (u32, u32) {
     (number, count)
 }
 
-/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote
-/// to shared or global memory before is then visible to all of them.
 #[inline(always)]
 pub fn sync() {
     barrier_cluster_arrive();
     barrier_cluster_wait();
 }
 
-/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and
-/// [`wait`] later. It makes no writes visible to others, which makes it cheap: a release needs a
-/// fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90). It tells the others
-/// that this block has begun, so that they may access its shared memory.
+// Cheap, since it makes no writes visible: a release needs a fence of the whole GPU
+// (`MEMBAR.ALL.GPU` in the machine code for sm_90).
 #[inline(always)]
 pub fn arrive_relaxed() {
     barrier_cluster_arrive_relaxed();
 }
 
-/// Waits until every thread of the cluster has arrived ([`arrive_relaxed`]).
 #[inline(always)]
 pub fn wait() {
     barrier_cluster_wait();
@@ -89,7 +80,6 @@ pub(super) fn remote_address(address: u32, rank: u32) -> u32 {
     remote
 }
 
-/// Shared memory of another block of the cluster.
 #[derive(Clone, Copy)]
 pub struct Remote<T> {
     address: u32,
@@ -102,8 +92,6 @@ impl<T: Element> Remote<T> {
         Remote { address: remote_address(address, rank), elements: PhantomData }
     }
 
-    /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
-    /// multiple of 16.
     #[inline(always)]
     pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
         let place = self.address + (index * size_of::<T>()) as u32;
@@ -120,8 +108,6 @@ impl<T: Element> Remote<T> {
         Vector128::from_words([a, b, c, d]).into_array()
     }
 
-    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
-    /// multiple of 16.
     #[inline(always)]
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         let place = self.address + (index * size_of::<T>()) as u32;
@@ -136,8 +122,6 @@ impl<T: Element> Remote<T> {
         }
     }
 
-    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
-    /// multiple of 8.
     #[inline(always)]
     pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };

@@ -2,15 +2,12 @@
 
 use core::arch::asm;
 
-/// Makes a group of the asynchronous copies that this thread has begun since the last call. The
-/// group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     // SAFETY: touches no memory by itself; not `nomem`, so that no copy is moved past it.
     unsafe { asm!("cp.async.commit_group;", options(nostack, preserves_flags)) };
 }
 
-/// Waits until at most the last `PENDING` groups of this thread's copies are in flight.
 #[inline(always)]
 pub fn wait_group<const PENDING: u32>() {
     // SAFETY: as in `commit_group`; no read of what was copied is moved before it.

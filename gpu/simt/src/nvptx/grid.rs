@@ -5,16 +5,12 @@ use core::arch::asm;
 
 pub use crate::pace::Pace;
 
-/// Waits until all earlier grids of the stream have ended; what they wrote is then visible. Returns
-/// at once if this grid began after them.
 #[inline(always)]
 pub fn wait_for_earlier() {
     // SAFETY: waits, touches nothing. Not `nomem`: no access is moved before it.
     unsafe { asm!("griddepcontrol.wait;", options(nostack, preserves_flags)) };
 }
 
-/// Lets the next grid of the stream begin, if it declares `dependent`, as soon as every block of
-/// this one has called this or ended.
 #[inline(always)]
 pub fn let_next_begin() {
     // SAFETY: a hint to the scheduler, touches nothing. Not `nomem`: the compiler does not move it.

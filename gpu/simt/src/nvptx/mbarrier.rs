@@ -8,40 +8,30 @@ use super::{
     warp,
 };
 
-/// `N` mbarriers, made by [`mbarriers!`](crate::mbarriers).
 pub struct Mbarriers<const N: usize>(u32);
 
 impl<const N: usize> Mbarriers<N> {
-    /// Declares them.
     #[doc(hidden)]
     #[inline(always)]
     pub fn declare() -> Self {
         Mbarriers(simt_shared_address(declare_array::<u64, N, 1>().cast()))
     }
 
-    /// One of them.
     #[inline(always)]
     pub fn at(&self, index: usize) -> Mbarrier {
         Mbarrier(self.0 + index as u32 * size_of::<u64>() as u32)
     }
 
-    /// `M` of them, from index `first` on.
     #[inline(always)]
     pub fn part<const M: usize>(&self, first: usize) -> Mbarriers<M> {
         Mbarriers(self.at(first).0)
     }
 }
 
-/// A barrier in shared memory.
-///
-/// A phase ends when the number of arrivals of its initialisation have come and the announced bytes
-/// have been copied. The next phase begins at once. Phases have parities: 0, 1, 0, 1, and so on.
 #[derive(Clone, Copy)]
 pub struct Mbarrier(u32);
 
 impl Mbarrier {
-    /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others
-    /// may use the mbarrier after [`fence_init`] and a barrier.
     #[inline(always)]
     pub fn init(self, arrivals: u32) {
         // SAFETY: an mbarrier that this block has declared; not `nomem`: the order with accesses is
@@ -52,7 +42,6 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives. A thread that waits for this phase sees what this thread did before.
     #[inline(always)]
     pub fn arrive(self) {
         // SAFETY: as in `init`.
@@ -62,7 +51,6 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives at the corresponding mbarrier in the block of that rank in this cluster.
     #[inline(always)]
     pub fn arrive_remote(self, rank: u32) {
         let place = cluster::remote_address(self.0, rank);
@@ -73,10 +61,6 @@ impl Mbarrier {
         }
     }
 
-    /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is
-    /// going to overwrite. It does not order this thread's writes: for these, `arrive_remote` needs
-    /// a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90), which is too slow
-    /// in a loop.
     #[inline(always)]
     pub fn arrive_remote_after_reads(self, rank: u32) {
         let place = cluster::remote_address(self.0, rank);
@@ -88,7 +72,6 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives, and announces `bytes` that copies will complete in this phase.
     #[inline(always)]
     pub fn arrive_expect(self, bytes: u32) {
         // SAFETY: as in `init`.
@@ -98,15 +81,12 @@ impl Mbarrier {
         }
     }
 
-    /// Waits for the end of the phase of that parity. It has ended if the current phase has the
-    /// other parity.
     #[inline(always)]
     pub fn wait(self, parity: u32) {
         while !self.has_ended(parity) {}
     }
 
-    /// [`wait`](Self::wait) for a warp, all of whose lanes call it and go on together. It is
-    /// cheaper in a loop: the compiler need not expect that lanes leave the wait one by one.
+    // Cheaper in a loop: the compiler need not expect that lanes leave the wait one by one.
     #[inline(always)]
     pub fn wait_warp(self, parity: u32) {
         while !warp::all(warp::ALL, self.has_ended(parity)) {}
@@ -137,8 +117,6 @@ impl Mbarrier {
     }
 }
 
-/// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies,
-/// after a following barrier of the block (or cluster).
 #[inline(always)]
 pub fn fence_init() {
     // SAFETY: orders accesses, touches none.

@@ -43,35 +43,28 @@ impl Vector128 {
 }
 
 macro_rules! view {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+    ($name:ident) => {
         #[derive(Clone, Copy)]
         #[repr(transparent)]
         pub struct $name<T>(*mut T);
 
         impl<T: Element> $name<T> {
-            /// Whether the first element is aligned to 16 bytes.
             #[inline(always)]
             pub fn is_aligned128(&self) -> bool {
                 self.0 as usize % 16 == 0
             }
 
-            /// The misalignment of the first element to `BYTES` bytes, in whole elements.
             #[inline(always)]
             pub fn misalignment<const BYTES: usize>(&self) -> usize {
                 self.0 as usize % BYTES / size_of::<T>()
             }
 
-            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
-            /// multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the buffer and aligned, as the kernel promises; not checked here.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a
-            /// multiple of 8.
             #[inline(always)]
             pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -80,14 +73,11 @@ macro_rules! view {
                 unsafe { core::mem::transmute_copy(&*(self.0.add(index) as *const u64)) }
             }
 
-            /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any
-            /// value. It has no branch, so that many loads are issued before one is waited for.
             #[inline(always)]
             pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
                 Vector128::from_words(self.load_words_if(index, valid)).into_array()
             }
 
-            /// [`load128_if`](Self::load128_if) of the sixteen bytes as words.
             #[inline(always)]
             pub fn load_words_if(&self, index: usize, valid: bool) -> [u32; 4] {
                 let (a, b, c, d): (u32, u32, u32, u32);
@@ -120,10 +110,7 @@ macro_rules! view {
     };
 }
 
-view! {
-    /// Global memory that the kernel reads, indexed like a slice.
-    In
-}
+view! { In }
 
 impl<T: Element> In<T> {
     /// The address of an element. It may be outside if it is not used.
@@ -133,11 +120,7 @@ impl<T: Element> In<T> {
     }
 }
 
-view! {
-    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has
-    /// the same view; the kernel must make them write different elements.
-    Out
-}
+view! { Out }
 
 impl<T: Element> IndexMut<usize> for Out<T> {
     #[inline(always)]
@@ -154,16 +137,12 @@ impl<T: Element> Out<T> {
         Out(pointer)
     }
 
-    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
-    /// multiple of 16.
     #[inline(always)]
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         // SAFETY: as in `load128`.
         unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
     }
 
-    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a
-    /// multiple of 8.
     #[inline(always)]
     pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -171,7 +150,6 @@ impl<T: Element> Out<T> {
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
-    /// Asks for the cache line of an element in L2. Nothing waits for it.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
         // SAFETY: it reads and writes nothing that a program sees; inside, as the kernel promises.
@@ -184,9 +162,6 @@ impl<T: Element> Out<T> {
         }
     }
 
-    /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their
-    /// address must be a multiple of these bytes. It has no branch, so that earlier reads are not
-    /// moved into one.
     #[inline(always)]
     pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
         let bytes = const { N * size_of::<T>() };
@@ -240,8 +215,6 @@ impl<T: Element> Out<T> {
         }
     }
 
-    /// Adds `value` to an element atomically, and gives the element's old value. The order in which
-    /// threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&mut self, index: usize, value: T) -> T
     where
@@ -253,8 +226,6 @@ impl<T: Element> Out<T> {
 }
 
 impl Out<u32> {
-    /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see
-    /// what this thread has written, and what it has seen of others' writes (`red.release.gpu`).
     #[inline(always)]
     pub fn release_add(&mut self, index: usize, value: u32) {
         // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved after
@@ -265,10 +236,6 @@ impl Out<u32> {
         }
     }
 
-    /// Waits until a flag is at least that value. This thread then sees what the threads that
-    /// [added](Self::release_add) to it had written (`ld.acquire.gpu`). A block that has not begun
-    /// may have no room on the GPU until this one has ended, so only blocks that have begun may be
-    /// waited for.
     #[inline(always)]
     pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
         loop {

@@ -1,4 +1,7 @@
 //! The device library on the GPU: intrinsics and plain pointers. Nothing is checked.
+//!
+//! `cpu/device` has the same items, in files of the same names, and documents them. Here stands
+//! what is true of the GPU alone.
 
 mod atomic;
 #[cfg(target_feature = "sm_90a")]

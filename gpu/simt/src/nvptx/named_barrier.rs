@@ -9,8 +9,6 @@ unsafe extern "C" {
     safe fn barrier_arrive(id: u32, threads: u32);
 }
 
-/// `COUNT` named barriers for `THREADS` threads each, made by
-/// [`named_barriers!`](crate::named_barriers).
 pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
 
 impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST, COUNT, THREADS> {
@@ -24,32 +22,23 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
         NamedBarriers(())
     }
 
-    /// One of them.
     #[inline(always)]
     pub fn at(&self, index: usize) -> NamedBarrier<THREADS> {
         NamedBarrier { id: FIRST + index as u32 }
     }
 }
 
-/// A named barrier for `THREADS` threads of the block, in whole warps: those that arrive.
-///
-/// A round ends when that number of threads have arrived, in whole warps; then the next round
-/// begins. A thread that arrives must know that the previous round has ended.
 #[derive(Clone, Copy)]
 pub struct NamedBarrier<const THREADS: u32> {
     id: u32,
 }
 
 impl<const THREADS: u32> NamedBarrier<THREADS> {
-    /// Arrives, and waits until all have arrived. What they wrote before is then visible to this
-    /// thread. All lanes of the warp call it together.
     #[inline(always)]
     pub fn sync(self) {
         barrier_sync(self.id, THREADS);
     }
 
-    /// Arrives and does not wait. What this thread wrote before is visible to the threads that
-    /// wait. All lanes of the warp call it together.
     #[inline(always)]
     pub fn arrive(self) {
         barrier_arrive(self.id, THREADS);

@@ -18,18 +18,15 @@ use crate::{
     mma::{Fragment, Half16, Loaded, load},
 };
 
-/// An array in shared memory, made by [`shared!`]. Row-major.
 pub struct Shared<T, const ROWS: usize, const COLS: usize = 1>(*mut T);
 
 impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
-    /// Declares the array, 16-byte aligned.
     #[doc(hidden)]
     #[inline(always)]
     pub fn declare() -> Self {
         Shared(declare_array::<T, ROWS, COLS>())
     }
 
-    /// The first element's address, for kernels in Rust-CUDA's raw-pointer idiom.
     #[inline(always)]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.0
@@ -38,14 +35,12 @@ impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
 
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
-    /// The corresponding array of the block of that rank in this cluster.
     #[inline(always)]
     pub fn remote(&self, rank: u32) -> Remote<T> {
         Remote::new(simt_shared_address(self.0.cast()), rank)
     }
 }
 
-/// The dynamic shared memory, whose size the launch gives, made by [`dynamic_shared!`].
 pub struct DynamicShared<T>(*mut T);
 
 impl<T: Element> DynamicShared<T> {
@@ -58,17 +53,6 @@ impl<T: Element> DynamicShared<T> {
 
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element> DynamicShared<T> {
-    /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a
-    /// multiple of 128 bytes. The box begins at element `(row, col)` of the `matrix`th matrix.
-    /// Elements outside the matrix are zeros. The swizzle depends on the address. `row` is a signed
-    /// number: rows before the first are what `wrapping_sub` gives.
-    ///
-    /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times
-    /// the bytes of an element is a multiple of
-    /// 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's
-    ///     documentation does not mention it).
-    ///
-    /// The copy is asynchronous. It completes its bytes at the mbarrier `done`.
     #[inline(always)]
     pub fn load_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &mut self,
@@ -82,14 +66,6 @@ impl<T: Element> DynamicShared<T> {
         boxes.load(to, (matrix, row, col), done);
     }
 
-    /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those
-    /// whose bit of `blocks` is set, bit 0 for rank 0. The box is read once and copied to the
-    /// corresponding place in each block's shared memory. It completes its bytes at the mbarrier
-    /// that corresponds to `done` in each block. This block may be one of them or not.
-    ///
-    /// Each block must have initialised that mbarrier, must have read the old contents of the
-    /// destination, and must not have ended. A [`cluster_pipeline!`](crate::cluster_pipeline)
-    /// ensures that.
     #[inline(always)]
     pub fn load_box_multicast<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &mut self,
@@ -104,13 +80,6 @@ impl<T: Element> DynamicShared<T> {
         boxes.load_multicast(to, (matrix, row, col), done, blocks);
     }
 
-    /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at
-    /// element `(row, col)` of the `matrix`th matrix; `index` and box as in
-    /// [`load_box`](Self::load_box). Nothing outside the matrix is written.
-    ///
-    /// The copy sees what threads have written here if they have executed a
-    /// [`fence_proxy_async`](super::fence_proxy_async) after it, and a barrier follows. The copy is
-    /// asynchronous and belongs to the thread's next bulk group ([`bulk`](super::bulk)).
     #[inline(always)]
     pub fn store_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -123,8 +92,6 @@ impl<T: Element> DynamicShared<T> {
         boxes.store(from, place);
     }
 
-    /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle
-    /// spans.
     #[inline(always)]
     pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
     where
@@ -134,7 +101,6 @@ impl<T: Element> DynamicShared<T> {
         Operand::new(start, index as u32 * size_of::<T>() as u32)
     }
 
-    /// The corresponding memory of the block of that rank in this cluster.
     #[inline(always)]
     pub fn remote(&self, rank: u32) -> Remote<T> {
         Remote::new(simt_shared_address(self.0.cast()), rank)
@@ -182,16 +148,12 @@ macro_rules! indexed {
         }
 
         impl<$($generics)*> $array {
-            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a
-            /// multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// [`load128`](Self::load128) that neither compiler moves down to where its elements
-            /// are used, so that they have arrived by then.
             #[inline(always)]
             pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
@@ -208,8 +170,6 @@ macro_rules! indexed {
                 Vector128::from_words([a, b, c, d]).into_array()
             }
 
-            /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a
-            /// multiple of 8.
             #[inline(always)]
             pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -228,16 +188,12 @@ macro_rules! indexed {
                 }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must
-            /// be a multiple of 16.
             #[inline(always)]
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be
-            /// a multiple of 8.
             #[inline(always)]
             pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -247,8 +203,6 @@ macro_rules! indexed {
                 }
             }
 
-            /// Writes `N` elements from `index` on, in one access of 4 bytes. Their address must be
-            /// a multiple of 4.
             #[inline(always)]
             pub fn store32<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 const { assert!(N * size_of::<T>() == 4, "a 32-bit access moves four bytes") };
@@ -256,12 +210,6 @@ macro_rules! indexed {
                 unsafe { *(self.0.add(index) as *mut u32) = core::mem::transmute_copy(&values) }
             }
 
-            /// Begins an asynchronous copy of `N` elements from element `from` of `source` to
-            /// element `index`: 4, 8 or 16 bytes, whose addresses are multiples of these bytes. If
-            /// not `valid`, nothing is read and zeros are written.
-            ///
-            /// The copy has completed after [`wait_group`](super::copies::wait_group), and other
-            /// threads see it after a following barrier.
             #[inline(always)]
             pub fn copy_async<const N: usize>(
                 &mut self,
@@ -304,10 +252,6 @@ macro_rules! indexed {
                 }
             }
 
-            /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four
-            /// matrices of eight rows of 16 bytes. Each lane gives the index of the first element
-            /// of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](crate::mma), for
-            /// the order of the rows.
             #[inline(always)]
             pub fn load_fragment(&self, index: usize) -> Fragment<T::Atom>
             where
@@ -318,8 +262,6 @@ macro_rules! indexed {
                 load::load::<T>(row)
             }
 
-            /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are
-            /// transposed during the load if `transposed`. All lanes choose alike.
             #[inline(always)]
             pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T::Atom>
             where
@@ -330,7 +272,6 @@ macro_rules! indexed {
                 load::load_either::<T>(row, transposed)
             }
 
-            /// Adds `value` to an element atomically, and gives the element's old value.
             #[inline(always)]
             pub fn atomic_add(&mut self, index: usize, value: T) -> T
             where

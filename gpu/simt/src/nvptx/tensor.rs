@@ -5,17 +5,13 @@ use core::{arch::asm, marker::PhantomData};
 use super::Mbarrier;
 use crate::Element;
 
-/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter; the
-/// entry point makes it from a [`TensorMapParam`].
-///
-/// A box begins at a multiple of 16 bytes of a row; TMA copies no other.
+// The entry point makes it from a `TensorMapParam`.
 #[derive(Clone, Copy)]
 pub struct TensorMap<T> {
     address: u64,
     elements: PhantomData<fn() -> T>,
 }
 
-/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which selects one by its index.
 #[derive(Clone, Copy)]
 pub struct TensorMaps<T, const COUNT: usize> {
     address: u64,
@@ -40,8 +36,6 @@ impl<T: Element, const COUNT: usize> TensorMaps<T, COUNT> {
         TensorMaps { address, elements: PhantomData }
     }
 
-    /// The map with that index, below `COUNT`. The index is not checked here; a launch on the CPU
-    /// checks it.
     #[inline(always)]
     pub fn numbered(&self, number: u32) -> TensorMap<T> {
         let bytes = number * size_of::<TensorMapParam<1>>() as u32;
@@ -61,9 +55,6 @@ impl<T: Element> TensorMap<T> {
         TensorMap { address, elements: PhantomData }
     }
 
-    /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters
-    /// do not depend on earlier grids, so this may come before
-    /// [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
     #[inline(always)]
     pub fn prefetch(&self) {
         // SAFETY: a hint; the map is at that address.
@@ -72,8 +63,6 @@ impl<T: Element> TensorMap<T> {
         }
     }
 
-    /// Its boxes: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of
-    /// `SWIZZLE` bytes (0: not swizzled). The tensor map must have boxes of this shape.
     #[inline(always)]
     pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -82,7 +71,6 @@ impl<T: Element> TensorMap<T> {
     }
 }
 
-/// The boxes of a [`TensorMap`].
 #[derive(Clone, Copy)]
 pub struct Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> {
     address: u64,
@@ -92,10 +80,8 @@ pub struct Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> 
 impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     Boxes<T, ROWS, COLS, SWIZZLE>
 {
-    /// Bytes of a box.
     pub const BYTES: u32 = (ROWS * COLS * size_of::<T>()) as u32;
 
-    /// [`TensorMap::prefetch`] of its map.
     #[inline(always)]
     pub fn prefetch(&self) {
         TensorMap::<T> { address: self.address, elements: PhantomData }.prefetch();
@@ -152,8 +138,6 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     }
 }
 
-/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter, like
-/// [`TensorMap`].
 #[derive(Clone, Copy)]
 pub struct TensorMapMut<T>(TensorMap<T>);
 
@@ -170,7 +154,6 @@ impl<T: Element> TensorMapMut<T> {
         TensorMapMut(unsafe { TensorMap::at(address) })
     }
 
-    /// Its boxes, as [`TensorMap::boxes`].
     #[inline(always)]
     pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -179,7 +162,6 @@ impl<T: Element> TensorMapMut<T> {
     }
 }
 
-/// The boxes of a [`TensorMapMut`].
 #[derive(Clone, Copy)]
 pub struct BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
     Boxes<T, ROWS, COLS, SWIZZLE>,

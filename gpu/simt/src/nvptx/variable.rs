@@ -11,8 +11,7 @@ unsafe extern "C" {
     safe fn simt_global_pointer(address: u64) -> *mut u8;
 }
 
-/// An array in global memory, made by [`global!`]. It is the symbol itself: for a GPU the compiler
-/// places statics in global memory.
+// The symbol itself: for a GPU the compiler places statics in global memory.
 #[repr(transparent)]
 pub struct Global<T, const N: usize>(UnsafeCell<MaybeUninit<[T; N]>>);
 
@@ -20,7 +19,6 @@ pub struct Global<T, const N: usize>(UnsafeCell<MaybeUninit<[T; N]>>);
 unsafe impl<T: Element, const N: usize> Sync for Global<T, N> {}
 
 impl<T: Element, const N: usize> Global<T, N> {
-    /// Zeros.
     #[doc(hidden)]
     pub const fn declare(_name: &'static str) -> Self {
         Global(UnsafeCell::new(MaybeUninit::zeroed()))
@@ -32,22 +30,18 @@ impl<T: Element, const N: usize> Global<T, N> {
         unsafe { self.0.get().cast::<T>().add(index) }
     }
 
-    /// An element.
     #[inline(always)]
     pub fn load(&self, index: usize) -> T {
         // SAFETY: as in `at`; every bit pattern is an element.
         unsafe { *self.at(index) }
     }
 
-    /// Writes an element.
     #[inline(always)]
     pub fn store(&self, index: usize, value: T) {
         // SAFETY: as in `at`.
         unsafe { *self.at(index) = value }
     }
 
-    /// Adds `value` to an element atomically, and gives the element's old value. The order in which
-    /// threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&self, index: usize, value: T) -> T
     where
@@ -58,8 +52,8 @@ impl<T: Element, const N: usize> Global<T, N> {
     }
 }
 
-/// An array in constant memory, made by [`constant!`]. The symbol is declared in PTX, because Rust
-/// has no statics in constant memory; `address` gives its address.
+// The symbol is declared in PTX, because Rust has no statics in constant memory; `address` gives
+// its address.
 pub struct Constant<T, const N: usize> {
     address: fn() -> u64,
     elements: PhantomData<fn() -> T>,
@@ -85,7 +79,6 @@ impl<T: Element, const N: usize> Index<usize> for Constant<T, N> {
     }
 }
 
-/// A pointer in global memory, made by [`global_pointer!`].
 #[repr(transparent)]
 pub struct GlobalPointer<T>(UnsafeCell<u64>, PhantomData<fn() -> T>);
 
@@ -93,13 +86,11 @@ pub struct GlobalPointer<T>(UnsafeCell<u64>, PhantomData<fn() -> T>);
 unsafe impl<T> Sync for GlobalPointer<T> {}
 
 impl<T: Element> GlobalPointer<T> {
-    /// A null pointer.
     #[doc(hidden)]
     pub const fn declare(_name: &'static str) -> Self {
         GlobalPointer(UnsafeCell::new(0), PhantomData)
     }
 
-    /// The buffer that it points to.
     #[inline(always)]
     pub fn view(&self) -> Out<T> {
         // SAFETY: the host has written the address of a buffer, and nobody writes it while a kernel

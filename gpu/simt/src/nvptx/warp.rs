@@ -5,7 +5,6 @@
 
 use crate::Shuffle;
 
-/// All 32 lanes.
 pub const ALL: u32 = u32::MAX;
 
 // Intrinsics rather than `asm!`, because LLVM knows that these are convergent: it does not copy
@@ -36,55 +35,46 @@ unsafe extern "C" {
 /// The last lane that `shfl` may read, without dividing the warp into segments.
 const LAST: u32 = 31;
 
-/// Waits for the lanes of `mask`. What each wrote before is then visible to all of them.
 #[inline(always)]
 pub fn sync_warp(mask: u32) {
     bar_warp_sync(mask);
 }
 
-/// Bit i tells whether `predicate` holds in lane i; it is 0 for lanes outside `mask`.
 #[inline(always)]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     vote_ballot(mask, predicate)
 }
 
-/// Whether `predicate` holds in every lane of `mask`.
 #[inline(always)]
 pub fn all(mask: u32, predicate: bool) -> bool {
     vote_all(mask, predicate)
 }
 
-/// Whether `predicate` holds in any lane of `mask`.
 #[inline(always)]
 pub fn any(mask: u32, predicate: bool) -> bool {
     vote_any(mask, predicate)
 }
 
-/// The `value` of lane `lane` modulo 32.
 #[inline(always)]
 pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
     T::from_bits(shfl_idx(mask, value.into_bits(), lane % 32, LAST))
 }
 
-/// The `value` of lane `this lane ^ lanes`; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
     T::from_bits(shfl_bfly(mask, value.into_bits(), lanes, LAST))
 }
 
-/// The `value` of the lane `delta` above this one; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     T::from_bits(shfl_down(mask, value.into_bits(), delta, LAST))
 }
 
-/// The `value` of the lane `delta` below this one; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     T::from_bits(shfl_up(mask, value.into_bits(), delta, 0))
 }
 
-/// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.
 #[cfg(target_feature = "sm_90a")]
 #[inline(always)]
 pub fn elect() -> bool {

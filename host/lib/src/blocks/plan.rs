@@ -17,6 +17,7 @@
 
 use std::{fmt, ops::Range};
 
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::job::{Job, LAST_DEPTHS, bytes};
@@ -46,8 +47,8 @@ pub(super) const READERS: usize = 4;
 pub(super) const CHUNKS: usize = 2;
 
 /// The operand that stays on the device, and is read once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Stays {
     /// A. For each panel of A all panels of B are loaded.
@@ -59,8 +60,8 @@ pub enum Stays {
 }
 
 /// The reason for a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Why {
     /// A, B and C fit.
@@ -76,7 +77,8 @@ pub enum Why {
 }
 
 /// The blocks of a product, made by [`BlockPlan::new`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 pub struct BlockPlan {
     block: [usize; 3],
     blocks: [usize; 3],
@@ -87,7 +89,7 @@ pub struct BlockPlan {
     chunk: usize,
     host_bytes: u64,
     reads: [u64; 3],
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     shape: Shape,
 }
 

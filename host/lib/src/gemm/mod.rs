@@ -75,6 +75,7 @@ mod target;
 pub use batch::{Batch, BatchMut};
 pub use compute::Compute;
 pub use epilogue::{Activation, Bias};
+#[cfg(feature = "cpu")]
 pub use execute::checked;
 pub use plan::{Launch, Plan, Role};
 pub use planned::PlannedGemm;

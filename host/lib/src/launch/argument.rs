@@ -3,8 +3,10 @@
 //! Each becomes a [`Named`], which has no parameter's type: there is one way from an argument to
 //! what a kernel is given.
 
+#[cfg(feature = "cpu")]
+use simt::checked;
 use simt::{
-    Bf16, F16, Half, Record, checked,
+    Bf16, F16, Half, Record,
     device::{In, Out, TensorMap, TensorMapMut, TensorMaps},
 };
 
@@ -75,12 +77,18 @@ arguments! {
     [H: AHalf] BufferViewMut<'_, H> => Out<Half>, |view| Written::from(view);
     [H: AHalf] &mut Buffer<H> => Out<Half>, |buffer| Written::from(buffer.view_mut(..)?);
 
-    [T: BoxElement] Boxes<'_, T> => TensorMap<T> checked::TensorMap<T>, |boxes| vec![boxes];
-    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT]
-        => TensorMaps<T, COUNT> checked::TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
+    [T: BoxElement] Boxes<'_, T> => TensorMap<T>, |boxes| vec![boxes];
+    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
     [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![boxes];
     [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes);
-    [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T> checked::TensorMapMut<T>, |boxes| boxes;
+    [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T>, |boxes| boxes;
+}
+
+#[cfg(feature = "cpu")]
+arguments! {
+    [T: BoxElement] Boxes<'_, T> => checked::TensorMap<T>, |boxes| vec![boxes];
+    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => checked::TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
+    [T: BoxElement] BoxesMut<'_, T> => checked::TensorMapMut<T>, |boxes| boxes;
 }
 
 /// The types that a parameter of [`Half`] is given.

@@ -1,13 +1,16 @@
 //! The two backends of a launch: the driver, and the CPU device.
 
-use simt::LaunchConfig;
 #[cfg(feature = "cuda")]
-use simt::{Declaration, Slots};
+use simt::Slots;
+#[cfg(feature = "cpu")]
+use simt::cpu;
+use simt::{Declaration, LaunchConfig};
 
+use crate::error::Result;
+#[cfg(feature = "cpu")]
+use crate::{device::Cpu, error::Error, launch::refusal::called};
 #[cfg(feature = "cuda")]
-use super::refusal::refused;
-#[cfg(feature = "cuda")]
-use crate::{device::Cuda, error::Result, stream::Stream};
+use crate::{device::Cuda, launch::refusal::refused, stream::Stream};
 
 #[cfg(feature = "cuda")]
 impl Stream {
@@ -49,14 +52,19 @@ impl Stream {
     }
 }
 
-/// The options of a launch on the CPU device.
-pub(super) fn cpu_options(
-    workers: Option<usize>,
-    config: &LaunchConfig,
-) -> simt::cpu::Options<'static> {
-    let mut options = simt::cpu::Options::default();
-    options.workers = workers;
-    options.cancel = Some(&crate::INTERRUPTED);
-    options.done = Some(crate::progress::begin(config.blocks()));
-    options
+#[cfg(feature = "cpu")]
+impl Cpu {
+    /// Launches a kernel on the CPU device: `launch` runs it.
+    pub(super) fn launch(
+        &self,
+        declaration: &Declaration,
+        config: &LaunchConfig,
+        launch: impl FnOnce(&cpu::Options) -> std::result::Result<(), cpu::Stop>,
+    ) -> Result<()> {
+        let mut options = cpu::Options::default();
+        options.workers = self.workers;
+        options.cancel = Some(&crate::INTERRUPTED);
+        options.done = Some(crate::progress::begin(config.blocks()));
+        launch(&options).map_err(|stop| Error::from_stop(called(declaration, config), stop))
+    }
 }

@@ -5,18 +5,12 @@ use std::any::{Any, TypeId};
 
 use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
-use super::{
-    Unbound,
-    backend::cpu_options,
-    check_device,
-    halves::with_half,
-    refusal::{called, refused},
-};
+use super::{Unbound, check_device, halves::with_half, refusal::refused};
 use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
     device::Kind,
-    error::{Error, Result},
+    error::Result,
     stream::Stream,
 };
 
@@ -220,12 +214,13 @@ impl Stream {
         match &*self.device().0 {
             // What the CPU device needs is there. The launch is refused as any.
             Kind::Cpu(_) if self.is_preparing() => slots().map(|_| ()),
-            Kind::Cpu(cpu) => {
-                let options = cpu_options(cpu.workers, config);
+            #[cfg(feature = "cpu")]
+            Kind::Cpu(cpu) => cpu.launch(declaration, config, |options| {
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
-                unsafe { kernel.launch(config, bound, &options) }
-                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
-            }
+                unsafe { kernel.launch(config, bound, options) }
+            }),
+            #[cfg(not(feature = "cpu"))]
+            Kind::Cpu(cpu) => match *cpu {},
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let slots = slots()?;

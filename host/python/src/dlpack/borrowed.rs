@@ -1,6 +1,6 @@
 //! Arrays of other libraries by `__dlpack__`.
 
-use std::{ffi::CStr, ptr::NonNull};
+use std::{ffi::CStr, mem::ManuallyDrop, ptr::NonNull};
 
 use gpu_gemm::{Error, Type};
 use pyo3::{
@@ -16,41 +16,20 @@ use crate::{
     failure::to_python,
 };
 use gpu_gemm::interchange::dlpack::{
-    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor,
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, Managed,
 };
 
 /// A tensor that was taken from its producer. Its deleter is called once: when this value is
 /// dropped, by a thread that holds the GIL.
 #[derive(Debug)]
-pub(crate) enum Borrowed {
-    Legacy(NonNull<DLManagedTensor>),
-    Versioned(NonNull<DLManagedTensorVersioned>),
-}
-
-// SAFETY: a producer lets any thread that holds the GIL call the deleter, and `drop` takes it.
-unsafe impl Send for Borrowed {}
-// SAFETY: a shared reference reads what the producer does not change.
-unsafe impl Sync for Borrowed {}
+pub(crate) struct Borrowed(ManuallyDrop<Managed>);
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        Python::attach(|_| match *self {
-            Borrowed::Legacy(managed) => {
-                // SAFETY: the capsule was renamed when the value was made, so nobody else calls the
-                // deleter.
-                if let Some(delete) = unsafe { managed.as_ref() }.deleter {
-                    // SAFETY: as above, and nothing uses the tensor after this.
-                    unsafe { delete(managed.as_ptr()) }
-                }
-            }
-            Borrowed::Versioned(managed) => {
-                // SAFETY: as above.
-                if let Some(delete) = unsafe { managed.as_ref() }.deleter {
-                    // SAFETY: as above.
-                    unsafe { delete(managed.as_ptr()) }
-                }
-            }
-        });
+        // SAFETY: it is not used after this.
+        let managed = unsafe { ManuallyDrop::take(&mut self.0) };
+        // SAFETY: nothing uses the tensor after this.
+        Python::attach(|_| unsafe { managed.delete() });
     }
 }
 
@@ -104,14 +83,16 @@ impl Borrowed {
         }
         let capsule = given?;
         if let Some(managed) = take_pointer::<DLManagedTensorVersioned>(&capsule, VERSIONED)? {
-            let taken = Borrowed::Versioned(managed);
-            // SAFETY: the capsule's name says what it points to.
-            let version = unsafe { managed.as_ref() }.version;
+            // SAFETY: the capsule's name says what it points to. Nobody else takes it, since it was
+            // renamed. It is used if its version is 1.
+            let taken = Borrowed(ManuallyDrop::new(unsafe { Managed::versioned(managed) }));
+            // SAFETY: as above. The version comes first in every version.
+            let version = unsafe { (*managed.as_ptr()).version };
             if version.major != VERSION.major {
                 let message = format!("{name}: DLPack of version {}: must be 1", version.major);
                 return Err(PyBufferError::new_err(message));
             }
-            if is_own && taken.has(DLManagedTensorVersioned::IS_COPIED) {
+            if is_own && taken.0.flags() & DLManagedTensorVersioned::IS_COPIED != 0 {
                 let limit = "must be the array's own memory, and its __dlpack__ gives a copy: what \
                              is written to one of both is not in the other";
                 return Err(to_python(Error::argument(name, "a copy", limit)));
@@ -119,7 +100,8 @@ impl Borrowed {
             return Ok(taken);
         }
         match take_pointer::<DLManagedTensor>(&capsule, LEGACY)? {
-            Some(managed) => Ok(Borrowed::Legacy(managed)),
+            // SAFETY: as above.
+            Some(managed) => Ok(Borrowed(ManuallyDrop::new(unsafe { Managed::plain(managed) }))),
             None => {
                 let message = format!("{name}.__dlpack__() gives no capsule that DLPack knows");
                 Err(PyBufferError::new_err(message))
@@ -129,27 +111,12 @@ impl Borrowed {
 
     /// The tensor.
     pub(crate) fn tensor(&self) -> &DLTensor {
-        match self {
-            // SAFETY: the producer keeps it until the deleter is called.
-            Borrowed::Legacy(managed) => unsafe { &managed.as_ref().dl_tensor },
-            // SAFETY: as above.
-            Borrowed::Versioned(managed) => unsafe { &managed.as_ref().dl_tensor },
-        }
+        self.0.tensor()
     }
 
     /// Whether it must not be written. Before version 1 a producer could not say so.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.has(DLManagedTensorVersioned::READ_ONLY)
-    }
-
-    fn has(&self, flag: u64) -> bool {
-        match self {
-            Borrowed::Legacy(_) => false,
-            Borrowed::Versioned(managed) => {
-                // SAFETY: as above.
-                unsafe { managed.as_ref() }.flags & flag != 0
-            }
-        }
+        self.0.flags() & DLManagedTensorVersioned::READ_ONLY != 0
     }
 }
 

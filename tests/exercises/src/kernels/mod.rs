@@ -1,4 +1,4 @@
-//! The kernels to mend or to finish, one exercise a file.
+//! The kernels to mend or to finish, one exercise a file, as they are at the beginning.
 
 use super::device;
 

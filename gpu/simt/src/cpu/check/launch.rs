@@ -371,7 +371,7 @@ pub unsafe fn launch<P: CheckableParams>(
     params.attach(&buffers);
 
     // SAFETY: this function's contract.
-    let thread = unsafe { bind(&kernel.checked, params) };
+    let thread = unsafe { bind(&kernel.code.checked, params) };
     let every = options.profile.map(|every| u64::from(every.get()));
     let cluster = kernel.declaration.cluster.unwrap_or(config.cluster);
     let cluster = cluster.iter().product::<u32>() as usize;

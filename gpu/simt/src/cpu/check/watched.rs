@@ -12,10 +12,9 @@ use super::{
 };
 use crate::cpu::{
     access::{Access, Refused},
-    block,
+    block::{self, copy_origin, in_block, ranks},
     boxes::GlobalBox,
     cluster::{BoxCopy, Place},
-    fast::{copy_origin, in_block, ranks},
     mode::{self, Mode},
 };
 

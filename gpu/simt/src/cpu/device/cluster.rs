@@ -2,25 +2,30 @@
 
 use std::panic::Location;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
+use super::memory::{is_allowed, reason, sixteen_bytes};
+#[cfg(feature = "cpu")]
+use crate::cpu::{
+    access::Access,
+    block::{self, current, current_cluster, wait_for},
+    cluster::Wait,
+};
 use crate::{
     Element,
-    cpu::{
-        access::Access,
-        block::{self, current, current_cluster, wait_for},
-        cluster::Wait,
-        fast::Fast,
-        mode::Mode,
-    },
+    cpu::{fast::Fast, mode::Mode},
 };
 
-use super::memory::{is_allowed, reason, sixteen_bytes};
-
 /// The block's rank in its cluster.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 pub fn block_rank() -> u32 {
     block::rank()
 }
 
 /// The number of blocks of the cluster.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 pub fn blocks() -> u32 {
     current_cluster().blocks
 }
@@ -50,6 +55,7 @@ pub fn sync() {
 ///
 /// # Panics
 /// If the thread has arrived and not waited since.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn arrive_relaxed() {
     assert!(
@@ -62,6 +68,7 @@ pub fn arrive_relaxed() {
 ///
 /// # Panics
 /// If the thread has not arrived.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn wait() {
     assert!(
@@ -90,6 +97,7 @@ pub(crate) mod remotes {
         first: usize,
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> Remote<T, M> {
         /// The `len` elements of the block of that rank that correspond to those at `base` in this
         /// block.

@@ -15,11 +15,16 @@
 //! On the CPU device kernels run one after another. A checked launch reports accesses in a block
 //! before any of its threads has waited.
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use crate::cpu::block;
 pub use crate::pace::Pace;
 
 /// Waits until all earlier grids of the stream have ended; what they wrote is then visible (PTX
 /// `griddepcontrol.wait`). Returns at once if this grid began after them.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn wait_for_earlier() {
     if let Some(checker) = block::checker() {
@@ -30,6 +35,7 @@ pub fn wait_for_earlier() {
 /// Lets the next grid of the stream begin, if it declares `dependent`, as soon as every block of
 /// this one has called this or ended (PTX `griddepcontrol.launch_dependents`). After its
 /// [`wait_for_earlier`] the next grid sees all that this one has written, also after this call.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn let_next_begin() {
     block::current();

@@ -5,7 +5,12 @@
 
 use std::panic::Location;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use super::warp;
+#[cfg(feature = "cpu")]
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
     check,
@@ -13,12 +18,14 @@ use crate::cpu::{
 };
 
 /// `N` mbarriers, made by [`mbarriers!`](crate::mbarriers).
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[derive(Debug)]
 pub struct Mbarriers<const N: usize> {
     offset: u32,
     array: *const check::Array,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const N: usize> Mbarriers<N> {
     /// Declares them.
     #[doc(hidden)]
@@ -49,12 +56,14 @@ impl<const N: usize> Mbarriers<N> {
 ///
 /// A phase ends when the number of arrivals of its initialisation have come and the announced bytes
 /// have been copied. The next phase begins at once. Phases have parities: 0, 1, 0, 1, and so on.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[derive(Clone, Copy, Debug)]
 pub struct Mbarrier {
     offset: u32,
     array: *const check::Array,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl Mbarrier {
     /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others
     /// may use the mbarrier after [`fence_init`] and a barrier.
@@ -156,6 +165,7 @@ impl Mbarrier {
 
 /// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies,
 /// after a following barrier of the block (or cluster).
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn fence_init() {
     if let Some(checker) = block::checker() {

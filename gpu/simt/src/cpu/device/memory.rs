@@ -5,15 +5,19 @@ use std::{
     panic::Location,
 };
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use super::flag;
+#[cfg(feature = "cpu")]
+use crate::cpu::{
+    access::{Access, Refused},
+    poll,
+};
 use crate::{
     Atomic, Element,
-    cpu::{
-        access::{Access, Refused},
-        fast::Fast,
-        mode::Mode,
-        poll,
-    },
+    cpu::{fast::Fast, mode::Mode},
 };
 
 /// Global memory that the kernel reads, indexed like a slice.
@@ -40,6 +44,7 @@ fn alignment<T>(count: usize) -> usize {
 }
 
 /// Why [`is_allowed`] does not hold.
+#[cfg(feature = "cpu")]
 #[inline(always)]
 pub(super) fn reason<T>(len: usize, index: usize, count: usize) -> Refused {
     match index > len || len - index < count {
@@ -105,6 +110,7 @@ pub(crate) mod views {
                     self.base.addr() % BYTES / size_of::<T>()
                 }
 
+                #[cfg(feature = "cpu")]
                 #[inline(always)]
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
@@ -122,6 +128,7 @@ pub(crate) mod views {
                 }
             }
 
+            #[cfg_attr(not(feature = "cpu"), signatures)]
             impl<T: Element, M: Mode> Index<usize> for $name<T, M> {
                 type Output = T;
 
@@ -133,6 +140,7 @@ pub(crate) mod views {
                 }
             }
 
+            #[cfg_attr(not(feature = "cpu"), signatures)]
             impl<T: Element, M: Mode> $name<T, M> {
                 /// The `N` elements from `index` on, in one access of 16 bytes. Their address must
                 /// be a multiple of 16.
@@ -189,6 +197,7 @@ pub(crate) mod views {
         In, *const T
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> In<T, M> {
         /// `N` elements from `index` on, in one access.
         #[inline(always)]
@@ -215,6 +224,7 @@ pub(crate) mod views {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> IndexMut<usize> for Out<T, M> {
         #[inline(always)]
         #[track_caller]
@@ -224,6 +234,7 @@ pub(crate) mod views {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> Out<T, M> {
         /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a
         /// multiple of 16.
@@ -283,6 +294,7 @@ pub(crate) mod views {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<M: Mode> Out<u32, M> {
         /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then
         /// see what this thread has written, and what it has seen of others' writes (PTX

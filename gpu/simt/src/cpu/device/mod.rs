@@ -8,6 +8,7 @@ mod box_shape;
 pub mod bulk;
 pub mod cluster;
 pub mod copies;
+#[cfg(feature = "cpu")]
 mod flag;
 pub mod grid;
 pub mod mbarrier;
@@ -70,7 +71,7 @@ pub use shared::{DynamicShared, Shared};
 /// For `nvptx64` it makes a PTX entry point with the function's name. For other targets it makes a
 /// static [`Kernel`](crate::Kernel) of that name, which [`cpu::launch`](crate::cpu::launch) or a
 /// GPU's driver launches. Because it is a static, no local variable of the module can have the
-/// kernel's name.
+/// kernel's name. Without the feature `cpu` the body is left out.
 pub use simt_macros::kernel;
 pub use tensor::{Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut, TensorMaps};
 pub(crate) use variable::variables;

@@ -2,6 +2,10 @@
 
 use std::panic::Location;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
     cluster::{Place, Wait},
@@ -13,6 +17,7 @@ use crate::cpu::{
 #[derive(Debug)]
 pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST, COUNT, THREADS> {
     #[doc(hidden)]
     #[track_caller]
@@ -50,6 +55,7 @@ pub struct NamedBarrier<const THREADS: u32> {
     id: u32,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const THREADS: u32> NamedBarrier<THREADS> {
     /// Arrives, and waits until all have arrived. What they wrote before is then visible to this
     /// thread. All lanes of the warp call it together.

@@ -5,23 +5,28 @@ use std::{
     panic::Location,
 };
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
+use super::memory::{four_eight_or_sixteen_bytes, is_allowed, reason, sixteen_bytes};
 use super::{
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
-    memory::{four_eight_or_sixteen_bytes, is_allowed, reason, sixteen_bytes, views::In},
+    memory::views::In,
     tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
+#[cfg(feature = "cpu")]
+use crate::cpu::{
+    access::{Access, Refused},
+    block,
+    limits::SHARED_BYTES,
+    poll,
+};
 use crate::{
     Atomic, Element,
-    cpu::{
-        access::{Access, Refused},
-        block,
-        fast::Fast,
-        limits::SHARED_BYTES,
-        mode::Mode,
-        poll,
-    },
+    cpu::{fast::Fast, mode::Mode},
     mma::{Fragment, Half16, Loaded, load},
     operand::{Factor, Layout},
 };
@@ -43,6 +48,7 @@ pub(crate) mod arrays {
         tag: M::Shared,
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, const ROWS: usize, const COLS: usize, M: Mode> Shared<T, ROWS, COLS, M> {
         /// Declares the array, 16-byte aligned.
         #[doc(hidden)]
@@ -102,6 +108,7 @@ pub(crate) mod arrays {
         tag: M::Shared,
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> DynamicShared<T, M> {
         /// All of it.
         #[doc(hidden)]
@@ -264,6 +271,7 @@ pub(crate) mod arrays {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, const ROWS: usize, const COLS: usize, M: Mode> Index<(usize, usize)>
         for Shared<T, ROWS, COLS, M>
     {
@@ -277,6 +285,7 @@ pub(crate) mod arrays {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, const ROWS: usize, const COLS: usize, M: Mode> IndexMut<(usize, usize)>
         for Shared<T, ROWS, COLS, M>
     {
@@ -290,6 +299,7 @@ pub(crate) mod arrays {
 
     macro_rules! indexed {
         ([$($generics:tt)*] $array:ty) => {
+            #[cfg_attr(not(feature = "cpu"), signatures)]
             impl<$($generics)*> $array {
                 #[inline(always)]
                 #[track_caller]
@@ -434,6 +444,7 @@ pub(crate) mod arrays {
                 }
             }
 
+            #[cfg_attr(not(feature = "cpu"), signatures)]
             impl<$($generics)*> Index<usize> for $array {
                 type Output = T;
 
@@ -445,6 +456,7 @@ pub(crate) mod arrays {
                 }
             }
 
+            #[cfg_attr(not(feature = "cpu"), signatures)]
             impl<$($generics)*> IndexMut<usize> for $array {
                 #[inline(always)]
                 #[track_caller]

@@ -2,11 +2,16 @@
 
 use std::any::TypeId;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
 use super::box_shape::BoxShape;
+#[cfg(feature = "cpu")]
+use crate::cpu::{boxes::GlobalBox, tensor_core::swizzle::Swizzle};
 use crate::{
     Element,
     argument::Map,
-    cpu::{boxes::GlobalBox, fast::Fast, mode::Mode, tensor_core::swizzle::Swizzle},
+    cpu::{fast::Fast, mode::Mode},
 };
 
 /// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter.
@@ -265,6 +270,7 @@ pub(crate) mod maps {
     {
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode>
         Boxes<T, ROWS, COLS, SWIZZLE, M>
     {

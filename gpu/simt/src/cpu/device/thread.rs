@@ -2,11 +2,16 @@
 
 use std::panic::Location;
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+#[cfg(feature = "cpu")]
 use crate::cpu::block;
 
 macro_rules! index {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {$(
         $(#[$doc])*
+        #[cfg_attr(not(feature = "cpu"), signatures)]
         #[inline(always)]
         pub fn $name() -> u32 {
             $value
@@ -55,6 +60,7 @@ pub fn opaque(number: usize) -> usize {
 
 /// The barrier of the block: waits until every thread of the block has arrived. What each wrote to
 /// shared or global memory before is then visible to all of them.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn sync_threads() {

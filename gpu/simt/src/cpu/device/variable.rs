@@ -3,10 +3,17 @@
 
 use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index, panic::Location};
 
-use super::memory::{is_allowed, reason, views::Out};
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+use super::memory::views::Out;
+#[cfg(feature = "cpu")]
+use super::memory::{is_allowed, reason};
+#[cfg(feature = "cpu")]
+use crate::cpu::{access::Access, block, poll};
 use crate::{
     Atomic, Element,
-    cpu::{access::Access, block, fast::Fast, mode::Mode, poll},
+    cpu::{fast::Fast, mode::Mode},
 };
 
 /// An array in global memory, made by [`global!`](crate::global).
@@ -43,7 +50,10 @@ pub(crate) mod variables {
         pub(crate) fn first(&self) -> *mut T {
             self.elements.get().cast()
         }
+    }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
+    impl<T: Element, const N: usize, M: Mode> Global<T, N, M> {
         #[inline(always)]
         #[track_caller]
         fn at(&self, index: usize, access: Access) -> *mut T {
@@ -105,6 +115,7 @@ pub(crate) mod variables {
         }
     }
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, const N: usize, M: Mode> Index<usize> for Constant<T, N, M> {
         type Output = T;
 
@@ -139,6 +150,7 @@ pub(crate) mod variables {
     // SAFETY: kernels read it, and the host writes it between launches (`cpu::symbol`).
     unsafe impl<T: Element, M: Mode> Sync for GlobalPointer<T, M> {}
 
+    #[cfg_attr(not(feature = "cpu"), signatures)]
     impl<T: Element, M: Mode> GlobalPointer<T, M> {
         /// A null pointer.
         #[doc(hidden)]

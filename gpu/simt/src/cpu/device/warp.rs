@@ -10,18 +10,21 @@
 
 use std::panic::Location;
 
-use crate::{
-    Shuffle,
-    cpu::{
-        block::{self, WarpKind},
-        limits::WARP,
-    },
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+use crate::Shuffle;
+#[cfg(feature = "cpu")]
+use crate::cpu::{
+    block::{self, WarpKind},
+    limits::WARP,
 };
 
 /// All 32 lanes.
 pub const ALL: u32 = u32::MAX;
 
 /// Waits for the lanes of `mask`. What each wrote before is then visible to all of them.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
@@ -29,6 +32,7 @@ pub fn sync_warp(mask: u32) {
 }
 
 /// Bit i tells whether `predicate` holds in lane i; it is 0 for lanes outside `mask`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
@@ -36,6 +40,7 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 }
 
 /// Whether `predicate` holds in every lane of `mask`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn all(mask: u32, predicate: bool) -> bool {
@@ -43,6 +48,7 @@ pub fn all(mask: u32, predicate: bool) -> bool {
 }
 
 /// Whether `predicate` holds in any lane of `mask`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn any(mask: u32, predicate: bool) -> bool {
@@ -50,6 +56,7 @@ pub fn any(mask: u32, predicate: bool) -> bool {
 }
 
 /// The `value` of lane `lane` modulo 32.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
@@ -57,6 +64,7 @@ pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
 }
 
 /// The `value` of lane `this lane ^ lanes`; the own value where there is no such lane.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
@@ -67,6 +75,7 @@ pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
 }
 
 /// The `value` of the lane `delta` above this one; the own value where there is no such lane.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
@@ -77,6 +86,7 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 }
 
 /// The `value` of the lane `delta` below this one; the own value where there is no such lane.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
@@ -86,12 +96,14 @@ pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 }
 
 /// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
 #[track_caller]
 pub fn elect() -> bool {
     operation(WarpKind::Elect, ALL, 0, Location::caller()) != 0
 }
 
+#[cfg(feature = "cpu")]
 #[inline]
 fn from_lane<T: Shuffle>(
     kind: WarpKind,
@@ -102,6 +114,7 @@ fn from_lane<T: Shuffle>(
     T::from_bits(operation(kind, mask, value.into_bits(), place))
 }
 
+#[cfg(feature = "cpu")]
 #[inline]
 fn operation(kind: WarpKind, mask: u32, value: u32, place: &'static Location<'static>) -> u32 {
     block::warp_operation(kind, mask, value, place)

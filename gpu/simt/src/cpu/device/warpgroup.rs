@@ -13,6 +13,11 @@
 
 use std::{marker::PhantomData, mem::size_of, panic::Location};
 
+#[cfg(not(feature = "cpu"))]
+use simt_macros::signatures;
+
+use crate::Tf32;
+#[cfg(feature = "cpu")]
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
     cluster::Wait,
@@ -23,10 +28,8 @@ use crate::cpu::{
     warpgroup::{Request, Source, WarpgroupKey},
 };
 pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
-use crate::{
-    Tf32,
-    operand::{Major, Numbers, Shape},
-};
+#[cfg(feature = "cpu")]
+use crate::operand::{Major, Numbers, Shape};
 
 /// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
 /// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
@@ -58,6 +61,7 @@ pub struct Operand<T, L> {
     kind: PhantomData<fn() -> (T, L)>,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<T: Factor, L: Layout> Operand<T, L> {
     /// Panics where its start is not aligned as the swizzle requires.
     #[track_caller]
@@ -92,6 +96,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
 }
 
 /// The number format of an operand.
+#[cfg(feature = "cpu")]
 pub(crate) fn format<T: Factor>() -> Format {
     match T::NUMBERS {
         Numbers::Bf16 => Format::Bf16,
@@ -103,6 +108,7 @@ pub(crate) fn format<T: Factor>() -> Format {
 }
 
 /// The running thread's warpgroup, and the thread's number in it.
+#[cfg(feature = "cpu")]
 #[track_caller]
 fn own() -> (WarpgroupKey, usize) {
     let linear = block::linear_index();
@@ -134,6 +140,7 @@ pub struct Accumulators<const N: usize> {
     unknown: Fragment<N>,
 }
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const N: usize> Accumulators<N> {
     /// Zeros.
     pub fn zeroed() -> Self {
@@ -291,6 +298,7 @@ impl<const N: usize> Accumulators<N> {
 }
 
 /// Makes a group of the products that have been begun since the last call.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn commit() {
     let (key, thread) = own();
@@ -299,12 +307,14 @@ pub fn commit() {
 
 /// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of
 /// the others have been read then.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn wait<const PENDING: u64>() {
     wait_until::<PENDING>(Location::caller());
 }
 
 /// Waits likewise, and gives the number below which all products have been read.
+#[cfg(feature = "cpu")]
 #[track_caller]
 fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
     let (key, thread) = own();
@@ -328,6 +338,7 @@ const MOST: usize = 128;
 #[derive(Debug)]
 pub struct Fragment<const N: usize>([f32; MOST]);
 
+#[cfg_attr(not(feature = "cpu"), signatures)]
 impl<const N: usize> Fragment<N> {
     /// Zeros.
     pub fn zeroed() -> Self {

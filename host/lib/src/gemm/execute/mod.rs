@@ -1,6 +1,7 @@
 //! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies:
 //! the stream itself, or one that [checks](checked) it.
 
+#[cfg(feature = "cpu")]
 pub mod checked;
 mod executor;
 mod memories;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gpu::registry::Entry;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::{layout::OperandPlan, rules::Ineligible};
@@ -50,8 +51,8 @@ pub struct Choice {
 }
 
 /// Why a kernel was selected.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Reason {
     /// It was named.

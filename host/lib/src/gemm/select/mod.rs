@@ -22,9 +22,11 @@ mod predict;
 mod request;
 mod rules;
 
+#[cfg(feature = "cpu")]
+pub(super) use self::choose::choice_of;
 pub(super) use self::{
     cache::choose_cached,
-    choose::{candidates_of, choice_of, choose_kernel},
+    choose::{candidates_of, choose_kernel},
     partials::MOST_PARTIALS,
     request::MOST_SPLITS,
 };

@@ -22,6 +22,7 @@
 
 mod abi;
 mod export;
+mod managed;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ pub use abi::{
 };
 pub use dtype::DlElement;
 pub use export::{export, export_shared, export_versioned};
+#[doc(hidden)]
+pub use managed::Managed;
 pub use tensor::Tensor;
 
 mod dtype {

@@ -2,7 +2,7 @@
 
 use std::{fmt, mem::ManuallyDrop, ptr::NonNull, slice};
 
-use super::{DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, DlElement};
+use super::{DLDevice, DLManagedTensor, DLManagedTensorVersioned, DlElement, Managed};
 use crate::{
     buffer::Buffer,
     device::Device,
@@ -18,22 +18,9 @@ pub struct Tensor<T: DlElement> {
     buffer: ManuallyDrop<Buffer<T>>,
     shape: Vec<usize>,
     strides: Vec<usize>,
-    flags: u64,
-    managed: Managed,
+    /// Taken by `drop`.
+    managed: ManuallyDrop<Managed>,
 }
-
-/// The owner's structure.
-#[derive(Clone, Copy)]
-enum Managed {
-    Plain(NonNull<DLManagedTensor>),
-    Versioned(NonNull<DLManagedTensorVersioned>),
-}
-
-// SAFETY: the structure is this value's alone. DLPack says of no thread that it must call the
-// deleter.
-unsafe impl<T: DlElement> Send for Tensor<T> {}
-// SAFETY: shared, it is only read.
-unsafe impl<T: DlElement> Sync for Tensor<T> {}
 
 impl<T: DlElement> fmt::Debug for Tensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -59,10 +46,8 @@ impl<T: DlElement> Tensor<T> {
     ///    while they are written through the result. On a GPU, work that was queued before and
     ///    writes them has ended, or the streams that use the result wait for it.
     pub unsafe fn import(device: &Device, tensor: NonNull<DLManagedTensor>) -> Result<Self> {
-        // SAFETY: condition 1.
-        let inner = unsafe { tensor.as_ref() }.dl_tensor;
         // SAFETY: the caller's.
-        unsafe { Self::of(device, &inner, 0, Managed::Plain(tensor)) }
+        unsafe { Self::of(device, Managed::plain(tensor)) }
     }
 
     /// As [`import`](Self::import), for a tensor as of version 1. A tensor that is flagged as
@@ -83,15 +68,14 @@ impl<T: DlElement> Tensor<T> {
             let value = format!("{}.{}", version.major, version.minor);
             return Err(Error::argument("DLPack version", value, "must be 1"));
         }
-        // SAFETY: condition 1.
-        let DLManagedTensorVersioned { flags, dl_tensor, .. } = *unsafe { tensor.as_ref() };
-        // SAFETY: the caller's.
-        unsafe { Self::of(device, &dl_tensor, flags, Managed::Versioned(tensor)) }
+        // SAFETY: the caller's; and the version is 1.
+        unsafe { Self::of(device, Managed::versioned(tensor)) }
     }
 
     /// # Safety
     /// As for [`import`](Self::import).
-    unsafe fn of(device: &Device, tensor: &DLTensor, flags: u64, managed: Managed) -> Result<Self> {
+    unsafe fn of(device: &Device, managed: Managed) -> Result<Self> {
+        let tensor = managed.tensor();
         check_device(device, tensor.device)?;
         if tensor.dtype != T::DL_TYPE {
             let limit = format!("must be {:?}", T::DL_TYPE);
@@ -145,8 +129,8 @@ impl<T: DlElement> Tensor<T> {
         }
         // SAFETY: conditions 1 and 2. `drop` waits for the work that was launched with the buffer.
         let buffer = unsafe { device.foreign(address, len) }?;
-        let buffer = ManuallyDrop::new(buffer);
-        Ok(Tensor { buffer, shape, strides, flags, managed })
+        let (buffer, managed) = (ManuallyDrop::new(buffer), ManuallyDrop::new(managed));
+        Ok(Tensor { buffer, shape, strides, managed })
     }
 
     /// The size of each dimension.
@@ -161,12 +145,12 @@ impl<T: DlElement> Tensor<T> {
 
     /// Whether the owner allows no writes.
     pub fn is_read_only(&self) -> bool {
-        self.flags & DLManagedTensorVersioned::READ_ONLY != 0
+        self.managed.flags() & DLManagedTensorVersioned::READ_ONLY != 0
     }
 
     /// Whether the owner has made a copy for this tensor: it has what the owner's array held then.
     pub fn is_copied(&self) -> bool {
-        self.flags & DLManagedTensorVersioned::IS_COPIED != 0
+        self.managed.flags() & DLManagedTensorVersioned::IS_COPIED != 0
     }
 
     /// The matrix. A tensor of one dimension is a row, one of none has one element.
@@ -225,14 +209,15 @@ fn check_device(device: &Device, its: DLDevice) -> Result<()> {
 
 impl<T: DlElement> Drop for Tensor<T> {
     fn drop(&mut self) {
-        // SAFETY: it is not used after this.
-        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        let managed = self.managed;
+        // SAFETY: they are not used after this.
+        let (buffer, managed) = unsafe {
+            (ManuallyDrop::take(&mut self.buffer), ManuallyDrop::take(&mut self.managed))
+        };
         let end = move || {
             // Work may still use the elements. If it cannot be waited for, they are leaked.
             if buffer.wait_for_uses().is_ok() {
                 drop(buffer);
-                // SAFETY: the structure was this value's, and nobody uses it after this.
+                // SAFETY: the buffer is no more, and its uses have ended.
                 unsafe { managed.delete() };
             }
         };
@@ -240,29 +225,5 @@ impl<T: DlElement> Drop for Tensor<T> {
         cuda::release(end);
         #[cfg(not(feature = "cuda"))]
         end();
-    }
-}
-
-impl Managed {
-    /// Calls the deleter.
-    ///
-    /// # Safety
-    /// 1. The structure is the caller's, who calls this once, and does not use it after this.
-    unsafe fn delete(self) {
-        // SAFETY: the caller's.
-        unsafe {
-            match self {
-                Managed::Plain(managed) => {
-                    if let Some(deleter) = managed.as_ref().deleter {
-                        deleter(managed.as_ptr());
-                    }
-                }
-                Managed::Versioned(managed) => {
-                    if let Some(deleter) = managed.as_ref().deleter {
-                        deleter(managed.as_ptr());
-                    }
-                }
-            }
-        }
     }
 }
