@@ -97,7 +97,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
 
 /// The number format of an operand.
 #[cfg(feature = "cpu")]
-pub(super) fn format<T: Factor>() -> Format {
+pub(crate) fn format<T: Factor>() -> Format {
     match T::NUMBERS {
         Numbers::Bf16 => Format::Bf16,
         Numbers::F16 => Format::F16,
