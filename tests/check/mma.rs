@@ -1,10 +1,11 @@
-//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in
-//! every order, for K-major and MN-major unaligned operands. Nothing outside of them is read.
+//! Products of 16-bit numbers, of f32 as tf32, and of f64, on every GPU's tensor cores: right and
+//! clean in every order, for K-major and MN-major unaligned operands. Nothing outside of them is
+//! read.
 
 use std::{collections::HashSet, num::NonZeroU32};
 
 use gpu::{
-    collective::stored::Stored,
+    collective::{real::Real, stored::Stored},
     params::{COL_BIAS, GemmParams, RELU},
     registry::{Family, Type},
 };
@@ -75,7 +76,12 @@ struct Operand<T> {
     step: u64,
 }
 
-impl<T: Stored<Real = f32>> Operand<T> {
+/// The number of this type.
+fn number<T: Stored>(value: f32) -> T {
+    T::nearest(T::Real::from_f64(value.into()))
+}
+
+impl<T: Stored> Operand<T> {
     fn new(
         [outer, k]: [usize; 2],
         count: usize,
@@ -94,7 +100,7 @@ impl<T: Stored<Real = f32>> Operand<T> {
             let (outer, p) = if along_k { (row, col) } else { (col, row) };
             value(at / step, outer, p)
         };
-        let eight = |i: usize| Eight(std::array::from_fn(|j| T::nearest(at(i * 8 + j))));
+        let eight = |i: usize| Eight(std::array::from_fn(|j| number(at(i * 8 + j))));
         let values = (0..(start + len).div_ceil(8)).map(eight).collect();
         let strides = if along_k { [pitch, 1] } else { [1, pitch] };
         Operand { values, start, len, strides: strides.map(|s| s as u64), step: step as u64 }
@@ -130,7 +136,7 @@ fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
     ((product * 5 + row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
+fn every_case_is_right_and_clean<T: Stored, C: Stored<Real: Into<f64>>>(
     kernels: Vec<Kernel>,
     orders: &[Order],
 ) {
@@ -146,13 +152,13 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             let pitch = if full { n + 1 } else { n };
             let before = |i: usize, row: usize, col: usize| integer(i, row, col, 3);
             let bias = (0..if full { n } else { 0 })
-                .map(|col| C::nearest(integer(0, 0, col, 4)))
+                .map(|col| number::<C>(integer(0, 0, col, 4)))
                 .collect::<Vec<_>>();
             let c_step = m * pitch;
-            let mut expected = vec![C::nearest(77.0); count * c_step];
+            let mut expected = vec![number::<C>(77.0); count * c_step];
             let start = expected.clone().into_iter().enumerate().map(|(at, gap)| {
                 let (i, row, col) = (at / c_step, at % c_step / pitch, at % pitch);
-                if col < n { C::nearest(before(i, row, col)) } else { gap }
+                if col < n { number(before(i, row, col)) } else { gap }
             });
             let start = start.collect::<Vec<_>>();
             // Every eleventh row of A is the same, and every eleventh column of B.
@@ -166,10 +172,10 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 if col < n {
                     let sum = sums[i * 121 + row % 11 * 11 + col % 11];
                     let value = match full {
-                        true => (2.0 * sum - before(i, row, col) + bias[col].widened()).max(0.0),
+                        true => (2.0 * sum - before(i, row, col) + integer(0, 0, col, 4)).max(0.0),
                         false => sum,
                     };
-                    *expected = C::nearest(value);
+                    *expected = number(value);
                 }
             }
             let problem = GemmParams {
@@ -196,9 +202,10 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             let config = LaunchConfig::new(grid, product.block);
             let config = LaunchConfig { dynamic_shared, constants, ..config };
             let is_right = |c: &[C], by: &str| {
-                let differs = |at: &usize| c[*at].widened() != expected[*at].widened();
+                let value = |of: &[C], at: usize| -> f64 { of[at].widened().into() };
+                let differs = |at: &usize| value(c, *at) != value(&expected, *at);
                 if let Some(at) = (0..c.len()).find(differs) {
-                    let (found, expected) = (c[at].widened(), expected[at].widened());
+                    let (found, expected) = (value(c, at), value(&expected, at));
                     panic!("{name}, {case:?}, {by}: {found}, not {expected}, at element {at}");
                 }
             };
@@ -270,6 +277,13 @@ fn and_so_they_may_of_tf32() {
     every_case_is_right_and_clean::<f32, f32>(of_tf32(), &orders);
 }
 
+#[test]
+fn and_so_they_may_of_f64() {
+    let Some(_note) = once("check::mma::and_so_they_may_of_f64", SOURCES) else { return };
+    let orders = [Order::Forward, Order::Reverse, Order::Random(7), Order::Random(8)];
+    every_case_is_right_and_clean::<f64, f64>(kernels_of(Type::F64, Type::F64), &orders);
+}
+
 /// From -1 to 1, with all 24 bits.
 fn real(row: usize, col: usize, salt: usize) -> f32 {
     let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -319,12 +333,12 @@ fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
     }
 }
 
-/// A launch of `C = A B` of f32 whose C is dense.
-fn tf32_launch(
+/// A launch of `C = A B` whose C is dense.
+fn dense_launch<T>(
     (entry, product): Kernel,
     [m, n, k]: [usize; 3],
-    a: &Operand<f32>,
-    b: &Operand<f32>,
+    a: &Operand<T>,
+    b: &Operand<T>,
 ) -> (GemmParams, LaunchConfig) {
     let problem = GemmParams {
         a: a.strides,
@@ -340,43 +354,46 @@ fn tf32_launch(
 }
 
 fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Vec<f32> {
-    let (problem, config) = tf32_launch(kernel, sizes, a, b);
+    let (problem, config) = dense_launch(kernel, sizes, a, b);
     let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
     // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
     unsafe { run(kernel.0, &config, arguments(&problem, [a, b], write(&mut c), &[0f32; 0])) };
     c
 }
 
-fn profile_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Profile {
-    let (problem, config) = tf32_launch(kernel, sizes, a, b);
-    let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
+fn profile<T: Stored>(
+    kernel: Kernel,
+    sizes: [usize; 3],
+    a: &Operand<T>,
+    b: &Operand<T>,
+) -> Profile {
+    let (problem, config) = dense_launch(kernel, sizes, a, b);
+    let mut c = vec![number::<T>(f32::NAN); sizes[0] * sizes[1]];
     let mut options = check::Options::default();
     options.profile = NonZeroU32::new(1);
     // SAFETY: as in `run_tf32`.
     let report = unsafe {
         let c = Bound::Elements(Elements::write(c.as_mut_ptr(), c.len()).uninit());
-        watch(kernel.0, &config, arguments(&problem, [a, b], c, &[0f32; 0]), &options)
+        watch(kernel.0, &config, arguments::<T, T>(&problem, [a, b], c, &[]), &options)
     };
     assert!(report.is_clean(), "{report}");
     report.profile.expect("it was asked for")
 }
 
-/// In every layout of f32, and however it is copied, no accesses of a warp to shared memory are in
-/// the same bank.
-#[test]
-fn of_tf32_no_bank_conflicts() {
-    let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
+/// In every layout, and however it is copied, no accesses of a warp to shared memory are in the
+/// same bank.
+fn no_bank_conflicts<T: Stored>(kernels: Vec<Kernel>) {
     let sizes @ [m, n, k] = [128, 128, 64];
-    for kernel @ (entry, product) in of_tf32() {
+    for kernel @ (entry, product) in kernels {
         let name = entry.name();
-        // The smaller tiles take unaligned rows.
-        let copies = if product.tile() == [64, 64] { &[0, 2, 1][..] } else { &[0] };
+        // The tiles with 64 columns take unaligned rows.
+        let copies = if product.tile()[1] == 64 { &[0, 2, 1][..] } else { &[0] };
         for &between in copies {
             for along in [[true, true], [true, false], [false, true], [false, false]] {
                 let [a, b] = along.map(|along_k| Way(along_k, 0, between));
-                let a = Operand::<f32>::new([m, k], 1, a, |_, row, p| real(row, p, 1));
-                let b = Operand::<f32>::new([n, k], 1, b, |_, col, p| real(col, p, 2));
-                let profile = profile_tf32(kernel, sizes, &a, &b);
+                let a = Operand::<T>::new([m, k], 1, a, |_, row, p| real(row, p, 1));
+                let b = Operand::<T>::new([n, k], 1, b, |_, col, p| real(col, p, 2));
+                let profile = profile(kernel, sizes, &a, &b);
                 let mut loads = 0;
                 for line in &profile.lines {
                     let is_load = line.operation == Operation::SharedLoad;
@@ -391,4 +408,16 @@ fn of_tf32_no_bank_conflicts() {
             }
         }
     }
+}
+
+#[test]
+fn of_tf32_no_bank_conflicts() {
+    let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
+    no_bank_conflicts::<f32>(of_tf32());
+}
+
+#[test]
+fn of_f64_no_bank_conflicts() {
+    let Some(_note) = once("check::mma::of_f64_no_bank_conflicts", SOURCES) else { return };
+    no_bank_conflicts::<f64>(kernels_of(Type::F64, Type::F64));
 }

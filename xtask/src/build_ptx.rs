@@ -82,12 +82,16 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     if is_own {
         all = each_once(all)?;
     }
-    let texts = all.iter().enumerate().flat_map(|(number, ptx)| {
+    let mut texts = Vec::new();
+    for (number, ptx) in all.iter().enumerate() {
         // On a newer device, the PTX of an older target uses other registers.
-        let older = all.iter().take(if is_own { number } else { 0 });
-        older.chain([ptx]).map(|text| (text, ptx.target()))
-    });
-    let texts = texts.collect::<Vec<_>>();
+        for older in all.iter().take(if is_own { number } else { 0 }) {
+            let own = |kernel: &str| ptx.module().function(kernel).is_some();
+            texts.push((older.without(own)?, ptx.target()));
+        }
+        texts.push((ptx.clone(), ptx.target()));
+    }
+    let texts = texts.iter().map(|(ptx, on)| (ptx, *on)).collect::<Vec<_>>();
     let checked = match &ptxas {
         Some(ptxas) => ptxas.check_all(&texts, root)?,
         None => Vec::new(),
@@ -210,15 +214,26 @@ fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>>
 }
 
 /// The PTX without kernels that an older target has, too. Every newer device can run those, and the
-/// driver compiles them to the same code.
+/// driver compiles them to the same code; unless they multiply by other instructions, which the
+/// older target does not have.
 fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     let mut kept = Vec::<Ptx>::new();
     for ptx in all {
-        let is_there =
-            |kernel: &str| kept.iter().any(|ptx| ptx.module().function(kernel).is_some());
+        let is_there = |kernel: &str| {
+            let own = products(&ptx, kernel);
+            kept.iter().any(|older| {
+                older.module().function(kernel).is_some() && products(older, kernel) == own
+            })
+        };
         kept.push(if kept.is_empty() { ptx } else { ptx.without(is_there)? });
     }
     Ok(kept)
+}
+
+/// The names of the tensor-core instructions of a kernel.
+fn products<'t>(ptx: &'t Ptx, kernel: &str) -> BTreeSet<&'t str> {
+    let text = ptx.module().function(kernel).map(|function| &ptx.text()[function.text.clone()]);
+    text.unwrap_or_default().split_whitespace().filter(|word| word.starts_with("mma.")).collect()
 }
 
 /// The committed files of kernels: paths below the folder, and texts.

@@ -67,10 +67,12 @@
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+pub mod atoms;
 mod element;
 mod float;
 mod in_order;
 mod macros;
+pub mod mma;
 
 #[cfg(target_arch = "nvptx64")]
 #[path = "nvptx/mod.rs"]

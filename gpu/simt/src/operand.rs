@@ -28,30 +28,6 @@ pub trait Factor: Element + Sealed {
     const STEP: usize = 32 / size_of::<Self>();
 }
 
-/// An element type of which fragments for `mma` are loaded: 16-bit numbers, which are multiplied as
-/// they are, or f32, which is rounded to tf32 when it is loaded.
-#[allow(private_bounds, reason = "nobody else implements it")]
-pub trait Loaded: Element + Sealed {
-    /// The type as which it is multiplied.
-    type Factor: Factor;
-}
-
-impl Loaded for Bf16 {
-    type Factor = Bf16;
-}
-
-impl Loaded for F16 {
-    type Factor = F16;
-}
-
-impl Loaded for Half {
-    type Factor = Half;
-}
-
-impl Loaded for f32 {
-    type Factor = Tf32;
-}
-
 /// The number formats by the instruction's names.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,7 +220,6 @@ impl Sealed for Bf16 {}
 impl Sealed for F16 {}
 impl Sealed for Half {}
 impl Sealed for Tf32 {}
-impl Sealed for f32 {}
 impl<const DEPTH: usize, const BYTES: usize> Sealed for KMajor<DEPTH, BYTES> {}
 impl<const DEPTH: usize, const SPAN: usize> Sealed for MnMajor<DEPTH, SPAN> {}
 impl<const DEPTH: usize> Sealed for EitherMajorA<DEPTH> {}

@@ -29,10 +29,17 @@ pub trait Real:
         tile: &Shared<Self, ROWS, COLS>,
         index: usize,
     ) -> [Self; FOUR];
+
+    /// Loads four elements of the dynamic shared memory by 128-bit accesses: two pairs, which are
+    /// side by side if one access is enough.
+    fn load_four(staged: &DynamicShared<Self>, pairs: [usize; 2]) -> [Self; FOUR];
+
+    /// Stores two elements to the dynamic shared memory by one access.
+    fn store_pair(staged: &mut DynamicShared<Self>, index: usize, pair: [Self; 2]);
 }
 
 macro_rules! reals {
-    ($($real:ident: $module:ident;)*) => {$(
+    ($($real:ident: $module:ident, $store_pair:ident;)*) => {$(
         impl Real for $real {
             const ZERO: $real = 0.0;
 
@@ -64,11 +71,29 @@ macro_rules! reals {
                 }
                 four
             }
+
+            #[inline(always)]
+            #[track_caller]
+            fn load_four(staged: &DynamicShared<$real>, pairs: [usize; 2]) -> [$real; FOUR] {
+                const WIDE: usize = 16 / size_of::<$real>();
+                let mut four = [0.0; FOUR];
+                for i in (0..FOUR).step_by(WIDE) {
+                    let part: [$real; WIDE] = staged.load128(pairs[i / 2]);
+                    four[i..i + WIDE].copy_from_slice(&part);
+                }
+                four
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn store_pair(staged: &mut DynamicShared<$real>, index: usize, pair: [$real; 2]) {
+                staged.$store_pair(index, pair);
+            }
         }
     )*};
 }
 
 reals! {
-    f32: of_f32;
-    f64: of_f64;
+    f32: of_f32, store64;
+    f64: of_f64, store128;
 }

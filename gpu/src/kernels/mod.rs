@@ -3,7 +3,7 @@
 //! ```text
 //!   gemm         CUDA cores of any GPU, any strides
 //!   tma          f32 on Hopper's CUDA cores, operands loaded by TMA
-//!   mma          bf16, f16 and tf32 on tensor cores from Ampere on (`mma.sync`)
+//!   mma          bf16, f16, tf32 and f64 on tensor cores from Ampere on (`mma.sync`)
 //!   wgmma        bf16 and f16 on Hopper's tensor cores
 //!   wgmma_tf32   f32 rounded to tf32, on Hopper's tensor cores
 //!   emulated     f32 split into slices of bf16 or f16, on Hopper's tensor cores
@@ -22,8 +22,6 @@ use super::{collective, device};
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod emulated;
 pub mod gemm;
-// Hopper takes these kernels from the PTX for every GPU.
-#[cfg(not(target_feature = "sm_90a"))]
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pack;

@@ -79,10 +79,16 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
-    // long as the narrowest copy; and with k-steps in a loop.
+    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer.
     (
         "mma",
-        &["mma_half_64x64x64", "mma_half_128x128x32", "mma_tf32_64x64x32", "mma_tf32_128x128x32"],
+        &[
+            "mma_half_64x64x64",
+            "mma_half_128x128x32",
+            "mma_tf32_64x64x32",
+            "mma_tf32_128x128x32",
+            "mma_f64_64x64x32",
+        ],
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a
     // cluster, which multicast halves of boxes or whole ones; B MN-major and K-major; alignment

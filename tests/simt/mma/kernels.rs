@@ -6,11 +6,7 @@ use super::device::{mma::*, *};
 /// rows of 32. B likewise.
 #[inline(always)]
 #[track_caller]
-fn product<T: Loaded<Factor = T> + Factor, const A: bool, const B: bool>(
-    a: In<T>,
-    b: In<T>,
-    c: &mut Out<f32>,
-) {
+fn product<T: Half16, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut Out<f32>) {
     let mut tiles = shared![T; 2, 512];
     let lane = thread::lane_id() as usize;
     for (number, matrix) in [a, b].iter().enumerate() {
@@ -130,6 +126,71 @@ pub fn across_by_along(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
 #[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
 pub fn across_by_across(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
     product_of_f32::<true, true>(a, b, &mut c);
+}
+
+/// C (32 x 32, row-major) = twice A B of f64, by an atom of so many k-steps. Each lane loads its
+/// elements from global memory.
+macro_rules! of_f64 {
+    ($($kernel:ident: $atom:ident, $steps:literal;)*) => {$(
+        #[kernel(block = (32))]
+        pub fn $kernel(a: In<f64>, b: In<f64>, mut c: Out<f64>) {
+            let lane = thread::lane_id() as usize;
+            let fragment = |matrix: &In<f64>, first: usize| {
+                Fragment::<$atom<f64>>::from_elements(core::array::from_fn(|i| {
+                    let (outer, k) = (first + lane / 4 + i % 2 * 8, lane % 4 + i / 2 * 4);
+                    matrix[outer * $steps + k]
+                }))
+            };
+            let rows = [0, 16].map(|first| fragment(&a, first));
+            let cols = [0, 16].map(|first| fragment(&b, first));
+            let mut sums = Accumulators::<2, 2, f64>::zeroed();
+            sums.multiply_add(&rows, &cols);
+            sums.multiply_add(&rows, &cols);
+            let mut put = |first: usize, row: u32, col: u32, pair: [f64; 2]| {
+                let at = (first + row as usize) * 32 + col as usize;
+                (c[at], c[at + 1]) = (pair[0], pair[1]);
+            };
+            sums.for_each_pair_of::<0>(|row, col, pair| put(0, row, col, pair));
+            sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
+        }
+    )*};
+}
+
+of_f64! {
+    f64_m8n8k4: M8n8k4, 4;
+    f64_m16n8k4: M16n8k4, 4;
+    f64_m16n8k8: M16n8k8, 8;
+    f64_m16n8k16: M16n8k16, 16;
+}
+
+/// C (32 x 32, row-major) = `times` times A B of i8, 32 k-steps. Rows of A and columns of B are
+/// along k.
+#[kernel(block = (32), shared = 2 * 1024, barriers = 1)]
+pub fn of_i8(times: u32, a: In<i8>, b: In<i8>, mut c: Out<i32>) {
+    let mut tiles = shared![i8; 2, 1024];
+    let lane = thread::lane_id() as usize;
+    for (number, matrix) in [a, b].iter().enumerate() {
+        for i in (lane * 16..1024).step_by(32 * 16) {
+            tiles.copy_async::<16>(number * 1024 + i, matrix, i, true);
+        }
+    }
+    copies::commit_group();
+    copies::wait_group::<0>();
+    thread::sync_threads();
+    let row = |number: usize, first: usize| {
+        tiles.load_fragment(number * 1024 + (first + lane % 16) * 32 + lane / 16 * 16)
+    };
+    let (a, b) = ([0, 16].map(|first| row(0, first)), [0, 16].map(|first| row(1, first)));
+    let mut sums = Accumulators::<2, 2, i32>::zeroed();
+    for _ in 0..times {
+        sums.multiply_add(&a, &b);
+    }
+    let mut put = |first: usize, row: u32, col: u32, pair: [i32; 2]| {
+        let at = (first + row as usize) * 32 + col as usize;
+        (c[at], c[at + 1]) = (pair[0], pair[1]);
+    };
+    sums.for_each_pair_of::<0>(|row, col, pair| put(0, row, col, pair));
+    sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
 }
 
 /// Lane 5 does not reach the load.

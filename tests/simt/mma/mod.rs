@@ -9,7 +9,9 @@ use simt::{
 
 use super::{Aligned, tensor_cores::truncated};
 
+mod atoms;
 mod kernels;
+mod on_gpu;
 
 use simt::device;
 

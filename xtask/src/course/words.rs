@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 /// The files, in the order in which a reader needs them. `$`: the types for which a macro of that
 /// file writes methods.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 21] = [
     ("macros.rs", ""),
     ("cpu/device/thread.rs", ""),
     ("cpu/device/memory.rs", "In, Out"),
@@ -15,7 +15,8 @@ const FILES: [(&str, &str); 20] = [
     ("in_order.rs", ""),
     ("cpu/device/warp.rs", ""),
     ("cpu/device/copies.rs", ""),
-    ("cpu/device/mma.rs", ""),
+    ("mma.rs", ""),
+    ("mma/fragment.rs", "Fragment"),
     ("cpu/device/variable.rs", ""),
     ("cpu/device/mbarrier.rs", ""),
     ("pipeline.rs", ""),
@@ -41,7 +42,10 @@ pub fn table(root: &Path) -> Result<String> {
         let name = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".rs");
         // The functions of a public module have its name before theirs. Of another file the types
         // are words that `mod.rs` names.
-        let module = modules.contains(&format!("\npub mod {name};")).then(|| format!("{name}::"));
+        let is_module = ["mod ", "use crate::"]
+            .iter()
+            .any(|how| modules.contains(&format!("\npub {how}{name};")));
+        let module = is_module.then(|| format!("{name}::"));
         let is_word = |of_type: &str| module.is_some() || modules.contains(of_type);
         let prefix = module.as_deref().unwrap_or_default();
         let (what, words) = (first_sentence(&source), words(&source, prefix, types, is_word));

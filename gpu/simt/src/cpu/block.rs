@@ -265,7 +265,7 @@ pub(super) fn thread_index() -> [u32; 3] {
 }
 
 #[inline(always)]
-pub(super) fn linear_index() -> u32 {
+pub(crate) fn linear_index() -> u32 {
     current().linear
 }
 
@@ -286,7 +286,7 @@ pub(super) fn shared_base() -> *mut u8 {
 
 /// The checker of the running thread; none in a fast launch.
 #[inline(always)]
-pub(super) fn checker() -> Option<&'static Checker<'static>> {
+pub(crate) fn checker() -> Option<&'static Checker<'static>> {
     // SAFETY: null, or a checker that outlives its launch.
     unsafe { current_block().checker.as_ref() }
 }
@@ -321,7 +321,7 @@ pub(super) fn warp_operation(
 /// Exchanges words among the lanes of the running thread's warp: waits until all have come to the
 /// operation `name`, and calls `read` with the words of each lane. Panics where the warp has fewer
 /// than 32 lanes.
-pub(super) fn exchange<R>(
+pub(crate) fn exchange<R>(
     name: &'static str,
     own: &[u32],
     place: &'static Location<'static>,

@@ -40,7 +40,7 @@ mod access;
 mod address_space;
 mod atomic;
 #[cfg(feature = "cpu")]
-mod block;
+pub(crate) mod block;
 #[cfg(feature = "cpu")]
 mod boxes;
 #[cfg(feature = "cpu")]
@@ -95,7 +95,7 @@ mod slot;
 pub mod symbol;
 #[cfg(feature = "cpu")]
 #[allow(dead_code, reason = "other ways to round sums are for comparison")]
-mod tensor_core;
+pub(crate) mod tensor_core;
 #[cfg(feature = "cpu")]
 mod trap;
 #[cfg(feature = "cpu")]

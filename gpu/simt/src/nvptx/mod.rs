@@ -14,7 +14,6 @@ pub mod grid;
 #[cfg(target_feature = "sm_90a")]
 pub mod mbarrier;
 mod memory;
-pub mod mma;
 mod named_barrier;
 #[cfg(target_feature = "sm_90a")]
 mod proxy;
@@ -30,6 +29,7 @@ pub mod warpgroup;
 #[cfg(target_feature = "sm_90a")]
 mod wgmma;
 
+pub use crate::mma;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},

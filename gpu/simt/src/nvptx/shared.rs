@@ -9,14 +9,13 @@ use core::{
 use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
 use super::{
     memory::{In, Vector64, Vector128},
-    mma::Fragment,
     shared_space::{declare_array, simt_dynamic_shared_pointer, simt_shared_address},
 };
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::Layout;
+use crate::operand::{Factor, Layout};
 use crate::{
     Atomic, Element,
-    operand::{Factor, Loaded},
+    mma::{Fragment, Half16, Loaded, load},
 };
 
 pub struct Shared<T, const ROWS: usize, const COLS: usize = 1>(*mut T);
@@ -254,23 +253,23 @@ macro_rules! indexed {
             }
 
             #[inline(always)]
-            pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
+            pub fn load_fragment(&self, index: usize) -> Fragment<T::Atom>
             where
                 T: Loaded,
             {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
-                Fragment::load(row)
+                load::load::<T>(row)
             }
 
             #[inline(always)]
-            pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
+            pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T::Atom>
             where
-                T: Loaded<Factor = T> + Factor,
+                T: Half16,
             {
                 // SAFETY: as above.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
-                Fragment::load_either(row, transposed)
+                load::load_either::<T>(row, transposed)
             }
 
             #[inline(always)]

@@ -1,5 +1,5 @@
-//! The differences between 16-bit elements and f32: the copies, the swizzle, and how a fragment is
-//! read.
+//! The differences between the types of elements: the instruction, the copies, the swizzle, and how
+//! a fragment is read.
 //!
 //! A fragment is read eight groups of sixteen bytes at a time, one of each of eight rows. These
 //! should be in different banks: there are 32 banks of four bytes, 128 bytes in all. So groups are
@@ -11,6 +11,8 @@
 //!                                                                                       in the middle of the banks
 //!   f32        128 bytes, eight groups     one group of eight rows; MN-major, two       g ^ (r % 4 * 2 + r / 4 % 2)
 //!                                          neighbours of four rows, word by word
+//!   f64        256 bytes, sixteen groups   two neighbours of four rows by each half      g ^ (r % 4 * 2)
+//!                                          of a warp, element by element, in both
 //! ```
 //!
 //! **An MN-major f32** is read word by word: `ldmatrix.trans` would tear its elements apart. A warp
@@ -18,18 +20,26 @@
 //! and g + 1, g even). With g ^ (r % 8), the pairs of groups of four rows would be at four places,
 //! twice each. So the four rows differ in the upper two bits of the swizzle, and 32 lanes read all
 //! 32 banks. Eight rows still have eight numbers, so that K-major reads have no conflicts either.
+//!
+//! **An f64** is read element by element, K-major too: `ldmatrix` would give a lane two neighbours
+//! of four bytes. Half a warp reads 128 bytes at once: four neighbours along the row (groups g and
+//! g + 1, g even) of four rows (r to r + 3, r a multiple of four), whichever side rows are along.
 
 use super::{
     collective::stored::Stored,
     device::{
-        mma::{Fragment, Loaded},
+        mma::{self, Atom, Fragment, M16n8k8, M16n8k16},
         *,
     },
     tile::PANEL,
 };
 
-/// An element that these tensor cores multiply: 16 bits, or an f32, which is rounded to tf32 first.
-pub trait MmaElement: Stored<Real = f32> + Loaded {
+/// An element that these tensor cores multiply: 16 bits, an f32, which is rounded to tf32 first, or
+/// an f64.
+pub trait MmaElement: Stored<Real: mma::Sum> {
+    /// The instruction that multiplies it. Its sums have the type that the epilogue computes in.
+    type Atom: Atom<Sum = Self::Real>;
+
     /// Zero. (An `f32` that an instruction converts is no constant to the compiler, and would stay
     /// in a register.)
     const ZERO: Self;
@@ -38,7 +48,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
     const PIECE: usize = 16 / size_of::<Self>();
 
     /// K-steps of a fragment.
-    const STEP: usize = 32 / size_of::<Self>();
+    const STEP: usize = Self::Atom::STEP;
 
     /// Whether a row may start between two multiples of the narrowest copy, four bytes.
     const MAY_BE_MISALIGNED: bool = size_of::<Self>() < 4;
@@ -46,7 +56,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
     /// The number that a row's groups are swizzled by.
     fn swizzle(row: usize) -> usize;
 
-    /// Issues a copy of 16, 8 or 4 bytes.
+    /// Issues a copy of 16, 8 or 4 bytes, at least an element.
     fn copy<const BYTES: usize>(
         tiles: &mut DynamicShared<Self>,
         to: usize,
@@ -63,7 +73,7 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Self::Factor>;
+    ) -> Fragment<Self::Atom>;
 
     /// Moves a group by one element to the front if `is_misaligned`. The group at `next` follows.
     /// All lanes call this with theirs. (Rows of f32 are never misaligned.)
@@ -93,6 +103,8 @@ macro_rules! copy {
 }
 
 impl MmaElement for Half {
+    type Atom = M16n8k16<Half>;
+
     const ZERO: Half = Half::from_bits(0);
 
     copy! { Half }
@@ -110,7 +122,7 @@ impl MmaElement for Half {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Half> {
+    ) -> Fragment<M16n8k16<Half>> {
         let place = first + panel + of_matrices::<Half>(outer, step, k_major);
         tiles.load_fragment_either(place, !k_major)
     }
@@ -123,6 +135,8 @@ impl MmaElement for Half {
 }
 
 impl MmaElement for f32 {
+    type Atom = M16n8k8<Tf32>;
+
     const ZERO: f32 = 0.0;
 
     copy! { f32 }
@@ -140,7 +154,7 @@ impl MmaElement for f32 {
         outer: usize,
         step: usize,
         k_major: bool,
-    ) -> Fragment<Tf32> {
+    ) -> Fragment<M16n8k8<Tf32>> {
         if k_major {
             tiles.load_fragment(first + panel + of_matrices::<f32>(outer, step, true))
         } else {
@@ -149,11 +163,67 @@ impl MmaElement for f32 {
     }
 }
 
+/// On Hopper's tensor cores an instruction multiplies 8 k-steps of f64, on those before 4. The bits
+/// are the same.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+type OfF64 = M16n8k8<f64>;
+#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_90a")))]
+type OfF64 = mma::M8n8k4<f64>;
+
+impl MmaElement for f64 {
+    type Atom = OfF64;
+
+    const ZERO: f64 = 0.0;
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn copy<const BYTES: usize>(
+        tiles: &mut DynamicShared<f64>,
+        to: usize,
+        matrix: &In<f64>,
+        from: usize,
+        valid: bool,
+    ) {
+        match BYTES {
+            16 => tiles.copy_async::<2>(to, matrix, from, valid),
+            _ => tiles.copy_async::<1>(to, matrix, from, valid),
+        }
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn swizzle(row: usize) -> usize {
+        row % 4 * 2
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn fragment(
+        tiles: &DynamicShared<f64>,
+        (first, panel): (usize, usize),
+        outer: usize,
+        step: usize,
+        k_major: bool,
+    ) -> Fragment<OfF64> {
+        let lane = thread::lane_id() as usize;
+        let (row, at) = if k_major { (lane / 4, lane % 4) } else { (lane % 4, lane / 4) };
+        // The place of the lane's first element is computed once a stage. Elements that are 4, 8
+        // and 16 further in their row differ in one bit of the place, and rows that are four
+        // further have the same swizzle.
+        let own = first + place::<f64>(row, at / f64::PIECE) + at % f64::PIECE;
+        Fragment::from_elements(core::array::from_fn(|i| {
+            let (outer, k) = (outer + i % 2 * 8, step + i / 2 * 4);
+            let (further, rows) = if k_major { (k, outer) } else { (outer, k) };
+            tiles[(own ^ further) + panel + rows * PANEL]
+        }))
+    }
+}
+
 /// In a panel, the lane's row of a fragment's four matrices. The second and the fourth have the
 /// upper half of the outer side, the last two that of k. A row has k-steps; in an MN-major
 /// operand, the outer elements of a step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_matrices<T: MmaElement>(outer: usize, step: usize, k_major: bool) -> usize {
+    const { assert!(T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
     let lane = thread::lane_id() as usize;
     let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
     match k_major {

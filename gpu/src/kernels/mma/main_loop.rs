@@ -22,7 +22,7 @@ pub const fn stage_len<T: MmaElement>(rows: usize, cols: usize, depth: usize, an
 #[track_caller]
 pub fn multiply<
     T: MmaElement,
-    C: Stored<Real = f32>,
+    C: Stored<Real = T::Real>,
     const ROWS: usize,
     const COLS: usize,
     const M: usize,
@@ -44,14 +44,15 @@ pub fn multiply<
         let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
         // In shared memory groups of elements are swizzled by their number.
         assert!(stage_len.is_multiple_of(64) && (ROWS * BLOCK_K).is_multiple_of(64));
-        assert!(epilogue::staged_len(THREADS, N) * 4 <= STAGES * stage_len * size_of::<T>());
+        let staged = epilogue::staged_len(THREADS, N) * size_of::<T::Real>();
+        assert!(staged <= STAGES * stage_len * size_of::<T>());
     }
     let first = (thread::block_idx_y() as usize * ROWS, thread::block_idx_x() as usize * COLS);
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
-    let mut sums = Accumulators::<M, N>::zeroed();
+    let mut sums = Accumulators::<M, N, T::Real>::zeroed();
     let stages =
         Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED>::start(problem, (a, b), first, k_major);
     stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
@@ -146,14 +147,14 @@ impl<
         mut self,
         k: u32,
         (row, col): (usize, usize),
-        sums: &mut Accumulators<M, N>,
+        sums: &mut Accumulators<M, N, T::Real>,
     ) {
         // The place of a panel follows from its first outer element.
         let (of_a, of_b) = (row * BLOCK_K, Self::OF_B + col * BLOCK_K);
         let mut now = 0;
         for _ in 0..k.div_ceil(BLOCK_K as u32) {
-            // With f32 and 64 x 64 elements a warp, all steps unrolled would exceed the registers.
-            if size_of::<T>() == 4 && M == 4 {
+            // With 64 rows a warp of f32 or f64, all steps unrolled would exceed the registers.
+            if size_of::<T>() >= 4 && M == 4 || BLOCK_K > 4 * T::STEP {
                 let mut step = 0;
                 while step < BLOCK_K {
                     self.multiply::<M, N, false>(&mut now, (of_a, of_b), step, sums);
@@ -163,7 +164,7 @@ impl<
             } else {
                 // Unrolled by hand: the compiler does not unroll a loop around code that depends on
                 // the constants.
-                const { assert!(BLOCK_K == 2 * T::STEP || BLOCK_K == 4 * T::STEP) };
+                const { assert!(BLOCK_K >= 2 * T::STEP && BLOCK_K.is_power_of_two()) };
                 self.multiply::<M, N, true>(&mut now, (of_a, of_b), 0, sums);
                 self.multiply::<M, N, true>(&mut now, (of_a, of_b), T::STEP, sums);
                 if BLOCK_K == 4 * T::STEP {
@@ -183,7 +184,7 @@ impl<
         now: &mut usize,
         (of_a, of_b): (usize, usize),
         step: usize,
-        sums: &mut Accumulators<M, N>,
+        sums: &mut Accumulators<M, N, T::Real>,
     ) {
         let rows: [_; M] =
             core::array::from_fn(|i| self.a.fragment(&self.tiles, *now + of_a, i * SIDE, step));

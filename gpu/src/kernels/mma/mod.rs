@@ -1,5 +1,5 @@
-//! bf16, f16, and f32 rounded to tf32, on the tensor cores of any GPU from Ampere (compute
-//! capability 8.0) on. Sums are f32. Operands may be unaligned.
+//! bf16, f16, f32 rounded to tf32, and f64, on the tensor cores of any GPU from Ampere (compute
+//! capability 8.0) on. Sums are f32, of f64 f64. Operands may be unaligned.
 //!
 //! An `mma.sync` instruction multiplies 16 x 16 elements of A by 16 x 8 of B, in tf32 16 x 8 by 8 x
 //! 8. Operands and sums are in the registers of one warp. Hence:
@@ -25,6 +25,8 @@
 //!   mma_.._128x128x32         64 x 64             4 of 32            aligned      2 (A100, Hopper)
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
+//!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
+//!   mma_f64_128x64x32         64 x 32             2 of 32            unaligned    1 (A100), 2 (Hopper)
 //! ```
 //!
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow. Shared
@@ -35,7 +37,8 @@
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
 //! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But
 //! in tf32 it reads each operand along one side alone. So these kernels are only in the PTX for
-//! every GPU. Hopper takes them from there.
+//! every GPU. Hopper takes them from there. Those of f64 are in both: an instruction multiplies 4
+//! k-steps on any GPU, and 8 on Hopper, with the same bits.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

@@ -4,8 +4,8 @@
 //! B); in an MN-major operand the rows of A (columns of B) of one step. A tile consists of *panels*
 //! of 32 rows of 32 elements: 32 outer elements by 32 k-steps, whichever are contiguous. So the
 //! same instructions copy both layouts. In shared memory a row of a panel is groups of sixteen
-//! bytes, four of 16-bit elements or eight of f32. Groups are swizzled, so that the reads of a
-//! fragment are free of bank conflicts ([`element`](super::element)).
+//! bytes, four of 16-bit elements, eight of f32 or sixteen of f64. Groups are swizzled, so that the
+//! reads of a fragment are free of bank conflicts ([`element`](super::element)).
 //!
 //! ```text
 //!   a tile of 64 x 64        outer 0    outer 32               its lines: if K-major, the panels of 32 outer elements,
@@ -18,7 +18,7 @@
 //!
 //! ```text
 //!   rows start at multiples of    copies of
-//!   16, 8 or 4 bytes              16, 8 or 4 bytes (with f32: all rows)
+//!   16, 8 or 4 bytes              16, 8 or 4 bytes (with f32: all rows; with f64 of 16 or 8: all rows)
 //!   2 bytes                       4 bytes. Every other row, or all, are copied from the element before on. So they arrive one
 //!                                 element misaligned, and are realigned in shared memory.
 //!   (elements not contiguous,     single elements, through registers: any strides, and slow
@@ -36,7 +36,7 @@
 use super::{
     device::{mma::Fragment, *},
     element::{MmaElement, place},
-    tile::{PANEL, SIDE, THREADS},
+    tile::{PANEL, THREADS},
 };
 use crate::params::GemmParams;
 
@@ -275,8 +275,11 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         let rows_at_once = THREADS * width / PANEL;
         const {
             let rows_at_once = THREADS * (BYTES / size_of::<T>()) / PANEL;
-            assert!(PANEL.is_multiple_of(rows_at_once));
-            assert!(rows_at_once.is_multiple_of(8) || size_of::<T>() == 4 && rows_at_once == 4);
+            assert!(BYTES < size_of::<T>() || PANEL.is_multiple_of(rows_at_once));
+            assert!(rows_at_once.is_multiple_of(8) || size_of::<T>() >= 4 && rows_at_once == 4);
+        }
+        if BYTES < size_of::<T>() {
+            return;
         }
         let (rows, len) = self.inside();
         let to = tile + place::<T>(self.row, self.at / T::PIECE) + self.at % T::PIECE;
@@ -436,8 +439,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         first: usize,
         outer: usize,
         step: usize,
-    ) -> Fragment<T::Factor> {
-        const { assert!(SIDE == 16 && T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
+    ) -> Fragment<T::Atom> {
         let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
         T::fragment(tiles, (first, panel), outer % PANEL, step % PANEL, self.k_major)
     }

@@ -13,19 +13,25 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// A kernel with two blocks an SM on an A100 or on Hopper. Shared memory holds the stages, and then
-/// the staged 32-bit sums. Barriers: one for the first stage, one in the loop, one before the sums.
+/// A kernel with two blocks an SM on Hopper and, but for the larger tile of f64, on an A100. Shared
+/// memory holds the stages, and then the staged sums. Barriers: one for the first stage, one in the
+/// loop, one before the sums. Hopper takes the kernels of 16-bit numbers and of f32 from the PTX
+/// for every GPU. Of f64 it has another instruction.
 macro_rules! entry {
     ($name:ident: Half -> $($rest:tt)*) => {
-        entry! { @ $name [half = bf16 | f16] Half -> $($rest)* }
+        entry! { @ #[cfg(not(target_feature = "sm_90a"))] $name [half = bf16 | f16] Half -> $($rest)* }
     };
     ($name:ident: f32 -> $($rest:tt)*) => {
-        entry! { @ $name [] f32 -> $($rest)* }
+        entry! { @ #[cfg(not(target_feature = "sm_90a"))] $name [] f32 -> $($rest)* }
+    };
+    ($name:ident: f64 -> $($rest:tt)*) => {
+        entry! { @ #[cfg(true)] $name [] f64 -> $($rest)* }
     };
     (
-        @ $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        @ #[$only:meta] $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
         $stages:tt stages of $depth:tt, rows $where:ident
     ) => {
+        #[$only]
         #[doc = concat!(
             "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
         )]
@@ -64,3 +70,6 @@ entry! { mma_half_f32_128x128x32:  Half -> f32, 128 x 128, 4 x 4 a warp, 4 stage
 
 entry! { mma_tf32_64x64x32:        f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
 entry! { mma_tf32_128x128x32:      f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
+
+entry! { mma_f64_64x64x32:         f64 -> f64, 64 x 64, 2 x 2 a warp, 2 stages of 32, rows anywhere }
+entry! { mma_f64_128x64x32:        f64 -> f64, 128 x 64, 4 x 2 a warp, 2 stages of 32, rows anywhere }

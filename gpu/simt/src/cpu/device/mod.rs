@@ -13,7 +13,6 @@ mod flag;
 pub mod grid;
 pub mod mbarrier;
 mod memory;
-pub mod mma;
 mod named_barrier;
 mod proxy;
 mod shared;
@@ -23,6 +22,7 @@ mod variable;
 pub mod warp;
 pub mod warpgroup;
 
+pub use crate::mma;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, cluster_pipeline, constant, dynamic_shared,
     element::{from_words, to_words},

@@ -14,7 +14,6 @@ use super::{
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
     memory::views::In,
-    mma::Fragment,
     tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
@@ -28,7 +27,8 @@ use crate::cpu::{
 use crate::{
     Atomic, Element,
     cpu::{fast::Fast, mode::Mode},
-    operand::{Factor, Layout, Loaded},
+    mma::{Fragment, Half16, Loaded, load},
+    operand::{Factor, Layout},
 };
 
 /// An array in shared memory, made by [`shared!`](crate::shared). Row-major.
@@ -406,28 +406,28 @@ pub(crate) mod arrays {
                 /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four
                 /// matrices of eight rows of 16 bytes. Each lane gives the index of the first
                 /// element of a row, at a multiple of 16 bytes. All lanes call it. See
-                /// [`mma`](crate::device::mma), for the order of the rows.
+                /// [`mma`](crate::mma), for the order of the rows.
                 #[track_caller]
-                pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
+                pub fn load_fragment(&self, index: usize) -> Fragment<T::Atom>
                 where
                     T: Loaded,
                 {
                     let count = const { 16 / size_of::<T>() };
                     // SAFETY: inside the array, which lives as long as the block.
                     let row = unsafe { *self.at(index, count, Access::Read).cast::<[u32; 4]>() };
-                    Fragment::exchange(row, false)
+                    load::exchange::<T>(row, false)
                 }
 
                 /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are
                 /// transposed during the load if `transposed`. All lanes choose alike.
                 #[track_caller]
-                pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
+                pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T::Atom>
                 where
-                    T: Loaded<Factor = T> + Factor,
+                    T: Half16,
                 {
                     // SAFETY: as above: eight elements are sixteen bytes.
                     let row = unsafe { *self.at(index, 8, Access::Read).cast::<[u32; 4]>() };
-                    Fragment::exchange(row, transposed)
+                    load::exchange::<T>(row, transposed)
                 }
 
                 /// Adds `value` to an element atomically, and gives the element's old value.

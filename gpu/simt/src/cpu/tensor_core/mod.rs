@@ -21,14 +21,14 @@
 
 pub(super) mod descriptor;
 mod exact;
-pub(super) mod format;
+pub(crate) mod format;
 pub(super) mod fragment;
 pub(super) mod layout;
 pub(super) mod operand;
 pub(super) mod step;
 pub(super) mod swizzle;
 mod truncating;
-pub(super) mod warp;
+pub(crate) mod warp;
 
 #[cfg(test)]
 mod definition;

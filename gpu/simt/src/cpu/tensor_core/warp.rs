@@ -19,11 +19,7 @@ use super::{
     operand::{Block, LANES},
     truncating,
 };
-
-/// Elements of a fragment that a lane has: in each of four registers.
-pub const fn each(format: Format) -> usize {
-    16 / format.bytes() as usize
-}
+use crate::atoms::accumulator;
 
 /// The sums of 16 x 16 elements that a lane has: of each eight columns two neighbours, and those
 /// eight rows below.
@@ -37,20 +33,24 @@ const fn operand(in_register: usize, lane: usize, i: usize) -> (usize, usize) {
     (lane / 4 + register % 2 * 8, first + i % in_register)
 }
 
-/// Row and column of element `i` of a lane's [`Sums`].
-pub const fn accumulator(lane: usize, i: usize) -> (usize, usize) {
-    (lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2 + i % 2)
+/// Words of a fragment as `f32`, in the order of the registers: what the lanes exchange.
+pub fn decoded(format: Format, words: [u32; 4]) -> impl Iterator<Item = u32> {
+    let (in_word, bits) = (4 / format.bytes() as usize, 8 * format.bytes() as usize);
+    let parts = move |word: u32| (0..in_word).map(move |i| word >> (i * bits));
+    // A 16-bit number is in the lower half.
+    words.into_iter().flat_map(parts).map(move |bits| format.decode(bits).to_bits())
 }
 
 /// Adds the products of fragments of A and of B to a lane's sums: the `i`th of A by the `j`th of B
-/// to `sums[i][j]`. `elements` gives what a lane has, as `f32`: its elements of all fragments of A,
+/// to `sums[i][j]`. `words` gives what a lane has, [`decoded`]: its elements of all fragments of A,
 /// and then of B.
 pub fn multiply_add<const M: usize, const N: usize>(
     format: Format,
     lane: usize,
-    elements: &[&[f32]; 32],
+    words: &[&[u32]; 32],
     sums: &mut [[Sums; N]; M],
 ) {
+    let elements = &words.map(bytemuck::cast_slice::<u32, f32>);
     // Both versions give the same bits.
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {

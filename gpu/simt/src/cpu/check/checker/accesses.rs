@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Instructions of tensor cores: that many of the running thread's warp.
-    pub(in crate::cpu) fn multiplied(
+    pub(crate) fn multiplied(
         &self,
         place: &'static Location<'static>,
         operation: Operation,
