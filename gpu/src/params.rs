@@ -22,10 +22,11 @@ pub struct GemmParams {
     /// products.
     pub products: u32,
     /// For kernels with two tile widths, the columns of C in wide tiles. They are the first
-    /// columns: a multiple of the width, or more than n. For kernels whose threads split k, the
-    /// k-steps of all partial products, of which the last may have fewer than k; 0 for a batch. (A
-    /// u64, so that the struct has no padding.)
-    pub extent: u64,
+    /// columns: a multiple of the width, or more than n.
+    pub wide_cols: u32,
+    /// For kernels whose threads split k, the k-steps of all partial products, of which the last
+    /// may have fewer than k; 0 for a batch.
+    pub all_k: u32,
     /// Factor of A B, rounded to the type of the sums.
     pub alpha: f64,
     /// Factor of C, rounded likewise. If it is 0, C is not read.
@@ -50,7 +51,8 @@ impl Default for GemmParams {
             bias: NO_BIAS,
             activation: IDENTITY,
             products: 1,
-            extent: 0,
+            wide_cols: 0,
+            all_k: 0,
             alpha: 0.0,
             beta: 0.0,
             a: [0; 2],
@@ -106,7 +108,7 @@ pub const GELU_TANH: u32 = 3;
 /// `x / (1 + exp(-x))`.
 pub const SILU: u32 = 4;
 
-// SAFETY: `#[repr(C)]` numbers, six u32 and twelve words of eight bytes, without padding.
+// SAFETY: `#[repr(C)]` numbers, eight u32 and eleven words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl simt::Record for GemmParams {}
 

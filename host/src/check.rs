@@ -104,8 +104,8 @@ pub fn kernel(
 }
 
 /// Checks a kernel in one order, with operands of its types and in its layout, and compares C.
-/// `seed` is that of the operands. They are drawn in their own type: a kernel that rounds f64 to f32
-/// on the way is wrong.
+/// `seed` is that of the operands. They are drawn in their own type: a kernel that rounds f64 to
+/// f32 on the way is wrong.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product, and for integers if k is too large

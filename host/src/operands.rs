@@ -17,8 +17,8 @@ const CHUNK: usize = 1 << 18;
 
 /// A type of which operands are drawn, each in its own numbers: those of f64 are no values of f32.
 pub trait Drawn: Compared {
-    /// Uniform in [-1, 1).
-    fn uniform(rng: &mut ChaCha8Rng) -> Self;
+    /// Uniform, not below the first and below the second.
+    fn between(rng: &mut ChaCha8Rng, ends: [f64; 2]) -> Self;
 
     /// Normally distributed, mean 0, deviation 1.
     fn normal(rng: &mut ChaCha8Rng) -> Self;
@@ -30,8 +30,8 @@ pub trait Drawn: Compared {
 macro_rules! drawn {
     ($($ty:ty: $wide:ident, |$value:ident| $narrowed:expr;)*) => {$(
         impl Drawn for $ty {
-            fn uniform(rng: &mut ChaCha8Rng) -> Self {
-                let $value: $wide = rng.random_range(-1.0..1.0);
+            fn between(rng: &mut ChaCha8Rng, [from, to]: [f64; 2]) -> Self {
+                let $value = rng.random_range(from as $wide..to as $wide);
                 $narrowed
             }
 
@@ -66,7 +66,7 @@ pub fn seed_of_b(seed: u64) -> u64 {
 /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted),
 /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
 pub fn uniform<T: Drawn>(seed: u64, len: usize) -> Result<Vec<T>> {
-    draw(seed, len, T::uniform)
+    draw(seed, len, |rng| T::between(rng, [-1.0, 1.0]))
 }
 
 /// `len` values, normally distributed, mean 0, deviation 1.

@@ -9,6 +9,8 @@ use gpu_gemm::Device;
 pub struct Roof {
     /// The peak of f32: multiply-adds, two FLOP each, at the highest clock.
     pub fp32_gflops: f64,
+    /// The peak of f64 on tensor cores.
+    pub fp64_gflops: Option<f64>,
     /// The peak of bf16 or f16 on tensor cores, with sums in f32, dense.
     pub half_gflops: Option<f64>,
     /// The bandwidth of global memory at its highest clock, in 10^9 bytes per second.
@@ -42,6 +44,7 @@ impl Roof {
         let gflops = |each: u32| 2.0 * f64::from(each * sms) * f64::from(clock_khz) * 1e-6;
         Some(Roof {
             fp32_gflops: gflops(fp32_lanes(capability)?),
+            fp64_gflops: fp64_products(capability).map(gflops),
             half_gflops: half_products(capability).map(gflops),
             // Two transfers a clock.
             memory_gb_per_s: memory
@@ -68,6 +71,17 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
+/// Multiply-adds of f64 of an SM's tensor cores in each clock, from the papers below. Other GPUs
+/// have none for f64.
+#[cfg(any(feature = "cuda", test))]
+fn fp64_products(capability: (u32, u32)) -> Option<u32> {
+    match capability {
+        (8, 0) => Some(64),
+        (9, 0) => Some(128),
+        _ => None,
+    }
+}
+
 /// Multiply-adds of bf16 or f16 of an SM's tensor cores in each clock, from the peaks in NVIDIA,
 /// *A100 Tensor Core GPU Architecture* and *H100 Tensor Core GPU Architecture*, divided by SMs and
 /// clocks.
@@ -90,6 +104,7 @@ mod tests {
         assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
         // NVIDIA's figure is 312 TFLOPS.
         assert!((a100.half_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
+        assert!((a100.fp64_gflops.unwrap() - 19_491.84).abs() < 1e-6, "{a100:?}");
         assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
         let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
         assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
@@ -101,7 +116,12 @@ mod tests {
     /// With 1,500 GFLOPS and 200 GB/s, and four bytes for each FLOP, 50 GFLOPS are possible: 3.3 %.
     #[test]
     fn memory_limits_what_uses_each_number_once() {
-        let roof = Roof { fp32_gflops: 1500.0, half_gflops: None, memory_gb_per_s: Some(200.0) };
+        let roof = Roof {
+            fp32_gflops: 1500.0,
+            fp64_gflops: None,
+            half_gflops: None,
+            memory_gb_per_s: Some(200.0),
+        };
         assert_eq!(roof.gflops_at(0.25), 50.0);
         assert_eq!((1000.0 * roof.gflops_at(0.25) / roof.fp32_gflops).round(), 33.0);
         assert_eq!(roof.gflops_at(100.0), 1500.0);

@@ -389,9 +389,9 @@ fn the_toy_example_is_printed_by_running_it() {
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
     fails(host(&outside), 2, &["block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
-    for name in ["tma_f32_64x64x64_nn", "gemm_f64_64x64x16", "mma_bf16_64x64x64"] {
+    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64"] {
         let quoted = format!("'{name}'");
-        let limit = "must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA";
+        let limit = "must be a lesson, or a kernel of f32 or f64 on CUDA cores and not one by TMA";
         fails(host(&["explain", name]), 2, &[&quoted, limit, "not counted"]);
     }
     fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);

@@ -53,6 +53,21 @@ fn what_is_far_from_ideal_is_marked_once_as_the_worst() {
 }
 
 #[test]
+fn a_kernel_of_f64_is_counted_in_f64() {
+    let (code, stdout, stderr) =
+        profile(&["--json", "--every", "1", "--kernel", "gemm_f64_64x64x16"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
+    assert_eq!(object["dtype"], "f64");
+    // A multiply-add for each product, also of the padding.
+    let multiply_adds = &object["totals"]["smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"];
+    assert_eq!(multiply_adds.as_u64(), Some(64 * 64 * 32), "{stdout}");
+    // Eight bytes an element: A and B, each in whole sectors.
+    let sectors = &object["totals"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
+    assert!(sectors.as_u64() >= Some(2 * 64 * 32 * 8 / 32), "{stdout}");
+}
+
+#[test]
 fn arithmetic_by_operators_is_said_not_to_be_counted() {
     let (_, stdout, _) = profile(&["--kernel", "rust_cuda_tiled16"]);
     assert!(stdout.contains("\n    arithmetic by operators is not counted"), "{stdout}");
@@ -170,11 +185,9 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     ] {
         fails(host(&args(&[flag, value])), 2, &[flag, &format!("'{value}'"), limit]);
     }
-    for name in
-        ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "gemm_f64_64x64x16", "mma_tf32_64x64x32"]
-    {
+    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_tf32_64x64x32"] {
         let limit =
-            format!("--kernel = {name}: must be a lesson, or a kernel of f32 on CUDA cores");
+            format!("--kernel = {name}: must be a lesson, or a kernel of f32 or f64 on CUDA cores");
         let watches = format!("are not counted; `check --kernel {name}` watches them");
         fails(host(&args(&["--kernel", name])), 2, &[&limit, &watches]);
     }

@@ -82,7 +82,7 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
         step(problem.b[0]).unwrap_or((k * n) as u64),
     ];
     problem.batch = [steps[0], steps[1], (m * n) as u64];
-    problem.extent = range.map_or(0, |_| k as u64);
+    problem.all_k = range.map_or(0, |_| k as u32);
     if full {
         (problem.bias, problem.activation, problem.beta) = (COL_BIAS, RELU, 1.0);
     }

@@ -7,11 +7,11 @@
 use std::{any::Any, fmt};
 
 use crate::{
-    Half,
     argument::Bound,
     declaration::{Declaration, LaunchConfig, Limits},
     kernel::Kernel,
     params::{Params, Slots},
+    types::Type,
 };
 #[cfg(feature = "cpu")]
 use crate::{
@@ -86,7 +86,7 @@ fn params<P: Params>(
     config: &LaunchConfig,
     arguments: &[Bound],
 ) -> Result<P, String> {
-    halves_agree(declaration, config, arguments)?;
+    types_agree(declaration, config, arguments)?;
     P::from_bound(arguments).map_err(|number| match declaration.params.get(number) {
         Some(param) => format!("{}: the kernel's parameter is {}", param.name, param.ty),
         None => {
@@ -95,27 +95,29 @@ fn params<P: Params>(
     })
 }
 
-/// Checks that the arguments for a [`Half`] are of the type that the kernel's constant `half`
-/// selects.
-fn halves_agree(
+/// Checks that arguments are of the type that the kernel's constant chooses, if they are of one
+/// that it chooses among.
+fn types_agree(
     declaration: &Declaration,
     config: &LaunchConfig,
     arguments: &[Bound],
 ) -> Result<(), String> {
-    let Some(is_f16) = declaration.resolve(&config.constants)?.is_f16() else { return Ok(()) };
-    let said = if is_f16 { "f16" } else { "bf16" };
+    let constants = declaration.resolve(&config.constants)?;
+    let Some(choice) = declaration.type_choice() else { return Ok(()) };
+    let said = constants.get(choice.name);
     for (param, argument) in declaration.params.iter().zip(arguments) {
         let of = match argument {
             Bound::Value(_) => None,
             Bound::Elements(elements) => Some(elements.of),
             Bound::Maps(maps) => maps.first().map(|map| map.of),
         };
-        if let Some(word) = of.and_then(Half::word)
-            && word != said
+        let given = of.and_then(Type::of_id).and_then(|of| choice.value_for(of));
+        if let (Some(given), Some(said)) = (given, said)
+            && given != said
         {
-            let name = param.name;
             return Err(format!(
-                "{name} is of {word}, the constant half of {said}: the kernel takes one of both"
+                "{} is of {given}, the constant {} of {said}: the kernel takes one of both",
+                param.name, choice.name
             ));
         }
     }

@@ -160,6 +160,11 @@ impl Declaration {
         constants::resolve(self.constants, said)
     }
 
+    /// The constant that chooses among element types, if there is one.
+    pub fn type_choice(&self) -> Option<&'static ConstantDeclaration> {
+        self.constants.iter().find(|constant| constant.chooses_a_type())
+    }
+
     /// All combinations of its constants' values.
     pub fn specialisations(&self) -> Vec<Constants> {
         constants::specialisations(self.constants)

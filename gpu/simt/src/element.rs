@@ -1,5 +1,7 @@
 //! Element types of memory.
 
+use crate::types::Type;
+
 /// A type whose every bit pattern is a value, so that unwritten memory can be read as it.
 ///
 /// # Safety
@@ -40,7 +42,8 @@ unsafe impl Element for u16 {
 unsafe impl Element for Half {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
-        given == core::any::TypeId::of::<Self>() || Half::word(given).is_some()
+        let chosen = Type::of_id(given).is_some_and(|of| Half::TYPES.contains(&of));
+        given == core::any::TypeId::of::<Self>() || chosen
     }
 }
 
@@ -81,16 +84,13 @@ pub struct F16(u16);
 #[repr(transparent)]
 pub struct Half(u16);
 
-#[cfg(not(target_arch = "nvptx64"))]
 impl Half {
-    /// The value of the constant `half` for elements of that type; `None` where they are neither
-    /// [`Bf16`] nor [`F16`].
+    /// The constant that chooses.
     #[doc(hidden)]
-    pub fn word(of: core::any::TypeId) -> Option<&'static str> {
-        let words =
-            [(core::any::TypeId::of::<Bf16>(), "bf16"), (core::any::TypeId::of::<F16>(), "f16")];
-        words.into_iter().find(|(half, _)| *half == of).map(|(_, word)| word)
-    }
+    pub const CONSTANT: &'static str = "half";
+
+    /// The types that it chooses among. Their names are its values.
+    pub const TYPES: [Type; 2] = [Type::BF16, Type::F16];
 }
 
 macro_rules! halves {

@@ -1,13 +1,14 @@
 //! The table of element types: [`element_types!`](crate::element_types).
 //!
-//! A row has all that is written of a type: its name, its number format, and its codes in NumPy, DLPack,
-//! TMA and cuBLAS. Whatever lists types reads this table. [`Typed`] has a type's row at compile
-//! time, [`Type`] at run time. [`with_types!`](crate::with_types) leads from the latter to the
-//! former.
+//! A row has all that is written of a type: its name, its number format, and its codes in NumPy,
+//! DLPack, TMA and cuBLAS. Whatever lists types reads this table. [`Typed`] has a type's row at
+//! compile time, [`Type`] at run time. [`with_types!`](crate::with_types) leads from the latter to
+//! the former.
 
 mod number_format;
 
 use core::{
+    any::TypeId,
     fmt,
     hash::{Hash, Hasher},
 };
@@ -61,6 +62,7 @@ macro_rules! element_type {
             const FORMAT: $crate::types::NumberFormat = $crate::types::NumberFormat::$kind($($bits),+);
             const ROW: $crate::types::Row = $crate::types::Row {
                 name: $name,
+                id: || core::any::TypeId::of::<$ty>(),
                 format: <$ty as $crate::types::Typed>::FORMAT,
                 numpy_code: $code,
                 numpy: $numpy,
@@ -185,6 +187,7 @@ macro_rules! products_with_types {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
+    pub id: fn() -> TypeId,
     pub format: NumberFormat,
     pub numpy_code: &'static str,
     pub numpy: &'static str,
@@ -226,6 +229,11 @@ impl Type {
     /// A type's.
     pub const fn of<T: Typed>() -> Self {
         T::TYPE
+    }
+
+    /// That of a Rust type, if it is in the table.
+    pub fn of_id(id: TypeId) -> Option<Self> {
+        Type::ALL.iter().copied().find(|of| (of.0.id)() == id)
     }
 
     /// The type of the table with that name.

@@ -244,9 +244,12 @@ impl Product {
         matches!(family, Family::Lesson(_) | Family::Gemm) && operands == Type::F32
     }
 
-    /// Whether the profiler can count and trace the kernel: a lesson, or a general product of f32.
+    /// Whether the profiler can count and trace the kernel: a lesson, or one on CUDA cores of a
+    /// type that is computed as it is, f32 or f64.
     pub fn is_counted(&self) -> bool {
-        self.is_lesson() || self.is_of_f32_views()
+        let Variant { family, operands, c, .. } = self.variant;
+        let as_it_is = operands == c && operands.sums() == Some(operands.format());
+        self.is_lesson() || family == Family::Gemm && as_it_is
     }
 
     /// Rows and columns of a tile.

@@ -1,7 +1,7 @@
 //! What the row of a product's kernel says of it: everything that the host must know, and that the
 //! kernel's declaration does not say.
 
-use simt::Constants;
+use simt::{Constants, Half};
 
 use super::variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout};
 
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) packs_tail: bool,
 }
 
-/// A type of elements, or several, of which the constant `half` selects one.
+/// A type of elements, or several, of which the kernel's constant for [`Half`] selects one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element(&'static [Type]);
 
@@ -32,7 +32,7 @@ pub(super) const F32: Element = Element(&[Type::F32]);
 /// f64.
 pub(super) const F64: Element = Element(&[Type::F64]);
 /// bf16 or f16.
-pub(super) const HALF: Element = Element(&[Type::BF16, Type::F16]);
+pub(super) const HALF: Element = Element(&Half::TYPES);
 
 /// Which layouts of A and B a kernel reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Row {
                 let of = |(number, ty): (usize, &Type)| {
                     // C of the same type, or of one that is not selected.
                     let c = self.c.0.get(number).copied().unwrap_or(variant.c);
-                    let constants = constants.with_word("half", ty.name());
+                    let constants = constants.with_word(Half::CONSTANT, ty.name());
                     (Variant { operands: *ty, c, ..variant }, constants)
                 };
                 types.iter().enumerate().map(of).collect()

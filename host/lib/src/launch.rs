@@ -3,9 +3,9 @@
 
 mod argument;
 mod backend;
-mod halves;
 mod named;
 mod refusal;
+mod type_choice;
 
 use simt::{Kernel, LaunchConfig, Params};
 
@@ -63,8 +63,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch) if the kernel or the device does not allow the
-    /// launch; [`Error::Ptx`](crate::Error::Ptx) if the driver refuses the kernel; on the CPU device
-    /// [`Error::Kernel`](crate::Error::Kernel) if the kernel fails.
+    /// launch; [`Error::Ptx`](crate::Error::Ptx) if the driver refuses the kernel; on the CPU
+    /// device [`Error::Kernel`](crate::Error::Kernel) if the kernel fails.
     /// [`Error::Capture`](crate::Error::Capture) for a kernel that is not loaded yet, in a capture.
     ///
     /// # Safety

@@ -111,15 +111,15 @@ pub fn multiply_views<T: Scalar>(
     execute::dense::<T, T>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
-/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 as `In` and
-/// `Out`. (No counts of others were compared with a GPU's.)
+/// The product of a kernel whose accesses are counted: a lesson, or one that takes f32 or f64 as
+/// `In` and `Out`. (No counts of others were compared with a GPU's.)
 ///
 /// # Errors
 /// [`Error::Argument`] for another kernel.
 pub fn counted(entry: &'static Entry) -> Result<&'static Product> {
     let product = entry.product.as_ref().filter(|product| product.is_counted());
     product.ok_or_else(|| {
-        let limit = "must be a lesson, or a kernel of f32 on CUDA cores and not one by TMA: the accesses of others are not counted";
+        let limit = "must be a lesson, or a kernel of f32 or f64 on CUDA cores and not one by TMA: the accesses of others are not counted";
         Error::argument("kernel", entry.name(), limit)
     })
 }

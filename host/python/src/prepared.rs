@@ -109,9 +109,8 @@ impl Argument {
             return Err(self.changed(value, as_before(format!("{:?}", old.1))));
         }
         if now.dtype != was.dtype {
-            return Err(
-                self.changed(format!("dtype = {}", now.dtype), as_before(was.dtype.to_string()))
-            );
+            let [now, was] = [now, was].map(|operand| operand.dtype.numpy());
+            return Err(self.changed(format!("dtype = {now}"), as_before(was.to_owned())));
         }
         if now.place != was.place {
             return Err(

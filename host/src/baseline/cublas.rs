@@ -271,8 +271,8 @@ impl<'a> Cublas<'a> {
         // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times,
         // contiguous and dense (`DenseBatch::check`). The leading dimensions and types say so. They
         // are borrowed for this call. A buffer is freed only after the work that was queued before.
-        // The factors have the type of the sums, as the arithmetic requires. They are in host memory,
-        // cuBLAS's default, and are read at once.
+        // The factors have the type of the sums, as the arithmetic requires. They are in host
+        // memory, cuBLAS's default, and are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
                 (true, 1) => {

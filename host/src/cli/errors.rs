@@ -1,29 +1,30 @@
-//! `errors`: the errors of products of f32, for kinds of numbers and inner sizes, compared with
-//! libraries.
+//! `errors`: the errors of products of f32 or f64, for kinds of numbers and inner sizes, compared
+//! with libraries.
 
 use std::{io::Write, iter};
 
 use host::{
-    Error, Gemm, Shape,
+    Error, Gemm, Shape, Type,
     baseline::{DenseBatch, Epilogue},
     parallel,
+    verify::{NumberFormat, product_of_doubles},
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{Errors, KernelChoice, Numbers, name_of, product_by},
+    args::{ComputeMode, Errors, KernelChoice, Numbers, name_of, product_by},
     bench::{
         case::{Set, Views},
-        library,
+        library::{self, Compared},
     },
     list::{json, six_digits},
     memory::check_bytes,
     note,
     steps::Steps,
+    types::Value,
 };
 
 /// The errors for a kind of numbers and an inner size, over all compared elements.
@@ -44,6 +45,21 @@ struct Line {
 
 /// Compares errors, and prints them.
 pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    if args.compute != ComputeMode::Fp32 && args.operands != Type::F32 {
+        let limit = format!("must be fp32 with --type {}", args.operands);
+        return Err(Error::argument("--compute", name_of(&args.compute), limit).into());
+    }
+    match args.operands == Type::F64 {
+        true => errors_of::<f64>(args, steps, out),
+        false => errors_of::<f32>(args, steps, out),
+    }
+}
+
+fn errors_of<T: Compared<T>>(
+    args: &Errors,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let stream = device.stream()?;
     let outer = args.outer.unwrap_or(if device.is_cuda() { 1024 } else { 128 }) as usize;
@@ -59,21 +75,26 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
     // All sizes are checked before the first one runs. Host memory has the operands twice in
     // float64.
     for shape in &shapes {
-        let bytes = DenseBatch::one(*shape).bytes_of::<f32, f32>();
+        let bytes = DenseBatch::one(*shape).bytes_of::<T, T>();
         check_bytes(bytes.saturating_mul(5), bytes, &device)?;
     }
     let compute = args.compute.into();
     let libraries = match args.vs {
-        Some(vs) => library::open::<f32, f32>(vs, host::Compute::Native, &stream)?,
+        Some(vs) => library::open::<T, T>(vs, host::Compute::Native, &stream)?,
         None => Vec::new(),
     };
     let gemm = match args.kernel {
-        KernelChoice::Auto => Gemm::new().compute(compute),
+        KernelChoice::Auto => Gemm::<T>::new().compute(compute),
         KernelChoice::Named(entry) => product_by(entry, compute)?,
     };
     if !args.json {
         let description = device.description();
-        writeln!(out, "C = A B, {outer} x {outer}, f32, on {}: {description}", device.name())?;
+        writeln!(
+            out,
+            "C = A B, {outer} x {outer}, {}, on {}: {description}",
+            T::NAME,
+            device.name()
+        )?;
         writeln!(
             out,
             "{:<11} {:>6}  {:<34} {:>8} {:>8} {:>9} {:>14}",
@@ -88,12 +109,12 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
                 let seed = args.seed.wrapping_add(number.into());
                 let step = format!("{}, k = {}, seed {seed}", name_of(&numbers), shape.k());
                 steps.step(&step, || -> Result<(), Failure> {
-                    let [a, b] = draw(numbers, shape, seed)?;
+                    let [a, b] = draw::<T>(numbers, shape, seed)?;
                     let rows = args.rows.min(outer as u32) as usize;
                     let rows = (0..rows).map(|row| row * outer / rows).collect::<Vec<_>>();
                     let wanted = Wanted::new(shape, &rows, &a, &b)?;
-                    let mut set = Set::<f32, f32>::upload(&device, &product, [&a, &b])?;
-                    let mut put = |who: String, c: Vec<f32>| match found
+                    let mut set = Set::<T, T>::upload(&device, &product, [&a, &b])?;
+                    let mut put = |who: String, c: Vec<T>| match found
                         .iter_mut()
                         .find(|(other, _)| *other == who)
                     {
@@ -143,7 +164,7 @@ fn show(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
 }
 
 /// A and B, row-major.
-fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Error> {
+fn draw<T: Value>(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<T>; 2], Error> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let mut drawn = [Vec::new(), Vec::new()];
     parallel::for_each(drawn.iter_mut().enumerate(), |(operand, values)| {
@@ -153,7 +174,7 @@ fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Erro
         }
         // Drawn column by column: then the factors of a sum are one row of numbers each.
         let columns = rows(numbers, [n, k], true, !seed);
-        values.resize(n * k, 0.0);
+        values.resize(n * k, T::default());
         for (col, column) in columns.chunks(k).enumerate() {
             for (p, &value) in column.iter().enumerate() {
                 values[p * n + col] = value;
@@ -165,29 +186,32 @@ fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Erro
 }
 
 /// `outer` rows of k numbers.
-fn rows(numbers: Numbers, [outer, k]: [usize; 2], is_b: bool, seed: u64) -> Vec<f32> {
+fn rows<T: Value>(numbers: Numbers, [outer, k]: [usize; 2], is_b: bool, seed: u64) -> Vec<T> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut values = Vec::with_capacity(outer * k);
     for _ in 0..outer {
-        let power = |rng: &mut ChaCha8Rng| rng.random_range(-20.0f32..20.0).exp2();
+        // A power that f32 holds, and of numbers of any type the same ones.
+        let power = |rng: &mut ChaCha8Rng| f64::from(rng.random_range(-20.0f32..20.0).exp2());
         let of_row = power(&mut rng);
         let outlier = rng.random_range(0..k);
         let start = values.len();
         for p in 0..k {
-            let normal: f32 = rng.sample(StandardNormal);
-            values.push(match numbers {
+            let normal: f64 = T::normal(&mut rng).into();
+            let value = match numbers {
                 Numbers::Normal => normal,
-                Numbers::Positive => rng.random_range(0.0..1.0),
+                Numbers::Positive => T::between(&mut rng, [0.0, 1.0]).into(),
                 Numbers::Wide => normal * power(&mut rng),
                 Numbers::WideRows => normal * of_row,
-                Numbers::Outlier if p == outlier => normal * 20f32.exp2(),
+                Numbers::Outlier if p == outlier => normal * 20f64.exp2(),
                 Numbers::Outlier => normal,
                 Numbers::Cancelling if p < k / 2 => normal,
                 Numbers::Cancelling => {
-                    let first: f32 = values[start + p - k / 2];
-                    if is_b { first } else { -first * (1.0 + normal * (-12f32).exp2()) }
+                    let first: f64 = T::into(values[start + p - k / 2]);
+                    let other: f64 = T::nearest(1.0 + normal * (-12f64).exp2()).into();
+                    if is_b { first } else { -first * other }
                 }
-            });
+            };
+            values.push(T::nearest(value));
         }
     }
     values
@@ -201,12 +225,16 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(shape: Shape, rows: &[usize], a: &[f32], b: &[f32]) -> Result<Self, Error> {
+    fn new<T: Value>(shape: Shape, rows: &[usize], a: &[T], b: &[T]) -> Result<Self, Error> {
         let (n, k) = (shape.n(), shape.k());
-        let a = rows.iter().flat_map(|row| &a[row * k..][..k]).copied().map(f64::from);
-        let (a, b) = (a.collect::<Vec<_>>(), b.iter().copied().map(f64::from).collect::<Vec<_>>());
+        let a = rows.iter().flat_map(|row| &a[row * k..][..k]).copied().map(Into::into);
+        let (a, b) = (a.collect::<Vec<_>>(), b.iter().copied().map(Into::into).collect::<Vec<_>>());
         let sizes = |values: &[f64]| values.iter().map(|value| value.abs()).collect::<Vec<_>>();
-        let sums = multiply([rows.len(), n, k], &a, &b)?;
+        // Sums in f64 are no reference for those of f64.
+        let sums = match T::FORMAT == NumberFormat::F64 {
+            true => product_of_doubles([rows.len(), n, k], &a, &b)?,
+            false => multiply([rows.len(), n, k], &a, &b)?,
+        };
         Ok(Wanted { sums, sizes: multiply([rows.len(), n, k], &sizes(&a), &sizes(&b))? })
     }
 }
@@ -243,11 +271,11 @@ struct Found {
 
 impl Found {
     /// Adds the errors of these rows of a product.
-    fn add(&mut self, wanted: &Wanted, rows: &[usize], c: &[f32]) {
+    fn add<T: Value>(&mut self, wanted: &Wanted, rows: &[usize], c: &[T]) {
         let n = wanted.sums.len() / rows.len().max(1);
         let elements = rows.iter().flat_map(|row| &c[row * n..][..n]);
         for (&c, (sum, size)) in elements.zip(iter::zip(&wanted.sums, &wanted.sizes)) {
-            let error = (f64::from(c) - sum).abs();
+            let error = (c.into() - sum).abs();
             // Zero that should be zero has no error.
             let over = |size: f64| if error == 0.0 { 0.0 } else { error / size };
             self.relative.push(over(sum.abs()));
@@ -278,7 +306,7 @@ mod tests {
     #[test]
     fn errors_are_those_of_the_elements_compared() {
         let shape = Shape::new(4, 2, 2).unwrap();
-        let (a, b) = ([1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 0.0, 0.0], [1.0, -1.0, 2.0, 1.0]);
+        let (a, b) = ([1.0f32, 2.0, 3.0, 4.0, -5.0, 6.0, 0.0, 0.0], [1.0, -1.0, 2.0, 1.0]);
         let rows = [0, 2, 3];
         let wanted = Wanted::new(shape, &rows, &a, &b).unwrap();
         assert_eq!(wanted.sums, [5.0, 1.0, 7.0, 11.0, 0.0, 0.0]);
@@ -306,11 +334,11 @@ mod tests {
     #[test]
     fn sums_that_cancel_are_small_beside_their_terms() {
         let shape = Shape::new(3, 5, 64).unwrap();
-        let [a, b] = draw(Numbers::Cancelling, shape, 7).unwrap();
+        let [a, b] = draw::<f32>(Numbers::Cancelling, shape, 7).unwrap();
         let wanted = Wanted::new(shape, &[0, 1, 2], &a, &b).unwrap();
         let small = |(sum, size): (&f64, &f64)| sum.abs() < 1e-3 * size;
         assert!(wanted.sums.iter().zip(&wanted.sizes).all(small));
-        let [a, _] = draw(Numbers::Outlier, shape, 7).unwrap();
+        let [a, _] = draw::<f32>(Numbers::Outlier, shape, 7).unwrap();
         assert!(a.chunks(64).all(|row| row.iter().filter(|value| value.abs() > 1e3).count() == 1));
     }
 }

@@ -16,6 +16,7 @@ use host::{
     simt::{
         check::{Operation, Order},
         cpu::LIMITS,
+        types::NumberFormat,
     },
 };
 use serde_json::{Map, Value, json};
@@ -68,6 +69,12 @@ fn type_of(entry: &Entry) -> &'static str {
     entry.product.as_ref().map_or("f32", |product| product.variant.operands.name())
 }
 
+/// The format in which it multiplies and adds on CUDA cores.
+fn computed_in(entry: &Entry) -> NumberFormat {
+    let sums = entry.product.as_ref().and_then(|product| product.variant.operands.sums());
+    sums.unwrap_or(NumberFormat::F32)
+}
+
 /// Printed if no GPU was named and there is none. Not in JSON.
 const NO_GPU: &str = " (no GPU is at hand; --on names another)";
 
@@ -115,7 +122,7 @@ fn profile_kernel(
     let counted = &profiled.profile;
     let seen = merge(profiled.findings.iter().map(|finding| (Order::Forward, finding)));
     let worst = counted.worst();
-    let totals = profile::totals(counted);
+    let totals = profile::totals(counted, computed_in(entry));
     let per_byte = |operation| profile::flop_per_byte(counted, operation, shape).map(six_digits);
     let report = Report {
         kernel: entry.name(),

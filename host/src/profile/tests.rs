@@ -1,4 +1,4 @@
-use simt::check::Operation;
+use simt::{check::Operation, types::NumberFormat};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn profile(kernel: &str, shape: Shape, every: u32) -> Profile {
 }
 
 fn values(profile: &Profile) -> Vec<u64> {
-    totals(profile).iter().map(|total| total.value).collect()
+    totals(profile, NumberFormat::F32).iter().map(|total| total.value).collect()
 }
 
 #[test]
@@ -40,7 +40,10 @@ fn the_totals_of_a_small_aligned_product() {
     ];
     assert_eq!(values(&profile), expected);
     // A's tile is read along its row: sixteen reads become four of 128 bits, two wavefronts each.
-    let merged = totals(&profile).iter().filter_map(|total| total.merged).collect::<Vec<_>>();
+    let merged = totals(&profile, NumberFormat::F32)
+        .iter()
+        .filter_map(|total| total.merged)
+        .collect::<Vec<_>>();
     assert_eq!(merged[0], steps * (16 + 4));
     let loaded = flop_per_byte(&profile, Operation::GlobalLoad, shape).unwrap();
     assert_eq!(loaded, 2.0 * 64.0 * 64.0 * 32.0 / (steps * 2 * 4 * 32) as f64);
@@ -53,7 +56,8 @@ fn a_sample_comes_within_a_few_percent_of_all() {
     let (all, some) = (profile("tiled16", shape, 1), profile("tiled16", shape, 4));
     assert_eq!((all.blocks, all.sampled), (32 * 21, 32 * 21));
     assert!((120..220).contains(&some.sampled), "{}", some.sampled);
-    for (all, some) in totals(&all).iter().zip(totals(&some)) {
+    for (all, some) in totals(&all, NumberFormat::F32).iter().zip(totals(&some, NumberFormat::F32))
+    {
         let (name, all, some) = (all.name, all.value as f64, some.value as f64);
         assert!((all - some).abs() <= 0.04 * all, "{name}: {all} {some}");
     }

@@ -1,6 +1,9 @@
 //! Totals of a launch, under Nsight Compute's names.
 
-use simt::check::{Line, Operation, Profile};
+use simt::{
+    check::{Line, Operation, Profile},
+    types::NumberFormat,
+};
 
 use gpu_gemm::Shape;
 
@@ -57,13 +60,18 @@ const METRICS: [(&str, Operation, Field, Option<Field>); 16] = {
     ]
 };
 
-/// The totals of a profile. Atomic additions are in its lines only. Multiply-adds are those by
-/// `fma`: arithmetic by operators is not counted. Barriers are counted for each warp. Asynchronous
-/// copies, TMA copies and tensor cores are listed only if the kernel uses them.
-pub fn totals(profile: &Profile) -> Vec<Total> {
+/// Multiply-adds of f64.
+const OF_F64: &str = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum";
+
+/// The totals of a profile of a kernel that multiplies and adds in that format. Atomic additions
+/// are in its lines only. Multiply-adds are those by `fma`: arithmetic by operators is not counted.
+/// Barriers are counted for each warp. Asynchronous copies, TMA copies and tensor cores are listed
+/// only if the kernel uses them.
+pub fn totals(profile: &Profile, computed: NumberFormat) -> Vec<Total> {
     let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
+    let of_f64 = computed == NumberFormat::F64;
     let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
-        name,
+        name: if of_f64 && operation == Operation::Fma { OF_F64 } else { name },
         value: sum(operation, field),
         merged: merged.map(|field| sum(operation, field)),
     };

@@ -1,9 +1,9 @@
 //! Sums of products of f64 in twice the precision: a reference for sums in f64.
 //!
-//! A product and a sum are each two numbers: what f64 rounds it to, and the rest, which is exact (T.
-//! J. Dekker, *A floating-point technique for extending the available precision*, 1971; D. E.
-//! Knuth, *TAOCP* 2, 4.2.2). The rests are added in f64. So a sum of k products is off by about
-//! `k² 2^-106` of its terms' absolute values, and by the one rounding to f64.
+//! A product and a sum are each two numbers: what f64 rounds it to, and the rest, which is exact
+//! (T. J. Dekker, *A floating-point technique for extending the available precision*, 1971; D. E.
+//! Knuth, *TAOCP* 2, 4.2.2). The rests are added in f64. So a sum of k products is off by about `k²
+//! 2^-106` of its terms' absolute values, and by the one rounding to f64.
 
 use gpu_gemm::{Result, memory, parallel};
 

@@ -58,7 +58,12 @@ fn a_product_runs_with_every_kernel_listed() {
 fn types_that_do_not_go_together_are_refused() {
     for (flags, words) in [
         (&["--out-type", "bf16"][..], &["--out-type = bf16: must be f32 with --type f32"][..]),
-        (&["--type", "f8"], &["--type", "f32, bf16, f16"]),
+        (&["--type", "f8"], &["'f8'", "must be one of f32, f64, bf16, f16"]),
+        (
+            &["--type", "f64", "--out-type", "f32"],
+            &["--out-type = f32: must be f64 with --type f64"],
+        ),
+        (&["--type", "f64", "--compute", "tf32"], &["--compute = tf32: must be fp32: "]),
         (
             &["--type", "f16", "--out-type", "bf16"],
             &["--out-type = bf16: must be f16 or f32 with --type f16"],
@@ -77,7 +82,6 @@ fn types_that_do_not_go_together_are_refused() {
         ),
         (&["--kernel", "mma_tf32_64x64x32"], &["tf32, which `--compute tf32` asks for"]),
         (&["--kernel", "gemm_f64_64x64x16"], &["of f64: `--type f64` asks for it. For f32 "]),
-        (&["--type", "i8"], &["'i8'", "must be one of f32, f64, bf16, f16"]),
     ] {
         fails(host(&with(flags)), 2, words);
     }

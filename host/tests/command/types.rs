@@ -55,6 +55,60 @@ fn a_product_of_f16_is_verified() {
     is_verified("f16", 1e-4..0.1);
 }
 
+/// Operands are drawn in f64, and the bound is that of f64: it tells errors of f32 from right
+/// results.
+#[test]
+fn a_product_of_f64_is_verified() {
+    for init in ["uniform", "normal", "int", "nan"] {
+        for verify in ["full", "sample"] {
+            let args = ["--type", "f64", "--init", init, "--verify", verify, "--json"];
+            let (code, stdout, stderr) = finish(host(&with(&args)));
+            assert_eq!(code, 0, "{args:?}: {stderr}");
+            let object = &objects(&stdout)[0];
+            assert_eq!(
+                ["dtype", "out_dtype", "compute"].map(|key| &object[key]),
+                ["f64", "f64", "fp64"]
+            );
+            let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
+            assert_eq!(outcome, [true, true], "{stdout}");
+            let error = object["max_abs_err"].as_f64().unwrap();
+            let is_int = init == "int";
+            assert!(
+                if is_int { error == 0.0 } else { (1e-16..1e-13).contains(&error) },
+                "{stdout}"
+            );
+        }
+    }
+    let (_, stdout, _) = finish(host(&with(&["--type", "f64"])));
+    assert!(stdout.contains("C 100x70   f64, row-major, uniform, seed 1\n"), "{stdout}");
+    let (code, stdout, stderr) = finish(host(&with(&["--type", "f64", "--plan"])));
+    assert!(code == 0 && stdout.contains("f64"), "{stdout}{stderr}");
+}
+
+#[test]
+fn f64_is_timed_and_its_errors_are_those_of_f64() {
+    let bench = ["bench", "--type", "f64", "--sizes", "33", "--device", "cpu", "--seconds", "0.1"];
+    let (code, stdout, stderr) = finish(host(&[&bench[..], &["--json"]].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let rows = objects(&stdout);
+    assert!(rows.len() >= 2, "{stdout}");
+    for row in rows {
+        assert_eq!(["verified", "exact_on_integers"].map(|key| &row[key]), [true, true], "{row}");
+        assert!(row["err"].as_f64().is_some_and(|err| (1e-17..1e-14).contains(&err)), "{row}");
+    }
+    let errors = ["errors", "--type", "f64", "--device", "cpu", "--outer", "16", "--inner", "64"];
+    let (code, stdout, stderr) = finish(host(&[&errors[..], &["--json"]].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout);
+    assert_eq!(lines.len(), 6, "{stdout}");
+    for line in lines {
+        assert!(
+            line["of_terms"].as_f64().is_some_and(|err| (1e-18..1e-14).contains(&err)),
+            "{line}"
+        );
+    }
+}
+
 #[test]
 fn the_cpu_device_rounds_factors_by_a_kernel_that_is_named_alone() {
     let product = |more: &[&str]| {

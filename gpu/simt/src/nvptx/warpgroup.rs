@@ -15,9 +15,6 @@ use super::{thread, wgmma};
 use crate::Tf32;
 pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
 
-/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
-/// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
-/// warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -27,8 +24,6 @@ pub fn take_registers<const REGISTERS: u32>() {
     };
 }
 
-/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may
-/// then take the rest. As in [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -52,8 +47,6 @@ unsafe extern "C" {
     safe fn wgmma_wait_group(pending: u64);
 }
 
-/// An operand in shared memory: 64 rows of A, or N columns of B. Made by
-/// [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy)]
 pub struct Operand<T, L> {
     /// The lower half of its descriptor, which contains the address (PTX ISA, "Matrix Descriptor
@@ -94,23 +87,14 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128,
-/// 192 or 256. It takes N / 2 registers.
-///
-/// They can be read after [`wait`](Self::wait). A product that is in flight while other
-/// accumulators are read (`PENDING` above 0) must begin and end in the same iteration of a loop.
-/// Otherwise LLVM copies registers of a product in flight, ptxas serialises the products with
-/// warning C7514, and the build fails.
 pub struct Accumulators<const N: usize>(Fragment<N>);
 
 impl<const N: usize> Accumulators<N> {
-    /// Zeros.
     #[inline(always)]
     pub fn zeroed() -> Self {
         Accumulators(Fragment::zeroed())
     }
 
-    /// Begins the product of A and B, which overwrites the accumulators.
     #[inline(always)]
     pub fn multiply<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -120,7 +104,6 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(false, a, b);
     }
 
-    /// Begins the product of A and B, which is added to the accumulators.
     #[inline(always)]
     pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -130,8 +113,6 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(true, a, b);
     }
 
-    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and
-    /// overwrites them otherwise.
     #[inline(always)]
     pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -154,8 +135,6 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
     }
 
-    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the
-    /// end of k, where there are fewer elements than the operands have.
     #[inline(always)]
     pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -168,14 +147,6 @@ impl<const N: usize> Accumulators<N> {
         wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
     }
 
-    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B
-    /// from element 8 `first` along k on. It is added to the accumulators. For each 8 elements
-    /// along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these are (g,
-    /// t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of
-    /// wgmma's fragment A of tf32).
-    ///
-    /// The registers are read asynchronously: use other ones for the next product until this one
-    /// has been waited for.
     #[inline(always)]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -197,8 +168,6 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 }
     }
 
-    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the
-    /// sums. No product of these accumulators may be in flight then.
     #[inline(always)]
     pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
         wait::<PENDING>();
@@ -207,24 +176,19 @@ impl<const N: usize> Accumulators<N> {
     }
 }
 
-/// Makes a group of the products that have been begun since the last call.
 #[inline(always)]
 pub fn commit() {
     wgmma_commit_group();
 }
 
-/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of
-/// the others have been read then.
 #[inline(always)]
 pub fn wait<const PENDING: u64>() {
     wgmma_wait_group(const { PENDING });
 }
 
-/// A thread's elements of 64 x `N`: two neighbours in every eight columns, in each of two rows.
 pub struct Fragment<const N: usize>(pub(super) [f32; wgmma::MOST]);
 
 impl<const N: usize> Fragment<N> {
-    /// Zeros.
     #[inline(always)]
     pub fn zeroed() -> Self {
         const { wgmma::valid(N) };
@@ -242,7 +206,6 @@ impl<const N: usize> Fragment<N> {
         Fragment([number; wgmma::MOST])
     }
 
-    /// Adds `other`, each element rounded once.
     #[inline(always)]
     pub fn add(&mut self, other: &Fragment<N>) {
         wgmma::each!(|i| if i < N / 2 {
@@ -250,7 +213,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Replaces each element by `with(element)`.
     #[inline(always)]
     pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
@@ -258,7 +220,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Replaces each two neighbours by `with(row, column of the first, both)`.
     #[inline(always)]
     pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2]) {
         let (row, col) = place();
@@ -269,8 +230,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted
-    /// from the part's first column. A part past the last is empty.
     #[inline(always)]
     pub fn map_pairs_of<const COLS: usize, const PART: usize>(
         &mut self,
@@ -284,8 +243,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// The number of parts of 32 columns. The compiler does not know it, and so does not unroll a
-    /// loop over the parts: its code is there once.
+    // The compiler does not know it, and so does not unroll a loop over the parts: its code is
+    // there once.
     #[inline(always)]
     pub fn parts(&self) -> u32 {
         super::thread::opaque(N / 32) as u32
@@ -303,7 +262,6 @@ impl<const N: usize> Fragment<N> {
         values
     }
 
-    /// Replaces the elements of a part.
     #[inline(always)]
     pub fn set_part(&mut self, part: u32, values: [f32; 16]) {
         wgmma::each_part!(part, |i| if i < N / 32 {
@@ -311,8 +269,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
-    /// the element's 64 columns.
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
@@ -321,8 +277,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with the row and column of the first of two neighbouring elements, and both
-    /// elements, for all elements of this thread.
     #[inline(always)]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let (row, col) = place();
@@ -335,8 +289,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are
-    /// counted from the part's first column. A part past the last is empty.
     #[inline(always)]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
@@ -352,9 +304,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with the row and column of the first of four elements, and the elements, for the
-    /// `PART`th 64 columns. The four are two neighbours in each of two rows, which are eight apart.
-    /// Columns are counted from the part's first column.
     #[inline(always)]
     pub fn for_each_square_of<const PART: usize>(
         &self,
@@ -367,7 +316,6 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with the row, column and value of each of this thread's elements.
     #[inline(always)]
     pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
         self.for_each_pair(|row, col, [first, second]| {

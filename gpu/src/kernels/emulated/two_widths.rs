@@ -92,7 +92,7 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
 /// The same product with C's wide columns only.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_wide(problem: &GemmParams) -> GemmParams {
-    GemmParams { n: problem.extent as u32, ..*problem }
+    GemmParams { n: problem.wide_cols, ..*problem }
 }
 
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles for Wide<ROWS, COLS, BLOCKS> {
@@ -128,7 +128,7 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
     /// The scheduler of the columns that wide tiles leave.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn scheduler(problem: &GemmParams, rank: u32) -> TileScheduler<ROWS, NARROW, BLOCKS> {
-        let left = problem.n.saturating_sub(problem.extent as u32);
+        let left = problem.n.saturating_sub(problem.wide_cols);
         TileScheduler::new(&GemmParams { n: left, ..*problem }, rank)
     }
 }
@@ -149,7 +149,7 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn place(self, problem: &GemmParams) -> (u32, u32, u32) {
         let (product, row, col) = Self::scheduler(problem, rank::<BLOCKS>()).place(self.0);
-        (product, row, problem.extent as u32 + col)
+        (product, row, problem.wide_cols + col)
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

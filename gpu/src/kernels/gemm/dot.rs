@@ -206,7 +206,7 @@ fn sums_of_thread<
 #[inline(always)]
 fn k_steps(problem: &GemmParams, product: usize) -> usize {
     let k = problem.k as usize;
-    match problem.extent as usize {
+    match problem.all_k as usize {
         0 => k,
         all => k.min(all.saturating_sub(product * k)),
     }

@@ -3,9 +3,10 @@
 
 use std::any::{Any, TypeId};
 
-use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
+use gpu::registry::Type;
+use simt::{AnyKernel, Bound, Elements, LaunchConfig};
 
-use super::{Unbound, check_device, halves::with_half, refusal::refused};
+use super::{Unbound, check_device, refusal::refused, type_choice::with_choice};
 use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
@@ -25,18 +26,17 @@ pub trait Named {
         rounds: bool,
     ) -> std::result::Result<Bound<'_>, Unbound>;
 
-    /// The value of the kernel's constant `half` that follows from the argument's type. `None`:
-    /// none does.
-    fn half(&self) -> Option<&'static str> {
+    /// The type of its elements, if it has elements of the table's.
+    fn element(&self) -> Option<Type> {
         None
     }
 }
 
-/// [`Named::half`] of an argument with elements of `T`.
+/// [`Named::element`] of an argument with elements of `T`.
 macro_rules! element {
     () => {
-        fn half(&self) -> Option<&'static str> {
-            Half::word(TypeId::of::<T>())
+        fn element(&self) -> Option<Type> {
+            Type::of_id(TypeId::of::<T>())
         }
     };
 }
@@ -124,8 +124,8 @@ impl Stream {
         arguments: Vec<&'b mut (dyn Named + '_)>,
     ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
         let declaration = kernel.declaration();
-        let halves = || arguments.iter().map(|argument| argument.half()).collect();
-        let constants = with_half(declaration, config.constants, halves);
+        let types = || arguments.iter().map(|argument| argument.element()).collect();
+        let constants = with_choice(declaration, config.constants, types);
         let constants = constants.map_err(|what| refused(declaration, config, what))?;
         let config = LaunchConfig { constants, ..*config };
         let numbered = arguments.into_iter().zip(declaration.params).enumerate();

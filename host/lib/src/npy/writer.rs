@@ -33,8 +33,9 @@ impl Writer {
     /// path.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a type that is not multiplied, for a path that cannot be written, and
-    /// for more elements than a file can have; [`Error::Unwritten`] if the system does not write it.
+    /// [`Error::Argument`] for a type that is not multiplied, for a path that cannot be written,
+    /// and for more elements than a file can have; [`Error::Unwritten`] if the system does not
+    /// write it.
     pub fn create(
         argument: &str,
         path: &Path,

@@ -295,8 +295,8 @@ impl Array {
 
     /// The type of the elements, by its name.
     #[getter]
-    fn dtype(&self) -> String {
-        self.0.dtype.to_string()
+    fn dtype(&self) -> &'static str {
+        self.0.dtype.numpy()
     }
 
     /// Where the array is: `"cpu"` or `"cuda:0"`.
@@ -310,6 +310,7 @@ impl Array {
 
     fn __repr__(&self) -> String {
         let sizes = self.0.shape.iter().map(|&size| size as usize).collect::<Vec<_>>();
-        format!("<gpu_gemm.Array {} {} on {}>", shown(&sizes), self.0.dtype, self.device_name())
+        let (sizes, dtype, device) = (shown(&sizes), self.dtype(), self.device_name());
+        format!("<gpu_gemm.Array {sizes} {dtype} on {device}>")
     }
 }

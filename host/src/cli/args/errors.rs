@@ -1,10 +1,11 @@
 //! Flags of `errors`.
 
-use clap::{Args, ValueEnum};
-use host::Device;
+use clap::{Args, ValueEnum, builder::TypedValueParser};
+use host::{Device, Type};
 
 use super::{
-    ComputeMode, DeviceChoice, KernelChoice, Vs, devices, iterations, kernels, seed, within,
+    ComputeMode, DeviceChoice, KernelChoice, Vs, devices, iterations, kernels, seed, types::one_of,
+    within,
 };
 
 /// Flags of a table of errors.
@@ -36,6 +37,11 @@ pub(crate) struct Errors {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
+    /// Type of A, B and C
+    #[arg(long = "type", value_name = "f32|f64", default_value_t = Type::F32)]
+    #[arg(value_parser = wide_types(), hide_possible_values = true)]
+    pub(crate) operands: Type,
+
     /// How f32 is multiplied, as for a product
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
@@ -47,7 +53,7 @@ pub(crate) struct Errors {
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
 
-    /// Compare with other libraries' f32, as `bench` does
+    /// Compare with other libraries, as `bench` does
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
 
@@ -59,6 +65,11 @@ pub(crate) struct Errors {
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The types whose sums are of that type: a C that is rounded shows its rounding alone.
+fn wide_types() -> impl TypedValueParser<Value = Type> {
+    one_of(Type::multiplied().filter(|of| of.sums() == Some(of.format())).collect())
 }
 
 /// The values in the operands.

@@ -106,7 +106,7 @@ pub(super) struct Row {
     pub(super) power_w_high: Option<u32>,
     pub(super) temperature_c: Option<u32>,
     pub(super) limited_by: Option<String>,
-    /// The device's peak, of f32 or of 16 bits by tensor cores, and its memory bandwidth.
+    /// The device's peak, of f32, or of f64 or 16 bits by tensor cores, and its memory bandwidth.
     pub(super) roof_tflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
 }
@@ -134,6 +134,7 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
     let (shape, roof) = (case.product.shape, Roof::of(device));
     let peak = roof.and_then(|roof| match (T::FORMAT, args.types.compute()) {
         (NumberFormat::BF16 | NumberFormat::F16, _) => roof.half_gflops,
+        (NumberFormat::F64, _) => roof.fp64_gflops,
         // Elements have twice as many bits, so half as many operations per second: on every GPU
         // with both.
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),

@@ -145,7 +145,7 @@ impl Case {
             if transposed { [col, row] } else { [row, col] }
         };
         let mut problem = GemmParams::dense(m as u32, n as u32, k as u32);
-        (problem.products, problem.extent) = (count as u32, self.wide as u64);
+        (problem.products, problem.wide_cols) = (count as u32, self.wide as u32);
         (problem.alpha, problem.beta) = (alpha, beta);
         (problem.bias, problem.activation) = (bias, activation);
         problem.a = strides(0, !self.along_k[0]);

@@ -4,8 +4,12 @@ use std::{fmt::Write, num::NonZeroU32};
 
 use host::{
     Shape,
+    gpu::registry,
     profile::{self, Total},
-    simt::check::{self, Profile},
+    simt::{
+        check::{self, Profile},
+        types::NumberFormat,
+    },
 };
 use specimens::list::find;
 
@@ -25,7 +29,9 @@ pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> 
         if kernel.is_empty() {
             continue;
         }
-        for Total { name, value, merged, .. } in profile::totals(&profile(kernel, shape)?) {
+        for Total { name, value, merged, .. } in
+            profile::totals(&profile(kernel, shape)?, computed_in(kernel))
+        {
             let number = |column: usize| {
                 let text = row[column].replace(',', "");
                 text.parse::<u64>().map_err(|_| format!("{kernel}, {name}: {text}"))
@@ -51,6 +57,12 @@ pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> 
     Ok(text)
 }
 
+/// The format in which a kernel multiplies and adds.
+fn computed_in(kernel: &str) -> NumberFormat {
+    let product = registry::find(kernel).and_then(|entry| entry.product.as_ref());
+    product.and_then(|product| product.variant.operands.sums()).unwrap_or(NumberFormat::F32)
+}
+
 fn profile(kernel: &str, shape: Option<Shape>) -> Result<Profile, String> {
     let every = NonZeroU32::MIN;
     if let Some(specimen) = find(kernel) {
@@ -60,8 +72,7 @@ fn profile(kernel: &str, shape: Option<Shape>) -> Result<Profile, String> {
         return report.map_err(|stop| stop.to_string())?.profile.ok_or("not counted".to_owned());
     }
     let shape = shape.ok_or_else(|| format!("{kernel} is no specimen: say M N K"))?;
-    let entry =
-        gpu::registry::find(kernel).ok_or_else(|| format!("there is no kernel {kernel}"))?;
+    let entry = registry::find(kernel).ok_or_else(|| format!("there is no kernel {kernel}"))?;
     let profiled = profile::product(entry, shape, every, 1).map_err(|error| error.to_string())?;
     Ok(profiled.profile)
 }

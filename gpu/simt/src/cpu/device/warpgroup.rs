@@ -230,6 +230,9 @@ impl<const N: usize> Accumulators<N> {
     /// along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these are (g,
     /// t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of
     /// wgmma's fragment A of tf32).
+    ///
+    /// On a GPU the registers are read asynchronously: use other ones for the next product until
+    /// this one has been waited for.
     #[track_caller]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
