@@ -146,7 +146,8 @@ fn kernels_are_listed_by_words() {
     let of = |ty| names(&[ty]).len();
     let others = names(&["programs"]).len();
     assert_eq!(of("f32") + of("f64") + of("bf16") + of("f16") + others, all.len());
-    assert_eq!(names(&["f64"]), ["\"gemm_f64_64x64x16\"", "\"gemm_f64_4x64x1\""]);
+    assert_eq!(names(&["f64", "gemm"]), ["\"gemm_f64_64x64x16\"", "\"gemm_f64_4x64x1\""]);
+    assert_eq!(names(&["f64", "mma"]), ["\"mma_f64_64x64x32\"", "\"mma_f64_128x64x32\""]);
     let mma = names(&["f16", "MMA", "any"]);
     assert!(!mma.is_empty() && mma.iter().all(|name| name.starts_with("\"mma_f16_")), "{mma:?}");
     assert_eq!(names(&["lessons"])[..2], ["\"basic\"", "\"tiled_uncoalesced\""]);
