@@ -121,8 +121,7 @@ impl<'a> Claim<'a> {
         Bounds { gamma: of_factors + gamma * (1.0 + of_factors), least }
     }
 
-    /// The error of an element after an exact sum of integers. Without one
-    /// [`is_exact`](Self::is_exact).
+    /// The error of an element after an exact sum of integers.
     pub(super) fn after_an_exact_sum(&self, magnitude: f64) -> f64 {
         match self.is_exact(magnitude, self.computed) {
             true => 0.0,
@@ -130,14 +129,15 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// The error of sums of elements after exact sums. Alpha, beta and the bias take three roundings,
-    /// one to spare. None is taken to be needed if the factors have at most eight digits behind the
-    /// point.
+    /// The error of sums of elements after exact sums. Alpha, beta and the bias take three
+    /// roundings, one to spare. None is taken to be needed if the factors have at most eight digits
+    /// behind the point.
     pub(super) fn sum_after_exact_sums(&self, magnitude: f64) -> f64 {
         if self.digits_behind_the_point().is_some() { 0.0 } else { self.rounded_after(magnitude) }
     }
 
-    /// Whether the format holds what alpha, beta and the bias make of integers up to that magnitude.
+    /// Whether the format holds what alpha, beta and the bias make of integers. `magnitude`: the sum
+    /// of their absolute values at the end.
     pub(super) fn is_exact(&self, magnitude: f64, format: NumberFormat) -> bool {
         let largest = 2f64.powi(format.digits() as i32);
         // Of a NaN nothing is rounded.
