@@ -130,14 +130,14 @@ impl<'a> Claim<'a> {
     }
 
     /// The error of sums of elements after exact sums. Alpha, beta and the bias take three
-    /// roundings, one to spare. None is taken to be needed if the factors have at most eight digits
-    /// behind the point.
+    /// roundings, one to spare. None is taken to be needed if the factors have few digits behind
+    /// the point.
     pub(super) fn sum_after_exact_sums(&self, magnitude: f64) -> f64 {
         if self.digits_behind_the_point().is_some() { 0.0 } else { self.rounded_after(magnitude) }
     }
 
-    /// Whether the format holds what alpha, beta and the bias make of integers. `magnitude`: the sum
-    /// of their absolute values at the end.
+    /// Whether the format holds what alpha, beta and the bias make of integers. `magnitude`: the
+    /// sum of their absolute values at the end.
     pub(super) fn is_exact(&self, magnitude: f64, format: NumberFormat) -> bool {
         let largest = 2f64.powi(format.digits() as i32);
         // Of a NaN nothing is rounded.
