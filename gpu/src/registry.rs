@@ -372,6 +372,7 @@ pub static DESIGNS: &[Design] = &[
         "matrices of 16-bit elements transposed for TMA"
     ),
     program!(kernels::reduce::reduce_f32, Product, "the sum of partial products, with C of f32"),
+    program!(kernels::reduce::reduce_f64, Product, "the sum of partial products, with C of f64"),
     program!(
         kernels::reduce::reduce_half,
         Product,

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use gpu::{
-    checked::kernels::reduce::{reduce_f32, reduce_half},
+    checked::kernels::reduce::{reduce_f32, reduce_f64, reduce_half},
     kernels::reduce::{BLOCK, COLS},
     params::{COL_BIAS, GemmParams, NO_BIAS, RELU, ROW_BIAS},
 };
@@ -50,18 +50,19 @@ fn params(m: usize, n: usize, bias: u32) -> GemmParams {
     }
 }
 
-type Params<O> = (GemmParams, u32, In<f32>, Out<O>, In<O>);
+type Params<P, O> = (GemmParams, u32, In<P>, Out<O>, In<O>);
 
-/// Adds with that kernel, whose C is of `O`. It is stored as `S`, which rounds to the nearest.
-fn reduces<O: Element, S: Copy + PartialEq + Debug>(
-    kernel: &Kernel<Params<O>>,
+/// Adds partial products of `P` with that kernel, whose C is of `O`. It is stored as `S`, which
+/// rounds to the nearest.
+fn reduces<P: Element + From<f32>, O: Element, S: Copy + PartialEq + Debug>(
+    kernel: &Kernel<Params<P, O>>,
     constants: Constants,
     stored: fn(f32) -> S,
 ) -> usize {
     let mut runs = 0;
     for (m, n, count, rows) in CASES {
         let partials = (0..count * m * n).map(|i| partial(i / (m * n), i % (m * n)));
-        let partials = partials.collect::<Vec<_>>();
+        let partials = partials.map(P::from).collect::<Vec<_>>();
         let biases = (0..m.max(n)).map(|i| stored(before(i))).collect::<Vec<_>>();
         for bias in [NO_BIAS, ROW_BIAS, COL_BIAS] {
             for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
@@ -95,6 +96,7 @@ fn reduces<O: Element, S: Copy + PartialEq + Debug>(
 #[test]
 fn partial_products_are_added() {
     assert_eq!(reduces(&reduce_f32, Constants::NONE, |value| value), 72);
+    assert_eq!(reduces(&reduce_f64, Constants::NONE, f64::from), 72);
     let half = |word| Constants::NONE.with_word("half", word);
     assert_eq!(reduces(&reduce_half, half("bf16"), Bf16::from_f32), 72);
     assert_eq!(reduces(&reduce_half, half("f16"), F16::from_f32), 72);

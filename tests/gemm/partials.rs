@@ -61,6 +61,7 @@ fn every_layout_and_epilogue() {
         return;
     };
     let count = every_layout::<f32>() + every_layout::<Bf16>() + every_layout::<F16>();
+    every_layout::<f64>();
     counted("partials::every_layout_and_epilogue", count / devices().len());
 }
 
@@ -98,6 +99,22 @@ fn kernels_by_name() {
         }
     }
     counted("partials::kernels_by_name", count / devices().len());
+    // Of f64, by a factor that has more digits than an f32.
+    for device in devices() {
+        let mut bench = Bench::<f64>::new(&device);
+        for name in ["gemm_f64_64x64x16", "mma_f64_64x64x32", "mma_f64_128x64x32"] {
+            for ([m, n, k], partials) in CASES {
+                let case = Case::<f64>::dense([m, n, k], Data::exact(k), 97);
+                let case = case.scaled(2f64.powi(30) + 1.0, 0.0, Data::exact(k), 98);
+                let want = Want::exact(&case);
+                for &partials in partials {
+                    let c = bench.run_as(&case, |gemm| gemm.kernel(name)?.partials(partials));
+                    want.check(&c.unwrap())
+                        .unwrap_or_else(|wrong| panic!("{wrong}\n{name}, {partials}: {case}"));
+                }
+            }
+        }
+    }
 }
 
 /// The number depends on the request, not on the SMs of a GPU, and keeps to the workspace limit.
@@ -139,8 +156,8 @@ fn what_cannot_be_added_is_refused() {
     let gemm = || Gemm::<f32>::new().partials(4).unwrap();
     let refusal =
         |gemm: Gemm<f32>, target: Target| gemm.choose(&request, &target).unwrap_err().to_string();
-    let limit = "one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute capability 9.0, with 4 m n bytes of \
-                 workspace each, and a kernel with C of f32";
+    let limit = "one product at a time, with k above 64, on the CPU or on a GPU of compute capability 9.0, with m n sums of \
+                 workspace each, and a kernel whose C has their type";
     // The kernel that adds them is compiled for Hopper.
     let a100 = || Target::gpu((8, 0), 108);
     let no_kernel = format!("partials = 4: no kernel computes them for this request: {limit}");

@@ -17,26 +17,22 @@ pub unsafe trait Element: Copy + 'static {
     #[cfg(not(target_arch = "nvptx64"))]
     #[doc(hidden)]
     fn takes(given: core::any::TypeId) -> bool {
-        given == core::any::TypeId::of::<Self>()
+        let own = core::any::TypeId::of::<Self>();
+        // A kernel that only moves 16-bit elements has u16 for all of them.
+        given == own || own == core::any::TypeId::of::<u16>() && Half::takes(given)
     }
 }
 
 macro_rules! elements {
-    ($($ty:ty)*) => {$(
-        // SAFETY: a plain number.
+    ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
+        $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
+        $(, $sum:ty => $c:tt)?;)+) => {$(
+        // SAFETY: a row of the table is of a plain number.
         unsafe impl Element for $ty {}
-    )*};
+    )+};
 }
 
-elements! { u8 i8 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
-
-// SAFETY: a plain number. A kernel that only moves 16-bit elements uses it for all of them.
-unsafe impl Element for u16 {
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn takes(given: core::any::TypeId) -> bool {
-        given == core::any::TypeId::of::<u16>() || Half::takes(given)
-    }
-}
+crate::element_types! { [elements] {} }
 
 // SAFETY: sixteen bits; every pattern is a number of either type.
 unsafe impl Element for Half {

@@ -80,7 +80,9 @@ macro_rules! element_type {
             assert!($crate::types::tma_bytes($tma) == bytes, "TMA copies elements of this size");
         };
 
-        $($(impl $crate::types::MultipliesTo<$c> for $ty {})+)?
+        $($(impl $crate::types::MultipliesTo<$c> for $ty {
+            type Sums = $sum;
+        })+)?
     )+};
 }
 
@@ -214,7 +216,10 @@ pub unsafe trait Typed: Element {
 }
 
 /// A type of A and B that products with a C of type `C` are computed of.
-pub trait MultipliesTo<C: Typed>: Typed {}
+pub trait MultipliesTo<C: Typed>: Typed {
+    /// The type of their sums.
+    type Sums: Typed;
+}
 
 /// An element type.
 #[derive(Clone, Copy)]

@@ -30,6 +30,19 @@ pub trait Real:
         index: usize,
     ) -> [Self; FOUR];
 
+    /// Stores four elements to a shared array, by 128-bit accesses.
+    fn store_sums<const ROWS: usize, const COLS: usize>(
+        tile: &mut Shared<Self, ROWS, COLS>,
+        index: usize,
+        four: [Self; FOUR],
+    );
+
+    /// Loads what [`store_sums`](Self::store_sums) has stored.
+    fn load_sums<const ROWS: usize, const COLS: usize>(
+        tile: &Shared<Self, ROWS, COLS>,
+        index: usize,
+    ) -> [Self; FOUR];
+
     /// Loads four elements of the dynamic shared memory by 128-bit accesses: two pairs, which are
     /// side by side if one access is enough.
     fn load_four(staged: &DynamicShared<Self>, pairs: [usize; 2]) -> [Self; FOUR];
@@ -39,7 +52,7 @@ pub trait Real:
 }
 
 macro_rules! reals {
-    ($($real:ident: $module:ident, $store_pair:ident;)*) => {$(
+    ($($real:ident: $module:ident, $store_pair:ident, $four:ident: $($at:literal [$($i:literal),+] $part:expr),+;)*) => {$(
         impl Real for $real {
             const ZERO: $real = 0.0;
 
@@ -74,6 +87,27 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
+            fn store_sums<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<$real, ROWS, COLS>,
+                index: usize,
+                $four: [$real; FOUR],
+            ) {
+                $(tile.store128(index + $at, $part);)+
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn load_sums<const ROWS: usize, const COLS: usize>(
+                tile: &Shared<$real, ROWS, COLS>,
+                index: usize,
+            ) -> [$real; FOUR] {
+                let mut four = [0.0; FOUR];
+                $([$(four[$i]),+] = tile.load128(index + $at);)+
+                four
+            }
+
+            #[inline(always)]
+            #[track_caller]
             fn load_four(staged: &DynamicShared<$real>, pairs: [usize; 2]) -> [$real; FOUR] {
                 const WIDE: usize = 16 / size_of::<$real>();
                 let mut four = [0.0; FOUR];
@@ -94,6 +128,6 @@ macro_rules! reals {
 }
 
 reals! {
-    f32: of_f32, store64;
-    f64: of_f64, store128;
+    f32: of_f32, store64, four: 0 [0, 1, 2, 3] four;
+    f64: of_f64, store128, four: 0 [0, 1] [four[0], four[1]], 2 [2, 3] [four[2], four[3]];
 }

@@ -1,7 +1,7 @@
 //! Sums of partial products: the second launch of split-K over the grid.
 //!
-//! Each partial product is a C of f32, of a range of k. They are added in a fixed order, so every
-//! run gives the same bits, whatever ran first.
+//! Each partial product is a C of f32, or of f64 if operands are f64, of a range of k. They are
+//! added in a fixed order, so every run gives the same bits, whatever ran first.
 //!
 //! * **A block** of eight warps computes 128 neighbours of a row, and goes on with the row a grid
 //!   further down.
@@ -13,7 +13,7 @@
 //! A partial product is written once and read once. It is small, and comes from L2.
 
 use super::{
-    collective::{epilogue::Epilogue, stored::Stored, vector::FOUR},
+    collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
     device::*,
 };
 use crate::params::GemmParams;
@@ -30,63 +30,75 @@ pub const COLS: usize = 32 * FOUR;
 /// Threads of a block.
 pub const BLOCK: [u32; 3] = [32, WARPS as u32, 1];
 
-/// [`reduce_f32`] for a C of any type that is computed in f32.
-#[inline(always)]
-#[track_caller]
-fn reduce<O: Stored<Real = f32>>(
-    problem: &GemmParams,
-    count: u32,
-    partials: &In<f32>,
-    c: &mut Out<O>,
-    bias: &In<O>,
-    mut sums: Shared<f32, WARPS, COLS>,
-) {
-    // Nothing before this point depends on earlier launches.
-    grid::let_next_begin();
-    grid::wait_for_earlier();
-    let (m, n, count) = (problem.m as usize, problem.n as usize, count as usize);
-    let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
-    let col = thread::block_idx_x() as usize * COLS + lane * FOUR;
-    let mut epilogue = Epilogue::new(problem, c, bias);
-    let columns = epilogue.columns(core::array::from_fn(|i| (col + i) as u32));
-    let mut row = thread::block_idx_y() as usize;
-    while row < m {
-        let mut sum = [0.0; FOUR];
-        let mut partial = warp;
-        while partial < count {
-            let mut loaded = [[0.0; FOUR]; AHEAD];
-            for ahead in 0..AHEAD {
-                let of = partial + ahead * WARPS;
-                // What is outside reads the last one inside, so that no load waits for a branch.
-                let at = (of.min(count - 1) * m + row) * n;
-                for i in 0..FOUR {
-                    let value = partials[at + (col + i).min(n - 1)];
-                    loaded[ahead][i] = if of < count && col + i < n { value } else { 0.0 };
+/// The function for a type. (A generic one would add with operands in the other order, by which
+/// the machine code of f32 is another.)
+macro_rules! reduces {
+    ($($reduce:ident: $real:ident;)*) => {$(
+        /// [`reduce_f32`] for a C of any type that is computed in this one.
+        #[inline(always)]
+        #[track_caller]
+        fn $reduce<O: Stored<Real = $real>>(
+            problem: &GemmParams,
+            count: u32,
+            partials: &In<$real>,
+            c: &mut Out<O>,
+            bias: &In<O>,
+            mut sums: Shared<$real, WARPS, COLS>,
+        ) {
+            // Nothing before this point depends on earlier launches.
+            grid::let_next_begin();
+            grid::wait_for_earlier();
+            let (m, n, count) = (problem.m as usize, problem.n as usize, count as usize);
+            let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+            let col = thread::block_idx_x() as usize * COLS + lane * FOUR;
+            let mut epilogue = Epilogue::new(problem, c, bias);
+            let columns = epilogue.columns(core::array::from_fn(|i| (col + i) as u32));
+            let mut row = thread::block_idx_y() as usize;
+            while row < m {
+                let mut sum = [0.0; FOUR];
+                let mut partial = warp;
+                while partial < count {
+                    let mut loaded = [[0.0; FOUR]; AHEAD];
+                    for ahead in 0..AHEAD {
+                        let of = partial + ahead * WARPS;
+                        // What is outside reads the last one inside, so that no load waits for a
+                        // branch.
+                        let at = (of.min(count - 1) * m + row) * n;
+                        for i in 0..FOUR {
+                            let value = partials[at + (col + i).min(n - 1)];
+                            loaded[ahead][i] = if of < count && col + i < n { value } else { 0.0 };
+                        }
+                    }
+                    for four in loaded {
+                        for i in 0..FOUR {
+                            sum[i] += four[i];
+                        }
+                    }
+                    partial += AHEAD * WARPS;
                 }
-            }
-            for four in loaded {
-                for i in 0..FOUR {
-                    sum[i] += four[i];
+                <$real>::store_sums(&mut sums, warp * COLS + lane * FOUR, sum);
+                thread::sync_threads();
+                if warp == 0 {
+                    let mut all = [0.0; FOUR];
+                    for warp in 0..WARPS {
+                        let sum = <$real>::load_sums(&sums, warp * COLS + lane * FOUR);
+                        for i in 0..FOUR {
+                            all[i] += sum[i];
+                        }
+                    }
+                    epilogue.finish_any_fours(&[&columns], [row as u32], [all]);
                 }
+                // The sums have been read. Those of the next row may take their place.
+                thread::sync_threads();
+                row += thread::grid_dim_y() as usize;
             }
-            partial += AHEAD * WARPS;
         }
-        sums.store128(warp * COLS + lane * FOUR, sum);
-        thread::sync_threads();
-        if warp == 0 {
-            let mut all = [0.0; FOUR];
-            for warp in 0..WARPS {
-                let sum: [f32; FOUR] = sums.load128(warp * COLS + lane * FOUR);
-                for i in 0..FOUR {
-                    all[i] += sum[i];
-                }
-            }
-            epilogue.finish_any_fours(&[&columns], [row as u32], [all]);
-        }
-        // The sums have been read. Those of the next row may take their place.
-        thread::sync_threads();
-        row += thread::grid_dim_y() as usize;
-    }
+    )*};
+}
+
+reduces! {
+    reduce: f32;
+    reduce_in_f64: f64;
 }
 
 /// Adds `count` partial products, each dense and row-major, and applies the epilogue of `problem`.
@@ -120,4 +132,17 @@ pub fn reduce_half(
 ) {
     let sums = shared![f32; WARPS, COLS];
     reduce(&problem, count, &partials, &mut c, &bias, sums);
+}
+
+/// [`reduce_f32`] for a C and partial products of f64.
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f64>(), barriers = 2, arch = 90, dependent)]
+pub fn reduce_f64(
+    problem: GemmParams,
+    count: u32,
+    partials: In<f64>,
+    mut c: Out<f64>,
+    bias: In<f64>,
+) {
+    let sums = shared![f64; WARPS, COLS];
+    reduce_in_f64(&problem, count, &partials, &mut c, &bias, sums);
 }

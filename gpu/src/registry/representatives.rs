@@ -56,7 +56,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     ("pack", &["pack_rows", "transpose_rows", "pack_rows_u16", "transpose_rows_u16"]),
-    ("reduce", &["reduce_f32", "reduce_half"]),
+    ("reduce", &["reduce_f32", "reduce_half", "reduce_f64"]),
     // Copies of unaligned rows: before a product, and in the background of one.
     (
         "collective/copy_rows.rs",

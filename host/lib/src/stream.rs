@@ -238,10 +238,10 @@ impl Stream {
     ///
     /// # Errors
     /// As [`with_workspace`](Self::with_workspace).
-    pub(crate) fn with_partials<R>(
+    pub(crate) fn with_partials<T: Pod, R>(
         &self,
         len: usize,
-        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
         match len {
             0 => launch(&mut self.device.uninit(0)?),

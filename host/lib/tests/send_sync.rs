@@ -37,7 +37,7 @@ fn every_public_type() {
         interchange::Scope<'static, 'static>; interchange::dlpack::Tensor<f32>;
         interchange::dlpack::DLDataType; interchange::dlpack::DLDevice; interchange::dlpack::DLManagedTensor;
         interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
-        interchange::dlpack::DLTensor;
+        interchange::dlpack::DLTensor; interchange::dlpack::Managed;
         gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
         gemm::Request; gemm::Role; gemm::Target;
         npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;

@@ -216,7 +216,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// Hopper computes a small C with a long k in this way. The number depends on the request and
     /// the kernel.
     ///
-    /// Each partial product needs `4 m n` bytes of workspace.
+    /// Each partial product needs workspace for `m n` sums: `4 m n` bytes, of f64 `8 m n`.
     ///
     /// # Errors
     /// [`Error::Argument`] for a number outside of 1 to 4096.

@@ -29,7 +29,7 @@ impl<T: BoxElement + Typed> Output for T {}
 /// fn of<T: gpu_gemm::gemm::Scalar<O>, O: gpu_gemm::gemm::Output>() {}
 /// of::<f32, gpu_gemm::Bf16>();
 /// ```
-pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O> + Send + Sync {
+pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Send + Sync {
     /// The types, for people: `f32`, `bf16 with C of f32`.
     fn name() -> String {
         match Self::TYPE == O::TYPE {
@@ -57,7 +57,7 @@ pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O> + Send + Sync {
     }
 }
 
-impl<T: Output + MultipliesTo<O> + Send + Sync, O: Output> Scalar<O> for T {}
+impl<T: Output + MultipliesTo<O, Sums: Output> + Send + Sync, O: Output> Scalar<O> for T {}
 
 /// A kernel that computes products.
 #[doc(hidden)]

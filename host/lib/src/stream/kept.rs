@@ -46,11 +46,11 @@ impl Kept {
         with_kept(&self.workspace, allocator, len, launch)
     }
 
-    pub(super) fn with_partials<R>(
+    pub(super) fn with_partials<T: Pod, R>(
         &self,
         allocator: Allocator,
         len: usize,
-        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
         with_kept(&self.partials, allocator, len, launch)
     }

@@ -125,10 +125,11 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
             "pack_rows_u16" => slices::pads::<u16>(&pack::pack_rows_u16, false),
             "transpose_rows" => slices::pads::<f32>(&pack::transpose_rows, true),
             "transpose_rows_u16" => slices::pads::<u16>(&pack::transpose_rows_u16, true),
-            "reduce_f32" => reduce::sums::<f32>(&adds::reduce_f32, Constants::NONE),
+            "reduce_f32" => reduce::sums::<f32, f32>(&adds::reduce_f32, Constants::NONE),
+            "reduce_f64" => reduce::sums::<f64, f64>(&adds::reduce_f64, Constants::NONE),
             "reduce_half" => {
                 let bf16 = Constants::NONE.with_word("half", "bf16");
-                reduce::sums::<Bf16>(&adds::reduce_half, bf16)
+                reduce::sums::<f32, Bf16>(&adds::reduce_half, bf16)
             }
             "split_bf16x3" => slices::splits::<Bf16>(&emulated::split_bf16x3::split_bf16x3),
             "split_f16x2" => slices::splits::<F16>(&emulated::split_f16x2::split_f16x2),

@@ -13,7 +13,10 @@ use crate::{
 
 /// Partial products, rows and columns; rows of blocks; factors, bias and activation. The first two
 /// cases are run in every order.
-pub fn sums<T: Number>(kernel: &'static dyn AnyCheckedKernel, constants: Constants) -> Vec<Trial> {
+pub fn sums<P: Number, T: Number>(
+    kernel: &'static dyn AnyCheckedKernel,
+    constants: Constants,
+) -> Vec<Trial> {
     let cases = vec![
         // Fewer and more partial products than warps, with more rows than blocks, and more columns
         // than a block computes.
@@ -27,7 +30,7 @@ pub fn sums<T: Number>(kernel: &'static dyn AnyCheckedKernel, constants: Constan
         let [count, m, n] = size;
         let number = |[i, row, col]: [usize; 3]| ((i * 7 + row * 5 + col * 3) % 11) as f64 - 5.0;
         let dense = |[_, rows, cols]: [usize; 3]| Place::padded(rows, cols);
-        let mut partials = Matrix::<f32>::new(size, dense(size)).filled(number);
+        let mut partials = Matrix::<P>::new(size, dense(size)).filled(number);
         let mut c = Matrix::<T>::new([1, m, n], dense([1, m, n])).filled(number);
         let mut biases = Matrix::<T>::vector(m.max(n)).filled(number);
         let params = GemmParams {

@@ -1,6 +1,6 @@
 //! The numbers that operands consist of.
 
-use crate::{Tf32, halves};
+use crate::{Tf32, halves, types::NumberFormat};
 
 /// An operand's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,12 +14,18 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bytes of an element in memory.
-    pub const fn bytes(self) -> u32 {
+    /// The numbers: what the table of types says of them.
+    pub const fn numbers(self) -> NumberFormat {
         match self {
-            Format::F16 | Format::Bf16 => 2,
-            Format::Tf32 => 4,
+            Format::F16 => NumberFormat::F16,
+            Format::Bf16 => NumberFormat::BF16,
+            Format::Tf32 => NumberFormat::TF32,
         }
+    }
+
+    /// Bytes of an element in memory. A tf32 is in the upper bits of an `f32`.
+    pub const fn bytes(self) -> u32 {
+        self.numbers().bits().next_multiple_of(16) / 8
     }
 
     /// Elements along K that one step multiplies: 32 bytes of them.
@@ -29,10 +35,7 @@ impl Format {
 
     /// The exponent of the least normal number, and of all subnormals.
     pub const fn least_exponent(self) -> i32 {
-        match self {
-            Format::F16 => -14,
-            Format::Bf16 | Format::Tf32 => -126,
-        }
+        self.numbers().least_exponent()
     }
 
     /// The number that the tensor core reads in these bits. A 16-bit format has the lower half.

@@ -28,21 +28,23 @@ pub(in crate::gemm) struct Matrices3<'a, T, O> {
 /// The planes and the ranges of a prepared operand.
 pub(super) type Slices<'a, W> = Option<(BufferView<'a, W>, BufferView<'a, W>)>;
 
-/// All memories that the launches of a plan read or write. The workspace has elements of `W`.
-pub(super) struct Memories<'a, T, O, W> {
+/// All memories that the launches of a plan read or write. The workspace has elements of `W`,
+/// partial products have elements of `S`.
+pub(super) struct Memories<'a, T, O, W, S> {
     pub(super) matrices: Matrices3<'a, T, O>,
     pub(super) slices: [Slices<'a, W>; 2],
     pub(super) workspace: Written<'a, W>,
-    pub(super) partials: Written<'a, f32>,
+    pub(super) partials: Written<'a, S>,
     pub(super) zeros: Written<'a, u32>,
     pub(super) counters: Written<'a, u32>,
 }
 
-impl<T, O, W> Memories<'_, T, O, W>
+impl<T, O, W, S> Memories<'_, T, O, W, S>
 where
     T: BoxElement + Pod,
     O: BoxElement + Pod,
     W: BoxElement + Pod,
+    S: BoxElement + Pod,
 {
     /// The arguments of a launch.
     ///

@@ -249,7 +249,7 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     slices: [Slices<W>; 2],
 ) -> Result<()> {
     let stream = executor.stream();
-    stream.with_partials(plan.partials, |partials| {
+    stream.with_partials::<T::Sums, _>(plan.partials, |partials| {
         executor.prepare(partials)?;
         stream.with_workspace(plan.workspace, |workspace| {
             executor.prepare(workspace)?;
@@ -280,7 +280,7 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
 unsafe fn step<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     executor: &impl Executor,
     step: &Step,
-    memories: &mut Memories<T, O, W>,
+    memories: &mut Memories<T, O, W, T::Sums>,
 ) -> Result<()> {
     match step {
         // SAFETY: the caller's. The arguments are those of this launch.

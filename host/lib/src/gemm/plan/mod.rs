@@ -226,9 +226,10 @@ impl Plan {
         }
         let panel = Panel::of_rows(shape.m());
         let params = params(&task, &panel);
-        let kernel: &'static dyn AnyKernel = match c == Type::F32 {
-            true => &reduce::reduce_f32,
-            false => &reduce::reduce_half,
+        let kernel: &'static dyn AnyKernel = match () {
+            _ if c == Type::F32 => &reduce::reduce_f32,
+            _ if c == Type::F64 => &reduce::reduce_f64,
+            _ => &reduce::reduce_half,
         };
         let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(on.0.grid[1] as usize), 1];
         let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), reduce::BLOCK);

@@ -107,8 +107,8 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
 /// The partial products that a request asks for are computed by no kernel, or not by this one.
 fn no_partials(who: &str, request: &Request) -> Error {
     let limit = format!(
-        "{who} them for this request: one product at a time, with k above 64, not of f64, on the CPU or on a GPU of compute \
-         capability 9.0, with 4 m n bytes of workspace each, and a kernel with C of f32"
+        "{who} them for this request: one product at a time, with k above 64, on the CPU or on a GPU of compute \
+         capability 9.0, with m n sums of workspace each, and a kernel whose C has their type"
     );
     Error::argument("partials", request.partials.unwrap_or(1), limit)
 }

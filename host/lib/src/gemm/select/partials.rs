@@ -59,12 +59,12 @@ pub(in crate::gemm) fn launches(
     all.into_iter().filter(|[_, batch, k]| *batch > 0 && *k > 0)
 }
 
-/// The partial products of a request: a batch with C of f32 in the workspace. `None` where k is too
-/// short for that many.
-fn request_of(request: &Request, count: u32) -> Option<Request> {
+/// The partial products of a request: a batch in the workspace with a C of sums, which have so many
+/// bytes. `None` where k is too short for that many.
+fn request_of(request: &Request, count: u32, sum_bytes: u64) -> Option<Request> {
     let (shape, range) = (request.shape, range_of(request.shape.k(), count as usize));
     let batch = shape.k().div_ceil(range.max(1));
-    let bytes = (batch as u64).saturating_mul(shape.c_len() as u64).saturating_mul(4);
+    let bytes = (batch as u64).saturating_mul(shape.c_len() as u64).saturating_mul(sum_bytes);
     let [a, b, _] = request.strides;
     let fits = batch > 1 && shape.c_len() > 0 && bytes <= request.most_workspace();
     (fits && request.batch == 1).then(|| Request {
@@ -81,7 +81,8 @@ fn request_of(request: &Request, count: u32) -> Option<Request> {
 
 /// The time of the partial products of a request in microseconds.
 fn us_of(kernel: &Kernel, request: &Request, partial: &Request, target: &Target) -> Option<f64> {
-    let added = reduce_times(partial.batch, request.shape.c_len());
+    let bytes = kernel.product.variant.c.bytes();
+    let added = reduce_times(partial.batch, request.shape.c_len() * bytes);
     let mut launches = launches(kernel.product, request.shape.k(), partial.batch);
     let all = launches.try_fold(Times::default(), |all, [_, batch, k]| {
         let launch = Request { shape: partial.shape.with_k(k as u32), batch, ..*partial };
@@ -97,11 +98,12 @@ fn timed(
     request: &Request,
     target: &Target,
 ) -> Option<Partials> {
-    let is_for_it = kernel.product.variant.c == Type::F32
+    let variant = kernel.product.variant;
+    let is_for_it = variant.operands.sums() == Some(variant.c.format())
         && !kernel.product.is_lesson()
         && are_added_on(target);
     let of = |count: u32| {
-        let partial = request_of(request, count).filter(|_| is_for_it)?;
+        let partial = request_of(request, count, variant.c.bytes() as u64).filter(|_| is_for_it)?;
         if ineligible(&kernel, &partial, target).is_some() {
             return None;
         }
@@ -134,7 +136,7 @@ pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Opt
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
-    if operands == Type::F64 || !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
+    if !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
         return None;
     }
     let counts = || {

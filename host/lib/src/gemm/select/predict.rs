@@ -139,11 +139,10 @@ pub(super) fn times(kernel: &Kernel, request: &Request, target: &Target) -> Opti
     Some(Times { host_us, gpu_us: cuda_cores::us(product, &given, target, &speed) })
 }
 
-/// The launch that adds `count` partial products of a C of `len` elements.
-pub(super) fn reduce_times(count: usize, len: usize) -> Times {
-    let gpu_us = REDUCE_US
-        + count as f64 * REDUCE_PARTIAL_US
-        + count as f64 * len as f64 * 4.0 * REDUCE_BYTE_US;
+/// The launch that adds `count` partial products, which have so many bytes each.
+pub(super) fn reduce_times(count: usize, bytes: usize) -> Times {
+    let gpu_us =
+        REDUCE_US + count as f64 * REDUCE_PARTIAL_US + count as f64 * bytes as f64 * REDUCE_BYTE_US;
     Times { host_us: LAUNCH_US, gpu_us }
 }
 
