@@ -2,7 +2,7 @@
 
 use gpu::lessons::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
 use host::{Boxes, BoxesMut, Buffer, Device, Layout, Matrix, Result, Stream, product};
-use simt::{LaunchConfig, device::*};
+use simt::{Element, LaunchConfig, device::*};
 use tests::{cuda_devices, devices};
 
 /// A product of 16 x 16 matrices on a device: A and B full of ones, C full of NaN.
@@ -294,9 +294,15 @@ fn copy_boxes(matrices: u32, row: u32, col: u32, map: TensorMap<f32>, mut boxes:
     copy_box(&map, (thread::block_idx_x(), row, col), &mut boxes);
 }
 
+/// The same of one box, whose elements TMA rounds.
+#[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128))]
+fn copy_rounded(map: TensorMap<Tf32>, mut boxes: Out<Tf32>) {
+    copy_box(&map, (0, 0, 0), &mut boxes);
+}
+
 /// Copies the box at that matrix, row and column to the block's place among `boxes`.
-fn copy_box(map: &TensorMap<f32>, place: (u32, u32, u32), boxes: &mut Out<f32>) {
-    let mut tile = dynamic_shared![f32];
+fn copy_box<T: Element>(map: &TensorMap<T>, place: (u32, u32, u32), boxes: &mut Out<T>) {
+    let mut tile = dynamic_shared![T];
     let come = mbarriers![1];
     let (block, t) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
     if t == 0 {
@@ -328,6 +334,18 @@ fn launch_boxes(
     // SAFETY: each block writes 128 elements of its own, and they exist.
     unsafe { device.stream()?.launch(&copy_boxes, &config, arguments) }?;
     c.to_vec()
+}
+
+/// Matrices hold f32, also where TMA rounds them to tf32.
+#[test]
+fn boxes_that_are_rounded_are_of_f32() {
+    let device = Device::cpu();
+    let matrix = Matrix::from_row_major(&device, 8, 16, &[1.0007f32; 128]).unwrap();
+    let (boxes, mut c) = (Boxes::of(matrix.view(), SHAPE).unwrap(), device.zeros(128).unwrap());
+    let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+    // SAFETY: the block writes 128 elements, and they exist.
+    unsafe { device.stream().unwrap().launch(&copy_rounded, &config, (boxes, &mut c)) }.unwrap();
+    assert!(c.to_vec().unwrap().iter().all(|x| x.to_bits() == (1.0 + 2f32.powi(-10)).to_bits()));
 }
 
 /// Boxes of matrices with gaps between rows and between matrices, of a part of a matrix, and beyond

@@ -121,16 +121,43 @@ impl<'a> Claim<'a> {
         Bounds { gamma: of_factors + gamma * (1.0 + of_factors), least }
     }
 
-    /// The error of an element after an exact sum: alpha, beta and the bias take three roundings,
-    /// one to spare. None is needed for integers if the factors have at most eight digits behind
-    /// the point.
+    /// The error of an element after an exact sum of integers.
     pub(super) fn after_an_exact_sum(&self, magnitude: f64) -> f64 {
-        let is_short = |factor: f64| (factor * 256.0).fract() == 0.0;
-        let roundings = 4.0 * self.computed.roundoff();
-        match is_short(self.alpha) && is_short(self.beta) {
+        match self.is_exact(magnitude, self.computed) {
             true => 0.0,
-            false => roundings / (1.0 - roundings) * magnitude,
+            false => self.rounded_after(magnitude),
         }
+    }
+
+    /// The error of sums of elements after exact sums. Alpha, beta and the bias take three
+    /// roundings, one to spare. None is taken to be needed if the factors have few digits behind
+    /// the point.
+    pub(super) fn sum_after_exact_sums(&self, magnitude: f64) -> f64 {
+        if self.digits_behind_the_point().is_some() { 0.0 } else { self.rounded_after(magnitude) }
+    }
+
+    /// Whether the format holds what alpha, beta and the bias make of integers. `magnitude`: the
+    /// sum of their absolute values at the end.
+    pub(super) fn is_exact(&self, magnitude: f64, format: NumberFormat) -> bool {
+        let largest = 2f64.powi(format.digits() as i32);
+        // Of a NaN nothing is rounded.
+        let is_beyond = |digits| magnitude * 2f64.powi(digits) > largest;
+        self.digits_behind_the_point().is_some_and(|digits| !is_beyond(digits))
+    }
+
+    /// The binary digits of alpha and beta behind the point. `None` if these are more than eight.
+    fn digits_behind_the_point(&self) -> Option<i32> {
+        let is_whole = |digits: &i32| {
+            [self.alpha, self.beta]
+                .iter()
+                .all(|factor| (factor * 2f64.powi(*digits)).fract() == 0.0)
+        };
+        (0..=8).find(is_whole)
+    }
+
+    fn rounded_after(&self, magnitude: f64) -> f64 {
+        let roundings = 4.0 * self.computed.roundoff();
+        roundings / (1.0 - roundings) * magnitude
     }
 
     /// Whether a sum may have overflowed. `size` and `magnitude`: the sums of its terms' absolute

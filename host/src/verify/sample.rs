@@ -174,12 +174,17 @@ impl Claim<'_> {
                     2.0 * roundoff * c.x.weights[row] + n as f64 * tiny
                 }
             };
-            let bound = stored
-                + bounds.map_or(self.after_an_exact_sum(magnitude), |bounds| {
-                    // The sum of the bounds of a row's elements, and the rounding of this check.
-                    let own = (n + k) as f64 * f64::EPSILON * magnitude;
-                    bounds.of(magnitude) + n as f64 * bounds.least + own
-                });
+            // The rounding of this check. float64 holds sums of integers that are not too large.
+            let own = match bounds.is_none() && self.is_exact(magnitude, NumberFormat::F64) {
+                true => 0.0,
+                false => (n + k) as f64 * f64::EPSILON * magnitude,
+            };
+            // The sum of the errors of a row's elements.
+            let of_elements = match bounds {
+                None => self.sum_after_exact_sums(magnitude),
+                Some(bounds) => bounds.of(magnitude) + n as f64 * bounds.least,
+            };
+            let bound = stored + of_elements + own;
             let (got, _) = c.row(row);
             wrong[row] |= (0..PROJECTIONS).any(|i| {
                 let want = self.alpha * product[i] + self.beta * added[i] + bias[i];
@@ -432,6 +437,21 @@ mod tests {
             wrong[place] = 1e30;
             assert!(found(&wrong).wrong_rows == 1, "{place}");
         }
+    }
+
+    /// Sums of f64 may have all 53 digits, and so the check of a row is rounded.
+    #[test]
+    fn a_row_of_large_integers_is_right() {
+        let [m, n, k] = [40, 60, 6];
+        let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+        let [a, b] = [(1, m * k), (2, k * n)]
+            .map(|(seed, len)| operands::integers::<f64>(seed, len, 1 << 25).unwrap());
+        let sum = |at: usize| (0..k).map(|p| a[at / n * k + p] * b[p * n + at % n]).sum::<f64>();
+        let mut c = (0..m * n).map(sum).collect::<Vec<_>>();
+        let found = |c: &[f64]| sample(shape, &a, &b, c, Criterion::Exact, 7).unwrap();
+        assert!(found(&c).passed(), "{:?}", found(&c));
+        c[17 * n + 5] += 2f64.powi(40);
+        assert_eq!(found(&c).wrong_rows, 1);
     }
 
     #[test]

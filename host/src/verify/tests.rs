@@ -200,6 +200,29 @@ fn an_exact_sum_has_the_error_of_its_epilogue_alone() {
     assert!(!case.compare(&off, [NumberFormat::F32; 2]).0.passed());
 }
 
+/// A factor with digits behind the point leaves no integer of 53 digits exact.
+#[test]
+fn what_follows_a_large_exact_sum_is_rounded() {
+    let [m, n, k] = SIZES;
+    let (alpha, beta) = (3.0 + 2f64.powi(-8), 2f64.powi(-8));
+    let mut case = Case::new(SIZES, (alpha, beta), 1.0);
+    let draw = |seed, len| operands::integers::<f64>(seed, len, 1 << 22).unwrap();
+    (case.a, case.b, case.before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
+    case.criterion = Criterion::Exact;
+    let mut others = 0;
+    for i in 0..m * n {
+        let sum = (0..k).map(|p| case.a[i / n * k + p] * case.b[p * n + i % n]).sum::<f64>();
+        // Rounded once less than the reference.
+        case.c[i] = alpha.mul_add(sum, beta * case.before[i]);
+        others += usize::from(case.c[i] != alpha * sum + beta * case.before[i]);
+    }
+    assert!(others > 100, "{others}");
+    let (full, sample) = case.compare(&case.c, [NumberFormat::F64; 2]);
+    assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
+    let off = case.c.iter().map(|&x| x * (1.0 + 1e-14)).collect::<Vec<_>>();
+    assert!(!case.compare(&off, [NumberFormat::F64; 2]).0.passed());
+}
+
 #[test]
 fn doubles_are_held_to_their_own_bound() {
     let case = Case::new(SIZES, (0.7, -2.0), 1.0);

@@ -6,7 +6,7 @@
 #[cfg(feature = "cpu")]
 use simt::checked;
 use simt::{
-    Bf16, F16, Half, Record,
+    Bf16, F16, Half, Record, Tf32,
     device::{In, Out, TensorMap, TensorMapMut, TensorMaps},
 };
 
@@ -81,6 +81,8 @@ arguments! {
     [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
     [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![boxes];
     [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes);
+    [] Boxes<'_, f32> => TensorMap<Tf32>, |boxes| vec![boxes];
+    [const COUNT: usize] [Boxes<'_, f32>; COUNT] => TensorMaps<Tf32, COUNT>, |boxes| Vec::from(boxes);
     [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T>, |boxes| boxes;
 }
 

@@ -92,14 +92,20 @@ where
             },
             Binding::Maps(ref maps) => match maps.first().map(|map| map.from) {
                 Some(Input::Operand(i)) => boxes(matrices.operands[i], maps)?,
+                Some(Input::Bias) => boxes(matrices.bias, maps)?,
+                Some(Input::Workspace) | None => boxes(workspace.as_view(), maps)?,
+                Some(Input::Partials) => boxes(partials.as_view(), maps)?,
                 Some(Input::Planes(i)) => boxes(self.slices(i).0, maps)?,
-                _ => boxes(workspace.as_view(), maps)?,
+                Some(Input::Ranges(i)) => boxes(self.slices(i).1, maps)?,
             },
             // SAFETY: as above.
             Binding::Stores(target, part, to) => unsafe {
                 match target {
+                    Target::C => Box::new(stored(&matrices.c, part, to)?),
                     Target::Workspace => Box::new(stored(workspace, part, to)?),
-                    _ => Box::new(stored(&matrices.c, part, to)?),
+                    Target::Partials => Box::new(stored(partials, part, to)?),
+                    Target::Zeros => Box::new(stored(zeros, part, to)?),
+                    Target::Counters => Box::new(stored(counters, part, to)?),
                 }
             },
         })
