@@ -105,7 +105,8 @@ fn types_agree(
     let constants = declaration.resolve(&config.constants)?;
     let Some(choice) = declaration.type_choice() else { return Ok(()) };
     let said = constants.get(choice.name);
-    for (param, argument) in declaration.params.iter().zip(arguments) {
+    let arguments = declaration.params.iter().zip(arguments);
+    for (param, argument) in arguments.filter(|(param, _)| param.is_chosen_by(choice)) {
         let of = match argument {
             Bound::Value(_) => None,
             Bound::Elements(elements) => Some(elements.of),

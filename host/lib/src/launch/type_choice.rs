@@ -15,7 +15,8 @@ pub(super) fn with_choice(
     let said = constants.get(choice.name);
     // The first argument that chooses, and its type.
     let mut chosen: Option<(&str, Type)> = None;
-    for (param, of) in declaration.params.iter().zip(types()) {
+    let arguments = declaration.params.iter().zip(types());
+    for (param, of) in arguments.filter(|(param, _)| param.is_chosen_by(choice)) {
         let Some((of, value)) = of.and_then(|of| Some((of, choice.value_for(of)?))) else {
             continue;
         };
