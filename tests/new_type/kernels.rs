@@ -1,7 +1,7 @@
 //! The kernels of a type of the test's own: the main loop of the family, for this type.
 
 use super::{collective::stored::Stored, device::*, gemm::main_loop::multiply, params::GemmParams};
-use crate::Sixteenths;
+use crate::sixteenths::Sixteenths;
 
 impl Stored for Sixteenths {
     type Real = f32;

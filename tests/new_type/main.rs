@@ -2,6 +2,8 @@
 //! the table, and what its bits mean. All else follows: matrices, products in every layout, their
 //! scalars and epilogues, checked launches, boxes for TMA, and memory for other libraries.
 
+mod sixteenths;
+
 use gpu::registry::{Access, Entry, Family, Scheme, Type, Variant};
 use gpu_gemm::{
     Activation, Bias, BoxShape, Boxes, Device, Gemm, Matrix,
@@ -9,38 +11,11 @@ use gpu_gemm::{
     interchange::dlpack,
 };
 use simt::{
-    Element,
     check::Options,
-    element_type,
     types::{NumberFormat, Typed},
 };
 
-element_type! { {}
-    Q16: Sixteenths = "q16" signed(16) "i2" "int16" 0 1 20, f32 => [Sixteenths, f32];
-}
-
-/// A multiple of 1/16.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Sixteenths(i16);
-
-// SAFETY: sixteen bits; every pattern is a number.
-unsafe impl Element for Sixteenths {}
-// SAFETY: as above.
-unsafe impl bytemuck::Zeroable for Sixteenths {}
-// SAFETY: as above.
-unsafe impl bytemuck::Pod for Sixteenths {}
-
-impl Sixteenths {
-    fn to_f32(self) -> f32 {
-        f32::from(self.0) / 16.0
-    }
-
-    /// The nearest; beyond the ends the end.
-    fn from_f32(value: f32) -> Self {
-        Sixteenths(NumberFormat::signed(16).nearest(f64::from(value) * 16.0) as i16)
-    }
-}
+use self::sixteenths::Sixteenths;
 
 /// Its kernels, as they run and as they are checked.
 #[path = "."]

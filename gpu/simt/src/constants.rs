@@ -16,8 +16,6 @@
 
 use std::fmt;
 
-use crate::{Half, types::Type};
-
 /// The most constants of a kernel.
 pub const MOST_CONSTANTS: usize = 4;
 
@@ -50,21 +48,6 @@ pub struct ConstantDeclaration {
     pub name: &'static str,
     /// Its allowed values. The first is the default.
     pub values: &'static [Value],
-}
-
-impl ConstantDeclaration {
-    /// Whether it chooses among element types: its values are names in their table.
-    pub fn chooses_a_type(&self) -> bool {
-        let is_type =
-            |value: &Value| matches!(value, Value::Word(word) if Type::of_name(word).is_some());
-        self.values.iter().all(is_type)
-    }
-
-    /// The value for that type, if the constant has it.
-    pub fn value_for(&self, of: Type) -> Option<Value> {
-        let value = Value::Word(of.name());
-        self.values.contains(&value).then_some(value)
-    }
 }
 
 impl fmt::Display for ConstantDeclaration {
@@ -159,14 +142,6 @@ impl Constants {
         self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// Whether the constant `half` is `f16`; `None` if it was not set.
-    pub(crate) fn is_f16(&self) -> Option<bool> {
-        match self.get(Half::CONSTANT) {
-            Some(Value::Word(word)) => Some(word == Type::F16.name()),
-            _ => None,
-        }
-    }
-
     /// The constants that were set.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
         self.set.into_iter().flatten()
@@ -229,12 +204,6 @@ mod tests {
         assert_eq!(texts(of(said)), ["steps=4", "half=f16"]);
         assert_eq!(of(said).variant(), Some("k_f16"));
         assert_eq!(DECLARED[1].to_string(), "half:bf16|f16");
-        assert_eq!(
-            DECLARED.iter().map(|it| it.chooses_a_type()).collect::<Vec<_>>(),
-            [false, true]
-        );
-        let values = [Type::F16, Type::F32].map(|of| DECLARED[1].value_for(of));
-        assert_eq!(values, [Some(Value::Word("f16")), None]);
     }
 
     #[test]

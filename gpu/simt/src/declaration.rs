@@ -101,16 +101,6 @@ pub struct ParamDeclaration {
     pub ty: &'static str,
 }
 
-impl ParamDeclaration {
-    /// Whether the constant chooses the type of its elements, which has the constant's name: `half`
-    /// of `in.half`, and of `tensormaps.halfx8`. A constant of another name may have words that are
-    /// names of types, for a meaning of its own.
-    pub fn is_chosen_by(&self, constant: &ConstantDeclaration) -> bool {
-        let of = self.ty.split_once('.').and_then(|(_, of)| of.strip_prefix(constant.name));
-        constant.chooses_a_type() && of.is_some_and(|rest| rest.is_empty() || rest.starts_with('x'))
-    }
-}
-
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
@@ -168,14 +158,6 @@ impl Declaration {
     /// allowed.
     pub fn resolve(&self, said: &Constants) -> Result<Constants, String> {
         constants::resolve(self.constants, said)
-    }
-
-    /// The constant that chooses the type of a parameter's elements, if there is one.
-    pub fn type_choice(&self) -> Option<&'static ConstantDeclaration> {
-        let is_choice = |constant: &&ConstantDeclaration| {
-            self.params.iter().any(|param| param.is_chosen_by(constant))
-        };
-        self.constants.iter().find(is_choice)
     }
 
     /// All combinations of its constants' values.
@@ -240,25 +222,5 @@ impl Declaration {
             ));
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Value;
-
-    #[test]
-    fn a_constant_chooses_the_type_with_its_name() {
-        let values = &[Value::Word("bf16"), Value::Word("f16")];
-        let is_chosen = |ty: &'static str, name| {
-            let param = ParamDeclaration { name: "x", ty };
-            param.is_chosen_by(&ConstantDeclaration { name, values })
-        };
-        let types = ["in.half", "tensormaps.halfx8", "in.f16", "half", "in.halfway"];
-        assert_eq!(types.map(|ty| is_chosen(ty, "half")), [true, true, false, false, false]);
-        // Words of types, for another meaning.
-        assert_eq!(types.map(|ty| is_chosen(ty, "mode")), [false; 5]);
-        assert!(!is_chosen("in.f16", "f16x"));
     }
 }

@@ -1,7 +1,5 @@
 //! Element types of memory.
 
-use crate::types::Type;
-
 /// A type whose every bit pattern is a value, so that unwritten memory can be read as it.
 ///
 /// # Safety
@@ -23,23 +21,11 @@ pub unsafe trait Element: Copy + 'static {
     }
 }
 
-macro_rules! elements {
-    ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
-        $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {$(
-        // SAFETY: a row of the table is of a plain number.
-        unsafe impl Element for $ty {}
-    )+};
-}
-
-crate::element_types! { [elements] {} }
-
 // SAFETY: sixteen bits; every pattern is a number of either type.
 unsafe impl Element for Half {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
-        let chosen = Type::of_id(given).is_some_and(|of| Half::TYPES.contains(&of));
-        given == core::any::TypeId::of::<Self>() || chosen
+        given == core::any::TypeId::of::<Self>() || Half::chooses(given)
     }
 }
 
@@ -84,9 +70,6 @@ impl Half {
     /// The constant that chooses.
     #[doc(hidden)]
     pub const CONSTANT: &'static str = "half";
-
-    /// The types that it chooses among. Their names are its values.
-    pub const TYPES: [Type; 2] = [Type::BF16, Type::F16];
 }
 
 macro_rules! halves {

@@ -109,6 +109,8 @@ pub mod pipeline;
 mod shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 mod size;
+#[cfg(not(target_arch = "nvptx64"))]
+mod type_choice;
 pub mod types;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -105,6 +105,17 @@ macro_rules! type_constants {
     };
 }
 
+/// Implements [`Element`] for the table's own rows.
+macro_rules! elements {
+    ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
+        $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
+        $(, $sum:ty => $c:tt)?;)+) => {$(
+        // SAFETY: a row of the table is of a plain number.
+        unsafe impl Element for $ty {}
+    )+};
+}
+
+element_types! { [elements] {} }
 element_types! { [crate::element_type] {} }
 element_types! { [crate::type_constants] {} }
 

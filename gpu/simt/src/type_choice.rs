@@ -1,0 +1,89 @@
+//! Constants that choose the type of parameters' elements, as `half` does of [`Half`].
+
+use std::any::TypeId;
+
+use crate::{
+    Constants, Half,
+    constants::{ConstantDeclaration, Value},
+    declaration::{Declaration, ParamDeclaration},
+    types::Type,
+};
+
+impl Half {
+    /// The types that it chooses among. Their names are its values.
+    pub const TYPES: [Type; 2] = [Type::BF16, Type::F16];
+
+    /// Whether it chooses among that type and others.
+    pub(crate) fn chooses(given: TypeId) -> bool {
+        Type::of_id(given).is_some_and(|of| Half::TYPES.contains(&of))
+    }
+}
+
+impl ConstantDeclaration {
+    /// Whether it chooses among element types: its values are names in their table.
+    pub fn chooses_a_type(&self) -> bool {
+        let is_type =
+            |value: &Value| matches!(value, Value::Word(word) if Type::of_name(word).is_some());
+        self.values.iter().all(is_type)
+    }
+
+    /// The value for that type, if the constant has it.
+    pub fn value_for(&self, of: Type) -> Option<Value> {
+        let value = Value::Word(of.name());
+        self.values.contains(&value).then_some(value)
+    }
+}
+
+impl Constants {
+    /// Whether the constant `half` is `f16`; `None` if it was not set.
+    pub(crate) fn is_f16(&self) -> Option<bool> {
+        match self.get(Half::CONSTANT) {
+            Some(Value::Word(word)) => Some(word == Type::F16.name()),
+            _ => None,
+        }
+    }
+}
+
+impl ParamDeclaration {
+    /// Whether the constant chooses the type of its elements, which has the constant's name: `half`
+    /// of `in.half`, and of `tensormaps.halfx8`. A constant of another name may have words that are
+    /// names of types, for a meaning of its own.
+    pub fn is_chosen_by(&self, constant: &ConstantDeclaration) -> bool {
+        let of = self.ty.split_once('.').and_then(|(_, of)| of.strip_prefix(constant.name));
+        constant.chooses_a_type() && of.is_some_and(|rest| rest.is_empty() || rest.starts_with('x'))
+    }
+}
+
+impl Declaration {
+    /// The constant that chooses the type of a parameter's elements, if there is one.
+    pub fn type_choice(&self) -> Option<&'static ConstantDeclaration> {
+        let is_choice = |constant: &&ConstantDeclaration| {
+            self.params.iter().any(|param| param.is_chosen_by(constant))
+        };
+        self.constants.iter().find(is_choice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_chooses_the_type_with_its_name() {
+        let values = &[Value::Word("bf16"), Value::Word("f16")];
+        let is_chosen = |ty: &'static str, name| {
+            let param = ParamDeclaration { name: "x", ty };
+            param.is_chosen_by(&ConstantDeclaration { name, values })
+        };
+        let types = ["in.half", "tensormaps.halfx8", "in.f16", "half", "in.halfway"];
+        assert_eq!(types.map(|ty| is_chosen(ty, "half")), [true, true, false, false, false]);
+        // Words of types, for another meaning.
+        assert_eq!(types.map(|ty| is_chosen(ty, "mode")), [false; 5]);
+        assert!(!is_chosen("in.f16", "f16x"));
+        let half = ConstantDeclaration { name: "half", values };
+        let numbers = ConstantDeclaration { name: "steps", values: &[Value::Number(4)] };
+        assert!(half.chooses_a_type() && !numbers.chooses_a_type());
+        let values = [Type::F16, Type::F32].map(|of| half.value_for(of));
+        assert_eq!(values, [Some(Value::Word("f16")), None]);
+    }
+}
