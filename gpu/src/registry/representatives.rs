@@ -39,8 +39,26 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
     ("collective/activation/half.rs", &["gemm_half_64x64x16"]),
-    ("collective/real.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
-    ("collective/stored.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    // Staged sums, of f64 too; and activations where the sums are, of which other types have their own.
+    (
+        "collective/real.rs",
+        &[
+            "gemm_f32_32x32x8",
+            "gemm_f64_64x64x16",
+            "gemm_half_64x64x16",
+            "mma_f64_64x64x32",
+            "reduce_f64",
+        ],
+    ),
+    (
+        "collective/stored.rs",
+        &[
+            "gemm_f32_32x32x8",
+            "gemm_f64_64x64x16",
+            "gemm_half_64x64x16",
+            "wgmma_half_f32_128x256x64",
+        ],
+    ),
     // What the other families use of it: whole tiles, 16-byte aligned rows of C, single elements.
     (
         "collective/epilogue.rs",
