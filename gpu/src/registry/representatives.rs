@@ -39,7 +39,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
     ("collective/activation/half.rs", &["gemm_half_64x64x16"]),
-    // Staged sums, of f64 too; and activations where the sums are, of which other types have their own.
+    // Staged sums, of f64 too; activations where the sums are, of which other types have their own.
     (
         "collective/real.rs",
         &[
