@@ -76,8 +76,8 @@ where
                 Input::Bias => Box::new(read(matrices.bias, part)?),
                 Input::Workspace => Box::new(read(workspace.as_view(), part)?),
                 Input::Partials => Box::new(read(partials.as_view(), part)?),
-                Input::Planes(i) => Box::new(read(self.slices(i).0, part)?),
-                Input::Ranges(i) => Box::new(read(self.slices(i).1, part)?),
+                Input::Planes(i) => Box::new(read(self.slices(i)?.0, part)?),
+                Input::Ranges(i) => Box::new(read(self.slices(i)?.1, part)?),
             },
             // SAFETY: no two bindings of a launch have an element in common that it writes, but
             // those whose accesses the kernel orders.
@@ -95,8 +95,8 @@ where
                 Some(Input::Bias) => boxes(matrices.bias, maps)?,
                 Some(Input::Workspace) | None => boxes(workspace.as_view(), maps)?,
                 Some(Input::Partials) => boxes(partials.as_view(), maps)?,
-                Some(Input::Planes(i)) => boxes(self.slices(i).0, maps)?,
-                Some(Input::Ranges(i)) => boxes(self.slices(i).1, maps)?,
+                Some(Input::Planes(i)) => boxes(self.slices(i)?.0, maps)?,
+                Some(Input::Ranges(i)) => boxes(self.slices(i)?.1, maps)?,
             },
             // SAFETY: as above.
             Binding::Stores(target, part, to) => unsafe {
@@ -112,11 +112,9 @@ where
     }
 
     /// The planes and the ranges of an operand. None of both where it was not split before.
-    fn slices(&self, i: usize) -> (BufferView<'_, W>, BufferView<'_, W>) {
-        self.slices[i].unwrap_or_else(|| {
-            let nothing = self.workspace.as_view();
-            (nothing, nothing)
-        })
+    fn slices(&self, i: usize) -> Result<(BufferView<'_, W>, BufferView<'_, W>)> {
+        let nothing = read(self.workspace.as_view(), Part::NOTHING)?;
+        Ok(self.slices[i].unwrap_or((nothing, nothing)))
     }
 
     /// Copies C from the workspace.
