@@ -1,6 +1,8 @@
 //! The types of a product, and their kernels.
 
-use gpu::registry::{Entry, KERNELS, Product};
+use std::sync::LazyLock;
+
+use gpu::registry::{Entry, KERNELS, Product, Type};
 use simt::types::{MultipliesTo, Typed};
 
 use crate::{
@@ -41,13 +43,7 @@ pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Sen
     /// The kernels for these types, in the order of the registry.
     #[doc(hidden)]
     fn kernels() -> impl Iterator<Item = Kernel> {
-        let kernels = KERNELS
-            .iter()
-            .filter_map(|entry| Some(Kernel { entry, product: entry.product.as_ref()? }));
-        kernels.filter(|kernel| {
-            let variant = kernel.product.variant;
-            variant.operands == Self::TYPE && variant.c == O::TYPE
-        })
+        kernels_of([Self::TYPE, O::TYPE])
     }
 
     /// Rounds a scalar to the type of the sums.
@@ -65,6 +61,28 @@ impl<T: Output + MultipliesTo<O, Sums: Output> + Send + Sync, O: Output> Scalar<
 pub struct Kernel {
     pub entry: &'static Entry,
     pub product: &'static Product,
+}
+
+/// The kernels for each pair of types of A and B and of C, in the order of the registry: a thread
+/// looks through those of a product, not through all, for each request that it does not remember.
+static OF_TYPES: LazyLock<Vec<([Type; 2], Vec<Kernel>)>> = LazyLock::new(|| {
+    let mut all = Vec::<([Type; 2], Vec<Kernel>)>::new();
+    for entry in KERNELS.iter() {
+        let Some(product) = &entry.product else { continue };
+        let (types, kernel) =
+            ([product.variant.operands, product.variant.c], Kernel { entry, product });
+        match all.iter_mut().find(|(others, _)| *others == types) {
+            Some((_, kernels)) => kernels.push(kernel),
+            None => all.push((types, vec![kernel])),
+        }
+    }
+    all
+});
+
+/// The kernels for A and B, and C, of these types.
+pub(super) fn kernels_of(types: [Type; 2]) -> impl Iterator<Item = Kernel> {
+    let of_types = OF_TYPES.iter().find(|(others, _)| *others == types);
+    of_types.into_iter().flat_map(|(_, kernels)| kernels.iter().copied())
 }
 
 /// The kernel of an entry, if it is for these types.

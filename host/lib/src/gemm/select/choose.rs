@@ -1,5 +1,7 @@
 //! Candidates, and the choice among them.
 
+use simt::types::Typed;
+
 use super::{
     Request,
     choice::{Candidate, Choice, Reason},
@@ -103,7 +105,8 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
             next = Some(fit);
         }
     }
-    let of_parts = in_parts.then(|| partials::fastest(T::TYPE, request, target)).flatten();
+    let of_parts =
+        in_parts.then(|| partials::fastest([T::TYPE, T::Sums::TYPE], request, target)).flatten();
     if let Some(of_parts) = of_parts.filter(|of_parts| is_faster(of_parts, &best)) {
         next = best.replace(of_parts);
     }

@@ -34,11 +34,24 @@ pub(super) struct Fit {
     pub(super) times: Option<Times>,
 }
 
-/// How a kernel computes a product on a device.
+/// How a kernel computes a product on a device, and in what time.
 ///
 /// # Errors
 /// The rule that rejects it.
 pub(super) fn evaluate(
+    kernel: Kernel,
+    request: &Request,
+    target: &Target,
+) -> Result<Fit, Ineligible> {
+    let fit = untimed(kernel, request, target)?;
+    Ok(Fit { times: fit.times_on(target), ..fit })
+}
+
+/// How a kernel computes a product on a device.
+///
+/// # Errors
+/// The rule that rejects it.
+pub(super) fn untimed(
     kernel: Kernel,
     request: &Request,
     target: &Target,
@@ -59,11 +72,10 @@ pub(super) fn evaluate(
         workspace_bytes,
         times: None,
     };
-    let fit = match kernel.entry.on_gpu {
+    Ok(match kernel.entry.on_gpu {
         Some(speed) => of_request.fastest(&speed, request),
         None => of_request,
-    };
-    Ok(Fit { times: fit.times_on(target), ..fit })
+    })
 }
 
 impl Fit {
@@ -173,6 +185,9 @@ impl Fit {
 
     /// The same kernel and operand plan for so many products of another k.
     pub(super) fn with(&self, batch: usize, k: usize) -> Fit {
+        if (batch, k) == (self.given.batch, self.given.shape.k()) {
+            return *self;
+        }
         let (product, shape) = (self.kernel.product, self.given.shape.with_k(k as u32));
         let given = Request { shape, batch, ..self.given };
         let layouts = self.layouts.map(|_| layouts_of(product, self.operands, &given));

@@ -6,14 +6,17 @@
 //! the same kernel gives the same bits on every GPU. Which kernel is fastest, and whether partial
 //! products are, depends on the GPU.
 
-use gpu::registry::{KERNELS, Product, Type};
+use gpu::registry::{Product, Type};
 
 use super::{
     Request,
-    fit::{Fit, evaluate},
+    fit::{Fit, untimed},
     times::Times,
 };
-use crate::gemm::{Target, scalar::Kernel};
+use crate::gemm::{
+    Target,
+    scalar::{Kernel, kernels_of},
+};
 
 /// Partial products at most. The last may have a shorter range of k.
 pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
@@ -87,7 +90,7 @@ fn of_count(
 ) -> Option<(Option<Times>, Fit)> {
     let bytes = kernel.product.variant.c.bytes() as u64;
     let partial = request_of(request, count, bytes)?;
-    let mut fit = evaluate(kernel, &partial, target).ok()?;
+    let mut fit = untimed(kernel, &partial, target).ok()?;
     fit.partials = partial.batch as u32;
     fit.workspace_bytes += request.most_workspace() - partial.workspace_limit;
     let of_h200 = times(&fit, request, &Target::H200);
@@ -106,13 +109,13 @@ fn best(
     target: &Target,
 ) -> Option<Fit> {
     let variant = kernel.product.variant;
-    let is_for_it = variant.operands.sums() == Some(variant.c.format())
-        && !kernel.product.is_lesson()
-        && are_added_on(target);
+    let is_of_sums = variant.operands.sums() == Some(variant.c.format());
+    if !is_of_sums || kernel.product.is_lesson() || !are_added_on(target) {
+        return None;
+    }
     let us = |times: &Option<Times>| times.map_or(f64::INFINITY, |times| times.us());
-    let of = |count: u32| of_count(kernel, count, request, target).filter(|_| is_for_it);
-    let best = counts.filter_map(of).min_by(|(a, _), (b, _)| us(a).total_cmp(&us(b)));
-    best.map(|(_, fit)| fit)
+    let of = counts.filter_map(|count| of_count(kernel, count, request, target));
+    of.min_by(|(a, _), (b, _)| us(a).total_cmp(&us(b))).map(|(_, fit)| fit)
 }
 
 /// Whether the target has the kernel that adds them: of GPUs only Hopper.
@@ -127,7 +130,11 @@ pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> O
 
 /// The fastest partial products. Their number is the request's, or the one with the shortest
 /// predicted time.
-pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Fit> {
+pub(super) fn fastest(
+    [operands, sums]: [Type; 2],
+    request: &Request,
+    target: &Target,
+) -> Option<Fit> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
@@ -142,11 +149,8 @@ pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Opt
         let tried = powers.filter(|&count| range_of(shape.k(), count as usize) >= LEAST);
         request.partials.into_iter().chain(tried.filter(|_| !is_asked))
     };
-    let kernels = KERNELS.iter().filter_map(|entry| {
-        let product = entry.product.as_ref()?;
-        (product.variant.operands == operands).then_some(Kernel { entry, product })
-    });
-    let found = kernels.filter_map(|kernel| best(kernel, counts(), request, target));
+    let found =
+        kernels_of([operands, sums]).filter_map(|kernel| best(kernel, counts(), request, target));
     let timed = found.filter_map(|fit| Some((fit.us()?, fit)));
     timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, fit)| fit)
 }
