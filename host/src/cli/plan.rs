@@ -1,10 +1,10 @@
 //! `--plan`: prints what would run, and why, without a device.
 
-use std::{cmp::Ordering, io::Write};
+use std::{cmp::Ordering, collections::BTreeMap, io::Write};
 
 use host::{
     Device, Error,
-    gemm::{Candidate, Choice, Launch, Request, Role, Scalar, Target},
+    gemm::{Candidate, Choice, Launch, Request, Role, Scalar, Target, Times},
     gpu::registry,
     simt::{self, with_types},
 };
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{
     Failure,
     args::{DeviceChoice, PlannedGpu, Run, name_of},
-    list::{json, optional_in_six_digits},
+    list::{json, optional_in_six_digits, six_digits},
     types::{Value, as_it_is, not_multiplied, words},
 };
 
@@ -77,6 +77,26 @@ struct CandidateLine {
     /// `null` if it is used by name only, mostly because it was not measured.
     #[serde(serialize_with = "optional_in_six_digits")]
     predicted_us: Option<f64>,
+    /// The blocks of a cluster that split k.
+    split_k: u32,
+    /// That time by part. `null` as `predicted_us` is.
+    parts: Option<BTreeMap<&'static str, f64>>,
+}
+
+/// The parts of a predicted time, each with its name.
+fn parts(times: &Times) -> [(&'static str, f64); 8] {
+    let Times { copies_us, fixed_us, multiply_us, .. } = *times;
+    let Times { host_us, l2_us, epilogue_us, memory_us, sum_us, .. } = *times;
+    [
+        ("host", host_us),
+        ("copies", copies_us),
+        ("fixed", fixed_us),
+        ("multiply", multiply_us),
+        ("l2", l2_us),
+        ("epilogue", epilogue_us),
+        ("memory", memory_us),
+        ("sum", sum_us),
+    ]
 }
 
 impl From<&Candidate> for CandidateLine {
@@ -85,6 +105,10 @@ impl From<&Candidate> for CandidateLine {
             kernel: candidate.entry.name(),
             ineligible: candidate.ineligible.map(|why| why.to_string()),
             predicted_us: candidate.predicted_us,
+            split_k: candidate.split_k,
+            parts: candidate.times.as_ref().map(|times| {
+                parts(times).into_iter().map(|(part, us)| (part, six_digits(us))).collect()
+            }),
         }
     }
 }
@@ -238,11 +262,22 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let mut by_time = candidates.iter().filter(|one| one.ineligible.is_none()).collect::<Vec<_>>();
     by_time.retain(|candidate| candidate.predicted_us.is_some());
     by_time.sort_by(|a, b| a.predicted_us.partial_cmp(&b.predicted_us).unwrap_or(Ordering::Equal));
-    writeln!(out, "predicted for {of}:")?;
+    writeln!(
+        out,
+        "predicted for {of}, in microseconds: the longer of the host's and the device's time, whose parts follow"
+    )?;
     let width = by_time.iter().map(|one| one.entry.name().len()).max().unwrap_or(0).max(16);
-    for Candidate { entry, predicted_us, .. } in by_time {
-        let us = predicted_us.unwrap_or_default();
-        writeln!(out, "  {:<width$} {us:>10.1} us", entry.name())?;
+    write!(out, "  {:<width$} {:>10}", "", "all")?;
+    for (part, _) in parts(&Times::default()) {
+        write!(out, " {part:>9}")?;
+    }
+    writeln!(out)?;
+    for Candidate { entry, predicted_us, times, .. } in by_time {
+        write!(out, "  {:<width$} {:>10.1}", entry.name(), predicted_us.unwrap_or_default())?;
+        for (_, us) in parts(&times.unwrap_or_default()) {
+            write!(out, " {us:>9.1}")?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
