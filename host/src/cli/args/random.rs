@@ -53,6 +53,12 @@ pub(crate) struct Random {
     #[arg(long, value_name = "I/P", requires = "count", allow_negative_numbers = true)]
     pub(crate) part: Option<Part>,
 
+    /// Time all kernels at each shape, with each split of k, instead of auto: those predicted to
+    /// take at most 2.5 times as long as the best, and 5 % of the others at random. The model's
+    /// figures are fitted to such records
+    #[arg(long, requires = "count")]
+    pub(crate) all_candidates: bool,
+
     /// Draw the cube root of each size: to try the command in seconds, not to measure
     #[arg(long, requires = "count")]
     pub(crate) small: bool,

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 use host::{
     Error, Gemm, Stream,
     baseline::{DenseBatch, Epilogue},
-    gemm::{Choice, Request, Target},
+    gemm::{Choice, Request, Target, Times},
     gpu::registry::{self, Product, Scheme},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -15,6 +15,7 @@ use host::{
 
 use super::{
     case::{Case, Sets, Views},
+    every,
     library::{Compared, Library, Ready},
     row::{Role, Row},
     verdict::Verdict,
@@ -44,6 +45,8 @@ pub(super) struct Candidate<'l, T: 'static, O: 'static> {
     pub(super) name: String,
     pub(super) role: Role,
     pub(super) epilogue: Epilogue,
+    /// The predicted time by part. `None` for a library, and for a kernel that was not measured.
+    pub(super) predicted: Option<Times>,
     pub(super) work: Work<'l, T, O>,
 }
 
@@ -56,6 +59,14 @@ impl<T, O> Candidate<'_, T, O> {
     /// Its epilogue as a row has it. `None`: the plain product.
     pub(super) fn of_row(&self) -> Option<String> {
         (!self.epilogue.is_plain()).then(|| self.epilogue.to_string())
+    }
+
+    /// Its row, from the fields that all rows of the size share.
+    pub(super) fn row(&self, of_size: Row) -> Row {
+        let mut row =
+            Row { kernel: self.name.clone(), role: self.role, epilogue: self.of_row(), ..of_size };
+        row.predicted(self.predicted.as_ref());
+        row
     }
 }
 
@@ -122,6 +133,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let target = Target::of(self.stream.device());
         let (any, request) = (epilogue.of(self.gemm(), None), request(product, epilogue));
         let kernels = match (&self.args.kernels[..], self.args.vs) {
+            ([], Some(_)) if self.args.random.all_candidates => {
+                every::drawn(&any, &request, &target, self.args.seed, case)?
+            }
             ([], Some(_)) => vec![BenchKernel::AUTO],
             ([], None) => self.usual(&request, &target),
             (asked, _) => asked.to_vec(),
@@ -144,16 +158,16 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             // As it would be asked for.
             let name = |choice: Choice| {
                 let more = |count: u32| (count > 1).then_some(count);
-                let Choice { entry, split_k, partials, .. } = choice;
+                let Choice { entry, split_k, partials, times, .. } = choice;
                 let [split_k, partials] = [split_k, partials].map(more);
-                BenchKernel { entry: Some(entry), split_k, partials }.to_string()
+                (BenchKernel { entry: Some(entry), split_k, partials }.to_string(), times)
             };
             match gemm.choose(&request, &target).map(name) {
                 // `auto` may be the same kernel.
-                Ok(name) if candidates.iter().any(|other| other.name == name) => {}
-                Ok(name) => {
+                Ok((name, _)) if candidates.iter().any(|other| other.name == name) => {}
+                Ok((name, predicted)) => {
                     let work = Work::Own(gemm);
-                    candidates.push(Candidate { name, role, epilogue, work });
+                    candidates.push(Candidate { name, role, epilogue, predicted, work });
                 }
                 Err(Error::Argument { limit, .. }) if asked => {
                     left_out.entry(limit).or_default().push(kernel.to_string());
@@ -169,7 +183,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         for library in self.libraries {
             if let Some(ready) = library.prepare(product, epilogue)? {
                 let (name, work) = (library.name().to_owned(), Work::Library(ready));
-                candidates.push(Candidate { name, role: Role::Baseline, epilogue, work });
+                let (role, predicted) = (Role::Baseline, None);
+                candidates.push(Candidate { name, role, epilogue, predicted, work });
             }
         }
         Ok(candidates)

@@ -33,10 +33,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         self.choose(name, &mut candidates, &mut sets)?;
         let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
         for candidate in &candidates {
-            let mut row = row_of::<T, O>(case, device, args);
-            row.kernel.clone_from(&candidate.name);
-            row.role = candidate.role;
-            row.epilogue = candidate.of_row();
+            let mut row = candidate.row(row_of::<T, O>(case, device, args));
             row.operand_sets = sets.len();
             row.upload_us = us(upload);
             let (reference, set) = (&mut reference, &mut sets[0]);

@@ -8,6 +8,7 @@
 //! | `library` | the libraries that kernels are compared with |
 //! | `cpu` | two of them, on the CPU |
 //! | `candidates` | the candidates at a size: their verification and their timing |
+//! | `every` | all kernels at a random shape, with each split of k |
 //! | `verdict` | whether C is right, and how accurate it is |
 //! | `measure` | one size: every candidate verified, then timed |
 //! | `once` | a candidate launched once, and its C compared |
@@ -31,6 +32,7 @@ mod compare;
 mod consistent;
 #[cfg(feature = "baselines")]
 mod cpu;
+mod every;
 pub(super) mod library;
 mod machine;
 mod measure;

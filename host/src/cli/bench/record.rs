@@ -23,8 +23,8 @@ const ROWS: &str = "results.jsonl";
 const TABLE: &str = "results.csv";
 const MACHINE: &str = "machine.json";
 
-/// The most rows that are read: more than a measurement has.
-const MOST_ROWS: usize = 10_000;
+/// The most rows that are read: more than a measurement has, even of all candidates.
+const MOST_ROWS: usize = 100_000;
 
 /// The files of a folder. They are created before anything is measured.
 pub(super) struct Folder {
@@ -65,7 +65,7 @@ impl Folder {
 }
 
 /// The columns of results.csv: the fields of a row, in order.
-const COLUMNS: [&str; 58] = [
+const COLUMNS: [&str; 67] = [
     "device",
     "description",
     "group",
@@ -124,6 +124,15 @@ const COLUMNS: [&str; 58] = [
     "limited_by",
     "roof_tflops",
     "roof_memory_gb_per_s",
+    "predicted_us",
+    "predicted_host_us",
+    "predicted_copies_us",
+    "predicted_fixed_us",
+    "predicted_multiply_us",
+    "predicted_l2_us",
+    "predicted_epilogue_us",
+    "predicted_memory_us",
+    "predicted_sum_us",
 ];
 
 /// The rows as CSV (RFC 4180). `null` is an empty field.

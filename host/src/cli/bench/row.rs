@@ -1,6 +1,6 @@
 //! The results of one kernel at one size: a line of `--json`, of results.jsonl and of results.csv.
 
-use host::{Compute, Roof, Type, timing::telemetry::Telemetry, verify::NumberFormat};
+use host::{Compute, Roof, Type, gemm::Times, timing::telemetry::Telemetry, verify::NumberFormat};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, name_of_product};
@@ -109,6 +109,17 @@ pub(super) struct Row {
     /// The device's peak, of f32, or of f64 or 16 bits by tensor cores, and its memory bandwidth.
     pub(super) roof_tflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
+
+    /// The predicted time, and its parts: of the host, and of the device.
+    pub(super) predicted_us: Option<f64>,
+    pub(super) predicted_host_us: Option<f64>,
+    pub(super) predicted_copies_us: Option<f64>,
+    pub(super) predicted_fixed_us: Option<f64>,
+    pub(super) predicted_multiply_us: Option<f64>,
+    pub(super) predicted_l2_us: Option<f64>,
+    pub(super) predicted_epilogue_us: Option<f64>,
+    pub(super) predicted_memory_us: Option<f64>,
+    pub(super) predicted_sum_us: Option<f64>,
 }
 
 /// The role of a row.
@@ -195,6 +206,20 @@ impl Row {
     /// Whether it was compared and is wrong.
     pub(super) fn is_wrong(&self) -> bool {
         self.time_us.is_none()
+    }
+
+    /// Records a predicted time.
+    pub(super) fn predicted(&mut self, times: Option<&Times>) {
+        let of = |part: fn(&Times) -> f64| times.map(|times| six_digits(part(times)));
+        self.predicted_us = of(Times::us);
+        self.predicted_host_us = of(|times| times.host_us);
+        self.predicted_copies_us = of(|times| times.copies_us);
+        self.predicted_fixed_us = of(|times| times.fixed_us);
+        self.predicted_multiply_us = of(|times| times.multiply_us);
+        self.predicted_l2_us = of(|times| times.l2_us);
+        self.predicted_epilogue_us = of(|times| times.epilogue_us);
+        self.predicted_memory_us = of(|times| times.memory_us);
+        self.predicted_sum_us = of(|times| times.sum_us);
     }
 
     pub(super) fn watched(&mut self, seen: &Telemetry) {

@@ -48,10 +48,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
     let mut taken = Vec::new();
     for candidate in candidates {
-        let mut row = row_of::<T, O>(case, stream.device(), args);
-        row.kernel.clone_from(&candidate.name);
-        row.role = candidate.role;
-        row.epilogue = candidate.of_row();
+        let mut row = candidate.row(row_of::<T, O>(case, stream.device(), args));
         row.operand_sets = pool.of(places).count();
         let mut known = OfShape { bencher, case, places, pool, spots: known.as_ref() };
         let verdict = bencher.verdict(name, case, &candidate, &mut known, &mut row);
