@@ -1,4 +1,5 @@
-//! The one evaluation of a candidate: whether a kernel can compute a product, how, and in what time.
+//! The one evaluation of a candidate: whether a kernel can compute a product, how, and in what
+//! time.
 
 use gpu::registry::{Access, Products, Scheme, Speed};
 use simt::{Bf16, F16};
