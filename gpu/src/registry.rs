@@ -27,7 +27,7 @@ pub use self::{
     design::Design,
     product::*,
     representatives::REPRESENTATIVES,
-    speed::{Products, Speed},
+    speed::{Costs, H200_BYTE_US, Products, Speed},
     variant::*,
 };
 use self::{

@@ -8,7 +8,7 @@ use super::{
     lesson::Lesson,
     product::{Entry, Product, Program, Rung},
     row::Row,
-    speed::Speed,
+    speed::{Costs, Speed},
     variant::{Access, Family, Scheme, Variant},
 };
 use crate::{
@@ -176,6 +176,7 @@ impl Design {
             has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
             packs_tail: false,
             split,
+            costs: Costs::of(&variant),
         }
     }
 }

@@ -7,7 +7,7 @@ use simt::AnyCheckedKernel;
 use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
-    speed::Speed,
+    speed::{Costs, Speed},
     variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
 };
 use crate::params::GemmParams;
@@ -198,6 +198,8 @@ pub struct Product {
     /// B, A and B themselves, what is known of their patches, C, the bias, and the
     /// [counters](crate::kernels::emulated::stream_counters) of the stream.
     pub split: Option<&'static dyn AnyKernel>,
+    /// What its operands cost beside its operations.
+    pub costs: Costs,
 }
 
 impl Product {

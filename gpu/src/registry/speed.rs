@@ -1,4 +1,6 @@
-//! How fast kernels are, and which products that holds for.
+//! How fast kernels are, what their operands cost them, and which products that holds for.
+
+use super::variant::{Access, Family, Scheme, Variant};
 
 /// How fast a kernel is, and how much work it needs for that (docs/log/selection.md, "The model's
 /// numbers").
@@ -38,4 +40,110 @@ pub enum Products {
     /// The same, with 16-byte aligned rows or columns. Other operands are copied element by
     /// element, which is slow.
     OtherGpusAligned,
+}
+
+/// What a kernel's loads, stores and sums cost beside its operations. Measured for a family's
+/// kernels together (docs/log/selection.md).
+#[derive(Clone, Copy, Debug)]
+pub struct Costs {
+    /// Microseconds for a byte of A and B, and of C: the most that the kernels reached on a GPU.
+    pub memory_us: [f64; 2],
+    /// How many times its share of the memory's bandwidth an SM can load while others are idle.
+    pub more_than_share: f64,
+    /// The part of the shorter time, of memory or of operations, that does not overlap the longer.
+    pub apart: f64,
+    /// Gigabytes a second that an SM loads from L2 while all do, by where rows start: at multiples
+    /// of 16, 32, 64 and 128 bytes. Infinite where the speed contains it.
+    pub l2: [f64; 4],
+    /// Microseconds of an SM for a sum that is staged in shared memory.
+    pub staged_us: f64,
+    /// Microseconds in which a cluster adds the parts of its tiles' sums: up to 64 columns of C,
+    /// and more.
+    pub cluster_sum_us: [f64; 2],
+    /// Picoseconds for an element of a C whose rows are not contiguous: stored in whole sectors of
+    /// a column, in parts of sectors, and one by one.
+    pub strided_ps: [u64; 3],
+    /// Picoseconds for a byte of an operand's copy, as far as a plan weighs it against
+    /// `strided_ps`.
+    pub copied_ps: f64,
+    /// How much longer operations take with rows or columns that are not 16-byte aligned.
+    pub unaligned: f64,
+    /// How much longer they take where alignment classes start at odd multiples of sixteen bytes:
+    /// in halves of sectors. Measured for 4095 x 4093 x 4097 in bf16.
+    pub half_sectors: f64,
+    /// Tiles an SM from which the last ones do not begin together: then few are left over. For
+    /// kernels of which several blocks share an SM, and for others.
+    pub many_tiles: [f64; 2],
+}
+
+/// Microseconds for a byte at the rate of an H200's memory.
+pub const H200_BYTE_US: f64 = 1e-6 / 4.2;
+
+impl Costs {
+    /// CUDA cores of any GPU. 1.75 TB/s of A and B, and 2.4 of C, were the most on an H100.
+    const GEMM: Costs = Costs {
+        memory_us: [0.57e-6, 0.42e-6],
+        more_than_share: f64::INFINITY,
+        apart: 0.0,
+        l2: [f64::INFINITY; 4],
+        staged_us: 0.0,
+        cluster_sum_us: [0.0; 2],
+        strided_ps: [0; 3],
+        copied_ps: 0.7,
+        unaligned: 1.0,
+        half_sectors: 1.0,
+        many_tiles: [f64::INFINITY; 2],
+    };
+
+    /// Threads that split k. An element of a strided C is a guess.
+    const DOT: Costs = Costs { memory_us: [H200_BYTE_US; 2], strided_ps: [5; 3], ..Costs::GEMM };
+
+    /// Tensor cores from Ampere on. 2.4 TB/s on an H100. They copy unaligned rows element by
+    /// element: measured in tf32 ("tf32 by `mma` on Hopper"); in 16-bit types it is a guess.
+    const MMA: Costs = Costs { memory_us: [0.42e-6; 2], unaligned: 1.8, ..Costs::GEMM };
+
+    /// Hopper's CUDA cores, and kernels of 16-bit types whose threads load (`ldg`): one tile after
+    /// the other without persistent CTAs.
+    const TMA: Costs = Costs {
+        memory_us: [H200_BYTE_US; 2],
+        cluster_sum_us: [2.3; 2],
+        many_tiles: [4.0, 8.0],
+        ..Costs::GEMM
+    };
+
+    /// Hopper's tensor cores, persistent CTAs. L2: docs/log/selection.md, "L2 bandwidth". A staged
+    /// sum is eight bytes there and back at 128 bytes a cycle (computed). A cluster's sum was
+    /// measured for C of 16 and of 4096 columns.
+    const WGMMA: Costs = Costs {
+        more_than_share: 3.5,
+        apart: 0.25,
+        l2: [39.0, 57.0, 63.0, 70.0],
+        staged_us: 3.5e-5,
+        cluster_sum_us: [2.0, 5.0],
+        many_tiles: [4.0; 2],
+        ..Costs::TMA
+    };
+
+    /// The costs of a variant.
+    pub(super) const fn of(variant: &Variant) -> Costs {
+        match (variant.family, variant.scheme) {
+            (Family::Lesson(_), _) => Costs::GEMM,
+            (Family::Gemm, _) if matches!(variant.access, Access::Dot) => Costs::DOT,
+            (Family::Gemm, _) => Costs::GEMM,
+            (Family::Mma, _) => Costs::MMA,
+            // A guess, which counts as so many bytes of a copy.
+            (Family::Tma, _) => Costs { strided_ps: [5; 3], copied_ps: 1.0, ..Costs::TMA },
+            // Figures: docs/log/selection.md, "A strided C" and "By columns".
+            (Family::Wgmma, Scheme::Tf32) => Costs { strided_ps: [3, 7, 10], ..Costs::WGMMA },
+            // Their speeds contain the L2's.
+            (Family::Wgmma, Scheme::Bf16x6 | Scheme::F16x3) => {
+                Costs { l2: [f64::INFINITY; 4], strided_ps: [5; 3], ..Costs::WGMMA }
+            }
+            (Family::Wgmma, Scheme::Native) => match variant.access {
+                Access::Ldg => Costs { l2: [f64::INFINITY; 4], ..Costs::WGMMA },
+                Access::UnalignedA(8) => Costs { half_sectors: 1.025, ..Costs::WGMMA },
+                _ => Costs::WGMMA,
+            },
+        }
+    }
 }

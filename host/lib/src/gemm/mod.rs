@@ -86,6 +86,6 @@ pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};
 pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
-    SLICES_WORKSPACE_LIMIT, candidates, choose,
+    SLICES_WORKSPACE_LIMIT, Times, candidates, choose,
 };
 pub use target::Target;

@@ -2,9 +2,6 @@
 
 use crate::device::Device;
 
-/// Microseconds for a byte that a kernel loads or stores, at the rate of an H200's memory.
-pub(super) const H200_BYTE_US: f64 = 1e-6 / 4.2;
-
 /// The properties of a device by which a kernel is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -6,7 +6,7 @@ use gpu::registry::Entry;
 #[cfg(feature = "serde")]
 use serde::Serialize;
 
-use super::{layout::OperandPlan, rules::Ineligible};
+use super::{layout::OperandPlan, rules::Ineligible, times::Times};
 
 /// A kernel, whether it can compute a product, and its cost.
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +14,19 @@ use super::{layout::OperandPlan, rules::Ineligible};
 pub struct Candidate {
     /// The kernel.
     pub entry: &'static Entry,
-    /// The rule that rejects it.
+    /// The rule that rejects it. Then nothing else is known of it.
     pub ineligible: Option<Ineligible>,
     /// The predicted time in microseconds. `None` if the kernel was not measured, or another one is
     /// always better. Then it is used by name only.
     pub predicted_us: Option<f64>,
+    /// That time by part.
+    pub times: Option<Times>,
     /// Bytes of workspace.
     pub workspace_bytes: u64,
     /// The number of blocks of a cluster that split k.
     pub split_k: u32,
+    /// The number of partial products, each of a range of k, that a second launch adds.
+    pub partials: u32,
 }
 
 /// The kernel of a product.
@@ -41,6 +45,8 @@ pub struct Choice {
     /// The number of partial products, each of a range of k, that a second launch adds: split-K
     /// over the grid. 1 if the kernel writes C.
     pub partials: u32,
+    /// The predicted time by part. `None` as [`Candidate::predicted_us`].
+    pub times: Option<Times>,
     /// The number of elements of C that a kernel for emulated fp32 has recomputed by fused
     /// multiply-adds, because their error bound was too large. Many of them make it slow. `None`
     /// for other kernels, and for products that were launched without waiting.

@@ -1,13 +1,10 @@
 //! Candidates, and the choice among them.
 
-use std::cmp::Ordering;
-
 use super::{
-    Candidate, Choice, Ineligible, Reason, Request,
-    layout::operands,
+    Request,
+    choice::{Candidate, Choice, Reason},
+    fit::{Fit, evaluate},
     partials,
-    predict::{predict, split_k},
-    rules::ineligible,
 };
 use crate::{
     error::{Error, Result},
@@ -18,13 +15,16 @@ use crate::{
 };
 
 fn candidate(kernel: Kernel, request: &Request, target: &Target) -> Candidate {
-    let operands = operands(&kernel, request);
+    let fit = evaluate(kernel, request, target);
+    let known = fit.as_ref().ok();
     Candidate {
         entry: kernel.entry,
-        ineligible: ineligible(&kernel, request, target),
-        predicted_us: predict(&kernel, request, target),
-        workspace_bytes: operands.workspace_bytes(),
-        split_k: split_k(&kernel, operands, request, target),
+        ineligible: fit.err(),
+        predicted_us: known.and_then(Fit::us),
+        times: known.and_then(|fit| fit.times),
+        workspace_bytes: known.map_or(0, |fit| fit.workspace_bytes),
+        split_k: known.map_or(1, |fit| fit.split_k),
+        partials: 1,
     }
 }
 
@@ -81,27 +81,48 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         return Err(Error::argument("split_k", blocks, limit));
     }
     if let Some(kernel) = kernel {
-        return match partials::of_kernel(kernel, request, target).filter(|_| in_parts) {
-            Some(of) => Ok((kernel, of.choice(Reason::Named))),
-            None if in_parts => {
-                Err(no_partials(&format!("{} does not compute", kernel.entry.name()), request))
-            }
-            None => Ok((kernel, choice_of(kernel, request, target)?)),
+        let fit = match in_parts {
+            false => fit_of(kernel, request, target)?,
+            true => partials::of_kernel(kernel, request, target).ok_or_else(|| {
+                no_partials(&format!("{} does not compute", kernel.entry.name()), request)
+            })?,
         };
+        return Ok((kernel, fit.choice(Reason::Named)));
     }
-    let of_whole = whole.then(|| fastest(T::kernels(), request, target)).flatten();
-    let us = of_whole.map_or(f64::INFINITY, |(us, ..)| us);
-    let of_parts = in_parts.then(|| partials::fastest(T::TYPE, request, target)).flatten();
-    match (of_whole, of_parts.filter(|of| of.us < us || !whole)) {
-        (None, Some(of)) => Ok((of.kernel, of.choice(Reason::Only))),
-        (Some((_, next, _)), Some(of)) => {
-            let (predicted_us, next) = (of.us, next.entry.name());
-            Ok((of.kernel, of.choice(Reason::Fastest { predicted_us, next, next_us: us })))
+    // One pass without an allocation: a thread comes here for each request that it does not
+    // remember.
+    let (mut best, mut next) = (None::<Fit>, None::<Fit>);
+    let whole_products = T::kernels()
+        .filter(|_| whole)
+        .filter_map(|kernel| evaluate(kernel, request, target).ok())
+        .filter(|fit| fit.times.is_some());
+    for fit in whole_products {
+        if is_faster(&fit, &best) {
+            next = best.replace(fit);
+        } else if is_faster(&fit, &next) {
+            next = Some(fit);
         }
-        (Some((_, kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
-        (None, None) if !whole => Err(no_partials("no kernel computes", request)),
-        (None, None) => Err(none()),
     }
+    let of_parts = in_parts.then(|| partials::fastest(T::TYPE, request, target)).flatten();
+    if let Some(of_parts) = of_parts.filter(|of_parts| is_faster(of_parts, &best)) {
+        next = best.replace(of_parts);
+    }
+    let Some(fit) = best else {
+        return Err(if whole { none() } else { no_partials("no kernel computes", request) });
+    };
+    let reason = match (fit.us(), next.and_then(|next| Some((next.kernel, next.us()?)))) {
+        (Some(predicted_us), Some((next, next_us))) => {
+            Reason::Fastest { predicted_us, next: next.entry.name(), next_us }
+        }
+        _ => Reason::Only,
+    };
+    Ok((fit.kernel, fit.choice(reason)))
+}
+
+/// Whether its time is known, and shorter.
+fn is_faster(fit: &Fit, than: &Option<Fit>) -> bool {
+    let us = |fit: &Fit| fit.us().unwrap_or(f64::INFINITY);
+    than.as_ref().is_none_or(|than| us(fit).total_cmp(&us(than)).is_lt())
 }
 
 /// The partial products that a request asks for are computed by no kernel, or not by this one.
@@ -113,65 +134,22 @@ fn no_partials(who: &str, request: &Request) -> Error {
     Error::argument("partials", request.partials.unwrap_or(1), limit)
 }
 
-fn refused(kernel: Kernel, why: Ineligible) -> Error {
-    Error::argument("kernel", kernel.entry.name(), why.to_string())
+fn fit_of(kernel: Kernel, request: &Request, target: &Target) -> Result<Fit> {
+    evaluate(kernel, request, target)
+        .map_err(|why| Error::argument("kernel", kernel.entry.name(), why.to_string()))
 }
 
 /// The choice of a given kernel.
 ///
 /// # Errors
 /// [`Error::Argument`] if it cannot compute the product.
+#[cfg(feature = "cpu")]
 pub(in crate::gemm) fn choice_of(
     kernel: Kernel,
     request: &Request,
     target: &Target,
 ) -> Result<Choice> {
-    match ineligible(&kernel, request, target) {
-        None => Ok(made(kernel, Reason::Named, request, target)),
-        Some(why) => Err(refused(kernel, why)),
-    }
-}
-
-fn made(kernel: Kernel, reason: Reason, request: &Request, target: &Target) -> Choice {
-    let operands = operands(&kernel, request);
-    Choice {
-        entry: kernel.entry,
-        reason,
-        workspace_bytes: operands.workspace_bytes(),
-        split_k: split_k(&kernel, operands, request, target),
-        partials: 1,
-        recomputed: None,
-        operands,
-    }
-}
-
-/// The kernel with the shortest predicted time, after that time in microseconds.
-fn fastest(
-    kernels: impl Iterator<Item = Kernel>,
-    request: &Request,
-    target: &Target,
-) -> Option<(f64, Kernel, Reason)> {
-    // One pass without an allocation: a thread comes here for each request that it does not
-    // remember.
-    let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
-    for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
-        let Some(time) = predict(&kernel, request, target) else { continue };
-        let faster = |than: &Option<(f64, _)>| {
-            than.as_ref().is_none_or(|(other, _)| time.total_cmp(other) == Ordering::Less)
-        };
-        if faster(&best) {
-            next = best.replace((time, kernel));
-        } else if faster(&next) {
-            next = Some((time, kernel));
-        }
-    }
-    let (predicted_us, kernel) = best?;
-    let reason = next.map_or(Reason::Only, |(next_us, next)| Reason::Fastest {
-        predicted_us,
-        next: next.entry.name(),
-        next_us,
-    });
-    Some((predicted_us, kernel, reason))
+    fit_of(kernel, request, target).map(|fit| fit.choice(Reason::Named))
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 
 use gpu::{
     collective::vector::FOUR,
-    registry::{Product, Speed},
+    registry::{H200_BYTE_US, Product, Speed},
 };
 
-use super::Request;
-use crate::gemm::{Target, target::H200_BYTE_US};
+use super::{Request, layout::strided_c_ps, times::Times};
+use crate::gemm::Target;
 
 /// Columns of C of a thread.
 const COLS: u32 = FOUR as u32;
@@ -30,12 +30,9 @@ const LINE_US: f64 = 1e-3;
 /// Microseconds of an SM for a thousand elements of C.
 const STORED_US: f64 = 1.5;
 
-/// Microseconds for an element of C, if the elements of a row are not contiguous.
-const STRIDED_US: f64 = 5e-6;
-
-/// Microseconds of the GPU. `given`: the request, with A and B swapped if they are to be.
-pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed: &Speed) -> f64 {
-    let ([rows, cols], shape, [a, b, c]) = (product.tile(), given.shape, given.strides);
+/// The time of the GPU. `given`: the request, with A and B swapped if they are to be.
+pub(super) fn times(product: &Product, given: &Request, target: &Target, speed: &Speed) -> Times {
+    let ([rows, cols], shape, [a, b, _]) = (product.tile(), given.shape, given.strides);
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let batch = given.batch as f64;
@@ -67,11 +64,18 @@ pub(super) fn gpu_us(product: &Product, given: &Request, target: &Target, speed:
     let waited = (of_sm / TOGETHER).ceil() * steps * latency_us(rows);
     let once = (m * k + k * n) as f64 * bytes as f64 * batch * H200_BYTE_US;
     let loaded = blocks * f64::from(rows + cols) * k as f64 * bytes as f64 * L2_BYTE_US;
-    let stored = match c[1] {
-        1 => 0.0,
-        _ => shape.c_len() as f64 * batch * STRIDED_US,
-    };
     let elements = (m.min(rows as usize) * n.min(cols as usize)) as f64;
     let ends = (of_sm - 1.0).max(0.0) * (speed.tile_us[0] + elements * 1e-3 * STORED_US);
-    speed.fixed_us + issued.max(waited).max(once).max(loaded) + ends + stored
+    let epilogue_us = ends + strided_c_ps(product, given) as f64 * 1e-6;
+    let from_l2 = issued.max(waited).max(loaded);
+    let busy = from_l2.max(once);
+    Times {
+        device_us: speed.fixed_us + busy + epilogue_us,
+        fixed_us: speed.fixed_us,
+        multiply_us: issued,
+        l2_us: from_l2 - issued,
+        epilogue_us,
+        memory_us: busy - from_l2,
+        ..Times::default()
+    }
 }

@@ -28,14 +28,14 @@ use gpu::{
         PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_u16, transpose_rows,
         transpose_rows_u16,
     },
-    registry::{Access, Product, Scheme, Type},
+    registry::{Access, Product, Scheme},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
-use super::{Request, cuda_cores};
+use super::Request;
 use crate::{
     error::{Error, Result},
-    gemm::{scalar::Kernel, split},
+    gemm::split,
 };
 
 /// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
@@ -44,9 +44,6 @@ const MOST_TMA_EXTENT: usize = 1 << 31;
 /// Bytes of an L2 cache line, and of a row of a TMA box. A row that starts inside a line touches
 /// two lines. This makes 4095 x 4093 x 4097 a third slower.
 const LINE: usize = 128;
-
-/// Bytes of a sector, the unit of a transfer to L2.
-const SECTOR: usize = 32;
 
 /// Elements in sixteen bytes: TMA needs rows and matrices that begin at multiples of sixteen bytes.
 pub(in crate::gemm) fn unit(product: &Product) -> usize {
@@ -67,7 +64,7 @@ pub(in crate::gemm) struct OperandPlan {
 
 impl OperandPlan {
     /// Operands that are swapped or not, and are not copied.
-    fn swapped_if(swap_ab: bool) -> Self {
+    pub(super) fn swapped_if(swap_ab: bool) -> Self {
         OperandPlan { swap_ab, ..OperandPlan::default() }
     }
 
@@ -85,6 +82,28 @@ impl OperandPlan {
     pub(super) fn copies(self) -> u32 {
         self.copies
     }
+
+    /// The plan with the copies of these operands.
+    pub(super) fn sized(
+        self,
+        product: &Product,
+        given: &Request,
+        layouts: &[OperandLayout; 2],
+    ) -> Self {
+        let element = product.variant.operands.bytes() as u64;
+        let copied = layouts.iter().zip(given.aligned).map(|(layout, aligned)| {
+            match product.variant.scheme {
+                Scheme::F16x3 => split::workspace_bytes::<F16>(layout.rows(), given.batch),
+                Scheme::Bf16x6 => split::workspace_bytes::<Bf16>(layout.rows(), given.batch),
+                _ => (layout.copied(given.batch, aligned) as u64).saturating_mul(element),
+            }
+        });
+        let (bytes, copies) = copied.fold((0, 0), |(all, copies), bytes: u64| {
+            (bytes.saturating_add(all), copies + u32::from(bytes > 0))
+        });
+        let bytes = stored_bytes(product, given).saturating_add(bytes);
+        OperandPlan { bytes, copies, ..self }
+    }
 }
 
 /// Whether a kernel's tile has fewer columns than a stage has k-steps. It is for few columns. For
@@ -93,6 +112,10 @@ pub(super) fn is_narrow(product: &Product) -> bool {
     product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
 }
 
+/// A and B before a kernel: what is done to them, the request as the kernel sees it, and how it
+/// reads them.
+pub(super) type Prepared = (OperandPlan, Request, [OperandLayout; 2]);
+
 /// The operand plan with the fewest bytes to copy. Among equal plans it prefers few columns for a
 /// narrow tile. Then it prefers a C that is contiguous along the kernel's columns, which allows
 /// 16-byte stores.
@@ -100,10 +123,10 @@ pub(super) fn is_narrow(product: &Product) -> bool {
 /// # Errors
 /// The operand that is contiguous along none of the sides that the kernel can use (`A` or `B`), and
 /// the side that it needs (`k`, `m` or `n`).
-pub(in crate::gemm) fn operand_plan(
+pub(super) fn operand_plan(
     product: &Product,
     request: &Request,
-) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
+) -> std::result::Result<Prepared, (&'static str, &'static str)> {
     // Nothing is transposed for a `tn` kernel: a swap keeps its form, and `nn` kernels take the
     // other layouts. Nothing is transposed if each layout has its own kernel. A lesson takes
     // row-major matrices alone.
@@ -118,83 +141,57 @@ pub(in crate::gemm) fn operand_plan(
     };
     let is_narrow = is_narrow(product);
     let swaps = if has_all_layouts && !is_narrow { &[false][..] } else { &[false, true] };
-    let plans = swaps.iter().flat_map(|&swap_ab| {
-        let plan = OperandPlan { swap_ab, ..OperandPlan::default() };
-        transposes.iter().map(move |&transpose| OperandPlan { transpose, ..plan })
-    });
     let (mut best, mut fewest_missing) = (None, (usize::MAX, ("A", "k")));
-    for plan in plans {
-        let given = plan.apply(request);
-        let layouts = layouts_of(product, plan, &given);
-        let mut unfit = layouts.iter().filter(|layout| !layout.is_contiguous());
-        if let Some(OperandLayout { operand, contiguous: (side, ..), .. }) = unfit.next() {
-            let count = 1 + unfit.count();
-            // The error speaks of the operands themselves, not of copies.
-            if plan.transpose == [false; 2] && count < fewest_missing.0 {
-                fewest_missing = (count, (operand, side));
+    for &swap_ab in swaps {
+        let given = OperandPlan::swapped_if(swap_ab).apply(request);
+        for &transpose in transposes {
+            let plan = OperandPlan { swap_ab, transpose, ..OperandPlan::default() };
+            let layouts = layouts_of(product, plan, &given);
+            let mut unfit = layouts.iter().filter(|layout| !layout.is_contiguous());
+            if let Some(OperandLayout { operand, contiguous: (side, ..), .. }) = unfit.next() {
+                let count = 1 + unfit.count();
+                // The error speaks of the operands themselves, not of copies.
+                if transpose == [false; 2] && count < fewest_missing.0 {
+                    fewest_missing = (count, (operand, side));
+                }
+                continue;
             }
-            continue;
-        }
-        let copied = layouts.iter().zip(given.aligned).map(|(layout, aligned)| {
-            let bytes = product.variant.operands.bytes() as u64;
-            match product.variant.scheme {
-                Scheme::F16x3 => split::workspace_bytes::<F16>(layout.rows(), request.batch),
-                Scheme::Bf16x6 => split::workspace_bytes::<Bf16>(layout.rows(), request.batch),
-                _ => (layout.copied(request.batch, aligned) as u64).saturating_mul(bytes),
+            let plan = plan.sized(product, &given, &layouts);
+            let is_wide = is_narrow && given.shape.n() > given.shape.m();
+            // Without room for its copies a plan is the last resort.
+            let has_room = plan.bytes <= request.workspace_limit;
+            let ps =
+                plan.bytes as f64 * product.costs.copied_ps + strided_c_ps(product, &given) as f64;
+            let cost = (!has_room, ps, is_wide, given.strides[2][1] != 1);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, (plan, given, layouts)));
             }
-        });
-        let (bytes, copies) = copied.fold((0, 0), |(all, copies), bytes: u64| {
-            (bytes.saturating_add(all), copies + u32::from(bytes > 0))
-        });
-        let bytes = stored_bytes(product, &given).saturating_add(bytes);
-        let is_wide = is_narrow && given.shape.n() > given.shape.m();
-        // Without room for its copies a plan is the last resort.
-        let has_room = bytes <= request.workspace_limit;
-        // A copied byte takes 0.7 ps. For f32 the time of an element is a guess, and counts as
-        // bytes.
-        let stores = match product.variant.scheme {
-            Scheme::Tf32 => strided_c_ps(product, &given).saturating_mul(10) / 7,
-            _ => strided_c_ps(product, &given),
-        };
-        let cost = (!has_room, bytes.saturating_add(stores), is_wide, given.strides[2][1] != 1);
-        if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, OperandPlan { bytes, copies, ..plan }));
         }
     }
-    best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
+    best.map(|(_, prepared)| prepared).ok_or(fewest_missing.1)
 }
 
-/// Picoseconds for a C whose elements are not contiguous along the kernel's columns. A tf32 kernel
-/// stores 32 neighbours of a column together, in 3 ps an element, or in 7 where that leaves parts
-/// of sectors to other tiles. Other elements are stored one by one, which takes a tf32 kernel 10 ps
-/// each and one of f32 about 5 (docs/log/selection.md, "A strided C"). Of other kernels only those
-/// for few columns swap, and have few elements.
+/// Picoseconds for a C whose elements are not contiguous along the kernel's columns. Where those of
+/// a column are, a kernel may store whole sectors of it. Other elements are stored one by one.
 pub(super) fn strided_c_ps(product: &Product, given: &Request) -> u64 {
-    let elements = (given.shape.c_len() as u64).saturating_mul(given.batch as u64);
     let [between_rows, between_cols] = given.strides[2];
-    let in_columns = between_rows == 1 && product.variant.access.classes() == 1;
-    let has_whole_sectors =
-        between_cols.is_multiple_of(SECTOR / 4) || given.shape.m() <= product.tile()[0] as usize;
-    let each = match product.variant.scheme {
-        _ if between_cols == 1 || product.variant.operands != Type::F32 => 0,
-        Scheme::Tf32 if in_columns && has_whole_sectors => 3,
-        Scheme::Tf32 if in_columns => 7,
-        Scheme::Tf32 => 10,
-        _ => 5,
-    };
-    elements.saturating_mul(each)
-}
-
-/// The operand plan of a kernel. The default if the kernel has none, or cannot compute the product.
-pub(super) fn operands(kernel: &Kernel, request: &Request) -> OperandPlan {
-    match kernel.product {
-        product if product.requires_layouts() => operand_plan(product, request).unwrap_or_default(),
-        product if product.is_lesson() => OperandPlan::default(),
-        _ => OperandPlan::swapped_if(cuda_cores::swaps(kernel, request)),
+    if between_cols == 1 {
+        return 0;
     }
+    let [whole, parts, single] = product.costs.strided_ps;
+    let has_whole_sectors =
+        between_cols.saturating_mul(product.variant.c.bytes()).is_multiple_of(32)
+            || given.shape.m() <= product.tile()[0] as usize;
+    let each = match between_rows == 1 && product.variant.access.classes() == 1 {
+        true if has_whole_sectors => whole,
+        true => parts,
+        false => single,
+    };
+    (given.shape.c_len() as u64).saturating_mul(given.batch as u64).saturating_mul(each)
 }
 
 /// An operand as a kernel reads it: rows of contiguous elements.
+#[derive(Clone, Copy, Debug)]
 pub(in crate::gemm) struct OperandLayout {
     /// Its name in the request.
     pub(in crate::gemm) operand: &'static str,

@@ -1,26 +1,28 @@
 //! Which kernel computes a product: [`candidates`] lists all, [`choose`] takes one. Both are pure
 //! functions of a [`Request`] and a [`Target`]; `--plan` prints them without a device.
 //!
+//! * [`fit`] evaluates a candidate: how a kernel computes the request, and in what time.
 //! * [`rules`] reject kernels that cannot compute the request. A general kernel and one whose
 //!   threads split k take every product. A lesson's kernel takes `A B` of dense row-major matrices,
 //!   one at a time. A TMA kernel needs Hopper (or the CPU device), operands that its [`layout`]
 //!   rules can bring into its form, and workspace for their copies.
-//! * [`predict`] gives each remaining kernel a time ([`cuda_cores`] if it reads any strides). The
-//!   shortest wins.
+//! * [`work`] gives each remaining kernel a time by part ([`dot`] if its threads split k), from its
+//!   row's figures; [`times`] adds the host's and other launches'. The shortest wins.
 //! * [`cache`] remembers a thread's last choices.
 
 mod cache;
 mod choice;
 mod choose;
-mod cuda_cores;
 mod dot;
 #[cfg(test)]
 mod extremes;
+mod fit;
 pub(super) mod layout;
 pub(super) mod partials;
-mod predict;
 mod request;
 mod rules;
+mod times;
+mod work;
 
 #[cfg(feature = "cpu")]
 pub(super) use self::choose::choice_of;
@@ -35,4 +37,5 @@ pub use self::{
     choose::{candidates, choose},
     request::{DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT},
     rules::Ineligible,
+    times::Times,
 };

@@ -9,10 +9,9 @@
 use gpu::registry::{KERNELS, Product, Type};
 
 use super::{
-    Choice, Reason, Request,
-    layout::{OperandPlan, operands},
-    predict::{Times, reduce_times, times},
-    rules::ineligible,
+    Request,
+    fit::{Fit, evaluate},
+    times::Times,
 };
 use crate::gemm::{Target, scalar::Kernel};
 
@@ -28,18 +27,6 @@ const STEP: usize = 64;
 
 /// No range of k is shorter unless it is asked for.
 const LEAST: usize = 256;
-
-/// A kernel for the partial products.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Partials {
-    pub(super) kernel: Kernel,
-    pub(super) us: f64,
-    pub(super) operands: OperandPlan,
-    /// Partial products, and k of each but the last.
-    pub(super) count: u32,
-    /// Bytes of workspace: their sums, and copies of operands.
-    pub(super) workspace_bytes: u64,
-}
 
 /// k of each partial product where there are about `count`.
 pub(in crate::gemm) fn range_of(k: usize, count: usize) -> usize {
@@ -79,44 +66,53 @@ fn request_of(request: &Request, count: u32, sum_bytes: u64) -> Option<Request> 
     })
 }
 
-/// The time of the partial products of a request in microseconds.
-fn us_of(kernel: &Kernel, request: &Request, partial: &Request, target: &Target) -> Option<f64> {
-    let bytes = kernel.product.variant.c.bytes();
-    let added = reduce_times(partial.batch, request.shape.c_len() * bytes);
-    let mut launches = launches(kernel.product, request.shape.k(), partial.batch);
+/// The time of the partial products of a request, and of their sum.
+fn times(fit: &Fit, request: &Request, target: &Target) -> Option<Times> {
+    let (product, count) = (fit.kernel.product, fit.partials as usize);
+    let mut launches = launches(product, request.shape.k(), count);
     let all = launches.try_fold(Times::default(), |all, [_, batch, k]| {
-        let launch = Request { shape: partial.shape.with_k(k as u32), batch, ..*partial };
-        Some(all.and(times(kernel, &launch, target)?))
+        Some(all.and(fit.with(batch, k).launches_on(target)?))
     })?;
-    Some(all.and(added).us())
+    let bytes = request.shape.c_len() * product.variant.c.bytes();
+    Some(all.and(Times::of_sum(count, bytes)).called())
 }
 
-/// The best partial products by that kernel, and their time on an H200.
-fn timed(
+/// That many partial products by a kernel, after their time on an H200. `None` if it does not
+/// compute them.
+fn of_count(
+    kernel: Kernel,
+    count: u32,
+    request: &Request,
+    target: &Target,
+) -> Option<(Option<Times>, Fit)> {
+    let bytes = kernel.product.variant.c.bytes() as u64;
+    let partial = request_of(request, count, bytes)?;
+    let mut fit = evaluate(kernel, &partial, target).ok()?;
+    fit.partials = partial.batch as u32;
+    fit.workspace_bytes += request.most_workspace() - partial.workspace_limit;
+    let of_h200 = times(&fit, request, &Target::H200);
+    fit.times = match *target {
+        Target::H200 => of_h200,
+        _ => times(&fit, request, target),
+    };
+    Some((of_h200, fit))
+}
+
+/// The best partial products by that kernel: the number that is fastest on an H200.
+fn best(
     kernel: Kernel,
     counts: impl Iterator<Item = u32>,
     request: &Request,
     target: &Target,
-) -> Option<Partials> {
+) -> Option<Fit> {
     let variant = kernel.product.variant;
     let is_for_it = variant.operands.sums() == Some(variant.c.format())
         && !kernel.product.is_lesson()
         && are_added_on(target);
-    let of = |count: u32| {
-        let partial = request_of(request, count, variant.c.bytes() as u64).filter(|_| is_for_it)?;
-        if ineligible(&kernel, &partial, target).is_some() {
-            return None;
-        }
-        let us = |target| us_of(&kernel, request, &partial, target).unwrap_or(f64::INFINITY);
-        let bytes = request.most_workspace() - partial.workspace_limit;
-        let operands = operands(&kernel, &partial);
-        let (count, workspace_bytes) = (partial.batch as u32, bytes + operands.workspace_bytes());
-        Some((
-            us(&Target::H200),
-            Partials { kernel, us: us(target), operands, count, workspace_bytes },
-        ))
-    };
-    counts.filter_map(of).min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, found)| found)
+    let us = |times: &Option<Times>| times.map_or(f64::INFINITY, |times| times.us());
+    let of = |count: u32| of_count(kernel, count, request, target).filter(|_| is_for_it);
+    let best = counts.filter_map(of).min_by(|(a, _), (b, _)| us(a).total_cmp(&us(b)));
+    best.map(|(_, fit)| fit)
 }
 
 /// Whether the target has the kernel that adds them: of GPUs only Hopper.
@@ -125,13 +121,13 @@ fn are_added_on(target: &Target) -> bool {
 }
 
 /// The partial products that a request asks for, by that kernel.
-pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> Option<Partials> {
-    timed(kernel, request.partials.into_iter(), request, target)
+pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> Option<Fit> {
+    best(kernel, request.partials.into_iter(), request, target)
 }
 
 /// The fastest partial products. Their number is the request's, or the one with the shortest
 /// predicted time.
-pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Partials> {
+pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Option<Fit> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
@@ -150,21 +146,7 @@ pub(super) fn fastest(operands: Type, request: &Request, target: &Target) -> Opt
         let product = entry.product.as_ref()?;
         (product.variant.operands == operands).then_some(Kernel { entry, product })
     });
-    let found = kernels.filter_map(|kernel| timed(kernel, counts(), request, target));
-    found.filter(|of| of.us.is_finite()).min_by(|a, b| a.us.total_cmp(&b.us))
-}
-
-impl Partials {
-    /// The choice of these partial products.
-    pub(super) fn choice(&self, reason: Reason) -> Choice {
-        Choice {
-            entry: self.kernel.entry,
-            reason,
-            workspace_bytes: self.workspace_bytes,
-            split_k: 1,
-            partials: self.count,
-            recomputed: None,
-            operands: self.operands,
-        }
-    }
+    let found = kernels.filter_map(|kernel| best(kernel, counts(), request, target));
+    let timed = found.filter_map(|fit| Some((fit.us()?, fit)));
+    timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, fit)| fit)
 }

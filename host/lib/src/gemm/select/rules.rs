@@ -6,7 +6,7 @@ use gpu::registry::Scheme;
 
 use super::{
     Request,
-    layout::{operand_plan, too_long},
+    layout::{Prepared, operand_plan, too_long},
 };
 use crate::gemm::{Compute, Target, scalar::Kernel};
 
@@ -80,47 +80,53 @@ impl fmt::Display for Ineligible {
     }
 }
 
-/// The rule that rejects a kernel for a product.
-pub(super) fn ineligible(
+/// The operands of a product before a kernel, if it needs certain layouts.
+///
+/// # Errors
+/// The rule that rejects the kernel.
+pub(super) fn operands(
     kernel: &Kernel,
     request: &Request,
     target: &Target,
-) -> Option<Ineligible> {
+) -> Result<Option<Prepared>, Ineligible> {
     let Kernel { entry, product } = kernel;
     // PTX for 9.0a runs on no other GPU.
     let arch = entry.declaration().arch;
-    let arch = arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10));
-    if arch.is_some() {
-        return arch.map(Ineligible::Arch);
+    if let Some(arch) =
+        arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
+    {
+        return Err(Ineligible::Arch(arch));
     }
     let splits = request.split_k.is_some_and(|blocks| blocks > 1);
-    if product.is_lesson() {
-        let why = match request {
+    let rejected = match (product.variant.scheme, request.compute) {
+        _ if product.is_lesson() => match request {
             _ if !request.plain => Some(Ineligible::Plain),
             _ if request.batch > 1 => Some(Ineligible::Batch),
             _ if !request.is_dense() => Some(Ineligible::Dense),
             _ => splits.then_some(Ineligible::Split),
-        };
-        if why.is_some() || !product.requires_layouts() {
-            return why;
-        }
-    }
-    let plan = match product.requires_layouts().then(|| operand_plan(product, request)).transpose()
-    {
-        Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
-        Ok(plan) => plan,
-    };
-    match (product.variant.scheme, request.compute) {
+        },
         (Scheme::Native, _)
         | (Scheme::Tf32, Compute::Tf32)
         | (Scheme::F16x3, Compute::Fp32F16x3)
-        | (Scheme::Bf16x6, Compute::Fp32Bf16x6) => {}
-        (Scheme::Tf32, _) => return Some(Ineligible::Tf32),
-        (Scheme::F16x3, _) => return Some(Ineligible::SlicedF16),
-        (Scheme::Bf16x6, _) => return Some(Ineligible::Sliced),
+        | (Scheme::Bf16x6, Compute::Fp32Bf16x6) => None,
+        (Scheme::Tf32, _) => Some(Ineligible::Tf32),
+        (Scheme::F16x3, _) => Some(Ineligible::SlicedF16),
+        (Scheme::Bf16x6, _) => Some(Ineligible::Sliced),
+    };
+    if let Some(why) = rejected {
+        return Err(why);
     }
-    let Some(plan) = plan else { return splits.then_some(Ineligible::Split) };
-    let (needed, limit) = (plan.workspace_bytes(), request.most_workspace());
-    let too_long = too_long(request).map(Ineligible::TooLong);
-    too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
+    if !product.requires_layouts() {
+        return if splits { Err(Ineligible::Split) } else { Ok(None) };
+    }
+    let prepared = operand_plan(product, request);
+    let prepared = prepared.map_err(|(operand, side)| Ineligible::Along { operand, side })?;
+    if let Some(size) = too_long(request) {
+        return Err(Ineligible::TooLong(size));
+    }
+    let (needed, limit) = (prepared.0.workspace_bytes(), request.most_workspace());
+    if needed > limit {
+        return Err(Ineligible::Workspace { needed, limit });
+    }
+    Ok(Some(prepared))
 }

@@ -6,7 +6,7 @@ use simt::Bf16;
 use super::*;
 use crate::{
     Compute, Shape,
-    gemm::{DEFAULT_WORKSPACE_LIMIT, select::layout::OperandPlan},
+    gemm::{DEFAULT_WORKSPACE_LIMIT, Ineligible, Times, select::layout::OperandPlan},
 };
 
 fn variant(name: &str) -> Variant {
@@ -302,7 +302,7 @@ fn a_shorter_last_range_is_counted() {
     let us = |k| {
         let request = Request { partials: Some(8), ..request([64, 64, k], 1 << 20) };
         let kernel = scalar::find::<f32, f32>("gemm_f32_32x32x8").unwrap();
-        partials::of_kernel(kernel, &request, &Target::H200).unwrap().us
+        partials::of_kernel(kernel, &request, &Target::H200).unwrap().us().unwrap()
     };
     assert!(us(8 * 1024 - 1) > us(8 * 1024) + 5.0, "{} {}", us(8 * 1024 - 1), us(8 * 1024));
 }
@@ -406,4 +406,43 @@ fn the_same_product_is_split_alike_on_every_device() {
         }
     }
     assert!(splits.len() > 2, "{splits:?}");
+}
+
+/// A prediction can be read by part.
+#[test]
+fn the_parts_of_a_time_are_all_of_it() {
+    let layouts = [[[513, 1], [700, 1], [700, 1]], [[1, 1000], [1, 513], [700, 1]]];
+    let (mut seen, mut count) = (Times::default(), 0);
+    for (strides, compute) in layouts.into_iter().flat_map(|strides| {
+        [Compute::Native, Compute::Tf32, Compute::Fp32F16x3].map(|compute| (strides, compute))
+    }) {
+        let shape = Shape::new(1000, 700, 513).unwrap();
+        for partials in [1, 8] {
+            let partials = Some(partials);
+            let request = Request { compute, partials, ..Request::new(shape, strides) };
+            let fits = f32::kernels().filter_map(|kernel| match partials {
+                Some(1) => evaluate(kernel, &request, &Target::H200).ok(),
+                _ => partials::of_kernel(kernel, &request, &Target::H200),
+            });
+            for times in fits.filter_map(|fit| fit.times) {
+                let Times { device_us, copies_us, fixed_us, multiply_us, .. } = times;
+                let Times { l2_us, epilogue_us, memory_us, sum_us, .. } = times;
+                let parts =
+                    [copies_us, fixed_us, multiply_us, l2_us, epilogue_us, memory_us, sum_us];
+                assert!(
+                    (parts.iter().sum::<f64>() - device_us).abs() <= 1e-9 * device_us,
+                    "{times:?}"
+                );
+                assert!(
+                    parts.iter().all(|part| *part >= 0.0) && times.us() >= device_us,
+                    "{times:?}"
+                );
+                seen = seen.and(times);
+                count += 1;
+            }
+        }
+    }
+    let Times { copies_us, l2_us, memory_us, sum_us, .. } = seen;
+    assert!([copies_us, l2_us, memory_us, sum_us].iter().all(|us| *us > 0.0), "{seen:?}");
+    assert!(count > 50, "{count}");
 }
