@@ -1,8 +1,8 @@
-//! The list of all kernels. A new kernel is a line of its family's table and a row here
+//! The list of all kernels: the tables of the families, and here the lessons and the programs
 //! (docs/design/architecture.md, "Adding a kernel").
 //!
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read this
-//! list. A row says what a product's kernel is (`registry/row.rs`); its variants
+//! list. The row of a table says what a product's kernel is (`registry/row.rs`); its variants
 //! (`registry/variant.rs`) follow, and their names.
 
 mod design;
@@ -20,6 +20,7 @@ mod variant;
 
 use std::sync::LazyLock;
 
+pub(crate) use self::row::Row;
 #[cfg(feature = "cpu")]
 pub use self::sources::{source, text};
 pub use self::{
@@ -33,12 +34,24 @@ use self::{
     design::Of,
     entries::{bf16_ratio, tile_ratio},
     lesson::Lesson,
-    row::{F32, F64, HALF, Row},
 };
-use crate::kernels::gemm::dot;
+use crate::kernels::{emulated, gemm, mma, tma, wgmma, wgmma_tf32};
 
-/// Every kernel's source, in the order in which the course teaches them.
-pub static DESIGNS: &[Design] = &[
+/// Every kernel's source, in the order in which the course teaches them: the lessons, the families,
+/// and programs beside them.
+static DESIGNS: [&[Design]; 8] = [
+    LESSONS,
+    gemm::table::DESIGNS,
+    tma::table::DESIGNS,
+    mma::table::DESIGNS,
+    wgmma::table::DESIGNS,
+    wgmma_tf32::table::DESIGNS,
+    emulated::table::DESIGNS,
+    PROGRAMS,
+];
+
+/// Lessons with a rung of the ladder, and those that are their twins.
+static LESSONS: &[Design] = &[
     Design {
         rung: Some(Rung {
             idea: "the triple loop with its two outer loops spread over threads",
@@ -65,7 +78,7 @@ pub static DESIGNS: &[Design] = &[
             idea: "both tiles lie as they are read: no bank conflicts",
             flop_per_byte: tile_ratio(16, 16),
         }),
-        on_gpu: speed! { gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] },
+        on_gpu: speed!({ gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] }),
         ..lesson!(tiled::tiled16, 16 x 16, "16 x 16 tiles in shared memory, two barriers a phase")
     },
     Design {
@@ -73,7 +86,7 @@ pub static DESIGNS: &[Design] = &[
             idea: "a tile of twice the width: each loaded element is used twice as often",
             flop_per_byte: tile_ratio(32, 32),
         }),
-        on_gpu: speed! { gflops: 67.0, alone: 0.65, fixed_us: 2.0, tile_us: [1.0, 1.0] },
+        on_gpu: speed!({ gflops: 67.0, alone: 0.65, fixed_us: 2.0, tile_us: [1.0, 1.0] }),
         ..lesson!(tiled::tiled32, 32 x 32, "32 x 32 tiles in shared memory, two barriers a phase")
     },
     Design {
@@ -125,7 +138,7 @@ pub static DESIGNS: &[Design] = &[
         }),
         // On Hopper it is used by name only: a C whose rows are not 16-byte aligned takes it 30 us
         // a tile.
-        on_gpu: speed! { gflops: 322.0, alone: 1.0, fixed_us: 6.0, tile_us: [1.0, 1.5], of: Products::OtherGpus },
+        on_gpu: speed!({ gflops: 322.0, alone: 1.0, fixed_us: 6.0, tile_us: [1.0, 1.5], of: Products::OtherGpus }),
         ..lesson!(async_copy::async_copy, 128 x 256, "128 x 256 tiles by asynchronous copies, three stages")
     },
     Design {
@@ -199,119 +212,19 @@ pub static DESIGNS: &[Design] = &[
         ..lesson!(tensor::tma_store::tensor_tma_store, 256 x 256, tma(), persistent(2), tma_store(); "256 x 256 tiles of two blocks, C stored by TMA")
     },
     Design {
-        on_gpu: speed! { gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] },
+        on_gpu: speed!({ gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] }),
         ..lesson!(rust_cuda::rust_cuda_tiled16, 16 x 16, "tiled16 in Rust-CUDA's idiom: raw pointers, `cuda_std`'s vocabulary")
     },
     Design {
-        on_gpu: speed! { gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] },
+        on_gpu: speed!({ gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] }),
         ..lesson!(tiled_submatrix::tiled_submatrix, 16 x 16, "tiled16 by a matrix type with a stride, whose sub-matrices are matrices")
     },
-    product! { gemm::gemm_f32_32x32x8: Row::gemm([F32, F32], [32, 32, 8]); gpu { gflops: 160.0, alone: 0.27, fixed_us: 3.0, tile_us: [0.25, 0.35] }; cpu { gflops: 8.0, alone: 1.0, fixed_us: 20.0 } },
-    // Fitted to random shapes on an H100 (docs/log/general-product.md, "Through registers").
-    product! { gemm::gemm_f32_64x64x16: Row::gemm([F32, F32], [64, 64, 16]); gpu { gflops: 250.0, alone: 0.22, fixed_us: 4.0, tile_us: [1.0, 1.1] }; cpu { gflops: 11.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_f32_64x32x16: Row::gemm([F32, F32], [64, 32, 16]); gpu { gflops: 205.0, alone: 0.22, fixed_us: 4.0, tile_us: [0.4, 0.45] }; cpu { gflops: 12.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_f32_64x16x16: Row::gemm([F32, F32], [64, 16, 16]); gpu { gflops: 145.0, alone: 0.22, fixed_us: 4.0, tile_us: [0.3, 0.3] }; cpu { gflops: 7.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_f32_128x128x8: Row::gemm([F32, F32], [128, 128, 8]); gpu { gflops: 310.0, alone: 0.87, fixed_us: 5.5, tile_us: [0.8, 2.0] }; cpu { gflops: 16.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_f32_4x64x1: Row::gemm([F32, F32], [4, 64, 1]); cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 } },
-    // Fitted to products of few rows or columns on an H100 (docs/log/dot-products.md).
-    product! { gemm::gemm_f32_dot: Row::dot([F32, F32], &dot::TILES); gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] } },
-    product! { tma::tma_f32_128x128x32_nn: Row::tma([128, 128, 32], Layout::NN); gpu { gflops: 410.0, alone: 0.87, fixed_us: 6.0, tile_us: [1.2, 6.5] } },
-    product! { tma::tma_f32_128x128x32_tn: Row::tma([128, 128, 32], Layout::TN); gpu { gflops: 410.0, alone: 0.87, fixed_us: 6.0, tile_us: [1.2, 6.5] } },
-    product! { tma::tma_f32_64x64x64_nn: Row::tma([64, 64, 64], Layout::NN).split_k(8); gpu { gflops: 385.0, alone: 0.87, fixed_us: 4.5, tile_us: [0.3, 2.6] } },
-    product! { tma::tma_f32_64x64x64_tn: Row::tma([64, 64, 64], Layout::TN).split_k(8); gpu { gflops: 385.0, alone: 0.87, fixed_us: 4.5, tile_us: [0.3, 2.6] } },
-    product! { tma::tma_f32_72x80x8_nn: Row::tma([72, 80, 8], Layout::NN); gpu { gflops: 392.0, alone: 1.0, fixed_us: 3.9, tile_us: [1.4, 3.2] } },
-    product! { tma::tma_f32_72x80x8_ua4_nn: Row::tma([72, 80, 8], Layout::NN).unaligned(4); gpu { gflops: 389.0, alone: 1.0, fixed_us: 4.5, tile_us: [1.4, 3.7] } },
-    product! { tma::tma_f32_16x256x32_nn: Row::tma([16, 256, 32], Layout::NN).split_k(8); gpu { gflops: 360.0, alone: 0.87, fixed_us: 4.3, tile_us: [1.5, 1.9] } },
-    product! { tma::tma_f32_256x16x32_nn: Row::tma([256, 16, 32], Layout::NN).split_k(8); gpu { gflops: 360.0, alone: 0.87, fixed_us: 4.3, tile_us: [1.8, 1.8] } },
-    product! { gemm::gemm_f64_64x64x16: Row::gemm([F64, F64], [64, 64, 16]); gpu { gflops: 100.0, alone: 0.3, fixed_us: 3.0, tile_us: [0.8, 0.8] }; cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_f64_4x64x1: Row::gemm([F64, F64], [4, 64, 1]); cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 } },
-    // Fitted to random shapes on an H100.
-    product! { gemm::gemm_half_64x64x16: Row::gemm([HALF, HALF], [64, 64, 16]); gpu { gflops: 180.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }; cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_half_f32_64x64x16: Row::gemm([HALF, F32], [64, 64, 16]); gpu { gflops: 180.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }; cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 } },
-    product! { gemm::gemm_half_4x64x1: Row::gemm([HALF, HALF], [4, 64, 1]); cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 } },
-    product! { gemm::gemm_half_f32_4x64x1: Row::gemm([HALF, F32], [4, 64, 1]); cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 } },
-    product! { gemm::gemm_half_dot: Row::dot([HALF, HALF], &dot::TILES); gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] } },
-    product! { gemm::gemm_half_f32_dot: Row::dot([HALF, F32], &dot::TILES); gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] } },
-    // Not measured on the GPUs that they are for. Derived from the time that an SM takes to read a
-    // stage from shared memory, or to multiply it. (On an H200: 1446 and 2075 at 2048³.)
-    product! { mma::mma_half_64x64x64: Row::mma([HALF, HALF], [64, 64, 64]); gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus } },
-    product! { mma::mma_half_f32_64x64x64: Row::mma([HALF, F32], [64, 64, 64]); gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus } },
-    product! { mma::mma_half_128x128x32: Row::mma([HALF, HALF], [128, 128, 32]); gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned } },
-    product! { mma::mma_half_f32_128x128x32: Row::mma([HALF, F32], [128, 128, 32]); gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned } },
-    // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
-    product! { mma::mma_tf32_64x64x32: Row::mma([F32, F32], [64, 64, 32]).scheme(Scheme::Tf32); gpu { gflops: 711.0, alone: 0.35, fixed_us: 6.0, tile_us: [1.6, 2.0] } },
-    // Not measured on the GPUs that it is for (on an H200: 936). Estimated from an A100's published
-    // 156 TFLOP/s in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that
-    // reading shared memory and rounding take (docs/log/mma.md).
-    product! { mma::mma_tf32_128x128x32: Row::mma([F32, F32], [128, 128, 32]).scheme(Scheme::Tf32); gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned } },
-    // No GPU has run these yet: they are used by name only. Predicted are 340 and 380 GFLOP/s an SM
-    // (docs/log/mma.md, "f64").
-    product! { mma::mma_f64_64x64x32: Row::mma([F64, F64], [64, 64, 32]) },
-    product! { mma::mma_f64_128x64x32: Row::mma([F64, F64], [128, 64, 32]) },
-    // Fitted to 1024³ and 2048³. Larger products are slower, all of them alike, where the power
-    // limit slows the card.
-    product! { wgmma::wgmma_half_128x256x64: Row::wgmma([HALF, HALF], [128, 256, 64]); gpu { gflops: 6000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    product! { wgmma::wgmma_half_f32_128x256x64: Row::wgmma([HALF, F32], [128, 256, 64]); gpu { gflops: 6000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    product! { wgmma::wgmma_half_256x256x64_c2: Row::wgmma([HALF, HALF], [256, 256, 64]).cluster(2); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2: Row::wgmma([HALF, F32], [256, 256, 64]).cluster(2); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    // Fitted to 2304³, 3072³ and 4096³, together with the 256 x 256 tiles.
-    product! { wgmma::wgmma_half_256x192x64_c2: Row::wgmma([HALF, HALF], [256, 192, 64]).cluster(2); gpu { gflops: 5900.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.2] } },
-    product! { wgmma::wgmma_half_f32_256x192x64_c2: Row::wgmma([HALF, F32], [256, 192, 64]).cluster(2); gpu { gflops: 5900.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.2] } },
-    // The speed of the aligned kernel of the same tile.
-    product! { wgmma::wgmma_half_256x256x64_c2_ua8_nn: Row::wgmma([HALF, HALF], [256, 256, 64]).cluster(2).unaligned(8).packs_tail(); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua8_nn: Row::wgmma([HALF, F32], [256, 256, 64]).cluster(2).unaligned(8).packs_tail(); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    product! { wgmma::wgmma_half_256x256x64_c2_ua16_nn: Row::wgmma([HALF, HALF], [256, 256, 64]).cluster(2).unaligned(16).packs_tail(); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    product! { wgmma::wgmma_half_f32_256x256x64_c2_ua16_nn: Row::wgmma([HALF, F32], [256, 256, 64]).cluster(2).unaligned(16).packs_tail(); gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    product! { wgmma::wgmma_half_128x128x64: Row::wgmma([HALF, HALF], [128, 128, 64]).split_k(8); gpu { gflops: 5000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] } },
-    product! { wgmma::wgmma_half_f32_128x128x64: Row::wgmma([HALF, F32], [128, 128, 64]).split_k(8); gpu { gflops: 5000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] } },
-    // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
-    product! { wgmma::wgmma_half_64x128x64: Row::wgmma([HALF, HALF], [64, 128, 64]).split_k(8); gpu { gflops: 5900.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] } },
-    product! { wgmma::wgmma_half_f32_64x128x64: Row::wgmma([HALF, F32], [64, 128, 64]).split_k(8); gpu { gflops: 5900.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] } },
-    product! { wgmma::wgmma_half_128x64x64: Row::wgmma([HALF, HALF], [128, 64, 64]).split_k(8); gpu { gflops: 5500.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.75, 1.6] } },
-    product! { wgmma::wgmma_half_f32_128x64x64: Row::wgmma([HALF, F32], [128, 64, 64]).split_k(8); gpu { gflops: 5500.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.75, 1.6] } },
-    product! { wgmma::wgmma_half_64x64x64: Row::wgmma([HALF, HALF], [64, 64, 64]).split_k(8); gpu { gflops: 2800.0, alone: 0.5, fixed_us: 2.2, tile_us: [0.45, 0.7] } },
-    product! { wgmma::wgmma_half_f32_64x64x64: Row::wgmma([HALF, F32], [64, 64, 64]).split_k(8); gpu { gflops: 2800.0, alone: 0.5, fixed_us: 2.2, tile_us: [0.45, 0.7] } },
-    // Fitted to 64 x 4096 x 4096. Pipelines with many stages are for memory-bound products, and
-    // were measured on nothing else.
-    product! { wgmma::wgmma_half_64x64x64_s12: Row::wgmma([HALF, HALF], [64, 64, 64]).stages(12).split_k(8); gpu { gflops: 5000.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.6, 1.45], of: Products::ShorterSide(17) } },
-    product! { wgmma::wgmma_half_f32_64x64x64_s12: Row::wgmma([HALF, F32], [64, 64, 64]).stages(12).split_k(8); gpu { gflops: 5000.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.6, 1.45], of: Products::ShorterSide(17) } },
-    // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16
-    // columns an MMA waits for the end of the one before.
-    product! { wgmma::wgmma_half_64x16x64: Row::wgmma([HALF, HALF], [64, 16, 64]).split_k(8); gpu { gflops: 840.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) } },
-    product! { wgmma::wgmma_half_f32_64x16x64: Row::wgmma([HALF, F32], [64, 16, 64]).split_k(8); gpu { gflops: 840.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) } },
-    // Fitted to random shapes on an H100: 1440 and 970 at 1958³, 1630 and 990 with few tiles.
-    product! { wgmma::wgmma_half_64x128x64_ldg: Row::wgmma([HALF, HALF], [64, 128, 64]).ldg(); gpu { gflops: 1480.0, alone: 1.0, fixed_us: 2.7, tile_us: [0.3, 0.3] } },
-    product! { wgmma::wgmma_half_f32_64x128x64_ldg: Row::wgmma([HALF, F32], [64, 128, 64]).ldg(); gpu { gflops: 1480.0, alone: 1.0, fixed_us: 2.7, tile_us: [0.3, 0.3] } },
-    product! { wgmma::wgmma_half_64x64x64_ldg: Row::wgmma([HALF, HALF], [64, 64, 64]).ldg(); gpu { gflops: 970.0, alone: 1.0, fixed_us: 2.2, tile_us: [0.5, 0.5] } },
-    product! { wgmma::wgmma_half_f32_64x64x64_ldg: Row::wgmma([HALF, F32], [64, 64, 64]).ldg(); gpu { gflops: 970.0, alone: 1.0, fixed_us: 2.2, tile_us: [0.5, 0.5] } },
-    // Faster than CTAs without a cluster by 0.2 to 1 %.
-    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_nn: Row::wgmma_tf32([256, 256, 32]).cluster(2); gpu { gflops: 3120.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    // At 3072³ a wave of these tiles takes 0.777 of the time of a wave of 256 x 256.
-    product! { wgmma_tf32::wgmma_tf32_192x256x32_c2_nn: Row::wgmma_tf32([192, 256, 32]).cluster(2); gpu { gflops: 3010.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    // Fitted to 1024³ and 2048³.
-    product! { wgmma_tf32::wgmma_tf32_256x128x32_nn: Row::wgmma_tf32([256, 128, 32]); gpu { gflops: 3100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 2.0] } },
-    product! { wgmma_tf32::wgmma_tf32_128x128x32_nn: Row::wgmma_tf32([128, 128, 32]); gpu { gflops: 2700.0, alone: 1.0, fixed_us: 3.5, tile_us: [0.8, 2.3] } },
-    product! { wgmma_tf32::wgmma_tf32_128x64x32_nn: Row::wgmma_tf32([128, 64, 32]); gpu { gflops: 1950.0, alone: 1.0, fixed_us: 3.5, tile_us: [0.6, 1.9] } },
-    // The speed of the aligned kernel of the same tile.
-    product! { wgmma_tf32::wgmma_tf32_256x256x32_c2_ua8_nn: Row::wgmma_tf32([256, 256, 32]).cluster(2).unaligned(8); gpu { gflops: 3120.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] } },
-    product! { wgmma_tf32::wgmma_tf32_128x64x32_ua8_nn: Row::wgmma_tf32([128, 64, 32]).unaligned(8); gpu { gflops: 1950.0, alone: 1.0, fixed_us: 3.5, tile_us: [0.6, 1.9] } },
-    // The rate that 80 bytes a nanosecond allow. An SM draws as much from L2 for tiles of 128 x 64.
-    // 512³ and 16 x 4096 x 4096 take as long as this predicts.
-    product! { wgmma_tf32::wgmma_tf32_32x32x32_nn: Row::wgmma_tf32([32, 32, 32]).split_k(8); gpu { gflops: 640.0, alone: 1.0, fixed_us: 4.0, tile_us: [1.0, 1.5] } },
-    product! { wgmma_tf32::wgmma_tf32_64x32x32_nn: Row::wgmma_tf32([64, 32, 32]).split_k(8); gpu { gflops: 850.0, alone: 1.0, fixed_us: 4.5, tile_us: [1.2, 1.9] } },
-    // 256 x 128 was fitted to 1024³, 2048³ and 4096³. In sustained mode 256 x 192 is faster by 1, 3
-    // and 0.4 % at 4096³, 8192³ and 16384³.
-    product! { emulated::wgmma_bf16x6_256x192x64_c2: Row::emulated(Scheme::Bf16x6, [256, 192, 64]).cluster(2).or(128); gpu { gflops: 1040.0, alone: 1.0, fixed_us: 5.0, tile_us: [0.8, 0.8] } },
-    product! { emulated::wgmma_bf16x6_256x128x64_c2: Row::emulated(Scheme::Bf16x6, [256, 128, 64]).cluster(2); gpu { gflops: 1020.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    product! { emulated::wgmma_bf16x6_64x128x64: Row::emulated(Scheme::Bf16x6, [64, 128, 64]); gpu { gflops: 780.0, alone: 1.0, fixed_us: 4.0, tile_us: [0.8, 0.8] } },
-    // Measured in one burst each: 256 x 192 at 8192³, 256 x 128 at 4096³ and 8192³. The value of 64
-    // x 128 is a guess. In sustained mode the wider tiles are faster by 4 to 7 %; in short bursts
-    // at 4096³ they are slower by 2 %.
-    product! { emulated::wgmma_f16x3_256x192x64_c2: Row::emulated(Scheme::F16x3, [256, 192, 64]).cluster(2).or(128); gpu { gflops: 1930.0, alone: 1.0, fixed_us: 5.0, tile_us: [0.8, 0.8] } },
-    product! { emulated::wgmma_f16x3_256x128x64_c2: Row::emulated(Scheme::F16x3, [256, 128, 64]).cluster(2); gpu { gflops: 1900.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] } },
-    product! { emulated::wgmma_f16x3_64x128x64: Row::emulated(Scheme::F16x3, [64, 128, 64]); gpu { gflops: 1450.0, alone: 1.0, fixed_us: 4.0, tile_us: [0.8, 0.8] } },
+];
+
+/// A lesson beside the ladder, and kernels that compute no product.
+static PROGRAMS: &[Design] = &[
     Design {
-        on_gpu: speed! { gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] },
+        on_gpu: speed!({ gflops: 61.0, alone: 0.2, fixed_us: 1.5, tile_us: [0.3, 0.3] }),
         ..program!(
             lessons::padded::padded16,
             Example("padding"),
@@ -400,9 +313,14 @@ pub static DESIGNS: &[Design] = &[
     ),
 ];
 
-/// All variants of all kernels, in the order of [`DESIGNS`].
+/// All variants of all kernels, in the order in which the course teaches them.
 pub static KERNELS: LazyLock<Vec<Entry>> =
-    LazyLock::new(|| DESIGNS.iter().flat_map(Design::entries).collect());
+    LazyLock::new(|| designs().flat_map(Design::entries).collect());
+
+/// Every kernel's source, in the order of [`KERNELS`].
+pub fn designs() -> impl Iterator<Item = &'static Design> {
+    DESIGNS.into_iter().flatten()
+}
 
 /// The tiled kernel that is small enough to be followed by eye. It runs on the CPU device alone and
 /// is in no list.

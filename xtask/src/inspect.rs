@@ -28,7 +28,11 @@ pub use self::{
     variant::{BadConstant, constants},
 };
 use crate::{
-    Target, build_ptx, builder::ptx_files, environment::say, files::VARIABLES, ptx::Module,
+    Target, build_ptx,
+    builder::ptx_files,
+    declaration::{Declaration, MARK},
+    environment::say,
+    ptx::Module,
     resources,
 };
 
@@ -127,27 +131,25 @@ fn file(root: &Path, options: &Options) -> Result<Found> {
         for path in ptx_files(&folder)? {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target, &stem));
-            // This file has several kernels.
-            let kernels = match stem == VARIABLES {
-                true => Module::parse(&fs::read_to_string(&path)?)?
-                    .kernels()
-                    .map(|kernel| kernel.name.clone())
-                    .collect(),
-                false => vec![stem],
-            };
             let asked = &options.kernel;
-            for kernel in &kernels {
-                let constants = of_variant(asked, kernel);
-                if constants.is_some() || split(asked, kernel).is_some() {
-                    return Ok(Found { file: name, kernel: kernel.clone(), constants });
+            for kernel in declared(&fs::read_to_string(&path)?)? {
+                let constants = of_variant(asked, &kernel);
+                if constants.is_some() || split(asked, &kernel.name).is_some() {
+                    return Ok(Found { file: name, kernel: kernel.name, constants });
                 }
+                known.push(kernel.name);
             }
-            known.extend(kernels);
         }
     }
     known.sort();
     let file = format!("{}/{}", build_ptx::FOLDER, options.target.cpu());
     Err(UnknownKernel { name: options.kernel.clone(), file, known }.into())
+}
+
+/// What the kernels of a file declare. The file is not parsed, which takes longer.
+fn declared(text: &str) -> Result<Vec<Declaration>> {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("//"));
+    lines.filter_map(|line| line.trim().strip_prefix(MARK)).map(str::parse).collect()
 }
 
 #[cfg(test)]

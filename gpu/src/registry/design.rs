@@ -51,9 +51,39 @@ pub(super) enum Of {
 }
 
 impl Design {
+    /// A product's kernel: what its row says, and its speeds on a GPU and on the CPU device.
+    pub(crate) const fn product(
+        kernel: &'static dyn AnyKernel,
+        row: Row,
+        on_gpu: Option<Speed>,
+        on_cpu: Option<Speed>,
+    ) -> Self {
+        Design {
+            kernel,
+            #[cfg(feature = "cpu")]
+            checked: None,
+            of: Of::Product(row),
+            rung: None,
+            on_gpu,
+            on_cpu,
+        }
+    }
+
+    /// The same, with the kernel that a checked launch runs.
+    #[cfg(feature = "cpu")]
+    pub(crate) const fn checked(self, checked: &'static dyn AnyCheckedKernel) -> Self {
+        Design { checked: Some(checked), ..self }
+    }
+
     /// What the kernel declares about itself.
     pub fn declaration(&self) -> &'static Declaration {
         self.kernel.declaration()
+    }
+
+    /// Whether it is compiled for each target by itself, because Hopper has other instructions for
+    /// it. Other kernels are compiled for one target, which newer GPUs run, too.
+    pub fn is_for_each_target(&self) -> bool {
+        matches!(self.of, Of::Product(Row { is_for_each_target: true, .. }))
     }
 
     /// The entries of all variants.
@@ -64,14 +94,14 @@ impl Design {
         match self.of {
             Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(lesson, summary) => {
-                let product = lesson.product(self.product(lesson.variant(name)));
+                let product = lesson.product(self.product_of(lesson.variant(name)));
                 vec![entry(name, summary, Constants::NONE, Some(product))]
             }
             Of::Product(row) => {
                 let all = row.variants().into_iter().map(|(variant, constants)| {
                     let name: &str = variant.to_string().leak();
                     let Row { most_splits, narrow, packs_tail, .. } = row;
-                    let product = self.product(variant);
+                    let product = self.product_of(variant);
                     let product = Product { most_splits, narrow, packs_tail, ..product };
                     let constants = match constants {
                         Constants::NONE => constants,
@@ -116,10 +146,8 @@ impl Design {
         checked: &'static dyn AnyCheckedKernel,
         variant: Variant,
     ) -> Entry {
-        let of = Of::Product(Row::of(variant));
-        let design =
-            Design { kernel, checked: Some(checked), of, rung: None, on_gpu: None, on_cpu: None };
-        let product = design.product(variant);
+        let design = Design::product(kernel, Row::of(variant), None, None).checked(checked);
+        let product = design.product_of(variant);
         design.entry(
             variant.to_string().leak(),
             product.summary().leak(),
@@ -129,7 +157,7 @@ impl Design {
     }
 
     /// What follows from a variant.
-    fn product(&self, variant: Variant) -> Product {
+    fn product_of(&self, variant: Variant) -> Product {
         let declaration = self.declaration();
         let split: Option<&'static dyn AnyKernel> = match variant.scheme {
             Scheme::Bf16x6 => Some(&split_bf16x3),

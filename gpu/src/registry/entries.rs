@@ -1,14 +1,5 @@
 //! Macros for the rows of the registry.
 
-/// A measured [`Speed`]: its fields. Without `of` it holds for all products.
-macro_rules! speed {
-    ($($field:ident: $value:expr),+) => {{
-        #[allow(clippy::needless_update, reason = "a row may have all fields")]
-        let speed = Speed { $($field: $value,)+ ..Speed::OF_ALL };
-        Some(speed)
-    }};
-}
-
 /// A lesson: its kernel, the same file below `checked`, its tile, and what sets it apart. On tensor
 /// cores the name of the module is that of the file in `tensor`; then come the ways in which it
 /// loads, is launched, and stores.
@@ -30,24 +21,6 @@ macro_rules! lesson {
             on_cpu: None,
         }
     };
-}
-
-/// A product's kernel: its row, its speed on a GPU, unless another kernel is always faster, and its
-/// speed on the CPU.
-macro_rules! product {
-    ($module:ident::$name:ident: $row:expr $(; gpu { $($on_gpu:tt)+ })? $(; cpu { $($on_cpu:tt)+ })?) => {
-        Design {
-            kernel: &crate::kernels::$module::$name,
-            #[cfg(feature = "cpu")]
-            checked: Some(&crate::checked::kernels::$module::$name),
-            of: Of::Product($row),
-            rung: None,
-            on_gpu: product!(@speed $($($on_gpu)+)?),
-            on_cpu: product!(@speed $($($on_cpu)+)?),
-        }
-    };
-    (@speed) => { None };
-    (@speed $($speed:tt)+) => { speed! { $($speed)+ } };
 }
 
 /// A kernel with parameters of its own: its path, what runs it, and what it does.

@@ -21,7 +21,7 @@ pub struct Speed {
 
 impl Speed {
     /// What a row need not say.
-    pub(super) const OF_ALL: Speed =
+    pub(crate) const OF_ALL: Speed =
         Speed { gflops: 0.0, alone: 1.0, fixed_us: 0.0, tile_us: [0.0; 2], of: Products::All };
 }
 

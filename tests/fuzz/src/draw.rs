@@ -57,7 +57,10 @@ impl Pool {
     pub fn new() -> Self {
         let mut sum = 0;
         let kernels = KERNELS.iter().filter_map(|entry| Some((entry, entry.product.as_ref()?)));
-        let kernels = kernels.map(|(entry, product)| {
+        let mut kernels = kernels.collect::<Vec<_>>();
+        // So a seed draws the same kernel wherever the list has it.
+        kernels.sort_unstable_by_key(|(entry, _)| entry.name());
+        let kernels = kernels.into_iter().map(|(entry, product)| {
             sum += (1 << 26) / (Tile::of(product).work([1; 3]) as u64 + (1 << 16));
             (entry, sum)
         });

@@ -1,7 +1,7 @@
 //! The kernel files: their functions, and their kernels.
 //!
-//! Functions that a `macro_rules!` makes are taken from its definition. The names of its kernels
-//! are taken from its calls: the first word.
+//! Functions that a `macro_rules!` makes are taken from its definition. Kernels that macros make
+//! are rows of a table, `kernels! { .. }`: their names are taken from there.
 
 use std::{
     fs,
@@ -28,6 +28,14 @@ pub struct SourceFile {
     pub text: String,
     syntax: syn::File,
     expansions: Vec<Expansion>,
+    /// The rows of its tables.
+    rows: Vec<Row>,
+}
+
+/// A row of a table: `entry! { name: .. } gpu { .. };`.
+struct Row {
+    name: String,
+    place: Range<usize>,
 }
 
 /// The expansion of a macro's rule, as in the definition: `$x` is a name, and repeated parts are
@@ -63,7 +71,16 @@ impl SourceFile {
             kinds.into_iter().map(move |kind| Expansion { name: name.clone(), kind })
         });
         let expansions = expansions.collect();
-        Ok(SourceFile { path, text, syntax, expansions })
+        let tables = syntax.items.iter().filter_map(|item| match item {
+            Item::Macro(ItemMacro { ident: None, mac, .. })
+                if last_segment(&mac.path) == "kernels" =>
+            {
+                Some(rows(mac.tokens.clone()))
+            }
+            _ => None,
+        });
+        let rows = tables.flatten().collect();
+        Ok(SourceFile { path, text, syntax, expansions, rows })
     }
 
     /// Every Rust file below a folder, in the order of their paths.
@@ -116,44 +133,35 @@ impl SourceFile {
 
     /// The names of its kernels.
     pub fn kernels(&self) -> Vec<String> {
-        self.syntax.items.iter().filter_map(|item| self.kernel(item)).collect()
+        self.places().map(|(name, _)| name).collect()
+    }
+
+    /// The names of the kernels in its tables.
+    pub fn rows(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|row| &*row.name)
     }
 
     /// Its text with spaces in place of the kernels that are not `wanted`, so that everything else
     /// stays at its place.
     pub fn with_kernels(&self, wanted: impl Fn(&str) -> bool) -> String {
-        let unwanted = |item: &&Item| self.kernel(item).is_some_and(|name| !wanted(&name));
         let mut text = self.text.clone();
-        for item in self.syntax.items.iter().filter(unwanted) {
+        for (_, place) in self.places().filter(|(name, _)| !wanted(name)) {
             let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
-            let blanks = text[range(item)].bytes().map(blank).collect::<String>();
-            text.replace_range(range(item), &blanks);
+            let blanks = text[place.clone()].bytes().map(blank).collect::<String>();
+            text.replace_range(place, &blanks);
         }
         text
     }
 
-    /// The name of an item's kernel, or of the kernel that a macro's call makes.
-    fn kernel(&self, item: &Item) -> Option<String> {
-        match item {
-            Item::Fn(function) => {
-                is_kernel(&function.attrs).then(|| function.sig.ident.to_string())
-            }
-            Item::Macro(call) if call.ident.is_none() && self.makes_kernels(call) => {
-                call.mac.tokens.clone().into_iter().next().map(|word| word.to_string())
+    /// The names of its kernels, and their places.
+    fn places(&self) -> impl Iterator<Item = (String, Range<usize>)> {
+        let functions = self.syntax.items.iter().filter_map(|item| match item {
+            Item::Fn(function) if is_kernel(&function.attrs) => {
+                Some((function.sig.ident.to_string(), range(item)))
             }
             _ => None,
-        }
-    }
-
-    /// Whether it is a call of a macro of this file whose expansion has a kernel.
-    fn makes_kernels(&self, call: &ItemMacro) -> bool {
-        let name = last_segment(&call.mac.path);
-        self.expansions.iter().filter(|expansion| expansion.name == name).any(|expansion| {
-            let ExpansionKind::Items(file) = &expansion.kind else { return false };
-            file.items
-                .iter()
-                .any(|item| matches!(item, Item::Fn(function) if is_kernel(&function.attrs)))
-        })
+        });
+        functions.chain(self.rows.iter().map(|row| (row.name.clone(), row.place.clone())))
     }
 
     /// Whether it defines a macro of that name.
@@ -181,6 +189,22 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// The rows of a table. Each ends with a semicolon. The table's first word is its family.
+fn rows(table: TokenStream) -> Vec<Row> {
+    let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');
+    let tokens = table.into_iter().collect::<Vec<_>>();
+    let row = |tokens: &[TokenTree]| {
+        let [first, .., last] = tokens else { return None };
+        let call = tokens.iter().find_map(|token| match token {
+            TokenTree::Group(group) => Some(group.stream()),
+            _ => None,
+        });
+        let name = call?.into_iter().next()?.to_string();
+        Some(Row { name, place: range(first).start..range(last).end })
+    };
+    tokens.split_inclusive(is_end).filter_map(row).collect()
 }
 
 /// The expansions of a macro's rules, if they are items or a block.
@@ -346,8 +370,12 @@ mod tests {
                     #[kernel] pub fn $name(problem: Problem) { multiply($rows); }
                 };
             }
-            entry! { one: 1 }
-            entry! { two: 2 }
+            kernels! {
+                family;
+                // Measured.
+                entry! { one: 1 } gpu { gflops: 1.0 };
+                entry! { two: 2 };
+            }
             other! { three: 3 }
             fn multiply() {}
             macro_rules! four { ($real:ident, |$i:ident| $load:expr) => {{ for $i in 0..4 { $load; } }}; }
@@ -355,9 +383,11 @@ mod tests {
         let file = SourceFile::new("family/entries.rs".into(), text.into()).unwrap();
         assert_eq!(file.family(), "family");
         assert_eq!(file.kernels(), ["one", "two"]);
+        assert!(file.rows().eq(["one", "two"]));
         assert_eq!(names(&file), ["multiply", "name", "four"]);
         let without = file.with_kernels(|name| name == "two");
-        assert!(!without.contains("entry! { one") && without.contains("entry! { two: 2 }"));
+        assert!(!without.contains("one: 1") && !without.contains("gpu"), "{without}");
+        assert!(without.contains("entry! { two: 2 };"), "{without}");
         assert!(without.contains("other! { three: 3 }"));
         assert_eq!(without.find("fn multiply"), text.find("fn multiply"));
         let functions = file.functions();

@@ -132,8 +132,12 @@ impl Parts<'_> {
             }
         }
         let sources = SourceFile::all(&root.join("gpu/src"))?;
-        let mut left_out = BTreeSet::new();
         let all = sources.iter().flat_map(SourceFile::kernels).collect();
+        let rows = sources.iter().flat_map(SourceFile::rows).map(str::to_owned);
+        let mut left_out = rows.filter(|name| !kernels.contains(name)).collect::<BTreeSet<_>>();
+        let registry = sources.iter().find(|file| file.path == "registry.rs");
+        let (registry, others) = with_entries(registry.context("no registry")?, &all, kernels)?;
+        left_out.extend(others);
         let own = files.iter().map(|file| &file.path).collect::<Vec<_>>();
         for file in sources.iter().filter(|file| !own.contains(&&file.path)) {
             let text = match &*file.path {
@@ -143,12 +147,8 @@ impl Parts<'_> {
                         file.text
                     )
                 }
-                "registry.rs" => {
-                    let (text, those) = with_entries(file, &all, kernels)?;
-                    left_out = those;
-                    text
-                }
-                _ => file.text.clone(),
+                "registry.rs" => registry.clone(),
+                _ => file.with_kernels(|name| !left_out.contains(name)),
             };
             write_if_changed(&folder.join("gpu/src").join(&file.path), &text)?;
         }
@@ -232,15 +232,15 @@ fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
 }
 
 /// The registry with the entries of some kernels only, and the kernels that are left out. An entry
-/// is an element of `DESIGNS` that names its kernel.
+/// is an element of a list of designs that names its kernel.
 fn with_entries(
     registry: &SourceFile,
     all: &BTreeSet<String>,
     wanted: &BTreeSet<String>,
 ) -> Result<(String, BTreeSet<String>)> {
     let syntax = syn::parse_file(&registry.text)?;
-    let list = syntax.items.iter().find_map(|item| match item {
-        Item::Static(list) if list.ident == "DESIGNS" => match &*list.expr {
+    let lists = syntax.items.iter().filter_map(|item| match item {
+        Item::Static(list) => match &*list.expr {
             Expr::Reference(of) => match &*of.expr {
                 Expr::Array(array) => Some(array),
                 _ => None,
@@ -249,9 +249,10 @@ fn with_entries(
         },
         _ => None,
     });
-    let list = list.context("the registry has no list `DESIGNS`")?;
+    let elements = lists.flat_map(|list| &list.elems).collect::<Vec<_>>();
+    ensure!(!elements.is_empty(), "the registry has no list of designs");
     let (mut text, mut left_out) = (registry.text.clone(), BTreeSet::new());
-    for element in list.elems.iter().rev() {
+    for element in elements.into_iter().rev() {
         let place = range(element);
         let Ok(tokens) = text[place.clone()].parse() else { bail!("no tokens") };
         let mut named = words(tokens);
@@ -421,7 +422,7 @@ mod tests {
 
     #[test]
     fn the_registry_keeps_the_entries_of_some_kernels() {
-        let text = "pub static DESIGNS: &[Design] = &[\n    entry! { one: 1 },\n    Entry { k: m::two, },\n];";
+        let text = "static A: &[Design] = &[\n    entry! { one: 1 },\n];\nstatic B: &[Design] = &[\n    Entry { k: m::two, },\n];";
         let registry = SourceFile::new("registry.rs".into(), text.into()).unwrap();
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (kept, left_out) =

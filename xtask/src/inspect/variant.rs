@@ -43,7 +43,10 @@ pub(super) fn split<'a>(name: &'a str, kernel: &str) -> Option<&'a str> {
 /// The constants of a kernel for a name in `host kernels`: `wgmma_bf16_64x16x64_tn` is
 /// `wgmma_half_64x16x64` with bf16, and with column-major A and B. `None` for another kernel's
 /// name, and for the kernel's own.
-pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String)>> {
+///
+/// A constant of words has its name in the kernel's, and its value there in the variant's. Of the
+/// other constants a variant's name has the layout at its end.
+pub(super) fn of_variant(name: &str, kernel: &Declaration) -> Option<Vec<(String, String)>> {
     // N is row-major: A is K-major then, and B is not.
     const LAYOUTS: [(&str, [&str; 2]); 4] =
         [("_nn", ["0", "1"]), ("_nt", ["0", "0"]), ("_tn", ["1", "1"]), ("_tt", ["1", "0"])];
@@ -52,16 +55,26 @@ pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String
         let (_, [a, b]) = LAYOUTS.into_iter().find(|(layout, _)| *layout == name)?;
         Some(vec![of("a_mn_major", a), of("b_mn_major", b)])
     };
-    let types = match kernel.contains("half") {
-        true => vec![Some("bf16"), Some("f16")],
-        false => vec![None],
-    };
-    types.into_iter().find_map(|half| {
-        let stem = half.map_or(kernel.to_owned(), |half| kernel.replace("half", half));
-        let mut constants = half.map(|half| of("half", half)).into_iter().collect::<Vec<_>>();
+    let has_layouts = ["a_mn_major", "b_mn_major"]
+        .iter()
+        .all(|name| kernel.constants.iter().any(|(constant, _)| constant == name));
+    let is_word = |value: &String| value.parse::<u32>().is_err();
+    let of_words = kernel.constants.iter().filter(|(_, values)| values.iter().all(is_word));
+    let kernel = vec![(kernel.name.clone(), Vec::new())];
+    let stems = of_words.fold(kernel, |stems, (constant, values)| {
+        let with = |(stem, constants): (String, Vec<_>)| {
+            values.iter().map(move |value| {
+                let constants = constants.iter().cloned().chain([of(constant, value)]).collect();
+                (stem.replacen(constant, value, 1), constants)
+            })
+        };
+        stems.into_iter().flat_map(with).collect::<Vec<_>>()
+    });
+    stems.into_iter().find_map(|(stem, mut constants)| {
         match name.strip_prefix(&stem)? {
             "" => {}
-            layout => constants.extend(layout_of(layout)?),
+            layout if has_layouts => constants.extend(layout_of(layout)?),
+            _ => return None,
         }
         (!constants.is_empty()).then_some(constants)
     })
@@ -146,22 +159,28 @@ mod tests {
     #[test]
     fn a_variant_is_known_by_the_name_that_host_has_for_it() {
         let of = |name: &str, kernel: &str| {
-            let constants = of_variant(name, kernel)?;
+            let constants = of_variant(name, &kernel.parse().unwrap())?;
             let words = constants.iter().map(|(name, value)| format!("{name}={value}"));
             Some(words.collect::<Vec<_>>().join(","))
         };
-        let kernel = "wgmma_half_64x16x64";
+        let kernel = "name=wgmma_half_64x16x64 constants=a_mn_major:0|1,b_mn_major:0|1,half:bf16|f16 params=";
         let all = of("wgmma_bf16_64x16x64_tn", kernel);
         assert_eq!(all.as_deref(), Some("half=bf16,a_mn_major=1,b_mn_major=1"));
         let all = of("wgmma_f16_64x16x64_nn", kernel);
         assert_eq!(all.as_deref(), Some("half=f16,a_mn_major=0,b_mn_major=1"));
-        assert_eq!(of("mma_f16_64x64x64", "mma_half_64x64x64").as_deref(), Some("half=f16"));
-        let sliced = of("wgmma_f16x3_64x128x64_nt", "wgmma_f16x3_64x128x64");
+        let gemm = "name=gemm_half_64x64x16 constants=half:bf16|f16 params=";
+        assert_eq!(of("gemm_f16_64x64x16", gemm).as_deref(), Some("half=f16"));
+        assert_eq!(of("gemm_f16_64x64x16_nn", gemm), None, "it has no layouts");
+        let sliced = "name=wgmma_f16x3_64x128x64 constants=a_mn_major:0|1,b_mn_major:0|1 params=";
+        let sliced = of("wgmma_f16x3_64x128x64_nt", sliced);
         assert_eq!(sliced.as_deref(), Some("a_mn_major=0,b_mn_major=0"));
+        let of_8_bits =
+            of("mma_s8_64x64x64", "name=mma_byte_64x64x64 constants=byte:u8|s8 params=");
+        assert_eq!(of_8_bits.as_deref(), Some("byte=s8"));
         for other in ["wgmma_half_64x16x64", "wgmma_bf16_64x16x64_xx", "wgmma_bf16_64x16x6", "k"] {
             assert_eq!(of(other, kernel), None, "{other}");
         }
-        assert_eq!(of("tiled16", "tiled16"), None, "its own name");
+        assert_eq!(of("tiled16", "name=tiled16 params="), None, "its own name");
     }
 
     #[test]

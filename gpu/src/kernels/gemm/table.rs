@@ -1,223 +1,184 @@
-//! The kernels.
+//! The kernels, one row each. Sums are f32, of f64 f64.
+//!
+//! ```text
+//!   gemm_f64_64x64x16:   f64 -> f64,    64 x 64,     4 x 4 a thread,   2 stages of 16,    3 blocks an SM
+//!   name                 A, B -> C      tile of C    elements of C     k-steps in         at least
+//!                                                                      shared memory
+//! ```
 
 use super::{device::*, direct, dot, main_loop::multiply, through_registers};
 use crate::params::GemmParams;
 
-/// 32 x 32 elements a block of 64 threads: for the smallest C.
-#[kernel(block = (64), shared = 2 * 32 * 36 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_f32_32x32x8(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let tiles = (shared![f32; 32, 36], shared![f32; 32, 36]);
-    multiply::<_, _, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
+/// Elements that nobody reads between the k-steps of a tile in shared memory.
+const PAD: usize = 4;
+
+/// A kernel of [`multiply`]: tiles in shared memory. Barriers: one in the loop.
+macro_rules! tiled {
+    ($name:ident: Half -> $($rest:tt)+) => {
+        tiled! { @ $name [, constants(half = bf16 | f16)] f32: Half -> $($rest)+ }
+    };
+    ($name:ident: $t:ident -> $($rest:tt)+) => { tiled! { @ $name [] $t: $t -> $($rest)+ } };
+    (
+        @ $name:ident [$($constants:tt)*] $sum:ident: $t:ident -> $c:ident, $tile:literal x $cols:literal,
+        $each:literal x $across:literal a thread, $stages:literal stages of $depth:literal
+        $(, $min_blocks:literal blocks an SM)?
+    ) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $tile, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (($tile / $each) * ($cols / $across)),
+            shared = 2 * ($stages * $depth) * ($tile + PAD) * size_of::<$sum>(),
+            barriers = 1
+            $(, min_blocks = $min_blocks)?
+            $($constants)*
+        )]
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            let tiles = (
+                shared![$sum; $stages * $depth, $tile + PAD],
+                shared![$sum; $stages * $depth, $tile + PAD],
+            );
+            multiply::<_, _, $tile, $each, $depth, { $stages * $depth }, { $tile + PAD }>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                tiles,
+            );
+        }
+    };
+    (
+        row $t:ident -> $c:ident, $rows:literal x $cols:literal, $each:literal x $across:literal a thread,
+        $stages:literal stages of $depth:literal $($rest:tt)*
+    ) => {
+        crate::registry::Row::gemm::<$t, $c>([$rows, $cols, $depth])
+    };
 }
 
-/// 64 x 64 elements a block of 64 threads, through registers.
-#[kernel(block = (64), shared = 32 * 140 * size_of::<f32>(), barriers = 3, min_blocks = 6)]
-pub fn gemm_f32_64x64x16(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let stages = shared![f32; 32, 140];
-    let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 64, 8, 8, 16, 140, 2>(&problem, operands, c, stages);
+/// A kernel of [`through_registers`]: tiles of few columns. `together` is how many groups of four
+/// elements a thread stores together. Barriers: two in the loop, one before the sums.
+macro_rules! through_registers {
+    (
+        $name:ident: $t:ident -> $c:ident, $rows:literal x $cols:literal, $down:literal x $across:literal a thread,
+        $together:literal together, $min_blocks:literal blocks an SM
+    ) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], through registers; tiles of ", $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (through_registers::THREADS),
+            shared = through_registers::STEPS * ($rows + $cols + through_registers::PAD) * size_of::<$t>(),
+            barriers = 3,
+            min_blocks = $min_blocks
+        )]
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            const { assert!($rows == through_registers::ROWS, "the rows of all tiles") };
+            const PITCH: usize = $rows + $cols + through_registers::PAD;
+            const LOADS_B: usize = $cols * through_registers::BLOCK_K / through_registers::THREADS;
+            let stages = shared![$t; through_registers::STEPS, PITCH];
+            let (operands, c) = ((&a, &b), (&mut c, &bias));
+            through_registers::multiply::<_, _, $cols, $down, $across, LOADS_B, PITCH, $together>(
+                &problem, operands, c, stages,
+            );
+        }
+    };
+    (row $t:ident -> $c:ident, $rows:literal x $cols:literal, $($rest:tt)+) => {
+        crate::registry::Row::gemm::<$t, $c>([
+            $rows,
+            $cols,
+            through_registers::BLOCK_K as u32,
+        ])
+    };
 }
 
-/// 64 x 32 elements a block of 64 threads, for few columns.
-#[kernel(block = (64), shared = 32 * 108 * size_of::<f32>(), barriers = 3, min_blocks = 8)]
-pub fn gemm_f32_64x32x16(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let stages = shared![f32; 32, 108];
-    let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 32, 8, 4, 8, 108, 2>(&problem, operands, c, stages);
+/// A kernel of [`direct`]: thin products, without shared memory.
+macro_rules! direct {
+    ($name:ident: Half -> $c:ident) => {
+        direct! { @ $name [, constants(half = bf16 | f16)] Half -> $c }
+    };
+    ($name:ident: $t:ident -> $c:ident $(, $min_blocks:literal blocks an SM)?) => {
+        direct! { @ $name [$(, min_blocks = $min_blocks)?] $t -> $c }
+    };
+    (@ $name:ident [$($more:tt)*] $t:ident -> $c:ident) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], for thin products.")]
+        #[kernel(block = (direct::TILE[0] * direct::TILE[1] / 4), shared = 0 $($more)*)]
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+        }
+    };
+    (row $t:ident -> $c:ident $($rest:tt)*) => {
+        crate::registry::Row::gemm::<$t, $c>([direct::TILE[0] as u32, direct::TILE[1] as u32, 1])
+    };
 }
 
-/// 64 x 16 elements a block of 64 threads, for fewer columns.
-#[kernel(block = (64), shared = 32 * 92 * size_of::<f32>(), barriers = 3, min_blocks = 8)]
-pub fn gemm_f32_64x16x16(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let stages = shared![f32; 32, 92];
-    let (operands, c) = ((&a, &b), (&mut c, &bias));
-    through_registers::multiply::<_, _, 16, 4, 4, 4, 92, 1>(&problem, operands, c, stages);
+/// A kernel of [`dot`](super::dot): threads split k. The constant `cols` says which of its tiles.
+macro_rules! dot {
+    ($name:ident: Half -> $c:ident) => { dot! { @ $name [, half = bf16 | f16] Half -> $c } };
+    ($name:ident: f32 -> $c:ident) => { dot! { @ $name [] f32 -> $c } };
+    (@ $name:ident [$($half:tt)*] $t:ident -> $c:ident) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; threads split k.")]
+        #[kernel(
+            block = (dot::THREADS),
+            shared = size_of::<f32>() * 64 * 128,
+            barriers = 1,
+            min_blocks = 2,
+            constants(cols = 128 | 16 | 4 $($half)*)
+        )]
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            let sums = shared![f32; 64, 128];
+            dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
+        }
+    };
+    (row $t:ident -> $c:ident) => { crate::registry::Row::dot::<$t, $c>(&dot::TILES) };
 }
 
-/// 128 x 128 elements a block of 256 threads.
-#[kernel(block = (256), shared = 2 * 32 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
-pub fn gemm_f32_128x128x8(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let tiles = (shared![f32; 32, 132], shared![f32; 32, 132]);
-    multiply::<_, _, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
+kernels! {
+    gemm;
 
-/// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1, min_blocks = 3)]
-pub fn gemm_f64_64x64x16(
-    problem: GemmParams,
-    a: In<f64>,
-    b: In<f64>,
-    mut c: Out<f64>,
-    bias: In<f64>,
-) {
-    let tiles = (shared![f64; 32, 68], shared![f64; 32, 68]);
-    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
+    // For the smallest C.
+    tiled! { gemm_f32_32x32x8: f32 -> f32, 32 x 32, 4 x 4 a thread, 4 stages of 8 }
+        gpu { gflops: 160.0, alone: 0.27, fixed_us: 3.0, tile_us: [0.25, 0.35] }
+        cpu { gflops: 8.0, alone: 1.0, fixed_us: 20.0 };
 
-/// 64 x 64 elements of bf16 or f16 a block of 256 threads. Sums are f32. For any GPU and any
-/// operands; at most as fast as f32.
-#[kernel(
-    block = (256),
-    shared = 2 * 32 * 68 * size_of::<f32>(),
-    barriers = 1,
-    min_blocks = 4,
-    constants(half = bf16 | f16)
-)]
-pub fn gemm_half_64x64x16(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<Half>,
-    bias: In<Half>,
-) {
-    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
-    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
+    // For few columns. Fitted to random shapes on an H100 (docs/log/general-product.md, "Through
+    // registers").
+    through_registers! { gemm_f32_64x64x16: f32 -> f32, 64 x 64, 8 x 8 a thread, 2 together, 6 blocks an SM }
+        gpu { gflops: 250.0, alone: 0.22, fixed_us: 4.0, tile_us: [1.0, 1.1] }
+        cpu { gflops: 11.0, alone: 1.0, fixed_us: 40.0 };
+    through_registers! { gemm_f32_64x32x16: f32 -> f32, 64 x 32, 8 x 4 a thread, 2 together, 8 blocks an SM }
+        gpu { gflops: 205.0, alone: 0.22, fixed_us: 4.0, tile_us: [0.4, 0.45] }
+        cpu { gflops: 12.0, alone: 1.0, fixed_us: 40.0 };
+    through_registers! { gemm_f32_64x16x16: f32 -> f32, 64 x 16, 4 x 4 a thread, 1 together, 8 blocks an SM }
+        gpu { gflops: 145.0, alone: 0.22, fixed_us: 4.0, tile_us: [0.3, 0.3] }
+        cpu { gflops: 7.0, alone: 1.0, fixed_us: 40.0 };
 
-/// The same with a C and a bias of f32.
-#[kernel(
-    block = (256),
-    shared = 2 * 32 * 68 * size_of::<f32>(),
-    barriers = 1,
-    min_blocks = 4,
-    constants(half = bf16 | f16)
-)]
-pub fn gemm_half_f32_64x64x16(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
-    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
+    tiled! { gemm_f32_128x128x8: f32 -> f32, 128 x 128, 8 x 8 a thread, 4 stages of 8, 2 blocks an SM }
+        gpu { gflops: 310.0, alone: 0.87, fixed_us: 5.5, tile_us: [0.8, 2.0] }
+        cpu { gflops: 16.0, alone: 1.0, fixed_us: 40.0 };
 
-/// 4 x 64 elements a block of 64 threads, for thin products.
-#[kernel(block = (64), shared = 0)]
-pub fn gemm_f32_4x64x1(
-    problem: GemmParams,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
-}
+    direct! { gemm_f32_4x64x1: f32 -> f32 }
+        cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
 
-/// The same in f64.
-#[kernel(block = (64), shared = 0, min_blocks = 24)]
-pub fn gemm_f64_4x64x1(
-    problem: GemmParams,
-    a: In<f64>,
-    b: In<f64>,
-    mut c: Out<f64>,
-    bias: In<f64>,
-) {
-    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
-}
+    // Fitted to products of few rows or columns on an H100 (docs/log/dot-products.md).
+    dot! { gemm_f32_dot: f32 -> f32 }
+        gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] };
 
-/// The same in bf16 or f16. Sums are f32.
-#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
-pub fn gemm_half_4x64x1(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<Half>,
-    bias: In<Half>,
-) {
-    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
-}
+    // More than two stages of f64 do not fit.
+    tiled! { gemm_f64_64x64x16: f64 -> f64, 64 x 64, 4 x 4 a thread, 2 stages of 16, 3 blocks an SM }
+        gpu { gflops: 100.0, alone: 0.3, fixed_us: 3.0, tile_us: [0.8, 0.8] }
+        cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
+    direct! { gemm_f64_4x64x1: f64 -> f64, 24 blocks an SM }
+        cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
 
-/// The same with a C and a bias of f32.
-#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
-pub fn gemm_half_f32_4x64x1(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
-}
-
-/// Threads split k; tiles of 4 or 8 rows.
-#[kernel(
-    block = (dot::THREADS),
-    shared = size_of::<f32>() * 64 * 128,
-    barriers = 1,
-    min_blocks = 2,
-    constants(cols = 128 | 16 | 4)
-)]
-pub fn gemm_f32_dot(problem: GemmParams, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
-    let sums = shared![f32; 64, 128];
-    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
-}
-
-/// The same in bf16 or f16. Sums are f32.
-#[kernel(
-    block = (dot::THREADS),
-    shared = size_of::<f32>() * 64 * 128,
-    barriers = 1,
-    min_blocks = 2,
-    constants(cols = 128 | 16 | 4, half = bf16 | f16)
-)]
-pub fn gemm_half_dot(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<Half>,
-    bias: In<Half>,
-) {
-    let sums = shared![f32; 64, 128];
-    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
-}
-
-/// The same with a C and a bias of f32.
-#[kernel(
-    block = (dot::THREADS),
-    shared = size_of::<f32>() * 64 * 128,
-    barriers = 1,
-    min_blocks = 2,
-    constants(cols = 128 | 16 | 4, half = bf16 | f16)
-)]
-pub fn gemm_half_f32_dot(
-    problem: GemmParams,
-    a: In<Half>,
-    b: In<Half>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let sums = shared![f32; 64, 128];
-    dot::multiply(&problem, (&a, &b), (&mut c, &bias), sums, cols);
+    // bf16 and f16 for any GPU and any operands; at most as fast as f32. Fitted to random shapes on
+    // an H100.
+    tiled! { gemm_half_64x64x16: Half -> Half, 64 x 64, 4 x 4 a thread, 2 stages of 16, 4 blocks an SM }
+        gpu { gflops: 180.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }
+        cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
+    tiled! { gemm_half_f32_64x64x16: Half -> f32, 64 x 64, 4 x 4 a thread, 2 stages of 16, 4 blocks an SM }
+        gpu { gflops: 180.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }
+        cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
+    direct! { gemm_half_4x64x1: Half -> Half }
+        cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
+    direct! { gemm_half_f32_4x64x1: Half -> f32 }
+        cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
+    dot! { gemm_half_dot: Half -> Half }
+        gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] };
+    dot! { gemm_half_f32_dot: Half -> f32 }
+        gpu { gflops: 110.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.45, 0.45] };
 }

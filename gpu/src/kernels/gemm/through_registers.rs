@@ -37,7 +37,7 @@ pub const THREADS: usize = 64;
 pub const ROWS: usize = 64;
 
 /// K-steps of a stage.
-const BLOCK_K: usize = 16;
+pub const BLOCK_K: usize = 16;
 
 /// K-steps that the main loop has code for.
 const UNROLLED: usize = 8;

@@ -1,4 +1,4 @@
-//! The kernels, one line each.
+//! The kernels, one row each.
 //!
 //! ```text
 //!   mma_half_f32_64x64x64:   Half -> f32,    64 x 64,     2 x 2 a warp,       4 stages of 64,     rows anywhere
@@ -51,6 +51,15 @@ macro_rules! entry {
             );
         }
     };
+    (row f32 -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<f32, $c>([$rows, $cols, $depth]).scheme(crate::registry::Scheme::Tf32)
+    };
+    (row f64 -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<f64, $c>([$rows, $cols, $depth]).for_each_target()
+    };
+    (row $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<$t, $c>([$rows, $cols, $depth])
+    };
 }
 
 /// Whether rows may be unaligned. Otherwise unaligned rows are slow.
@@ -63,13 +72,29 @@ macro_rules! rows {
     };
 }
 
-entry! { mma_half_64x64x64:        Half -> Half, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { mma_half_f32_64x64x64:    Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { mma_half_128x128x32:      Half -> Half, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { mma_half_f32_128x128x32:  Half -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+kernels! {
+    mma;
 
-entry! { mma_tf32_64x64x32:        f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
-entry! { mma_tf32_128x128x32:      f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
-
-entry! { mma_f64_64x64x32:         f64 -> f64, 64 x 64, 2 x 2 a warp, 2 stages of 32, rows anywhere }
-entry! { mma_f64_128x64x32:        f64 -> f64, 128 x 64, 4 x 2 a warp, 2 stages of 32, rows anywhere }
+    // Not measured on the GPUs that they are for. Derived from the time that an SM takes to read a
+    // stage from shared memory, or to multiply it. (On an H200: 1446 and 2075 at 2048³.)
+    entry! { mma_half_64x64x64: Half -> Half, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+        gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    entry! { mma_half_f32_64x64x64: Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+        gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    entry! { mma_half_128x128x32: Half -> Half, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
+    entry! { mma_half_f32_128x128x32: Half -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
+    // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
+    entry! { mma_tf32_64x64x32: f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
+        gpu { gflops: 711.0, alone: 0.35, fixed_us: 6.0, tile_us: [1.6, 2.0] };
+    // Not measured on the GPUs that it is for (on an H200: 936). Estimated from an A100's published
+    // 156 TFLOP/s in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that
+    // reading shared memory and rounding take (docs/log/mma.md).
+    entry! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
+        gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
+    // No GPU has run these yet: they are used by name only. Predicted are 340 and 380 GFLOP/s an SM
+    // (docs/log/mma.md, "f64").
+    entry! { mma_f64_64x64x32: f64 -> f64, 64 x 64, 2 x 2 a warp, 2 stages of 32, rows anywhere };
+    entry! { mma_f64_128x64x32: f64 -> f64, 128 x 64, 4 x 2 a warp, 2 stages of 32, rows anywhere };
+}

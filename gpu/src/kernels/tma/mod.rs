@@ -45,5 +45,5 @@ pub mod split_k;
 pub mod table;
 pub mod tile;
 
-pub use self::{producers::*, table::*, tile::SLAB};
+pub use self::{table::*, tile::SLAB};
 use super::{collective, device};

@@ -30,22 +30,24 @@ use super::{
     collective::{epilogue::Epilogue, vector::FOUR},
     device::*,
     fragment::{Fragment, Steps, ThreadRows, place_of},
-    operand::{Operand, UnalignedA},
+    operand::Operand,
     split_k,
     tile::{SLAB, STEPS},
 };
 use crate::params::GemmParams;
 
 /// Rows and columns of a block's tile.
-const TILE: (usize, usize) = (72, 80);
+pub const TILE: (usize, usize) = (72, 80);
 /// Rows and columns of a thread.
 const EACH: (usize, usize) = (9, 10);
 /// Lanes of a warp: down and across.
 const LANES: (usize, usize) = (8, 4);
-/// Pipelines with a producer each; consumers and stages of a pipeline.
-const RINGS: usize = 4;
+/// Pipelines, with a producer each.
+pub const RINGS: usize = 4;
+/// Consumers of a pipeline.
 const CONSUMERS: usize = TILE.1 / (LANES.1 * EACH.1);
-const STAGES: usize = 2;
+/// Stages of a pipeline.
+pub const STAGES: usize = 2;
 /// The last of the first slabs, which are for all; and the last slab of those that follow them in
 /// each pipeline.
 const FIRST: u32 = RINGS as u32 - 1;
@@ -53,18 +55,20 @@ const LAST_AFTER: u32 = FIRST + RINGS as u32;
 /// Groups of four steps in a round of the main loop, and rounds of a slab.
 const ROUND: u32 = (STEPS / FOUR) as u32;
 const ROUNDS: u32 = (SLAB / STEPS) as u32;
-const THREADS: usize = 32 * RINGS * (1 + CONSUMERS);
+/// Threads of a block.
+pub const THREADS: usize = 32 * RINGS * (1 + CONSUMERS);
 /// Elements of a slab of A, and of a step of B.
 const SLAB_A: usize = TILE.0 * SLAB;
 const STEP_B: usize = TILE.1;
-/// Elements of a stage. With an unaligned A, B has a few more steps.
-const STAGE: usize = SLAB_A + SLAB * STEP_B;
-const UNALIGNED_STAGE: usize = (SLAB_A + (SLAB + FOUR) * STEP_B).next_multiple_of(256);
+/// Elements of a stage.
+pub const STAGE: usize = SLAB_A + SLAB * STEP_B;
+/// Elements of a stage with an unaligned A. B has a few more steps.
+pub const UNALIGNED_STAGE: usize = (SLAB_A + (SLAB + FOUR) * STEP_B).next_multiple_of(256);
 
 /// Computes a tile of C, with stages of `STAGE` elements.
 #[inline(always)]
 #[track_caller]
-fn multiply<A: Operand, B: Operand, const STAGE: usize>(
+pub fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     problem: &GemmParams,
     (a, b): (&A, &B),
     (c, bias): (&mut Out<f32>, &In<f32>),
@@ -239,31 +243,4 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
         first,
         &mut epilogue,
     );
-}
-
-/// 72 x 80 elements a block; A K-major, B N-major.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn tma_f32_72x80x8_nn(
-    problem: GemmParams,
-    a: TensorMap<f32>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (a.boxes::<72, 32, 128>(), b.boxes::<32, 80, 0>());
-    multiply::<_, _, STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
-}
-
-/// 72 x 80 elements a block; A K-major with unaligned rows, B N-major. There is a tensor map for
-/// every fourth row of A.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * UNALIGNED_STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn tma_f32_72x80x8_ua4_nn(
-    problem: GemmParams,
-    a: TensorMaps<f32, 4>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (UnalignedA::<18>(a), b.boxes::<36, 80, 0>());
-    multiply::<_, _, UNALIGNED_STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
 }

@@ -35,7 +35,7 @@ pub const fn part_len(rows: usize, cols: usize) -> usize {
 }
 
 /// Blocks of a cluster that split k, at most.
-const MAX_SPLITS: usize = 8;
+pub const MAX_SPLITS: usize = 8;
 
 /// The start of the parts that a block receives: after those of its own warps.
 const fn received(rows: usize, cols: usize, slices: usize) -> usize {

@@ -39,7 +39,7 @@ use crate::params::GemmParams;
 
 /// Loading warps. With the multiplying ones there are 128 registers a thread. Loading warps give
 /// some up; half of the rest holds loads in flight.
-const LOAD_WARPS: usize = 12;
+pub const LOAD_WARPS: usize = 12;
 /// Rows of a stage that a warp loads.
 const ROWS_PER_WARP: usize = WGMMA_M / 2;
 
@@ -51,7 +51,7 @@ const fn team(tile_rows: usize, tile_cols: usize) -> usize {
 /// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn multiply<
+pub fn multiply<
     T: Factor,
     A: Layout,
     B: Layout,
@@ -177,31 +177,3 @@ fn multiply<
         staged_epilogue::store::<_, _, _, false>(sums, staged, &mut epilogue, first);
     }
 }
-
-/// A kernel whose A and B are views.
-macro_rules! entry {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
-        #[doc = concat!("A and B of [`Half`] with unaligned rows, C of [`", stringify!($c), "`], tiles of ",
-            $rows, " x ", $cols, " elements.")]
-        #[kernel(
-            block = (128 * ($rows / WGMMA_M) + 32 * LOAD_WARPS),
-            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Half>(),
-            shared = $rows * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-            barriers = 1,
-            min_blocks = 1,
-            arch = 90,
-            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
-            dependent
-        )]
-        pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
-            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
-            let mut staged = shared![f32; $rows, staged_epilogue::PITCH];
-            multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
-        }
-    };
-}
-
-entry! { wgmma_half_64x128x64_ldg: Half, 64 x 128, 6 stages }
-entry! { wgmma_half_f32_64x128x64_ldg: f32, 64 x 128, 6 stages }
-entry! { wgmma_half_64x64x64_ldg: Half, 64 x 64, 6 stages }
-entry! { wgmma_half_f32_64x64x64_ldg: f32, 64 x 64, 6 stages }

@@ -54,5 +54,5 @@ pub mod persistent;
 pub mod split_k;
 pub mod table;
 
-pub use self::{ldg::*, table::*};
+pub use self::table::*;
 use super::{collective, device};

@@ -78,9 +78,12 @@ pub const fn staged_pitch(tile_rows: usize, tile_cols: usize) -> usize {
     PAD + if tile_rows == 64 { tile_cols } else { 64 }
 }
 
-/// Staged rows. Each of up to eight blocks has a multiple of the number of splits.
+/// Blocks of a cluster that may split k: a cluster has up to eight.
+pub const MAX_SPLITS: usize = 8;
+
+/// Staged rows. Each of the blocks has a multiple of the number of splits.
 pub const fn staged_rows(tile_rows: usize) -> usize {
-    tile_rows + 8
+    tile_rows + MAX_SPLITS
 }
 
 /// Blocks an SM. With the shortest pipeline a lone block would wait for each tile, so there are

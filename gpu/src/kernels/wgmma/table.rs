@@ -1,4 +1,4 @@
-//! The kernels, one line each.
+//! The kernels, one row each.
 //!
 //! ```text
 //!   wgmma_half_f32_256x256x64_c2:   f32,      256 x 256 of 2,         4 stages,    WholeBoxes
@@ -17,6 +17,7 @@ use super::{
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
     device::{warpgroup::*, *},
+    ldg,
     persistent::multiply,
     split_k,
 };
@@ -25,7 +26,7 @@ use crate::params::{GemmParams, MatrixBatch};
 /// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
 /// memory holds the pipeline, staged accumulators of 32 bits, and two 8-byte barriers a stage.
 macro_rules! entry {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages $(, as the name $says:ident)?) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
             " elements. A cluster may split k.")]
         #[kernel(
@@ -54,6 +55,16 @@ macro_rules! entry {
             let mut staged = shared![f32; STAGED, PITCH];
             split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH, { PITCH - split_k::PAD }, { split_k::together(PITCH - split_k::PAD) }>(&problem, (&of_a, &of_b), out, &ring, &mut staged);
         }
+    };
+    (row $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
+        crate::registry::Row::wgmma::<Half, $c>([$rows, $cols, BLOCK_K as u32])
+            .split_k(split_k::MAX_SPLITS as u32)
+    };
+    (row $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages, as the name says) => {
+        entry!(row $c, $rows x $cols split k, $stages stages).stages($stages)
+    };
+    (row $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        crate::registry::Row::wgmma::<Half, $c>([$rows, $cols, BLOCK_K as u32]).cluster($blocks)
     };
     // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
     // a cluster wait at that of the cluster.
@@ -141,27 +152,100 @@ macro_rules! unaligned_entry {
             multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background);
         }
     };
+    (row $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
+        entry!(row $c, $rows x $cols of 2, $stages stages).unaligned($classes).packs_tail()
+    };
 }
 
-entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, WholeBoxes }
-entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, WholeBoxes }
-entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, WholeBoxes }
-entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, WholeBoxes }
-entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, HalfBoxes }
-entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, HalfBoxes }
-entry! { wgmma_half_128x128x64: Half, 128 x 128 split k, 5 stages }
-entry! { wgmma_half_f32_128x128x64: f32, 128 x 128 split k, 5 stages }
-entry! { wgmma_half_64x128x64: Half, 64 x 128 split k, 7 stages }
-entry! { wgmma_half_f32_64x128x64: f32, 64 x 128 split k, 7 stages }
-entry! { wgmma_half_128x64x64: Half, 128 x 64 split k, 7 stages }
-entry! { wgmma_half_f32_128x64x64: f32, 128 x 64 split k, 7 stages }
-entry! { wgmma_half_64x64x64: Half, 64 x 64 split k, 3 stages }
-entry! { wgmma_half_f32_64x64x64: f32, 64 x 64 split k, 3 stages }
-entry! { wgmma_half_64x64x64_s12: Half, 64 x 64 split k, 12 stages }
-entry! { wgmma_half_f32_64x64x64_s12: f32, 64 x 64 split k, 12 stages }
-entry! { wgmma_half_64x16x64: Half, 64 x 16 split k, 20 stages }
-entry! { wgmma_half_f32_64x16x64: f32, 64 x 16 split k, 20 stages }
-unaligned_entry! { wgmma_half_256x256x64_c2_ua8_nn: Half, 256 x 256, 4 stages, 8 classes }
-unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua8_nn: f32, 256 x 256, 4 stages, 8 classes }
-unaligned_entry! { wgmma_half_256x256x64_c2_ua16_nn: Half, 256 x 256, 4 stages, 16 classes }
-unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua16_nn: f32, 256 x 256, 4 stages, 16 classes }
+/// A kernel of [`ldg`], whose A and B are views.
+macro_rules! ldg {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+        #[doc = concat!("A and B of [`Half`] with unaligned rows, C of [`", stringify!($c), "`], tiles of ",
+            $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (128 * ($rows / WGMMA_M) + 32 * ldg::LOAD_WARPS),
+            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Half>(),
+            shared = $rows * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            dependent
+        )]
+        pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; $rows, staged_epilogue::PITCH];
+            ldg::multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
+        }
+    };
+    (row $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+        crate::registry::Row::wgmma::<Half, $c>([$rows, $cols, BLOCK_K as u32]).ldg()
+    };
+}
+
+kernels! {
+    wgmma;
+
+    // Fitted to 1024³ and 2048³. Larger products are slower, all of them alike, where the power
+    // limit slows the card.
+    entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, WholeBoxes }
+        gpu { gflops: 6000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, WholeBoxes }
+        gpu { gflops: 6000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, WholeBoxes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, WholeBoxes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    // Fitted to 2304³, 3072³ and 4096³, together with the 256 x 256 tiles.
+    entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, HalfBoxes }
+        gpu { gflops: 5900.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.2] };
+    entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, HalfBoxes }
+        gpu { gflops: 5900.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.2] };
+    // The speed of the aligned kernel of the same tile.
+    unaligned_entry! { wgmma_half_256x256x64_c2_ua8_nn: Half, 256 x 256, 4 stages, 8 classes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] };
+    unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua8_nn: f32, 256 x 256, 4 stages, 8 classes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] };
+    unaligned_entry! { wgmma_half_256x256x64_c2_ua16_nn: Half, 256 x 256, 4 stages, 16 classes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] };
+    unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua16_nn: f32, 256 x 256, 4 stages, 16 classes }
+        gpu { gflops: 6100.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 3.5] };
+    entry! { wgmma_half_128x128x64: Half, 128 x 128 split k, 5 stages }
+        gpu { gflops: 5000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
+    entry! { wgmma_half_f32_128x128x64: f32, 128 x 128 split k, 5 stages }
+        gpu { gflops: 5000.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
+    // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
+    entry! { wgmma_half_64x128x64: Half, 64 x 128 split k, 7 stages }
+        gpu { gflops: 5900.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+    entry! { wgmma_half_f32_64x128x64: f32, 64 x 128 split k, 7 stages }
+        gpu { gflops: 5900.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+    entry! { wgmma_half_128x64x64: Half, 128 x 64 split k, 7 stages }
+        gpu { gflops: 5500.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.75, 1.6] };
+    entry! { wgmma_half_f32_128x64x64: f32, 128 x 64 split k, 7 stages }
+        gpu { gflops: 5500.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.75, 1.6] };
+    entry! { wgmma_half_64x64x64: Half, 64 x 64 split k, 3 stages }
+        gpu { gflops: 2800.0, alone: 0.5, fixed_us: 2.2, tile_us: [0.45, 0.7] };
+    entry! { wgmma_half_f32_64x64x64: f32, 64 x 64 split k, 3 stages }
+        gpu { gflops: 2800.0, alone: 0.5, fixed_us: 2.2, tile_us: [0.45, 0.7] };
+    // Fitted to 64 x 4096 x 4096. Pipelines with many stages are for memory-bound products, and
+    // were measured on nothing else.
+    entry! { wgmma_half_64x64x64_s12: Half, 64 x 64 split k, 12 stages, as the name says }
+        gpu { gflops: 5000.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.6, 1.45], of: Products::ShorterSide(17) };
+    entry! { wgmma_half_f32_64x64x64_s12: f32, 64 x 64 split k, 12 stages, as the name says }
+        gpu { gflops: 5000.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.6, 1.45], of: Products::ShorterSide(17) };
+    // Fitted to 16 x 4096 x 4096, whole and with a split of two, and to tall products. With 16
+    // columns an MMA waits for the end of the one before.
+    entry! { wgmma_half_64x16x64: Half, 64 x 16 split k, 20 stages }
+        gpu { gflops: 840.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
+    entry! { wgmma_half_f32_64x16x64: f32, 64 x 16 split k, 20 stages }
+        gpu { gflops: 840.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
+    // Fitted to random shapes on an H100: 1440 and 970 at 1958³, 1630 and 990 with few tiles.
+    ldg! { wgmma_half_64x128x64_ldg: Half, 64 x 128, 6 stages }
+        gpu { gflops: 1480.0, alone: 1.0, fixed_us: 2.7, tile_us: [0.3, 0.3] };
+    ldg! { wgmma_half_f32_64x128x64_ldg: f32, 64 x 128, 6 stages }
+        gpu { gflops: 1480.0, alone: 1.0, fixed_us: 2.7, tile_us: [0.3, 0.3] };
+    ldg! { wgmma_half_64x64x64_ldg: Half, 64 x 64, 6 stages }
+        gpu { gflops: 970.0, alone: 1.0, fixed_us: 2.2, tile_us: [0.5, 0.5] };
+    ldg! { wgmma_half_f32_64x64x64_ldg: f32, 64 x 64, 6 stages }
+        gpu { gflops: 970.0, alone: 1.0, fixed_us: 2.2, tile_us: [0.5, 0.5] };
+}

@@ -41,7 +41,7 @@ const GROUPS: usize = 2;
 /// Their warps. The next one is the producer.
 const WARPS: usize = 4 * GROUPS;
 /// Blocks of a cluster, at most.
-const MAX_SPLITS: usize = 8;
+pub const MAX_SPLITS: usize = 8;
 
 /// Staged rows. Each block has a multiple of the number of splits, for each warpgroup.
 pub const fn staged_rows(tile_rows: usize) -> usize {
