@@ -76,8 +76,8 @@ fn times(fit: &Fit, request: &Request, target: &Target) -> Option<Times> {
     let all = launches.try_fold(Times::default(), |all, [_, batch, k]| {
         Some(all.and(fit.with(batch, k).launches_on(target)?))
     })?;
-    let bytes = request.shape.c_len() * product.variant.c.bytes();
-    Some(all.and(Times::of_sum(count, bytes)).called())
+    let sum = Times::of_sum(count, request.shape, product.variant.c.bytes());
+    Some(all.and(sum).called())
 }
 
 /// That many partial products by a kernel, after their time on an H200. `None` if it does not

@@ -1,8 +1,11 @@
 //! Times by part, and the measured figures that are no kernel's own: of the host, and of the
 //! launches beside it (docs/log/selection.md, "Random shapes").
 
+use gpu::kernels::reduce;
 #[cfg(feature = "serde")]
 use serde::Serialize;
+
+use crate::shape::Shape;
 
 /// Microseconds of the host: for a call, for each launch of it, and for each tensor map that it
 /// encodes. Measured on an H100, for products that take the GPU less.
@@ -19,13 +22,15 @@ const HOST_APART: f64 = 0.1;
 /// ([`timed_bytes`](super::layout::timed_bytes)).
 pub(super) const COPY_US: f64 = 2.5;
 const COPY_BYTE_US: f64 = 0.7e-6;
-const COPY_HALF_BYTE_US: f64 = 0.9e-6;
+const COPY_HALF_BYTE_US: f64 = 0.55e-6;
 
 /// Microseconds of the GPU for the launch that adds partial products, for each of them, which a
-/// thread waits for, and for each of their bytes.
+/// thread waits for, for each of their bytes, and for each block, of one row and some columns.
+/// Fitted to 78 products of bf16 on an H200 (docs/log/selection.md, "All candidates").
 const REDUCE_US: f64 = 3.5;
 const REDUCE_PARTIAL_US: f64 = 0.005;
-const REDUCE_BYTE_US: f64 = 1e-6;
+const REDUCE_BYTE_US: f64 = 0.8e-6;
+const REDUCE_BLOCK_US: f64 = 0.0022;
 
 /// A predicted time by part, in microseconds: of one of many such products that are launched
 /// without waiting.
@@ -70,10 +75,14 @@ impl Times {
         }
     }
 
-    /// The launch that adds `count` partial products, which have so many bytes each.
-    pub(super) fn of_sum(count: usize, bytes: usize) -> Times {
-        let count = count as f64;
-        let sum_us = REDUCE_US + count * REDUCE_PARTIAL_US + count * bytes as f64 * REDUCE_BYTE_US;
+    /// The launch that adds `count` partial products of C, whose sums have so many bytes each.
+    pub(super) fn of_sum(count: usize, c: Shape, bytes: usize) -> Times {
+        let (count, len) = (count as f64, c.c_len() as f64);
+        let blocks = c.m() as f64 * c.n().div_ceil(reduce::COLS) as f64;
+        let sum_us = REDUCE_US
+            + count * REDUCE_PARTIAL_US
+            + count * len * bytes as f64 * REDUCE_BYTE_US
+            + blocks * REDUCE_BLOCK_US;
         Times { host_us: LAUNCH_US, device_us: sum_us, sum_us, ..Times::default() }
     }
 

@@ -22,6 +22,20 @@ use super::{
 };
 use crate::gemm::Target;
 
+/// Clusters of so many blocks that run at once. A cluster is within one GPC, of which an H200 has
+/// eight: most of 16 or 18 SMs, and a smaller one. Of 32 clusters of four some wait for a second
+/// wave, and of 16 clusters of seven (docs/log/selection.md, "All candidates").
+fn clusters(blocks: u32, target: &Target) -> f64 {
+    let of_h200 = match blocks {
+        ..=3 => 40.0,
+        4 => 30.0,
+        5 => 23.0,
+        6 => 20.0,
+        _ => 15.0,
+    };
+    of_h200 * f64::from(target.sms) / f64::from(Target::H200.sms)
+}
+
 /// What the blocks of a launch do, on any device and with any split of k.
 pub(super) struct Work<'a> {
     product: &'a Product,
@@ -149,9 +163,7 @@ impl<'a> Work<'a> {
             // In many waves the last blocks do not begin together, and few are left over.
             (1, None) if each > many => each + 0.3,
             (1 | 2, None) => each.ceil(),
-            // A cluster runs within one GPC, where a few SMs are left over: of 32 clusters of four
-            // some wait for a second wave.
-            _ if each <= 0.93 => 1.0,
+            _ if self.blocks <= clusters(split_k, target) => 1.0,
             _ => 2.0 * each.ceil(),
         }
     }
