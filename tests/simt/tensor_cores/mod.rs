@@ -8,6 +8,7 @@ use simt::{
     device::{self, BoxShape},
 };
 
+mod integers;
 mod kernels;
 mod mistakes;
 
