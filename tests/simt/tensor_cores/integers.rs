@@ -42,10 +42,10 @@ integers! {
     integers_240 240 integers_256 256
 }
 
-type Integers = Kernel<(u32, In<i8>, In<i8>, Out<i32>)>;
+pub type Integers = Kernel<(u32, In<i8>, In<i8>, Out<i32>)>;
 
 /// Columns, and the kernel.
-const KERNELS: [(usize, &Integers); 18] = [
+pub const KERNELS: [(usize, &Integers); 18] = [
     (8, &integers_8),
     (16, &integers_16),
     (24, &integers_24),
@@ -67,11 +67,11 @@ const KERNELS: [(usize, &Integers); 18] = [
 ];
 
 /// The greatest sums have row 5 and column 3.
-fn a(row: usize, p: usize) -> i8 {
+pub fn a(row: usize, p: usize) -> i8 {
     if row == 5 { i8::MIN } else { (row * 37 + p * 101) as u8 as i8 }
 }
 
-fn b(col: usize, p: usize) -> i8 {
+pub fn b(col: usize, p: usize) -> i8 {
     if col == 3 { i8::MIN } else { (col * 59 + p * 83) as u8 as i8 }
 }
 

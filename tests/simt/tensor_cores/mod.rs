@@ -11,6 +11,7 @@ use simt::{
 mod integers;
 mod kernels;
 mod mistakes;
+mod on_gpu;
 
 #[path = "."]
 mod watched {
