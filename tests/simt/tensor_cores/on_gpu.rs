@@ -1,8 +1,8 @@
 //! Products of 8-bit integers on a GPU: what their model on the CPU computes.
 //!
 //! The PTX of the narrowest and of the widest kernel of [`integers`](super::integers) is committed
-//! here, as `cargo xtask build-ptx` wrote it in a crate with these kernels. Without a Hopper this is
-//! skipped, and says so.
+//! here, as `cargo xtask build-ptx` wrote it in a crate with these kernels. Without a Hopper this
+//! is skipped, and says so.
 
 use host::Device;
 use simt::LaunchConfig;
