@@ -4,7 +4,7 @@ use std::{collections::HashSet, fs, path::Path};
 
 use gpu::{
     params::GemmParams,
-    registry::{DESIGNS, Entry, KERNELS, PointerParams, Product, source},
+    registry::{Entry, KERNELS, PointerParams, Product, designs, source},
 };
 use host::{Device, Matrix, Shape, operands};
 use simt::{
@@ -70,7 +70,7 @@ fn every_kernel_is_clean_and_right_in_every_order() {
 #[test]
 fn every_combination_of_constants_is_a_kernel() {
     let mut has_constants = false;
-    for design in DESIGNS {
+    for design in designs() {
         let declaration = design.declaration();
         let values = |constants: &Constants| {
             let constants = declaration.resolve(constants).unwrap();

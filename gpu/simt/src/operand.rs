@@ -1,59 +1,20 @@
-//! Operands of the tensor cores: their number formats and their layouts in shared memory.
+//! Operands of the tensor cores: their layouts in shared memory.
 //!
 //! ```text
 //!   KMajor<DEPTH>    a row of A (a column of B) is DEPTH elements of k, side by side: a box of
 //!                    boxes::<ROWS, DEPTH, {2 * DEPTH}>, swizzled over its row
 //!   KMajor<DEPTH, 4> the same of tf32, whose elements have four bytes: boxes::<ROWS, DEPTH, {4 * DEPTH}>
+//!   KMajor<DEPTH, 1> the same of 8-bit integers: boxes::<ROWS, DEPTH, DEPTH>
 //!   MnMajor<DEPTH>   for each of DEPTH k-steps 64 rows of A (columns of B), side by side: a box of
 //!                    boxes::<DEPTH, 64, 128>; the next 64 are the next box
 //!   MnMajor<DEPTH, 32> the same of 16 alone: a box of boxes::<DEPTH, 16, 32>
 //!   EitherMajorA<DEPTH>, EitherMajorB<DEPTH>   KMajor or MnMajor, as a constant says when the kernel is loaded
 //! ```
 //!
-//! An instruction multiplies 32 bytes along k: 16 elements of 16 bits, or 8 of tf32. Operands of
-//! tf32 must be K-major.
+//! An instruction multiplies 32 bytes along k: 32 elements of 8 bits, 16 of 16 bits, or 8 of tf32.
+//! Operands of 8 bits and of tf32 must be K-major.
 
 use core::marker::PhantomData;
-
-use crate::{Bf16, Element, F16, Half, Tf32};
-
-/// A number type that the tensor cores multiply.
-#[allow(private_bounds, reason = "nobody else implements it")]
-pub trait Factor: Element + Sealed {
-    #[doc(hidden)]
-    const NUMBERS: Numbers;
-
-    /// Elements along k that an instruction multiplies.
-    #[doc(hidden)]
-    const STEP: usize = 32 / size_of::<Self>();
-}
-
-/// The number formats by the instruction's names.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    Bf16,
-    F16,
-    Tf32,
-    /// bf16 or f16, by the kernel's constant `half`.
-    Half,
-}
-
-impl Factor for Bf16 {
-    const NUMBERS: Numbers = Numbers::Bf16;
-}
-
-impl Factor for F16 {
-    const NUMBERS: Numbers = Numbers::F16;
-}
-
-impl Factor for Half {
-    const NUMBERS: Numbers = Numbers::Half;
-}
-
-impl Factor for Tf32 {
-    const NUMBERS: Numbers = Numbers::Tf32;
-}
 
 /// The layout of an operand in shared memory.
 #[allow(private_bounds, reason = "nobody else implements it")]
@@ -216,10 +177,6 @@ either! {
 
 trait Sealed {}
 
-impl Sealed for Bf16 {}
-impl Sealed for F16 {}
-impl Sealed for Half {}
-impl Sealed for Tf32 {}
 impl<const DEPTH: usize, const BYTES: usize> Sealed for KMajor<DEPTH, BYTES> {}
 impl<const DEPTH: usize, const SPAN: usize> Sealed for MnMajor<DEPTH, SPAN> {}
 impl<const DEPTH: usize> Sealed for EitherMajorA<DEPTH> {}

@@ -1,4 +1,4 @@
-//! Macros for the rows of the registry.
+//! Macros for lessons and programs in the registry.
 
 /// A lesson: its kernel, the same file below `checked`, its tile, and what sets it apart. On tensor
 /// cores the name of the module is that of the file in `tensor`; then come the ways in which it

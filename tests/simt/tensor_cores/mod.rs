@@ -8,8 +8,10 @@ use simt::{
     device::{self, BoxShape},
 };
 
+mod integers;
 mod kernels;
 mod mistakes;
+mod on_gpu;
 
 #[path = "."]
 mod watched {

@@ -58,7 +58,7 @@ of_f64! {
             for below in 0..2 {
                 // Two sums, of eight rows.
                 let first = 4 * right + 2 * below;
-                // SAFETY: as in `half`.
+                // SAFETY: as in `of_four_registers`.
                 unsafe {
                     core::arch::asm!(
                         "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{}}}, {{{}}}, {{{d0}, {d1}}};",
@@ -73,7 +73,7 @@ of_f64! {
 
     M16n8k4, 4, [f64; 2], 2,
     fn multiply_add(sums: &mut [f64; 8], [a, b]: [f64; 2], [left, right]: [f64; 2]) {
-        // SAFETY: as in `half`.
+        // SAFETY: as in `of_four_registers`.
         unsafe {
             super::instruction!("m16n8k4.row.col.f64.f64.f64.f64", reg64, sums[0..], [a, b], [left]);
             super::instruction!("m16n8k4.row.col.f64.f64.f64.f64", reg64, sums[4..], [a, b], [right]);
@@ -82,7 +82,7 @@ of_f64! {
 
     M16n8k8, 8, [f64; 4], 2,
     fn multiply_add(sums: &mut [f64; 8], a: [f64; 4], b: [f64; 4]) {
-        // SAFETY: as in `half`.
+        // SAFETY: as in `of_four_registers`.
         unsafe {
             super::instruction!(
                 "m16n8k8.row.col.f64.f64.f64.f64", reg64, sums[0..],
@@ -97,7 +97,7 @@ of_f64! {
 
     M16n8k16, 16, [f64; 8], 2,
     fn multiply_add(sums: &mut [f64; 8], a: [f64; 8], b: [f64; 8]) {
-        // SAFETY: as in `half`.
+        // SAFETY: as in `of_four_registers`.
         unsafe {
             super::instruction!(
                 "m16n8k16.row.col.f64.f64.f64.f64", reg64, sums[0..],

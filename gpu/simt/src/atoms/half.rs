@@ -11,7 +11,9 @@
 
 use super::{Atom, M16n8k16};
 #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
-use crate::cpu::{device::warpgroup::format, tensor_core::warp};
+use super::{M64k16, WgmmaAtom};
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+use crate::cpu::tensor_core::warp;
 use crate::{Bf16, F16, Half};
 
 macro_rules! halves {
@@ -23,20 +25,12 @@ macro_rules! halves {
 
             const STEP: usize = 16;
 
-            #[inline(always)]
             #[cfg(target_arch = "nvptx64")]
-            fn multiply_add(sums: &mut [f32; 8], a: [u32; 4], [b, c, d, e]: [u32; 4]) {
-                // SAFETY: arithmetic; all lanes call it, as the kernel promises. Not `pure`: it is
-                // not moved to where some of them do not run.
-                unsafe {
-                    super::instruction!($name, reg32, sums[0..], [a[0], a[1], a[2], a[3]], [b, d]);
-                    super::instruction!($name, reg32, sums[4..], [a[0], a[1], a[2], a[3]], [c, e]);
-                }
-            }
+            super::of_four_registers! { f32, $name }
 
             #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
             fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {
-                warp::decoded(format::<$half>(), *registers)
+                warp::decoded(M64k16::<$half>::format(), *registers)
             }
 
             #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
@@ -45,7 +39,7 @@ macro_rules! halves {
                 words: &[&[u32]; 32],
                 sums: &mut [[[f32; 8]; N]; M],
             ) {
-                warp::multiply_add(format::<$half>(), lane, words, sums);
+                warp::multiply_add::<M, N, 16>(M64k16::<$half>::format(), lane, words, sums);
             }
         }
     )*};

@@ -1,4 +1,5 @@
-//! Atoms: the instructions by which a warp multiplies on tensor cores (`mma.sync`), a type each.
+//! Atoms: the instructions that multiply on tensor cores, of a warp (`mma.sync`) or of a warpgroup
+//! (`wgmma`), a type each.
 //!
 //! An atom has the types of its factors and of its sums, its size along k, the registers that a
 //! lane gives and gets, the instruction on the GPU, and its model on the CPU. What is made of atoms
@@ -11,11 +12,15 @@
 //!   M8n8k4<f64>                   f64               f64    8.0                  a chain of fused multiply-adds along k
 //!   M16n8k4, k8, k16<f64>         f64               f64    9.0                  the same: the same bits
 //!   M16n8k32<i8>                  signed 8 bits     i32    8.0                  exact
+//!   M64k16<Bf16, F16, Half>       bf16 or f16       f32    9.0                  cut off as on Hopper
+//!   M64k8<Tf32>                   f32, as tf32      f32    9.0                  cut off as on Hopper
+//!   M64k32<i8>                    signed 8 bits     i32    9.0                  exact
 //! ```
 //!
-//! An instruction multiplies 16 (or 8) rows of A by 8 columns of B. Here an atom multiplies a
-//! *fragment* of 16 rows by one of 16 columns, by two or four instructions: so both operands are
-//! loaded alike.
+//! An instruction of a warp multiplies 16 (or 8) rows of A by 8 columns of B. Here an atom
+//! multiplies a *fragment* of 16 rows by one of 16 columns, by two or four instructions: so both
+//! operands are loaded alike. An instruction of a warpgroup multiplies 64 rows by as many columns
+//! as its accumulators have ([`WgmmaAtom`]).
 
 mod f64;
 mod half;
@@ -23,6 +28,8 @@ mod half;
 mod lanes;
 mod s8;
 mod tf32;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub(crate) mod wgmma;
 
 use core::marker::PhantomData;
 
@@ -30,6 +37,8 @@ use crate::Element;
 
 #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 pub(crate) use lanes::accumulator;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub use wgmma::{Factor, M64k8, M64k16, M64k32, WgmmaAtom, WgmmaSum};
 
 /// An instruction `m16n8k4`.
 #[derive(Clone, Copy, Debug)]
@@ -147,5 +156,35 @@ macro_rules! instruction {
         ", {}"
     };
 }
+
+/// The method `multiply_add` of an atom whose fragments are four registers: of B two of eight
+/// columns each.
 #[cfg(target_arch = "nvptx64")]
-pub(crate) use instruction;
+macro_rules! of_four_registers {
+    ($sum:ident, $name:literal) => {
+        #[inline(always)]
+        fn multiply_add(sums: &mut [$sum; 8], [a, b, c, d]: [u32; 4], right: [u32; 4]) {
+            // SAFETY: arithmetic; all lanes call it, as the kernel promises. Not `pure`: it is not
+            // moved to where some of them do not run.
+            unsafe {
+                $crate::atoms::instruction!(
+                    $name,
+                    reg32,
+                    sums[0..],
+                    [a, b, c, d],
+                    [right[0], right[2]]
+                );
+                $crate::atoms::instruction!(
+                    $name,
+                    reg32,
+                    sums[4..],
+                    [a, b, c, d],
+                    [right[1], right[3]]
+                );
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "nvptx64")]
+pub(crate) use {instruction, of_four_registers};

@@ -22,27 +22,8 @@ impl Atom for M16n8k32<i8> {
 
     const STEP: usize = 32;
 
-    #[inline(always)]
     #[cfg(target_arch = "nvptx64")]
-    fn multiply_add(sums: &mut [i32; 8], a: [u32; 4], [b, c, d, e]: [u32; 4]) {
-        // SAFETY: as in `half`.
-        unsafe {
-            super::instruction!(
-                "m16n8k32.row.col.s32.s8.s8.s32",
-                reg32,
-                sums[0..],
-                [a[0], a[1], a[2], a[3]],
-                [b, d]
-            );
-            super::instruction!(
-                "m16n8k32.row.col.s32.s8.s8.s32",
-                reg32,
-                sums[4..],
-                [a[0], a[1], a[2], a[3]],
-                [c, e]
-            );
-        }
-    }
+    super::of_four_registers! { i32, "m16n8k32.row.col.s32.s8.s8.s32" }
 
     #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {

@@ -21,27 +21,8 @@ impl Atom for M16n8k8<Tf32> {
 
     const STEP: usize = 8;
 
-    #[inline(always)]
     #[cfg(target_arch = "nvptx64")]
-    fn multiply_add(sums: &mut [f32; 8], a: [u32; 4], [b, c, d, e]: [u32; 4]) {
-        // SAFETY: as in `half`.
-        unsafe {
-            super::instruction!(
-                "m16n8k8.row.col.f32.tf32.tf32.f32",
-                reg32,
-                sums[0..],
-                [a[0], a[1], a[2], a[3]],
-                [b, d]
-            );
-            super::instruction!(
-                "m16n8k8.row.col.f32.tf32.tf32.f32",
-                reg32,
-                sums[4..],
-                [a[0], a[1], a[2], a[3]],
-                [c, e]
-            );
-        }
-    }
+    super::of_four_registers! { f32, "m16n8k8.row.col.f32.tf32.tf32.f32" }
 
     #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
     fn words(registers: &[u32; 4]) -> impl Iterator<Item = u32> {
@@ -54,6 +35,6 @@ impl Atom for M16n8k8<Tf32> {
         words: &[&[u32]; 32],
         sums: &mut [[[f32; 8]; N]; M],
     ) {
-        warp::multiply_add(Format::Tf32, lane, words, sums);
+        warp::multiply_add::<M, N, 8>(Format::Tf32, lane, words, sums);
     }
 }

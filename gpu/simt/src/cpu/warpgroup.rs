@@ -61,6 +61,7 @@ pub(super) struct Operands {
 enum Steps {
     Eight(Vec<One<8>>),
     Sixteen(Vec<One<16>>),
+    ThirtyTwo(Vec<One<32>>),
 }
 
 /// The operands of an instruction.
@@ -81,7 +82,7 @@ impl Source {
             swizzle: Swizzle::of_span(self.span),
         };
         let major = if self.mn_major { Major::Mn } else { Major::K };
-        let layout = Layout::new(descriptor, major, format).expect("of tf32 K-major ones alone");
+        let layout = Layout::new(descriptor, major, format).expect("of 16 bits if MN-major");
         // 16 bytes are contiguous: elements along the major dimension.
         let (steps, mn_major) = (format.step(), self.mn_major);
         let (outer, inner) = if mn_major { (steps, count) } else { (count, steps) };
@@ -157,6 +158,7 @@ impl Request {
             match self.format {
                 Format::Tf32 => Steps::Eight(self.read_steps(shared, registers)),
                 Format::F16 | Format::Bf16 => Steps::Sixteen(self.read_steps(shared, registers)),
+                Format::S8 => Steps::ThirtyTwo(self.read_steps(shared, registers)),
             }
         };
         Operands { format: self.format, kept: self.kept, steps }
@@ -202,21 +204,32 @@ impl Request {
 }
 
 impl Operands {
-    /// Accumulates a thread's part of the product.
-    pub(super) fn multiply_add(&self, thread: usize, d: &mut [f32]) {
-        if !self.kept {
-            d.fill(0.0);
-        }
+    /// Whether the product is added to the accumulators (else it overwrites them).
+    pub(super) fn are_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// Calls `add` for each instruction, with a function that adds a thread's part of its product.
+    pub(super) fn for_each_step(&self, thread: usize, add: impl FnMut(&dyn Fn(&mut [f32]))) {
         match &self.steps {
-            Steps::Eight(steps) => self.add_steps(steps, thread, d),
-            Steps::Sixteen(steps) => self.add_steps(steps, thread, d),
+            Steps::Eight(steps) => self.steps(steps, thread, add),
+            Steps::Sixteen(steps) => self.steps(steps, thread, add),
+            Steps::ThirtyTwo(steps) => self.steps(steps, thread, add),
         }
     }
 
-    fn add_steps<const K: usize>(&self, steps: &[One<K>], thread: usize, d: &mut [f32]) {
+    fn steps<const K: usize>(
+        &self,
+        steps: &[One<K>],
+        thread: usize,
+        mut add: impl FnMut(&dyn Fn(&mut [f32])),
+    ) {
+        // Sums of a step's integers are exact.
+        let is_float = self.format.numbers().is_float();
+        let accumulation = if is_float { Accumulation::Truncating } else { Accumulation::Fma };
         for (a, b) in steps {
-            let accumulation = Accumulation::Truncating;
-            Step { format: self.format, accumulation, a, b }.multiply_accumulate(thread, d);
+            let step = Step { format: self.format, accumulation, a, b };
+            add(&|d| step.multiply_accumulate(thread, d));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     shared_space::{declare_array, simt_dynamic_shared_pointer, simt_shared_address},
 };
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::{Factor, Layout};
+use crate::operand::Layout;
 use crate::{
     Atomic, Element,
     mma::{Fragment, Half16, Loaded, load},
@@ -93,10 +93,7 @@ impl<T: Element> DynamicShared<T> {
     }
 
     #[inline(always)]
-    pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
-    where
-        T: Factor,
-    {
+    pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L> {
         let start = simt_shared_address(self.0.cast());
         Operand::new(start, index as u32 * size_of::<T>() as u32)
     }

@@ -12,12 +12,18 @@
 use core::{arch::asm, marker::PhantomData};
 
 use super::{thread, wgmma};
-use crate::Tf32;
-pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
+use crate::{
+    Element, Tf32,
+    atoms::wgmma::{MOST, tf32::multiply_add_registers, valid},
+};
+pub use crate::{
+    atoms::{Factor, WgmmaAtom, WgmmaSum},
+    operand::{EitherMajorA, EitherMajorB, KMajor, Layout, MnMajor},
+};
 
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
-    const { valid(REGISTERS) };
+    const { valid_registers(REGISTERS) };
     // SAFETY: all lanes of the warp call it, as the kernel promises.
     unsafe {
         asm!("setmaxnreg.inc.sync.aligned.u32 {};", const REGISTERS, options(nostack, preserves_flags))
@@ -26,14 +32,14 @@ pub fn take_registers<const REGISTERS: u32>() {
 
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
-    const { valid(REGISTERS) };
+    const { valid_registers(REGISTERS) };
     // SAFETY: as in `take_registers`.
     unsafe {
         asm!("setmaxnreg.dec.sync.aligned.u32 {};", const REGISTERS, options(nostack, preserves_flags))
     };
 }
 
-const fn valid(registers: u32) {
+const fn valid_registers(registers: u32) {
     assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
 }
 
@@ -69,7 +75,7 @@ fn descriptor<L: Layout>() -> u64 {
     u64::from(leading / 16) << 16 | u64::from(stride / 16) << 32 | swizzle << 62
 }
 
-impl<T: Factor, L: Layout> Operand<T, L> {
+impl<T: Element, L: Layout> Operand<T, L> {
     /// The operand that many bytes after an address in this block's shared memory. The address bits
     /// above 256 KiB tell the block of the cluster.
     #[inline(always)]
@@ -87,16 +93,16 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-pub struct Accumulators<const N: usize>(Fragment<N>);
+pub struct Accumulators<const N: usize, S = f32>(Fragment<N, S>);
 
-impl<const N: usize> Accumulators<N> {
+impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     #[inline(always)]
     pub fn zeroed() -> Self {
         Accumulators(Fragment::zeroed())
     }
 
     #[inline(always)]
-    pub fn multiply<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -105,7 +111,7 @@ impl<const N: usize> Accumulators<N> {
     }
 
     #[inline(always)]
-    pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -114,7 +120,7 @@ impl<const N: usize> Accumulators<N> {
     }
 
     #[inline(always)]
-    pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add_if<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         a: Operand<T, A>,
@@ -128,7 +134,7 @@ impl<const N: usize> Accumulators<N> {
             ($($step:literal)*) => {$(
                 if const { $step * T::STEP < A::DEPTH } {
                     let kept = if $step == 0 { kept } else { true };
-                    wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step($step), b.step($step), kept);
+                    T::Atom::multiply_add::<N, A, B>(&mut self.0.0, a.step($step), b.step($step), kept);
                 }
             )*};
         }
@@ -136,7 +142,7 @@ impl<const N: usize> Accumulators<N> {
     }
 
     #[inline(always)]
-    pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add_step<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         number: u32,
         a: Operand<T, A>,
@@ -144,9 +150,18 @@ impl<const N: usize> Accumulators<N> {
     ) {
         // As in `multiply_add_if`.
         wgmma_fence();
-        wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
+        T::Atom::multiply_add::<N, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
     }
 
+    #[inline(always)]
+    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N, S> {
+        wait::<PENDING>();
+        S::finish::<N>(&mut self.0.0);
+        &mut self.0
+    }
+}
+
+impl<const N: usize> Accumulators<N> {
     #[inline(always)]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -161,18 +176,11 @@ impl<const N: usize> Accumulators<N> {
             ($($step:literal)*) => {$(
                 if const { $step < STEPS } {
                     let b = b.step((first + $step) as u32);
-                    wgmma::multiply_add_registers::<N>(&mut self.0.0, a[$step], b);
+                    multiply_add_registers::<N>(&mut self.0.0, a[$step], b);
                 }
             )*};
         }
         steps! { 0 1 2 3 }
-    }
-
-    #[inline(always)]
-    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
-        wait::<PENDING>();
-        wgmma::finish::<N>(&mut self.0.0);
-        &mut self.0
     }
 }
 
@@ -186,42 +194,32 @@ pub fn wait<const PENDING: u64>() {
     wgmma_wait_group(const { PENDING });
 }
 
-pub struct Fragment<const N: usize>(pub(super) [f32; wgmma::MOST]);
+pub struct Fragment<const N: usize, S = f32>(pub(super) [S; MOST]);
 
-impl<const N: usize> Fragment<N> {
+impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     #[inline(always)]
     pub fn zeroed() -> Self {
-        const { wgmma::valid(N) };
-        Fragment([0.0; wgmma::MOST])
+        const { valid::<S>(N) };
+        Fragment([S::ZERO; MOST])
     }
 
     /// Unspecified numbers, for a variable that is written before it is read. Its registers need
     /// not be kept until then, even where the compiler does not see that by itself.
     #[inline(always)]
     pub fn unspecified() -> Self {
-        const { wgmma::valid(N) };
-        let number;
-        // SAFETY: it does nothing; every bit pattern of a register is a number.
-        unsafe { asm!("/* {} */", out(reg32) number, options(nomem, nostack, preserves_flags)) };
-        Fragment([number; wgmma::MOST])
+        const { valid::<S>(N) };
+        Fragment([S::unspecified(); MOST])
     }
 
     #[inline(always)]
-    pub fn add(&mut self, other: &Fragment<N>) {
-        wgmma::each!(|i| if i < N / 2 {
-            self.0[i] += other.0[i];
-        });
-    }
-
-    #[inline(always)]
-    pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
+    pub fn map(&mut self, mut with: impl FnMut(S) -> S) {
         wgmma::each!(|i| if i < N / 2 {
             self.0[i] = with(self.0[i]);
         });
     }
 
     #[inline(always)]
-    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2]) {
+    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2]) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 {
             let two = [self.0[2 * i], self.0[2 * i + 1]];
@@ -233,7 +231,7 @@ impl<const N: usize> Fragment<N> {
     #[inline(always)]
     pub fn map_pairs_of<const COLS: usize, const PART: usize>(
         &mut self,
-        mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+        mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2],
     ) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
@@ -247,15 +245,15 @@ impl<const N: usize> Fragment<N> {
     // there once.
     #[inline(always)]
     pub fn parts(&self) -> u32 {
-        super::thread::opaque(N / 32) as u32
+        thread::opaque(N / 32) as u32
     }
 
     /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
     /// row, and those of the row eight further on.
     // Registers cannot be indexed by a computed number: it jumps to the code that copies them.
     #[inline(always)]
-    pub fn part(&self, part: u32) -> [f32; 16] {
-        let mut values = [0.0; 16];
+    pub fn part(&self, part: u32) -> [S; 16] {
+        let mut values = [S::ZERO; 16];
         wgmma::each_part!(part, |i| if i < N / 32 {
             values.copy_from_slice(&self.0[16 * i..16 * i + 16]);
         });
@@ -263,14 +261,14 @@ impl<const N: usize> Fragment<N> {
     }
 
     #[inline(always)]
-    pub fn set_part(&mut self, part: u32, values: [f32; 16]) {
+    pub fn set_part(&mut self, part: u32, values: [S; 16]) {
         wgmma::each_part!(part, |i| if i < N / 32 {
             self.0[16 * i..16 * i + 16].copy_from_slice(&values);
         });
     }
 
     #[inline(always)]
-    pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
+    pub fn update(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
         wgmma::each!(|i| if i < N / 2 {
             // Four elements are in the same eight columns.
             self.0[i] = with(i / 32, self.0[i], other.0[i]);
@@ -278,7 +276,7 @@ impl<const N: usize> Fragment<N> {
     }
 
     #[inline(always)]
-    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [S; 2])) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 {
             act(
@@ -292,7 +290,7 @@ impl<const N: usize> Fragment<N> {
     #[inline(always)]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
-        mut act: impl FnMut(u32, u32, [f32; 2]),
+        mut act: impl FnMut(u32, u32, [S; 2]),
     ) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
@@ -307,7 +305,7 @@ impl<const N: usize> Fragment<N> {
     #[inline(always)]
     pub fn for_each_square_of<const PART: usize>(
         &self,
-        mut act: impl FnMut(u32, u32, [[f32; 2]; 2]),
+        mut act: impl FnMut(u32, u32, [[S; 2]; 2]),
     ) {
         let (row, col) = place();
         wgmma::each_square!(|i| if i < N / 8 && i / 8 == PART {
@@ -317,10 +315,19 @@ impl<const N: usize> Fragment<N> {
     }
 
     #[inline(always)]
-    pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
+    pub fn for_each(&self, mut act: impl FnMut(u32, u32, S)) {
         self.for_each_pair(|row, col, [first, second]| {
             act(row, col, first);
             act(row, col + 1, second);
+        });
+    }
+}
+
+impl<const N: usize> Fragment<N> {
+    #[inline(always)]
+    pub fn add(&mut self, other: &Fragment<N>) {
+        wgmma::each!(|i| if i < N / 2 {
+            self.0[i] += other.0[i];
         });
     }
 }

@@ -164,6 +164,8 @@ pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) 
         ([2, 5, 1100], 1103, 4, 1),
         ([3, 7, 130], 133, 7, 1),
         ([1, 150, 5], 5, 6, 2),
+        // Aligned rows with gaps. The last piece has one element, and follows a block's others.
+        ([1, 4, 1025], 1032, 0, 1),
     ];
     trials(cases, 2, move |&(size @ [count, rows, cols], pitch, offset, grid_rows), options| {
         let unit = 16 / size_of::<T>();

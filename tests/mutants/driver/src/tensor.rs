@@ -170,6 +170,11 @@ fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> V
         case([2, 3 * cols, k], 1),
         // More than a raster group of eight tiles down: one of eight classes has two tiles.
         case([many, cols + 4, 8], 3),
+        // A packed tail has one column more than a warp copies at a time; its last row is the only
+        // one that a warp claims with it, and no gap is between rows.
+        case([2, 3 * cols + 1, 9], 1),
+        // A packed tail of one column, with gaps between rows.
+        case([3, cols + 1, 9], 1),
     ]
 }
 
@@ -282,7 +287,8 @@ fn of_operands<T: Number, O: Number>(
     })
 }
 
-/// The same for a kernel that packs the tail of B itself: the columns of the last tiles across.
+/// The same for a kernel that packs the tail of B itself: the columns of the last tiles across, of
+/// many tiles those of all but the first.
 fn with_tail<T: Number, O: Number>(
     entry: &Entry,
     product: &Product,
@@ -292,7 +298,11 @@ fn with_tail<T: Number, O: Number>(
 ) -> Outcome {
     let ([_, n, k], [_, tile]) = (case.sizes, product.tile().map(|size| size as usize));
     let mut options = options;
-    let first = if case.count == 1 { (n - 1) / tile * tile } else { n };
+    let first = match (n - 1) / tile {
+        _ if case.count > 1 => n,
+        3.. => tile,
+        last => last * tile,
+    };
     let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
     let (mut a, b) = (case.operand::<T>(0), case.operand::<T>(1));
     let mut b = b.filled(|at| if at[2] < first { number(at) } else { f64::NAN });

@@ -28,7 +28,7 @@ use crate::{
     Atomic, Element,
     cpu::{fast::Fast, mode::Mode},
     mma::{Fragment, Half16, Loaded, load},
-    operand::{Factor, Layout},
+    operand::Layout,
 };
 
 /// An array in shared memory, made by [`shared!`](crate::shared). Row-major.
@@ -255,10 +255,7 @@ pub(crate) mod arrays {
         /// The operand with layout `L` from element `index` on, which is a multiple of eight
         /// swizzle spans.
         #[track_caller]
-        pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
-        where
-            T: Factor,
-        {
+        pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L> {
             let start = self.base.addr() - block::shared_base().addr();
             let end = start + self.len * size_of::<T>();
             Operand::new(start + index * size_of::<T>(), end)

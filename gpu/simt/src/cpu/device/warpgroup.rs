@@ -16,7 +16,8 @@ use std::{marker::PhantomData, mem::size_of, panic::Location};
 #[cfg(not(feature = "cpu"))]
 use simt_macros::signatures;
 
-use crate::Tf32;
+use crate::atoms::wgmma::{MOST, valid};
+pub use crate::atoms::{Factor, WgmmaAtom, WgmmaSum};
 #[cfg(feature = "cpu")]
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
@@ -27,26 +28,27 @@ use crate::cpu::{
     },
     warpgroup::{Request, Source, WarpgroupKey},
 };
-pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
+pub use crate::operand::{EitherMajorA, EitherMajorB, KMajor, Layout, MnMajor};
 #[cfg(feature = "cpu")]
-use crate::operand::{Major, Numbers, Shape};
+use crate::operand::{Major, Shape};
+use crate::{Element, Tf32};
 
 /// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
 /// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
 /// warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
-    const { valid(REGISTERS) };
+    const { valid_registers(REGISTERS) };
 }
 
 /// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may
 /// then take the rest. As in [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
-    const { valid(REGISTERS) };
+    const { valid_registers(REGISTERS) };
 }
 
-const fn valid(registers: u32) {
+const fn valid_registers(registers: u32) {
     assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
 }
 
@@ -62,7 +64,7 @@ pub struct Operand<T, L> {
 }
 
 #[cfg_attr(not(feature = "cpu"), signatures)]
-impl<T: Factor, L: Layout> Operand<T, L> {
+impl<T: Element, L: Layout> Operand<T, L> {
     /// Panics where its start is not aligned as the swizzle requires.
     #[track_caller]
     pub(crate) fn new(start: usize, end: usize) -> Self {
@@ -95,18 +97,6 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// The number format of an operand.
-#[cfg(feature = "cpu")]
-pub(crate) fn format<T: Factor>() -> Format {
-    match T::NUMBERS {
-        Numbers::Bf16 => Format::Bf16,
-        Numbers::F16 => Format::F16,
-        Numbers::Tf32 => Format::Tf32,
-        Numbers::Half if crate::cpu::is_f16() => Format::F16,
-        Numbers::Half => Format::Bf16,
-    }
-}
-
 /// The running thread's warpgroup, and the thread's number in it.
 #[cfg(feature = "cpu")]
 #[track_caller]
@@ -124,24 +114,25 @@ fn own() -> (WarpgroupKey, usize) {
     ((block::rank(), group), linear as usize % THREADS)
 }
 
-/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128,
-/// 192 or 256. It takes N / 2 registers.
+/// A thread's part of a warpgroup's accumulators of 64 x `N` elements of type `S`. `N` is 16, 32,
+/// 64, 96, 128, 192 or 256; of i32 also 8, 24, 48, and the other multiples of 16 to 256. It takes
+/// N / 2 registers.
 ///
 /// They can be read after [`wait`](Self::wait). A product that is in flight while other
 /// accumulators are read (`PENDING` above 0) must begin and end in the same iteration of a loop.
 /// Otherwise, on a GPU, LLVM copies registers of a product in flight, ptxas serialises the products
 /// with warning C7514, and the build fails.
 #[derive(Debug)]
-pub struct Accumulators<const N: usize> {
-    sums: Fragment<N>,
+pub struct Accumulators<const N: usize, S = f32> {
+    sums: Fragment<N, S>,
     /// The numbers of the products that have not been accumulated yet.
     under_way: Vec<u64>,
     /// What can be read while a product is in flight.
-    unknown: Fragment<N>,
+    unknown: Fragment<N, S>,
 }
 
 #[cfg_attr(not(feature = "cpu"), signatures)]
-impl<const N: usize> Accumulators<N> {
+impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     /// Zeros.
     pub fn zeroed() -> Self {
         let unknown = Fragment::unspecified();
@@ -150,7 +141,7 @@ impl<const N: usize> Accumulators<N> {
 
     /// Begins the product of A and B, which overwrites the accumulators.
     #[track_caller]
-    pub fn multiply<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -160,7 +151,7 @@ impl<const N: usize> Accumulators<N> {
 
     /// Begins the product of A and B, which is added to the accumulators.
     #[track_caller]
-    pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -171,7 +162,7 @@ impl<const N: usize> Accumulators<N> {
     /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and
     /// overwrites them otherwise.
     #[track_caller]
-    pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add_if<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         a: Operand<T, A>,
@@ -183,7 +174,7 @@ impl<const N: usize> Accumulators<N> {
     /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the
     /// end of k, where there are fewer elements than the operands have.
     #[track_caller]
-    pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
+    pub fn multiply_add_step<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         number: u32,
         a: Operand<T, A>,
@@ -196,7 +187,7 @@ impl<const N: usize> Accumulators<N> {
 
     /// The products of `steps` instructions, from the `first` on.
     #[track_caller]
-    fn multiply_add_steps<T: Factor, A: Layout, B: Layout>(
+    fn multiply_add_steps<T: Factor<S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         (first, steps): (usize, usize),
@@ -213,7 +204,7 @@ impl<const N: usize> Accumulators<N> {
             );
         }
         let request = Request {
-            format: format::<T>(),
+            format: T::Atom::format(),
             columns: N,
             steps,
             first,
@@ -225,6 +216,54 @@ impl<const N: usize> Accumulators<N> {
         self.begin(request, &[]);
     }
 
+    #[track_caller]
+    fn begin(&mut self, request: Request, registers: &[u32]) {
+        let (key, thread) = own();
+        let cluster = current_cluster();
+        let (number, all) = cluster
+            .begin_product(key, thread, request, registers)
+            .unwrap_or_else(|reason| panic!("{reason}"));
+        self.under_way.push(number);
+        match block::checker() {
+            None if all => cluster.read_product(key, number),
+            None => {}
+            Some(checker) => {
+                checker.begin_product(key, number, all, &request);
+                if all {
+                    cluster.defer_product(key, number);
+                }
+            }
+        }
+    }
+
+    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the
+    /// sums. No product of these accumulators may be in flight then.
+    #[track_caller]
+    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N, S> {
+        let ended = wait_until::<PENDING>(Location::caller());
+        let (key, thread) = own();
+        let cluster = current_cluster();
+        let sums = &mut self.sums.0[..N / 2];
+        self.under_way.retain(|&number| {
+            let operands = (number < ended).then(|| cluster.take_operands(key, number)).flatten();
+            let Some(operands) = operands else { return true };
+            if !operands.are_kept() {
+                sums.fill(S::ZERO);
+            }
+            operands.for_each_step(thread, |step| S::add(sums, step));
+            false
+        });
+        if self.under_way.is_empty() {
+            &mut self.sums
+        } else {
+            self.unknown.0.fill(S::UNSPECIFIED);
+            &mut self.unknown
+        }
+    }
+}
+
+#[cfg_attr(not(feature = "cpu"), signatures)]
+impl<const N: usize> Accumulators<N> {
     /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B
     /// from element 8 `first` along k on. It is added to the accumulators. For each 8 elements
     /// along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these are (g,
@@ -253,50 +292,6 @@ impl<const N: usize> Accumulators<N> {
         };
         let registers = a.as_flattened().iter().map(|number| number.to_bits());
         self.begin(request, &registers.collect::<Vec<_>>());
-    }
-
-    #[track_caller]
-    fn begin(&mut self, request: Request, registers: &[u32]) {
-        let (key, thread) = own();
-        let cluster = current_cluster();
-        let (number, all) = cluster
-            .begin_product(key, thread, request, registers)
-            .unwrap_or_else(|reason| panic!("{reason}"));
-        self.under_way.push(number);
-        match block::checker() {
-            None if all => cluster.read_product(key, number),
-            None => {}
-            Some(checker) => {
-                checker.begin_product(key, number, all, &request);
-                if all {
-                    cluster.defer_product(key, number);
-                }
-            }
-        }
-    }
-
-    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the
-    /// sums. No product of these accumulators may be in flight then.
-    #[track_caller]
-    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
-        let ended = wait_until::<PENDING>(Location::caller());
-        let (key, thread) = own();
-        let cluster = current_cluster();
-        let sums = &mut self.sums.0[..N / 2];
-        self.under_way.retain(|&number| {
-            let operands = (number < ended).then(|| cluster.take_operands(key, number)).flatten();
-            match operands {
-                Some(operands) => operands.multiply_add(thread, sums),
-                None => return true,
-            }
-            false
-        });
-        if self.under_way.is_empty() {
-            &mut self.sums
-        } else {
-            self.unknown.0.fill(f32::NAN);
-            &mut self.unknown
-        }
     }
 }
 
@@ -334,40 +329,25 @@ fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
     number
 }
 
-/// The most elements of a thread.
-const MOST: usize = 128;
-
 /// A thread's elements of 64 x `N`: two neighbours in every eight columns, in each of two rows.
 #[derive(Debug)]
-pub struct Fragment<const N: usize>([f32; MOST]);
+pub struct Fragment<const N: usize, S = f32>([S; MOST]);
 
 #[cfg_attr(not(feature = "cpu"), signatures)]
-impl<const N: usize> Fragment<N> {
+impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     /// Zeros.
     pub fn zeroed() -> Self {
-        const {
-            assert!(
-                matches!(N, 16 | 32 | 64 | 96 | 128 | 192 | 256),
-                "16, 32, 64, 96, 128, 192 or 256 columns"
-            )
-        };
-        Fragment([0.0; MOST])
+        const { valid::<S>(N) };
+        Fragment([S::ZERO; MOST])
     }
 
-    /// Unspecified numbers: here NaN, which cannot be taken for a sum.
+    /// Unspecified numbers: here of f32 NaN, which cannot be taken for a sum.
     pub fn unspecified() -> Self {
-        Fragment([f32::NAN; MOST])
-    }
-
-    /// Adds `other`, each element rounded once.
-    pub fn add(&mut self, other: &Fragment<N>) {
-        for (sum, value) in self.0.iter_mut().zip(other.0) {
-            *sum += value;
-        }
+        Fragment([S::UNSPECIFIED; MOST])
     }
 
     /// Replaces each element by `with(element)`.
-    pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
+    pub fn map(&mut self, mut with: impl FnMut(S) -> S) {
         for sum in self.0.iter_mut().take(N / 2) {
             *sum = with(*sum);
         }
@@ -375,7 +355,7 @@ impl<const N: usize> Fragment<N> {
 
     /// Replaces each two neighbours by `with(row, column of the first, both)`.
     #[track_caller]
-    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2]) {
+    pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2]) {
         let (_, thread) = own();
         for i in (0..N / 2).step_by(2) {
             let (row, col) = fragment::accumulator(thread, i);
@@ -388,7 +368,7 @@ impl<const N: usize> Fragment<N> {
     /// from the part's first column. A part past the last is empty.
     pub fn map_pairs_of<const COLS: usize, const PART: usize>(
         &mut self,
-        mut with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+        mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2],
     ) {
         let (_, thread) = own();
         for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
@@ -405,18 +385,18 @@ impl<const N: usize> Fragment<N> {
 
     /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
     /// row, and those of the row eight further on.
-    pub fn part(&self, part: u32) -> [f32; 16] {
+    pub fn part(&self, part: u32) -> [S; 16] {
         self.0.as_chunks::<16>().0[part as usize]
     }
 
     /// Replaces the elements of a part.
-    pub fn set_part(&mut self, part: u32, values: [f32; 16]) {
+    pub fn set_part(&mut self, part: u32, values: [S; 16]) {
         self.0.as_chunks_mut::<16>().0[part as usize] = values;
     }
 
     /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
     /// the element's 64 columns.
-    pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
+    pub fn update(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
             // Four elements are in the same eight columns.
             *sum = with(i / 32, *sum, value);
@@ -426,7 +406,7 @@ impl<const N: usize> Fragment<N> {
     /// Calls `act` with the row and column of the first of two neighbouring elements, and both
     /// elements, for all elements of this thread.
     #[track_caller]
-    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [S; 2])) {
         let (_, thread) = own();
         for i in (0..N / 2).step_by(2) {
             let (row, col) = fragment::accumulator(thread, i);
@@ -439,7 +419,7 @@ impl<const N: usize> Fragment<N> {
     #[track_caller]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
-        mut act: impl FnMut(u32, u32, [f32; 2]),
+        mut act: impl FnMut(u32, u32, [S; 2]),
     ) {
         let (_, thread) = own();
         for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
@@ -454,7 +434,7 @@ impl<const N: usize> Fragment<N> {
     #[track_caller]
     pub fn for_each_square_of<const PART: usize>(
         &self,
-        mut act: impl FnMut(u32, u32, [[f32; 2]; 2]),
+        mut act: impl FnMut(u32, u32, [[S; 2]; 2]),
     ) {
         let (_, thread) = own();
         for i in (32 * PART..N / 2).step_by(4).take(8) {
@@ -466,10 +446,20 @@ impl<const N: usize> Fragment<N> {
 
     /// Calls `act` with the row, column and value of each of this thread's elements.
     #[track_caller]
-    pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
+    pub fn for_each(&self, mut act: impl FnMut(u32, u32, S)) {
         self.for_each_pair(|row, col, [first, second]| {
             act(row, col, first);
             act(row, col + 1, second);
         });
+    }
+}
+
+#[cfg_attr(not(feature = "cpu"), signatures)]
+impl<const N: usize> Fragment<N> {
+    /// Adds `other`, each element rounded once.
+    pub fn add(&mut self, other: &Fragment<N>) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum += value;
+        }
     }
 }

@@ -90,6 +90,7 @@ impl Number {
             Format::F16 => Number::new(bits, 5, 10),
             Format::Bf16 => Number::new(bits, 8, 7),
             Format::Tf32 => Number::new(bits >> 13, 8, 10),
+            Format::S8 => unreachable!("no floating-point number"),
         }
     }
 }

@@ -11,6 +11,8 @@ pub enum Format {
     Bf16,
     /// An `f32` of whose fraction only the upper 10 bits are read.
     Tf32,
+    /// Integers from -128 to 127.
+    S8,
 }
 
 impl Format {
@@ -20,12 +22,13 @@ impl Format {
             Format::F16 => NumberFormat::F16,
             Format::Bf16 => NumberFormat::BF16,
             Format::Tf32 => NumberFormat::TF32,
+            Format::S8 => NumberFormat::signed(8),
         }
     }
 
     /// Bytes of an element in memory. A tf32 is in the upper bits of an `f32`.
     pub const fn bytes(self) -> u32 {
-        self.numbers().bits().next_multiple_of(16) / 8
+        self.numbers().bits().next_power_of_two() / 8
     }
 
     /// Elements along K that one step multiplies: 32 bytes of them.
@@ -38,7 +41,7 @@ impl Format {
         self.numbers().least_exponent()
     }
 
-    /// The number that the tensor core reads in these bits. A 16-bit format has the lower half.
+    /// The number that the tensor core reads in these bits. A shorter format has the lowest ones.
     ///
     /// Of an `f32` it ignores what is below a tf32, which rounds toward zero. So a NaN that has
     /// nothing but low bits is read as an infinity.
@@ -47,6 +50,7 @@ impl Format {
             Format::F16 => halves::f16_to_f32(bits as u16),
             Format::Bf16 => halves::bf16_to_f32(bits as u16),
             Format::Tf32 => Tf32::from_bits(bits).to_f32(),
+            Format::S8 => f32::from(bits as i8),
         }
     }
 
@@ -57,6 +61,7 @@ impl Format {
             Format::F16 => halves::f16_from_f32(value).into(),
             Format::Bf16 => halves::bf16_from_f32(value).into(),
             Format::Tf32 => Tf32::from_f32(value).to_bits(),
+            Format::S8 => u32::from(value.round_ties_even() as i8 as u8),
         }
     }
 }
@@ -96,6 +101,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_integer_of_8_bits_is_read_and_comes_back() {
+        for value in i8::MIN..=i8::MAX {
+            let bits = u32::from(value as u8);
+            assert_eq!(Format::S8.decode(bits), f32::from(value));
+            assert_eq!(Format::S8.encode(f32::from(value)), bits);
+        }
+        assert_eq!((Format::S8.bytes(), Format::S8.step()), (1, 32));
     }
 
     #[test]

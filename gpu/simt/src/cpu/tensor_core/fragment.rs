@@ -20,14 +20,15 @@ pub const fn accumulator(thread: usize, i: usize) -> (usize, usize) {
 /// The row and the column of element `i` of what thread `thread` holds of A, where A is in
 /// registers.
 ///
-/// Four registers hold it: in each two elements of 16 bits, the first in the lower half, or one of
-/// tf32.
+/// Four registers hold it: in each four elements of 8 bits or two of 16, the first in the lowest
+/// bits, or one of tf32.
 pub const fn operand_a(format: Format, thread: usize, i: usize) -> (usize, usize) {
     let (warp, lane) = (thread / 32, thread % 32);
     match format {
         // As D's, sixteen columns wide.
         Format::F16 | Format::Bf16 => accumulator(thread, i),
         Format::Tf32 => (16 * warp + lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)),
+        Format::S8 => (16 * warp + lane / 4 + 8 * (i / 4 % 2), lane % 4 * 4 + i % 4 + 16 * (i / 8)),
     }
 }
 
@@ -101,7 +102,7 @@ mod tests {
         for columns in (8..=256).step_by(8) {
             covers(columns, &accumulator);
         }
-        for format in [Format::F16, Format::Bf16, Format::Tf32] {
+        for format in [Format::F16, Format::Bf16, Format::Tf32, Format::S8] {
             covers(format.step(), &|thread, i| operand_a(format, thread, i));
         }
     }

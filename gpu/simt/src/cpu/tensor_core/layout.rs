@@ -37,7 +37,7 @@ pub struct Layout {
     bytes: u32,
 }
 
-/// The instructions for tf32 have no transpose bits.
+/// The instructions for tf32 and for 8 bits have no transpose bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an operand of {0:?} must be K-major: only one of 16 bits may be MN-major")]
 pub struct Transposed(Format);
@@ -46,7 +46,7 @@ impl Layout {
     /// The operand that an instruction for `format` reads through `descriptor`.
     pub fn new(descriptor: Descriptor, major: Major, format: Format) -> Result<Self, Transposed> {
         match (major, format) {
-            (Major::Mn, Format::Tf32) => Err(Transposed(format)),
+            (Major::Mn, Format::Tf32 | Format::S8) => Err(Transposed(format)),
             _ => Ok(Layout { descriptor, major, bytes: format.bytes() }),
         }
     }

@@ -43,8 +43,8 @@ pub fn decoded(format: Format, words: [u32; 4]) -> impl Iterator<Item = u32> {
 
 /// Adds the products of fragments of A and of B to a lane's sums: the `i`th of A by the `j`th of B
 /// to `sums[i][j]`. `words` gives what a lane has, [`decoded`]: its elements of all fragments of A,
-/// and then of B.
-pub fn multiply_add<const M: usize, const N: usize>(
+/// and then of B. `STEPS` k-steps of the format are 32 bytes.
+pub fn multiply_add<const M: usize, const N: usize, const STEPS: usize>(
     format: Format,
     lane: usize,
     words: &[&[u32]; 32],
@@ -55,36 +55,22 @@ pub fn multiply_add<const M: usize, const N: usize>(
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         // SAFETY: this processor has the features.
-        return unsafe { tuned(format, lane, elements, sums) };
+        return unsafe { tuned::<M, N, STEPS>(format, lane, elements, sums) };
     }
-    of_format(format, lane, elements, sums);
+    add::<M, N, STEPS>(format, lane, elements, sums);
 }
 
 /// # Safety
 /// 1. The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn tuned<const M: usize, const N: usize>(
+unsafe fn tuned<const M: usize, const N: usize, const STEPS: usize>(
     format: Format,
     lane: usize,
     elements: &[&[f32]; 32],
     sums: &mut [[Sums; N]; M],
 ) {
-    of_format(format, lane, elements, sums);
-}
-
-/// With as many k-steps as are 32 bytes.
-#[inline(always)]
-fn of_format<const M: usize, const N: usize>(
-    format: Format,
-    lane: usize,
-    elements: &[&[f32]; 32],
-    sums: &mut [[Sums; N]; M],
-) {
-    match format {
-        Format::F16 | Format::Bf16 => add::<M, N, 16>(format, lane, elements, sums),
-        Format::Tf32 => add::<M, N, 8>(format, lane, elements, sums),
-    }
+    add::<M, N, STEPS>(format, lane, elements, sums);
 }
 
 #[inline(always)]
