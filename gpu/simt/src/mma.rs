@@ -8,6 +8,7 @@
 //!   Fragment::rounded(elements)                   the same from f32
 //!   Fragment::from_elements(elements)             16 outer elements by the k-steps of an atom, of f64 that each lane has loaded
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments: the atom's instruction
+//!   sums.multiply_add_row(i, &a[i], &b)           the same for one fragment of A
 //! ```
 //!
 //! An *atom* is an instruction, with the types of its factors and sums ([`atoms`](crate::atoms)).
@@ -89,7 +90,7 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
             }
         }
         #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
-        self.add(a, b, Location::caller());
+        add(&mut self.0, a, b, Location::caller());
         #[cfg(not(any(feature = "cpu", target_arch = "nvptx64")))]
         {
             let _ = (a, b);
@@ -97,25 +98,31 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
         }
     }
 
-    /// What [`multiply_add`](Self::multiply_add) is on the CPU: the lanes exchange what they have.
-    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
-    fn add<X: Atom<Sum = S>>(
+    /// Accumulates products of one fragment of A, to the sums of the `row`th 16 rows.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    pub fn multiply_add_row<X: Atom<Sum = S>>(
         &mut self,
-        a: &[Fragment<X>; M],
+        row: usize,
+        a: &Fragment<X>,
         b: &[Fragment<X>; N],
-        place: &'static Location<'static>,
     ) {
-        if let Some(checker) = block::checker() {
-            checker.multiplied(place, Operation::Mma, X::INSTRUCTIONS * M * N);
+        #[cfg(target_arch = "nvptx64")]
+        for j in 0..N {
+            X::multiply_add(&mut self.0[row][j], a.registers, b[j].registers);
         }
-        let lane = block::linear_index() as usize % 32;
-        let own = a.iter().chain(b).flat_map(|fragment| X::words(&fragment.registers));
-        let own = own.collect::<Vec<_>>();
-        block::exchange("multiply_add", &own, place, |all| {
-            let whole = all.iter().all(|words| words.len() == own.len());
-            assert!(whole, "the lanes of a warp multiply as many fragments");
-            X::model(lane, all, &mut self.0);
-        });
+        #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+        add(
+            core::array::from_mut(&mut self.0[row]),
+            core::array::from_ref(a),
+            b,
+            Location::caller(),
+        );
+        #[cfg(not(any(feature = "cpu", target_arch = "nvptx64")))]
+        {
+            let _ = (row, a, b);
+            crate::cpu::absent()
+        }
     }
 
     /// Calls `act` with the row and column of the first of two neighbouring elements, and both
@@ -136,4 +143,26 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
             }
         }
     }
+}
+
+/// What [`multiply_add`](Accumulators::multiply_add) is on the CPU: the lanes exchange what they
+/// have.
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+fn add<X: Atom, const M: usize, const N: usize>(
+    sums: &mut [[[X::Sum; 8]; N]; M],
+    a: &[Fragment<X>; M],
+    b: &[Fragment<X>; N],
+    place: &'static Location<'static>,
+) {
+    if let Some(checker) = block::checker() {
+        checker.multiplied(place, Operation::Mma, X::INSTRUCTIONS * M * N);
+    }
+    let lane = block::linear_index() as usize % 32;
+    let own = a.iter().chain(b).flat_map(|fragment| X::words(&fragment.registers));
+    let own = own.collect::<Vec<_>>();
+    block::exchange("multiply_add", &own, place, |all| {
+        let whole = all.iter().all(|words| words.len() == own.len());
+        assert!(whole, "the lanes of a warp multiply as many fragments");
+        X::model(lane, all, sums);
+    });
 }

@@ -130,6 +130,10 @@ impl Costs {
             (Family::Lesson(_), _) => Costs::GEMM,
             (Family::Gemm, _) if matches!(variant.access, Access::Dot) => Costs::DOT,
             (Family::Gemm, _) => Costs::GEMM,
+            // The narrowest copy is of eight bytes.
+            (Family::Mma, _) if variant.operands.bytes() == 8 => {
+                Costs { unaligned: 1.2, ..Costs::MMA }
+            }
             (Family::Mma, _) => Costs::MMA,
             // A guess, which counts as so many bytes of a copy.
             (Family::Tma, _) => Costs { strided_ps: [5; 3], copied_ps: 1.0, ..Costs::TMA },

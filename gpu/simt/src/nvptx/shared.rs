@@ -172,6 +172,15 @@ macro_rules! indexed {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 let place = simt_shared_address(unsafe { self.0.add(index) }.cast());
+                if size_of::<T>() == 8 {
+                    let word: u64;
+                    // SAFETY: as below. One register: ptxas would move the halves of two together.
+                    unsafe {
+                        asm!("ld.volatile.shared.b64 {}, [{}];", out(reg64) word, in(reg32) place,
+                            options(nostack, preserves_flags, readonly));
+                        return core::mem::transmute_copy(&word);
+                    }
+                }
                 let (a, b): (u32, u32);
                 // SAFETY: as above, and volatile for the same reason; equal sizes, and every `T`
                 // may hold any bits.

@@ -11,8 +11,8 @@
 //!                                                                                       in the middle of the banks
 //!   f32        128 bytes, eight groups     one group of eight rows; MN-major, two       g ^ (r % 4 * 2 + r / 4 % 2)
 //!                                          neighbours of four rows, word by word
-//!   f64        256 bytes, sixteen groups   two neighbours of four rows by each half      g ^ (r % 4 * 2)
-//!                                          of a warp, element by element, in both
+//!   f64        288 bytes, of which 256   two neighbours of four rows by each half      g: rows are 32 bytes apart
+//!              are sixteen groups        of a warp, element by element, in both        in the banks
 //! ```
 //!
 //! **An MN-major f32** is read word by word: `ldmatrix.trans` would tear its elements apart. A warp
@@ -24,6 +24,8 @@
 //! **An f64** is read element by element, K-major too: `ldmatrix` would give a lane two neighbours
 //! of four bytes. Half a warp reads 128 bytes at once: four neighbours along the row (groups g and
 //! g + 1, g even) of four rows (r to r + 3, r a multiple of four), whichever side rows are along.
+//! Rows are padded, not swizzled: so the places of all fragments differ by numbers in the
+//! instructions, and take no registers.
 
 use super::{
     collective::stored::Stored,
@@ -49,6 +51,9 @@ pub trait MmaElement: Stored<Real: mma::Sum> {
 
     /// K-steps of a fragment.
     const STEP: usize = Self::Atom::STEP;
+
+    /// From one row of a panel to the next, in elements.
+    const PITCH: usize = PANEL;
 
     /// Whether a row may start between two multiples of the narrowest copy, four bytes.
     const MAY_BE_MISALIGNED: bool = size_of::<Self>() < 4;
@@ -175,6 +180,9 @@ impl MmaElement for f64 {
 
     const ZERO: f64 = 0.0;
 
+    // 32 bytes more: the four groups that half a warp reads at once are in different banks.
+    const PITCH: usize = PANEL + 4;
+
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy<const BYTES: usize>(
@@ -191,8 +199,8 @@ impl MmaElement for f64 {
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn swizzle(row: usize) -> usize {
-        row % 4 * 2
+    fn swizzle(_: usize) -> usize {
+        0
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -206,14 +214,12 @@ impl MmaElement for f64 {
     ) -> Fragment<OfF64> {
         let lane = thread::lane_id() as usize;
         let (row, at) = if k_major { (lane / 4, lane % 4) } else { (lane % 4, lane / 4) };
-        // The place of the lane's first element is computed once a stage. Elements that are 4, 8
-        // and 16 further in their row differ in one bit of the place, and rows that are four
-        // further have the same swizzle.
         let own = first + place::<f64>(row, at / f64::PIECE) + at % f64::PIECE;
         Fragment::from_elements(core::array::from_fn(|i| {
             let (outer, k) = (outer + i % 2 * 8, step + i / 2 * 4);
             let (further, rows) = if k_major { (k, outer) } else { (outer, k) };
-            tiles[(own ^ further) + panel + rows * PANEL]
+            let [element] = tiles.load64_in_order(own + panel + rows * f64::PITCH + further);
+            element
         }))
     }
 }
@@ -284,5 +290,5 @@ fn shift_group_left<T: MmaElement>(
 /// The place of a row's group, from the panel's first element on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn place<T: MmaElement>(row: usize, group: usize) -> usize {
-    row * PANEL + (group ^ T::swizzle(row)) * T::PIECE
+    row * T::PITCH + (group ^ T::swizzle(row)) * T::PIECE
 }

@@ -2,22 +2,24 @@
 
 use super::{
     collective::{cp_async::wait_for_all_but, epilogue::Epilogue, stored::Stored},
-    device::{mma::Accumulators, *},
+    device::{
+        mma::{self, Accumulators},
+        *,
+    },
     element::MmaElement,
     epilogue,
     operand::{self, Operand, Which, one},
-    tile::{PANEL, SIDE, THREADS},
+    tile::{PANEL, SIDE, threads},
 };
 use crate::params::GemmParams;
 
 /// Elements of a stage: A's, B's, and those that misaligned rows leave over.
 pub const fn stage_len<T: MmaElement>(rows: usize, cols: usize, depth: usize, any: bool) -> usize {
     let ends = operand::ends_len(rows, depth) + operand::ends_len(cols, depth);
-    (rows + cols) * depth + if any && T::MAY_BE_MISALIGNED { ends } else { 0 }
+    operand::tile_len::<T>(rows + cols, depth) + if any && T::MAY_BE_MISALIGNED { ends } else { 0 }
 }
 
-/// Computes a tile of `ROWS x COLS` elements of C. Four warps, two by two, compute `16 M x 16 N`
-/// each.
+/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -30,6 +32,7 @@ pub fn multiply<
     const STAGES: usize,
     const BLOCK_K: usize,
     const UNALIGNED: bool,
+    const THREADS: usize,
 >(
     problem: &GemmParams,
     (a, b): (&In<T>, &In<T>),
@@ -37,36 +40,63 @@ pub fn multiply<
     k_major: [bool; 2],
 ) {
     const {
-        assert!(ROWS == 2 * SIDE * M && COLS == 2 * SIDE * N, "two rows of two warps");
+        assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
+        assert!(THREADS == threads([ROWS, COLS], [M, N]));
         // The part of a warp starts with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
         let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
         // In shared memory groups of elements are swizzled by their number.
-        assert!(stage_len.is_multiple_of(64) && (ROWS * BLOCK_K).is_multiple_of(64));
+        assert!(
+            stage_len.is_multiple_of(64)
+                && operand::tile_len::<T>(ROWS, BLOCK_K).is_multiple_of(64)
+        );
         let staged = epilogue::staged_len(THREADS, N) * size_of::<T::Real>();
         assert!(staged <= STAGES * stage_len * size_of::<T>());
     }
     let first = (thread::block_idx_y() as usize * ROWS, thread::block_idx_x() as usize * COLS);
+    let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
+    let mut sums = Accumulators::<M, N, T::Real>::zeroed();
+    let operands = (
+        Operand::new(Which::A, a, problem, first.0, k_major[0], false),
+        Operand::new(Which::B, b, problem, first.1, k_major[1], false),
+    );
+    let stages = Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED, THREADS>::start(operands);
+    stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
+    store::<C, M, N>(problem, (c, bias), &sums, warp, (first.0 + of_warp.0, first.1 + of_warp.1));
+}
+
+/// The number of the warp, and the row and the column of its part of the tile.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize))
+{
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
-    let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
-    let mut sums = Accumulators::<M, N, T::Real>::zeroed();
-    let stages =
-        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED>::start(problem, (a, b), first, k_major);
-    stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
+    let across = const { ROWS / (SIDE * M) };
+    (warp, (warp % across * SIDE * M, warp / across * SIDE * N))
+}
+
+/// Stores a warp's sums.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
+    problem: &GemmParams,
+    (c, bias): (&mut Out<C>, &In<C>),
+    sums: &Accumulators<M, N, C::Real>,
+    warp: usize,
+    first: (usize, usize),
+) {
     // The sums take the place of the stages. Nothing is in flight to these any more, and everybody
     // has read them.
     copies::wait_group::<0>();
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
-    let first = (first.0 + of_warp.0, first.1 + of_warp.1);
-    epilogue::store::<C, M, N>(&sums, warp, &mut epilogue, first);
+    epilogue::store::<C, M, N>(sums, warp, &mut epilogue, first);
 }
 
 /// The stages in shared memory, and the operands that fill them.
-struct Stages<
+pub struct Stages<
     'a,
     T,
     const ROWS: usize,
@@ -74,10 +104,11 @@ struct Stages<
     const STAGES: usize,
     const BLOCK_K: usize,
     const UNALIGNED: bool,
+    const THREADS: usize,
 > {
     tiles: DynamicShared<T>,
-    a: Operand<'a, T, ROWS, BLOCK_K, UNALIGNED>,
-    b: Operand<'a, T, COLS, BLOCK_K, UNALIGNED>,
+    a: Operand<'a, T, ROWS, BLOCK_K, UNALIGNED, THREADS>,
+    b: Operand<'a, T, COLS, BLOCK_K, UNALIGNED, THREADS>,
 }
 
 impl<
@@ -88,11 +119,12 @@ impl<
     const STAGES: usize,
     const BLOCK_K: usize,
     const UNALIGNED: bool,
-> Stages<'a, T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED>
+    const THREADS: usize,
+> Stages<'a, T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED, THREADS>
 {
     /// The start of B's tile in a stage, and of what misaligned rows of A and of B leave over.
-    const OF_B: usize = ROWS * BLOCK_K;
-    const ENDS_A: usize = (ROWS + COLS) * BLOCK_K;
+    const OF_B: usize = operand::tile_len::<T>(ROWS, BLOCK_K);
+    const ENDS_A: usize = operand::tile_len::<T>(ROWS + COLS, BLOCK_K);
     const ENDS_B: usize = Self::ENDS_A + operand::ends_len(ROWS, BLOCK_K);
     /// A stage is identified by its first element.
     const STAGE: usize = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
@@ -101,19 +133,17 @@ impl<
     /// Issues the copies of all stages, and waits for the first.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn start(
-        problem: &GemmParams,
-        (a, b): (&'a In<T>, &'a In<T>),
-        first: (usize, usize),
-        k_major: [bool; 2],
+    pub fn start(
+        (a, b): (
+            Operand<'a, T, ROWS, BLOCK_K, UNALIGNED, THREADS>,
+            Operand<'a, T, COLS, BLOCK_K, UNALIGNED, THREADS>,
+        ),
     ) -> Self {
-        let a = Operand::new(Which::A, a, problem, first.0, k_major[0]);
-        let b = Operand::new(Which::B, b, problem, first.1, k_major[1]);
         let mut stages = Stages { tiles: dynamic_shared![T], a, b };
         let mut stage = 0;
         while stage < Self::END {
             stages.fill(stage);
-            stage += Self::STAGE * one();
+            stage += Self::STAGE * one::<THREADS>();
         }
         stages.wait(0, STAGES - 1);
         stages
@@ -143,23 +173,24 @@ impl<
     /// Adds all k-steps to the sums of the warp whose part of the tile starts at (row, col).
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn accumulate<const M: usize, const N: usize>(
+    pub fn accumulate<const M: usize, const N: usize>(
         mut self,
         k: u32,
         (row, col): (usize, usize),
         sums: &mut Accumulators<M, N, T::Real>,
     ) {
         // The place of a panel follows from its first outer element.
-        let (of_a, of_b) = (row * BLOCK_K, Self::OF_B + col * BLOCK_K);
+        let of_a = operand::tile_len::<T>(row, BLOCK_K);
+        let of_b = Self::OF_B + operand::tile_len::<T>(col, BLOCK_K);
         let mut now = 0;
         for _ in 0..k.div_ceil(BLOCK_K as u32) {
             // With 64 rows a warp of f32 or f64, all steps unrolled would exceed the registers.
-            if size_of::<T>() >= 4 && M == 4 || BLOCK_K > 4 * T::STEP {
+            if size_of::<T>() == 8 || size_of::<T>() == 4 && M == 4 || BLOCK_K > 4 * T::STEP {
                 let mut step = 0;
                 while step < BLOCK_K {
                     self.multiply::<M, N, false>(&mut now, (of_a, of_b), step, sums);
                     self.multiply::<M, N, true>(&mut now, (of_a, of_b), step + T::STEP, sums);
-                    step += 2 * T::STEP * one();
+                    step += 2 * T::STEP * one::<THREADS>();
                 }
             } else {
                 // Unrolled by hand: the compiler does not unroll a loop around code that depends on

@@ -4,7 +4,7 @@
 //! An `mma.sync` instruction multiplies 16 x 16 elements of A by 16 x 8 of B, in tf32 16 x 8 by 8 x
 //! 8. Operands and sums are in the registers of one warp. Hence:
 //!
-//! * **A block** of four warps computes a tile of C, stage by stage of `BLOCK_K` k-steps. It has
+//! * **A block** of four warps (or eight) computes a tile of C, stage by stage of `BLOCK_K` k-steps. It has
 //!   two to four `STAGES` in shared memory: one in use, the others in flight by asynchronous copies
 //!   ([`operand`]), as in the lesson `async_copy`. As soon as the last fragments of a stage are in
 //!   registers, the stage is filled again.
@@ -26,7 +26,7 @@
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
-//!   mma_f64_128x64x32         64 x 32             2 of 32            unaligned    1 (A100), 2 (Hopper)
+//!   mma_f64_128x128x32        64 x 32             3 of 32            unaligned    1, of eight warps (Hopper alone)
 //! ```
 //!
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow. Shared
@@ -37,8 +37,13 @@
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
 //! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But
 //! in tf32 it reads each operand along one side alone. So these kernels are only in the PTX for
-//! every GPU. Hopper takes them from there. Those of f64 are in both: an instruction multiplies 4
-//! k-steps on any GPU, and 8 on Hopper, with the same bits.
+//! every GPU. Hopper takes them from there.
+//!
+//! **f64** has a main loop of its own ([`stream`]). An instruction takes 32 cycles of a tensor core,
+//! and two warps share one. So a fragment is loaded while the one before it is multiplied, and a
+//! stage is filled by a few copies after each row of fragments: no warp is without an instruction
+//! for its tensor core for long. An instruction multiplies 4 k-steps on any GPU, and 8 on Hopper,
+//! with the same bits.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the
@@ -50,6 +55,8 @@ pub mod element;
 pub mod epilogue;
 pub mod main_loop;
 pub mod operand;
+pub mod parts;
+pub mod stream;
 pub mod table;
 pub mod tile;
 

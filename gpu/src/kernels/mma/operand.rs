@@ -36,15 +36,17 @@
 use super::{
     device::{mma::Fragment, *},
     element::{MmaElement, place},
-    tile::{PANEL, THREADS},
+    tile::PANEL,
 };
 use crate::params::GemmParams;
 
-/// Elements of a panel.
-const PANEL_LEN: usize = PANEL * PANEL;
-/// Rows that a warp copies at once if each lane copies two elements, and rows that a block copies.
+/// Elements of a tile of `outer` rows of A (columns of B) by `depth` k-steps.
+pub const fn tile_len<T: MmaElement>(outer: usize, depth: usize) -> usize {
+    outer * (depth / PANEL) * T::PITCH
+}
+
+/// Rows that a warp copies at once if each lane copies two elements.
 const ROWS_OF_WARP: usize = 2;
-const ROWS_OF_BLOCK: usize = THREADS / 32 * ROWS_OF_WARP;
 
 /// Elements for what misaligned rows leave over: two a row, for a tile in either layout.
 pub const fn ends_len(outer: usize, depth: usize) -> usize {
@@ -53,16 +55,29 @@ pub const fn ends_len(outer: usize, depth: usize) -> usize {
 
 /// A 1 that the compiler does not know. It does not unroll a loop with this step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn one() -> usize {
+pub fn one<const THREADS: usize>() -> usize {
     thread::block_dim_x() as usize / THREADS
 }
 
 /// Which operand.
+#[derive(Clone, Copy)]
 pub enum Which {
     /// `m x k`.
     A,
     /// `k x n`, transposed.
     B,
+}
+
+impl Which {
+    /// The size of the outer side, the strides along it and along k, and from one product to the
+    /// next.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn of(self, problem: &GemmParams) -> (u32, [u64; 2], u64) {
+        match self {
+            Which::A => (problem.m, problem.a, problem.batch[0]),
+            Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
+        }
+    }
 }
 
 /// How rows are copied.
@@ -80,10 +95,34 @@ enum Copies {
     Elements,
 }
 
+/// Whether all copies may be of sixteen bytes, and no end of a row cuts one.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+pub fn are_wide<T: MmaElement>(
+    problem: &GemmParams,
+    (a, b): (&In<T>, &In<T>),
+    k_major: [bool; 2],
+) -> bool {
+    let pitch = |k_major: bool, [of_outer, of_k]: [u64; 2]| if k_major { of_outer } else { of_k };
+    let len = |k_major: bool, size: u32| u64::from(if k_major { problem.k } else { size });
+    let of_a = pitch(k_major[0], problem.a) | problem.batch[0] | len(k_major[0], problem.m);
+    let of_b = pitch(k_major[1], [problem.b[1], problem.b[0]])
+        | problem.batch[1]
+        | len(k_major[1], problem.n);
+    let places = of_a | of_b | a.misalignment::<16>() as u64 | b.misalignment::<16>() as u64;
+    (places as usize).is_multiple_of(T::PIECE)
+}
+
 /// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` k-steps, and
 /// what one thread copies: of some rows of each panel, an even number of rows apart, some elements.
 /// If the kernel is not for `UNALIGNED` rows, it copies pieces or elements.
-pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIGNED: bool> {
+pub struct Operand<
+    'a,
+    T,
+    const OUTER: usize,
+    const BLOCK_K: usize,
+    const UNALIGNED: bool,
+    const THREADS: usize,
+> {
     matrix: &'a In<T>,
     copies: Copies,
     /// Elements of a copy. Two if single elements are copied.
@@ -116,15 +155,25 @@ pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIG
     steps: u32,
 }
 
-impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNED: bool>
-    Operand<'a, T, OUTER, BLOCK_K, UNALIGNED>
+impl<
+    'a,
+    T: MmaElement,
+    const OUTER: usize,
+    const BLOCK_K: usize,
+    const UNALIGNED: bool,
+    const THREADS: usize,
+> Operand<'a, T, OUTER, BLOCK_K, UNALIGNED, THREADS>
 {
+    /// Rows that a block copies at once if each thread copies two elements.
+    const ROWS_OF_BLOCK: usize = THREADS / 32 * ROWS_OF_WARP;
+    /// Elements of a panel.
+    const PANEL_LEN: usize = PANEL * T::PITCH;
     /// Panels on the outer side, and along k.
     const OUTERS: usize = OUTER / PANEL;
     const DEPTHS: usize = BLOCK_K / PANEL;
 
     /// The operand of a block whose tile of C starts at `first` on the outer side. If the operand
-    /// is not as `k_major` says, it is copied element by element.
+    /// is not as `k_major` says, or if `only_elements`, it is copied element by element.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(
         which: Which,
@@ -132,14 +181,10 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         problem: &GemmParams,
         first: usize,
         k_major: bool,
+        only_elements: bool,
     ) -> Self {
         const { assert!(OUTER.is_multiple_of(PANEL) && BLOCK_K.is_multiple_of(PANEL)) };
-        // The size of the outer side, the strides along it and along k, and from one product to the
-        // next.
-        let (size, [of_outer, of_k], batch) = match which {
-            Which::A => (problem.m, problem.a, problem.batch[0]),
-            Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
-        };
+        let (size, [of_outer, of_k], batch) = which.of(problem);
         let (of_outer, of_k) = (of_outer as usize, of_k as usize);
         let start = thread::block_idx_z() as usize * batch as usize;
         let from = start + first * of_outer;
@@ -151,7 +196,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         // others.
         let repeated = pitch == 0 && if k_major { size > 1 } else { problem.k > 1 };
         let (copies, width) = match () {
-            _ if between != 1 || repeated => (Copies::Elements, 2),
+            _ if between != 1 || repeated || only_elements => (Copies::Elements, 2),
             _ if places.is_multiple_of(T::PIECE) => (Copies::Sixteen, T::PIECE),
             _ if !UNALIGNED => (Copies::Elements, 2),
             _ if places.is_multiple_of(T::PIECE / 2) => (Copies::Eight, T::PIECE / 2),
@@ -197,7 +242,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn panel(&self, line: usize, number: usize) -> usize {
         let (outer, k) = if self.k_major { (line, number) } else { (number, line) };
-        (outer * Self::DEPTHS + k) * PANEL_LEN
+        (outer * Self::DEPTHS + k) * Self::PANEL_LEN
     }
 
     /// For the next tile: rows from the thread's first one on, and elements of each from its first
@@ -251,8 +296,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                 let mut from = of_panel;
                 for row in (0..PANEL).step_by(rows_at_once) {
                     let to = to ^ (T::swizzle(row) * T::PIECE);
-                    let panel = (outer * Self::DEPTHS + k) * PANEL_LEN;
-                    T::copy::<16>(tiles, to + panel + row * PANEL, self.matrix, from, true);
+                    let panel = (outer * Self::DEPTHS + k) * Self::PANEL_LEN;
+                    T::copy::<16>(tiles, to + panel + row * T::PITCH, self.matrix, from, true);
                     if row + rows_at_once < PANEL {
                         from = add_in_order(from, rows_at_once * self.pitch);
                     }
@@ -295,7 +340,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                     // Groups of every eighth row are in the same places. In every fourth row of
                     // f32, neighbours are swapped. Tiles start at multiples of both.
                     let to = to ^ (T::swizzle(row) * T::PIECE);
-                    let to = to + panel * PANEL_LEN + row * PANEL;
+                    let to = to + panel * Self::PANEL_LEN + row * T::PITCH;
                     let from = from.wrapping_add(row * self.pitch);
                     let is_inside = (row as i32) < rows && len > 0;
                     if T::MAY_BE_MISALIGNED
@@ -315,7 +360,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             }
             // Unrolled, narrow copies would need more addresses than there are registers. So would
             // those of f32, which are twice as many.
-            panel += if BYTES == 16 && size_of::<T>() == 2 { 1 } else { one() };
+            panel += if BYTES == 16 && size_of::<T>() == 2 { 1 } else { one::<THREADS>() };
         }
     }
 
@@ -336,7 +381,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         while panel < end.min(of_line) {
             let mut row = 0;
             while row < lines * PANEL {
-                let to = to + self.panel(row / PANEL, panel) + row % PANEL * PANEL;
+                let to = to + self.panel(row / PANEL, panel) + row % PANEL * T::PITCH;
                 let mut i = 0;
                 while i < self.width {
                     let at = panel * PANEL + i;
@@ -357,18 +402,18 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
     fn copy_ends(&self, tiles: &mut DynamicShared<T>, ends: usize) {
         const {
             assert!(
-                ends_len(OUTER, BLOCK_K) / 2 / ROWS_OF_BLOCK <= PANEL / 2,
+                ends_len(OUTER, BLOCK_K) / 2 / Self::ROWS_OF_BLOCK <= PANEL / 2,
                 "a lane for each row"
             )
         };
         let (lines, of_line) = self.lines();
         let number = self.at / 2;
         if T::MAY_BE_MISALIGNED
-            && number < lines * (PANEL / ROWS_OF_BLOCK)
+            && number < lines * (PANEL / Self::ROWS_OF_BLOCK)
             && self.misalignment == 1
         {
             let (rows, len) = self.inside();
-            let (last, row) = (of_line * PANEL - self.at, number * ROWS_OF_BLOCK);
+            let (last, row) = (of_line * PANEL - self.at, number * Self::ROWS_OF_BLOCK);
             let left = if row as i32 >= rows { 0 } else { len - last as i32 };
             let from = self.from.wrapping_add(row * self.pitch + last);
             let to = ends + 2 * (self.row + row);
@@ -393,15 +438,16 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         const {
             assert!(
                 !T::MAY_BE_MISALIGNED
-                    || PANEL / ROWS_OF_BLOCK * ROWS_OF_WARP * PANEL / T::PIECE == 32
+                    || PANEL / Self::ROWS_OF_BLOCK * ROWS_OF_WARP * PANEL / T::PIECE == 32
             )
         };
         let t = thread::thread_idx_x() as usize;
         let (warp, lane) = (t / 32, t % 32);
         let groups = PANEL / T::PIECE;
         let (number, group) = (lane / groups, lane % groups);
-        let row =
-            number / ROWS_OF_WARP * ROWS_OF_BLOCK + warp * ROWS_OF_WARP + number % ROWS_OF_WARP;
+        let row = number / ROWS_OF_WARP * Self::ROWS_OF_BLOCK
+            + warp * ROWS_OF_WARP
+            + number % ROWS_OF_WARP;
         // Rows have the misalignment of those that the lane has copied, or that of the other rows
         // of its warp.
         let is_like = (self.row + row).is_multiple_of(2) || self.pitch.is_multiple_of(2);
@@ -423,9 +469,9 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                     false => ends + 2 * (line * PANEL + row),
                 };
                 T::shift_left(tiles, own, next, is_misaligned);
-                panel += one();
+                panel += one::<THREADS>();
             }
-            line += one();
+            line += one::<THREADS>();
         }
     }
 
@@ -440,7 +486,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         outer: usize,
         step: usize,
     ) -> Fragment<T::Atom> {
-        let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
+        let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * Self::PANEL_LEN;
         T::fragment(tiles, (first, panel), outer % PANEL, step % PANEL, self.k_major)
     }
 }

@@ -6,44 +6,36 @@
 //!                                                         the tile            shared memory       A and B
 //! ```
 
-use super::{
-    device::*,
-    main_loop::{multiply, stage_len},
-    tile::THREADS,
-};
+use super::{device::*, main_loop, stream, tile::threads};
 use crate::params::GemmParams;
 
-/// A kernel with two blocks an SM on Hopper and, but for the larger tile of f64, on an A100. Shared
-/// memory holds the stages, and then the staged sums. Barriers: one for the first stage, one in the
-/// loop, one before the sums. Hopper takes the kernels of 16-bit numbers and of f32 from the PTX
-/// for every GPU. Of f64 it has another instruction.
+/// A kernel of four warps, with two blocks an SM on Hopper and an A100. Shared memory holds the
+/// stages, and then the staged sums. Barriers: one for the first stage, one in the loop, one before
+/// the sums. Hopper takes these kernels from the PTX for every GPU.
 macro_rules! entry {
     ($name:ident: Half -> $($rest:tt)*) => {
-        entry! { @ #[cfg(not(target_feature = "sm_90a"))] $name [half = bf16 | f16] Half -> $($rest)* }
+        entry! { @ $name [half = bf16 | f16] Half -> $($rest)* }
     };
     ($name:ident: f32 -> $($rest:tt)*) => {
-        entry! { @ #[cfg(not(target_feature = "sm_90a"))] $name [] f32 -> $($rest)* }
-    };
-    ($name:ident: f64 -> $($rest:tt)*) => {
-        entry! { @ #[cfg(true)] $name [] f64 -> $($rest)* }
+        entry! { @ $name [] f32 -> $($rest)* }
     };
     (
-        @ #[$only:meta] $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        @ $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
         $stages:tt stages of $depth:tt, rows $where:ident
     ) => {
-        #[$only]
+        #[cfg(not(target_feature = "sm_90a"))]
         #[doc = concat!(
             "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
         )]
         #[kernel(
-            block = (THREADS),
-            dynamic_shared = $stages * stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
+            block = (threads([$rows, $cols], [$m, $n])),
+            dynamic_shared = $stages * main_loop::stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
             barriers = 3,
             min_blocks = 2,
             constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0 $(, $($constants)+)?),
         )]
         pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
-            multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }>(
+            main_loop::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }, { threads([$rows, $cols], [$m, $n]) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
@@ -54,11 +46,51 @@ macro_rules! entry {
     (row f32 -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
         crate::registry::Row::mma::<f32, $c>([$rows, $cols, $depth]).scheme(crate::registry::Scheme::Tf32)
     };
-    (row f64 -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
-        crate::registry::Row::mma::<f64, $c>([$rows, $cols, $depth]).for_each_target()
-    };
     (row $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
         crate::registry::Row::mma::<$t, $c>([$rows, $cols, $depth])
+    };
+}
+
+/// A kernel of f64, for each target, since Hopper has other instructions, or for Hopper alone.
+/// Barriers: those of three main loops, two each, and one before the sums.
+macro_rules! entry_f64 {
+    ($name:ident: for each target, $($rest:tt)*) => {
+        entry_f64! { @ #[cfg(true)] [] $name: $($rest)* }
+    };
+    ($name:ident: for Hopper, $($rest:tt)*) => {
+        entry_f64! { @ #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))] [arch = 90,] $name: $($rest)* }
+    };
+    (
+        @ #[$only:meta] [$($arch:tt)*] $name:ident: $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        $stages:tt stages of $depth:tt, $blocks:tt an SM
+    ) => {
+        #[$only]
+        #[doc = concat!("A, B and C of [`f64`]; tiles of ", $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (threads([$rows, $cols], [$m, $n])),
+            dynamic_shared = $stages * main_loop::stage_len::<f64>($rows, $cols, $depth, rows!(anywhere)) * size_of::<f64>(),
+            barriers = 7,
+            min_blocks = $blocks,
+            $($arch)*
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0),
+        )]
+        pub fn $name(problem: GemmParams, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
+            stream::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { threads([$rows, $cols], [$m, $n]) }>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                [a_mn_major == 0, b_mn_major == 0],
+            );
+        }
+    };
+    (row for each target, $($rest:tt)*) => {
+        entry_f64!(row $($rest)*).for_each_target()
+    };
+    (row for Hopper, $($rest:tt)*) => {
+        entry_f64!(row $($rest)*)
+    };
+    (row $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $blocks:tt an SM) => {
+        crate::registry::Row::mma::<f64, f64>([$rows, $cols, $depth])
     };
 }
 
@@ -93,8 +125,9 @@ kernels! {
     // reading shared memory and rounding take (docs/log/mma.md).
     entry! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
         gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
-    // No GPU has run these yet: they are used by name only. Predicted are 340 and 380 GFLOP/s an SM
-    // (docs/log/mma.md, "f64").
-    entry! { mma_f64_64x64x32: f64 -> f64, 64 x 64, 2 x 2 a warp, 2 stages of 32, rows anywhere };
-    entry! { mma_f64_128x64x32: f64 -> f64, 128 x 64, 4 x 2 a warp, 2 stages of 32, rows anywhere };
+    // Cubes of 1024 to 8192 on an H200 (docs/log/mma.md, "f64").
+    entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }
+        gpu { gflops: 370.0, alone: 0.6, fixed_us: 4.0, tile_us: [0.8, 0.8] };
+    entry_f64! { mma_f64_128x128x32: for Hopper, 128 x 128, 4 x 2 a warp, 3 stages of 32, 1 an SM }
+        gpu { gflops: 400.0, alone: 1.0, fixed_us: 6.0, tile_us: [3.0, 3.0] };
 }

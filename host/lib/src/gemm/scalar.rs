@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16, gemm_f64_4x64x1, mma_f64_64x64x32, mma_f64_128x64x32 for f64"
+                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16, gemm_f64_4x64x1, mma_f64_64x64x32, mma_f64_128x128x32 for f64"
             )
         );
         assert_eq!(find::<Bf16, Bf16>("gemm_bf16_64x64x16").unwrap().product.tile(), [64, 64]);

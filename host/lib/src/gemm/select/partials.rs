@@ -139,9 +139,7 @@ pub(super) fn fastest(
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
-    // No GPU has added partial products of f64 yet: they are for those who ask.
-    let is_known = operands != Type::F64;
-    if !is_asked && !(is_known && is_for_it && is_small && request.split_k.is_none()) {
+    if !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
         return None;
     }
     let counts = || {
