@@ -35,7 +35,7 @@ use super::{
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, k_steps_of_last},
 };
-use crate::params::GemmParams;
+use crate::params::{GemmParams, IDENTITY};
 
 /// Loading warps. With the multiplying ones there are 128 registers a thread. Loading warps give
 /// some up; half of the rest holds loads in flight.
@@ -48,7 +48,8 @@ const fn team(tile_rows: usize, tile_cols: usize) -> usize {
     (tile_rows + tile_cols) / ROWS_PER_WARP
 }
 
-/// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements.
+/// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements. `smooth` is the smooth
+/// activation that the kernel was loaded with.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
@@ -66,6 +67,7 @@ fn multiply<
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
+    smooth: u32,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
@@ -172,15 +174,23 @@ fn multiply<
             |_, _, _| (),
             || (),
         );
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let mut epilogue = epilogue.with_smooth(smooth);
         let first = (row as usize + warp / 4 * WGMMA_M, col as usize);
-        staged_epilogue::store::<_, _, _, false>(sums, staged, &mut epilogue, first);
+        let early = staged_epilogue::load_early::<_, TILE_COLS, false>(&epilogue, first);
+        staged_epilogue::store::<_, _, _, false>(sums, staged, (&mut epilogue, early), first);
     }
 }
 
 /// A kernel whose A and B are views.
 macro_rules! entry {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+    ($name:ident: Half, $($rest:tt)*) => {
+        entry! { @ $name [smooth = 0 | 2 | 3 | 4] smooth: Half, $($rest)* }
+    };
+    ($name:ident: f32, $($rest:tt)*) => {
+        entry! { @ $name [] IDENTITY: f32, $($rest)* }
+    };
+    (@ $name:ident [$($smooth:tt)*] $loaded:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`Half`] with unaligned rows, C of [`", stringify!($c), "`], tiles of ",
             $rows, " x ", $cols, " elements.")]
         #[kernel(
@@ -190,13 +200,13 @@ macro_rules! entry {
             barriers = 1,
             min_blocks = 1,
             arch = 90,
-            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16, $($smooth)*),
             dependent
         )]
         pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; $rows, staged_epilogue::PITCH];
-            multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
+            multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged, $loaded);
         }
     };
 }
