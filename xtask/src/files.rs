@@ -19,8 +19,16 @@ impl Ptx {
             while let Some(text) = look.pop() {
                 let names = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_$".contains(c)));
                 let names = names.collect::<HashSet<_>>();
+                // The functions that constants choose.
+                let chosen = specialise::functions(text).map(|(constant, _)| constant);
+                let chosen = chosen.collect::<HashSet<_>>();
+                let is_chosen = |name: &str| {
+                    let parts = name.rsplit_once('_');
+                    parts.is_some_and(|(constant, _)| chosen.contains(constant))
+                };
                 for (number, other) in others.iter().enumerate() {
-                    if names.contains(other.name.as_str()) && needed.insert(number) {
+                    let is_needed = names.contains(other.name.as_str()) || is_chosen(&other.name);
+                    if is_needed && needed.insert(number) {
                         look.push(&self.text[other.text.clone()]);
                     }
                 }

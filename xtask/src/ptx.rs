@@ -71,6 +71,9 @@ pub struct Function {
     pub declarations: Vec<(usize, Declaration)>,
     /// The places of constants, in order.
     pub constants: Vec<Place>,
+    /// The constants that choose a function somewhere, in order, each with the statement there, as
+    /// an index into the body.
+    pub chosen: Vec<(String, usize)>,
 }
 
 /// A place of a constant.
@@ -250,11 +253,14 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
         }
     }
     let Body { statements, labels, starts } = Body::read(code, body.clone());
+    let before = |at: usize| starts.partition_point(|start| *start <= body.start + at);
     let place = |place: specialise::Place| Place {
         constant: place.constant.to_owned(),
         value: place.value.to_owned(),
-        statement: starts.partition_point(|start| *start <= body.start + place.range.start) - 1,
+        statement: before(place.range.start) - 1,
     };
+    let chosen = specialise::functions(&text[body.clone()]);
+    let chosen = chosen.map(|(name, at)| (name.to_owned(), before(at).saturating_sub(1)));
     let constants = specialise::places(&text[body.clone()])
         // (A mark before every statement has no effect.)
         .filter(|place| {
@@ -273,6 +279,7 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
         labels,
         declarations,
         constants,
+        chosen: chosen.collect(),
     })
 }
 

@@ -61,6 +61,72 @@ macro_rules! cluster_pipeline {
     };
 }
 
+/// A function of a number that a numeric constant of the kernel chooses. It is called with the
+/// constant's value and the number. For a value without a function the number stays as it is.
+///
+/// ```
+/// use simt::device::*;
+///
+/// function_by_constant! { fn shaped by "shape" { 1 => negated, 2 => halved } }
+///
+/// fn negated(x: f32) -> f32 {
+///     -x
+/// }
+///
+/// fn halved(x: f32) -> f32 {
+///     0.5 * x
+/// }
+///
+/// assert_eq!([0, 1, 2].map(|shape| shaped(shape, 3.0)), [3.0, -3.0, 1.5]);
+/// ```
+///
+/// On a GPU the function that the kernel was loaded with is inlined at each call, and the others
+/// are not there: a call is a line of the PTX, however long the functions are. They have no branch,
+/// and call nothing. A function's name in the PTX is the constant's with the value, so it must be
+/// unique in its crate.
+#[macro_export]
+macro_rules! function_by_constant {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident by $constant:literal {
+        $($value:literal => $function:path),* $(,)?
+    }) => {
+        $(
+            #[cfg(target_arch = "nvptx64")]
+            const _: () = {
+                // SAFETY: no other function of the crate has the name.
+                #[unsafe(export_name = concat!($constant, "_", $value))]
+                fn inlined_at_load(number: f32) -> f32 {
+                    $function(number)
+                }
+            };
+        )*
+
+        $(#[$attribute])*
+        #[inline(always)]
+        $visibility fn $name(value: u32, number: f32) -> f32 {
+            #[cfg(target_arch = "nvptx64")]
+            {
+                let _ = value;
+                let result: f32;
+                // SAFETY: arithmetic.
+                unsafe {
+                    $crate::device::__private::asm!(
+                        concat!("mov.b32 {}, /* simt.function ", $constant, " */ {};"),
+                        out(reg32) result,
+                        in(reg32) number,
+                        options(pure, nomem, nostack, preserves_flags),
+                    )
+                };
+                result
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            match value {
+                $($value => $function(number),)*
+                _ => number,
+            }
+        }
+    };
+}
+
 /// An array in global memory that outlives launches, like a CUDA `__device__` variable:
 /// `global! { pub static TOTALS: [u32; 4]; }`.
 ///

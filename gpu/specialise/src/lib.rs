@@ -9,6 +9,14 @@
 //!   mov.f32 %f1, /* simt.constant half */ bf16;
 //! ```
 //!
+//! Another comment marks a number that a function takes, by the constant's value: here that of
+//! `smooth_2`, if the value is 2. Its instructions are written in place of the line, because ptxas
+//! does not inline functions.
+//!
+//! ```text
+//!   mov.b32 %r5, /* simt.function smooth */ %r6;
+//! ```
+//!
 //! The text is valid PTX as it is. The kernel's declaration has the allowed values of a constant;
 //! the caller checks them.
 
@@ -17,6 +25,9 @@ use std::ops::Range;
 /// The beginning of a mark, up to the constant's name, and its end.
 const MARK: &str = "/* simt.constant ";
 const END: &str = " */";
+
+/// The beginning of the mark of a number that a function takes.
+const FUNCTION: &str = "/* simt.function ";
 
 /// A use of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +68,78 @@ pub fn specialise(text: &str, constants: &[Constant]) -> String {
         result += rest;
         done = range.end;
     }
-    result + &text[done..]
+    inlined(result + &text[done..], constants)
+}
+
+/// The constants that choose a function somewhere in a text, in order, with the places of their
+/// marks.
+pub fn functions(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    text.match_indices(FUNCTION).filter_map(|(at, mark)| {
+        let name = &text[at + mark.len()..];
+        Some((&name[..name.find(END)?], at))
+    })
+}
+
+/// The name of the function that a constant's value chooses.
+pub fn function_name(constant: &str, value: &str) -> String {
+    format!("{constant}_{value}")
+}
+
+/// The text with the chosen functions' instructions in place of the marked lines. Where there is no
+/// function of that name, the number stays as it is.
+fn inlined(text: String, constants: &[Constant]) -> String {
+    let bodies = constants.iter().filter(|constant| constant.value != constant.default);
+    let bodies = bodies.filter_map(|constant| {
+        let name = function_name(&constant.name, &constant.value);
+        Some((format!("{FUNCTION}{}{END} ", constant.name), body(&text, &name)?))
+    });
+    let bodies = bodies.collect::<Vec<_>>();
+    if bodies.is_empty() {
+        return text;
+    }
+    let with_body = |line: &str| {
+        let (mark, body) = bodies.iter().find(|(mark, _)| line.contains(mark.as_str()))?;
+        let (before, source) = line.split_once(mark.as_str())?;
+        let to = before.trim().strip_prefix("mov.b32 ")?.trim().strip_suffix(',')?;
+        let source = source.trim().strip_suffix(';')?;
+        Some(body.replace(RESULT, to).replace(ARGUMENT, source))
+    };
+    let mut result = String::with_capacity(text.len() * 2);
+    for line in text.split_inclusive('\n') {
+        match with_body(line) {
+            Some(body) => result += &body,
+            None => result += line,
+        }
+    }
+    result
+}
+
+/// What stands for the argument and the result in a [body].
+const ARGUMENT: &str = "{argument}";
+const RESULT: &str = "{result}";
+
+/// The instructions of a function of a number, as a block with registers of its own.
+fn body(text: &str, name: &str) -> Option<String> {
+    let head = text.find(&format!(" {name}("))?;
+    let (_, code) = text[head..].split_once("\n{\n")?;
+    let (code, _) = code.split_once("\n}\n")?;
+    let parameter = format!("[{name}_param_0]");
+    let mut result = "\t{\n".to_owned();
+    for line in code.lines().map(str::trim) {
+        // Other names than those of the registers around it.
+        let line = line.replace('%', "%of_function_");
+        if line == "ret;" {
+            continue;
+        }
+        let operands = line.split_once(' ').map(|(_, operands)| operands);
+        let line = match operands.and_then(|of| of.strip_suffix(';')?.split_once(", ")) {
+            Some((to, from)) if from == parameter => format!("mov.b32 {to}, {ARGUMENT};"),
+            Some((_, from)) if line.starts_with("st.param") => format!("mov.b32 {RESULT}, {from};"),
+            _ => line,
+        };
+        result += &format!("\t{line}\n");
+    }
+    Some(result + "\t}\n")
 }
 
 /// A value to be written for a constant.
@@ -144,6 +226,43 @@ mod tests {
         assert!(text.contains("half */.f16x2.f32"), "{text}");
         assert_eq!(specialise(TEXT, &[constant("other", "0", "1")]), TEXT);
         assert_eq!(specialise(TEXT, &[]), TEXT);
+    }
+
+    #[test]
+    fn a_chosen_function_stands_where_its_number_is_marked() {
+        let text = "\
+.visible .func  (.param .b32 func_retval0) smooth_2(
+	.param .b32 smooth_2_param_0
+)
+{
+	.reg .b32 %r<3>;
+	ld.param.b32 %r1, [smooth_2_param_0];
+	fma.rn.f32 %r2, %r1, %r1, 0f3F800000;
+	st.param.b32 [func_retval0], %r2;
+	ret;
+}
+.visible .entry k()
+{
+	mov.b32 %r1, /* simt.function smooth */ %r2;
+	// begin inline asm
+	mov.b32 %r7, /* simt.function other */ %r8;
+	ret;
+}
+";
+        assert_eq!(functions(text).map(|(name, _)| name).collect::<Vec<_>>(), ["smooth", "other"]);
+        for value in ["0", "3"] {
+            assert_eq!(specialise(text, &[constant("smooth", "0", value)]), text, "no function");
+        }
+        let wanted = "\t{
+	.reg .b32 %of_function_r<3>;
+	mov.b32 %of_function_r1, %r2;
+	fma.rn.f32 %of_function_r2, %of_function_r1, %of_function_r1, 0f3F800000;
+	mov.b32 %r1, %of_function_r2;
+	}
+";
+        let marked = "\tmov.b32 %r1, /* simt.function smooth */ %r2;\n";
+        let found = specialise(text, &[constant("smooth", "0", "2")]);
+        assert_eq!(found, text.replace(marked, wanted));
     }
 
     #[test]

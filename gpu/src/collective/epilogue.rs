@@ -23,6 +23,8 @@ pub struct Epilogue<'a, T: Stored> {
     beta: T::Real,
     /// See [`is_wide`](Self::is_wide).
     wide: bool,
+    /// See [`with_smooth`](Self::with_smooth).
+    smooth: u32,
 }
 
 /// The columns of four elements that a lane finishes together, and their bias.
@@ -65,7 +67,20 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         let wide = problem.c[1] == 1 && even && c.is_aligned128();
         let count = (problem.m as usize).saturating_sub(first).div_ceil(step);
         let (alpha, beta) = (T::Real::from_f64(problem.alpha), T::Real::from_f64(problem.beta));
-        Epilogue { problem, c, bias, start, rows, count, alpha, beta, wide }
+        Epilogue { problem, c, bias, start, rows, count, alpha, beta, wide, smooth: IDENTITY }
+    }
+
+    /// The same of a kernel with the constant `smooth`: the smooth activation that it was loaded
+    /// with, or [`IDENTITY`].
+    #[inline(always)]
+    pub fn with_smooth(self, smooth: u32) -> Self {
+        Epilogue { smooth, ..self }
+    }
+
+    /// The smooth activation that the kernel was loaded with, or [`IDENTITY`].
+    #[inline(always)]
+    pub fn smooth(&self) -> u32 {
+        self.smooth
     }
 
     /// Whether C is `alpha A B + beta C` without bias and activation.
@@ -118,28 +133,24 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     /// Whether C is `alpha A B` and the elements of a row are contiguous. Then code with its own
-    /// stores may write [`c`](Self::c) without the rest of the epilogue. For f32 there is also
-    /// [`store_one_if`](Self::store_one_if).
+    /// stores may write [`c`](Self::c) without the rest of the epilogue.
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
-        self.is_scaled() && self.problem.c[1] == 1
+        self.is_scaled() && self.has_rows()
     }
 
-    /// Whether the `cols` columns from `col` on can be finished where the accumulators are
-    /// ([`packed_store`](super::packed_store)): the elements of a row are contiguous, all columns
-    /// have their bias, C is not read, and no smooth activation has f32's accuracy. With `ALL` C
-    /// may be read, by sixteen bytes, there may be fewer columns, rows may have a bias, and the
-    /// activation is any: these take registers.
+    /// Whether elements can be finished where the accumulators are
+    /// ([`packed_store`](super::packed_store)): the elements of a row are contiguous, C is not
+    /// read, rows have no bias, and the kernel was loaded with the activation, if that is a smooth
+    /// one. With `ALL` C may be read, by sixteen bytes, and rows may have a bias: these take
+    /// registers.
     #[inline(always)]
-    pub fn is_finished_in_registers<const ALL: bool>(&self, col: usize, cols: usize) -> bool {
-        let bias = match self.problem.bias {
-            NO_BIAS => true,
-            COL_BIAS => ALL || col + cols <= self.problem.n as usize,
-            _ => ALL,
-        };
+    pub fn is_finished_in_registers<const ALL: bool>(&self) -> bool {
+        let bias = ALL || matches!(self.problem.bias, NO_BIAS | COL_BIAS);
         let read = self.beta == T::Real::ZERO || ALL && self.is_16_byte_aligned();
-        let is_short = size_of::<T>() == 2 || matches!(self.problem.activation, IDENTITY | RELU);
-        bias && read && (ALL || is_short) && self.problem.c[1] == 1
+        let activation = self.problem.activation;
+        let is_loaded = matches!(activation, IDENTITY | RELU) || activation == self.smooth;
+        bias && read && is_loaded && self.problem.c[1] == 1
     }
 
     /// Whether there is a bias, and whether for each column or each row, of
@@ -149,18 +160,18 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.problem.bias
     }
 
-    /// The bias of a column inside C and of the next.
-    #[inline(always)]
-    #[track_caller]
-    pub fn bias_of_two(&self, col: usize) -> [T::Real; 2] {
-        [self.bias[col].widened(), self.bias[col + 1].widened()]
-    }
-
     /// The bias of a column. Of a column outside C it is any.
     #[inline(always)]
     #[track_caller]
     pub fn bias_of_col(&self, col: u32) -> T::Real {
-        self.bias[col.min(self.problem.n - 1) as usize].widened()
+        self.stored_bias_of_col(col).widened()
+    }
+
+    /// The bias of a column, as it is stored. Of a column outside C it is any.
+    #[inline(always)]
+    #[track_caller]
+    pub fn stored_bias_of_col(&self, col: u32) -> T {
+        self.bias[col.min(self.problem.n - 1) as usize]
     }
 
     /// The bias of a row. Of a row outside C it is any.
@@ -228,6 +239,12 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.problem.activation
     }
 
+    /// Whether the elements of a row are contiguous.
+    #[inline(always)]
+    pub fn has_rows(&self) -> bool {
+        self.problem.c[1] == 1
+    }
+
     /// Whether the elements of a column are contiguous, and those of a row are not.
     #[inline(always)]
     pub fn is_in_columns(&self) -> bool {
@@ -258,6 +275,12 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// C itself, for code with its own stores.
     #[inline(always)]
     pub fn c(&mut self) -> &mut Out<T> {
+        self.c
+    }
+
+    /// C itself, for code with its own loads.
+    #[inline(always)]
+    pub fn old(&self) -> &Out<T> {
         self.c
     }
 
@@ -303,14 +326,5 @@ impl<'a, T: Stored> Epilogue<'a, T> {
             bias = cols.map(|col| self.bias_of_col(col));
         }
         Columns { cols, bias }
-    }
-}
-
-impl Epilogue<'_, f32> {
-    /// Writes one element if `valid`. C [`is_scaled_in_rows`](Self::is_scaled_in_rows).
-    #[inline(always)]
-    #[track_caller]
-    pub fn store_one_if(&mut self, place: usize, sum: f32, valid: bool) {
-        self.c.store_if(place, [self.alpha * sum], valid);
     }
 }

@@ -23,6 +23,7 @@
 
 use super::{
     accumulators::ROWS,
+    activation::half::smooth,
     device::{warpgroup::Fragment, *},
     epilogue::Epilogue,
     misaligned_store::store_misaligned,
@@ -38,6 +39,41 @@ fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
     let number = row % 4 * 2 + row / 4 % 2;
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
+
+/// What a lane loads before its accumulators are complete, so that nobody waits for it: old elements
+/// of C, of the first `WORDS` words of the warp's rows, and every 32nd element of a bias of columns.
+pub struct Early<C> {
+    old: [[f32; FOUR]; LOADS],
+    bias: [C; BIAS_OF_LANE],
+}
+
+impl<C: PackedStore> Early<C> {
+    /// Loads what the epilogue of the warp's rows needs. The first element is (row, col).
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    pub fn load<const WORDS: usize, const N: usize, const ALL: bool>(
+        epilogue: &Epilogue<C>,
+        lane: usize,
+        first: (usize, usize),
+    ) -> Self {
+        let mut early = Early { old: [[0.0; FOUR]; LOADS], bias: [C::nearest(0.0); BIAS_OF_LANE] };
+        if ALL && epilogue.beta() != 0.0 && epilogue.is_finished_in_registers::<ALL>() {
+            early.old = old_of::<_, WORDS, N>(epilogue, lane, first, 0);
+        }
+        if epilogue.bias() == COL_BIAS {
+            for i in 0..BIAS_OF_LANE {
+                if 32 * i < N {
+                    let col = (first.1 + 32 * i + lane) as u32;
+                    early.bias[i] = epilogue.stored_bias_of_col(col);
+                }
+            }
+        }
+        early
+    }
+}
+
+/// Columns of which a lane loads the bias.
+const BIAS_OF_LANE: usize = 8;
 
 /// Stores a warp's 16 x `N` accumulators to C. The first is (row, col). All is [finished in
 /// registers](Epilogue::is_finished_in_registers). `WORDS` words of a row are staged at a time,
@@ -55,71 +91,102 @@ pub fn store<
     sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     lane: (usize, usize),
-    epilogue: &mut Epilogue<C>,
+    (epilogue, early): (&mut Epilogue<C>, Early<C>),
     first: (usize, usize),
 ) {
     scale(sums, epilogue);
     if ALL && epilogue.beta() != 0.0 {
-        add_old::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first);
+        add_old::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, early.old, first);
     }
-    complete::<_, _, ALL>(sums, lane.1, epilogue, first);
+    complete::<_, _, _, _, ALL>(sums, staged, lane, (epilogue, early.bias), first.0);
     match epilogue.is_16_byte_aligned() {
         true => store_aligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
         false => store_misaligned::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
     }
 }
 
-/// Adds the bias to the accumulators, where they are, and applies the activation. The first is
-/// (row, col).
+/// Adds the bias to the accumulators, where they are, and applies the activation. The first is in
+/// row `row`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn complete<C: PackedStore, const N: usize, const ALL: bool>(
+fn complete<
+    C: PackedStore,
+    const N: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+    const ALL: bool,
+>(
     sums: &mut Fragment<N>,
-    lane: usize,
-    epilogue: &Epilogue<C>,
-    first: (usize, usize),
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    (epilogue, bias): (&Epilogue<C>, [C; BIAS_OF_LANE]),
+    row: usize,
 ) {
-    let is_whole = !ALL || first.1 + N <= epilogue.left((0, 0)).1;
     match epilogue.bias() {
-        COL_BIAS if is_whole => sums.map_pairs(|_, col, two| {
-            let bias = epilogue.bias_of_two(first.1 + col as usize);
-            [two[0] + bias[0], two[1] + bias[1]]
-        }),
+        COL_BIAS => add_bias_of_cols(sums, staged, (base, lane), bias),
         ROW_BIAS if ALL => {
             // A lane has two rows.
-            let row = first.0 as u32 + lane as u32 / 4;
+            let row = row as u32 + lane as u32 / 4;
             let bias = [epilogue.bias_of_row(row), epilogue.bias_of_row(row + 8)];
             sums.map_pairs(|row, _, two| two.map(|sum| sum + bias[row as usize % ROWS / 8]));
         }
         _ => {}
     }
-    let of_last_cols = epilogue.bias() == COL_BIAS && !is_whole;
-    let is_smooth = (ALL || C::PER_WORD == 2) && !matches!(epilogue.activation(), IDENTITY | RELU);
-    if of_last_cols || is_smooth {
-        let mut part = 0;
-        while part < sums.parts() {
-            let mut values = sums.part(part);
-            if of_last_cols {
-                let col = first.1 as u32 + 32 * part + lane as u32 % 4 * 2;
-                for i in 0..16 {
-                    values[i] += epilogue.bias_of_col(col + (i / 4 * 8 + i % 2) as u32);
-                }
-            }
-            if is_smooth {
-                C::activate(epilogue.activation(), values.as_chunks_mut().0);
-            }
-            sums.set_part(part, values);
-            part += 1;
-        }
-    }
-    if epilogue.activation() == RELU {
-        sums.map(f32::relu);
+    match epilogue.activation() {
+        IDENTITY => {}
+        RELU => sums.map(f32::relu),
+        _ if C::PER_WORD == 2 => sums.map(|sum| smooth(epilogue.smooth(), sum)),
+        // Not finished in registers.
+        _ => {}
     }
 }
 
+/// Words from the staged bias of a lane to that of the next. The four are eight banks apart.
+const BIAS_PITCH: usize = 72;
+
+/// Adds the bias of each column.
+///
+/// A lane has two columns of every eight. Loaded one by one they would be 64 loads. So a lane loads
+/// every 32nd column, and the warp exchanges them through shared memory, where C will be staged: in
+/// the order in which a lane needs them, so that it reads four at a time.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn add_bias_of_cols<C: PackedStore, const N: usize, const STAGED: usize, const PITCH: usize>(
+    sums: &mut Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    bias: [C; BIAS_OF_LANE],
+) {
+    const {
+        assert!(
+            N <= 32 * BIAS_OF_LANE && 4 * BIAS_PITCH <= ROWS * PITCH,
+            "it fits where C is staged"
+        )
+    };
+    // Through a shuffle, so that the compiler does not compute what follows before the loop over
+    // tiles, and keep it in registers.
+    let lane = warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
+    let to = base + lane % 8 / 2 * BIAS_PITCH + lane / 8 * 2 + lane % 2;
+    for i in 0..BIAS_OF_LANE {
+        if 32 * i < N {
+            staged[to + 8 * i] = bias[i].widened();
+        }
+    }
+    warp::sync_warp(warp::ALL);
+    let from = base + lane % 4 * BIAS_PITCH;
+    sums.map_pairs(|_, col, two| {
+        // In this form the compiler knows all but the lane's part.
+        let eight = col as usize / 8;
+        let bias: [f32; FOUR] = staged.load128(from + eight / 2 * FOUR);
+        [two[0] + bias[eight % 2 * 2], two[1] + bias[eight % 2 * 2 + 1]]
+    });
+    warp::sync_warp(warp::ALL);
+}
+
 /// Adds beta times the old elements of C to the accumulators. A lane loads sixteen bytes, and the
-/// old elements reach the lanes with their sums through shared memory, where C will be staged. Rows
-/// of C are [16-byte aligned](Epilogue::is_16_byte_aligned).
+/// old elements reach the lanes with their sums through shared memory, where C will be staged. The
+/// next part is loaded while one is added. Rows of C are [16-byte
+/// aligned](Epilogue::is_16_byte_aligned).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn add_old<
@@ -132,7 +199,8 @@ fn add_old<
     sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     (base, lane): (usize, usize),
-    epilogue: &mut Epilogue<C>,
+    epilogue: &Epilogue<C>,
+    mut old: [[f32; FOUR]; LOADS],
     first: (usize, usize),
 ) {
     let cols = const { WORDS * C::PER_WORD };
@@ -141,27 +209,19 @@ fn add_old<
     let lane = warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
     let each = const { rows_at_once_of(WORDS) };
     let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
-    let (rows_left, cols_left) = epilogue.left(first);
-    let at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::PER_WORD;
-    let (beta, step) = (epilogue.beta(), each * epilogue.between_rows());
-    let mut old_of = |part: usize| -> [[f32; FOUR]; LOADS] {
-        let col = part * cols + word * C::PER_WORD;
-        let rows = if col < cols_left.min(N) { rows_left } else { 0 };
-        core::array::from_fn(|i| {
-            let valid = each * i + row_of_lane < rows;
-            C::load_words(epilogue.c(), at + part * cols + i * step, valid)
-        })
-    };
+    let (beta, (_, cols_left)) = (epilogue.beta(), epilogue.left(first));
     // Written out: registers cannot be indexed by a computed number.
     macro_rules! parts {
         ($($part:literal)*) => {$(
             // A branch a part: in straight code ptxas moves all loads before the first addition.
             if const { $part * WORDS * C::PER_WORD < N } && $part * cols < cols_left {
-                let old = old_of($part);
                 for i in 0..ROWS / each {
                     staged.store128(base + place::<WORDS>(each * i + row_of_lane, word), old[i]);
                 }
                 warp::sync_warp(warp::ALL);
+                if const { ($part + 1) * WORDS * C::PER_WORD < N } {
+                    old = old_of::<_, WORDS, N>(epilogue, lane, first, $part + 1);
+                }
                 C::map_pairs_of::<WORDS, $part, N>(sums, |row, col, two| {
                     // In this form the compiler knows all but the lane's part.
                     let row = lane / 4 + row as usize % ROWS / 8 * 8;
@@ -179,6 +239,28 @@ fn add_old<
 
 /// Loads of a lane for 16 rows of 64 words.
 const LOADS: usize = ROWS / 2;
+
+/// Loads a lane's old elements of C of the `part`th `WORDS` words of the warp's rows, those that C
+/// has.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn old_of<C: PackedStore, const WORDS: usize, const N: usize>(
+    epilogue: &Epilogue<C>,
+    lane: usize,
+    first: (usize, usize),
+    part: usize,
+) -> [[f32; FOUR]; LOADS] {
+    let (cols, each) = const { (WORDS * C::PER_WORD, rows_at_once_of(WORDS)) };
+    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
+    let (rows_left, cols_left) = epilogue.left(first);
+    let col = part * cols + word * C::PER_WORD;
+    let rows = if col < cols_left.min(N) { rows_left } else { 0 };
+    let at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + col;
+    core::array::from_fn(|i| {
+        let valid = each * i + row_of_lane < rows;
+        C::load_words(epilogue.old(), at + i * each * epilogue.between_rows(), valid)
+    })
+}
 
 /// Multiplies the accumulators by alpha.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]

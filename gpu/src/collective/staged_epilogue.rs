@@ -14,7 +14,7 @@ use super::{
     device::{warpgroup::Fragment, *},
     epilogue::Epilogue,
     packed_element::PackedStore,
-    packed_store,
+    packed_store::{self, Early},
     stored::Stored,
     vector::FOUR,
 };
@@ -25,6 +25,18 @@ pub const COLS: usize = 64;
 /// Elements from one staged row to the next. Rows are four banks apart.
 pub const PITCH: usize = COLS + 4;
 
+/// Loads what [`store`] needs, while the accumulators are still computed. The first is (row, col).
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn load_early<C: PackedStore, const N: usize, const ALL: bool>(
+    epilogue: &Epilogue<C>,
+    (first_row, first_col): (usize, usize),
+) -> Early<C> {
+    let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
+    let first = (first_row + warp % 4 * ROWS, first_col);
+    Early::load::<COLS, N, ALL>(epilogue, thread::lane_id() as usize, first)
+}
+
 /// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col). If registers suffice
 /// (`ALL`), old elements of C and the bias of rows are added where the accumulators are.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -32,7 +44,7 @@ pub const PITCH: usize = COLS + 4;
 pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: bool>(
     sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
-    epilogue: &mut Epilogue<C>,
+    (epilogue, early): (&mut Epilogue<C>, Early<C>),
     (first_row, first_col): (usize, usize),
 ) {
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
@@ -40,12 +52,12 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: boo
     let lane = thread::lane_id() as usize;
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
-    if epilogue.is_finished_in_registers::<ALL>(first_col, N) {
+    if epilogue.is_finished_in_registers::<ALL>() {
         packed_store::store::<_, COLS, _, _, _, ALL>(
             sums,
             staged,
             (base, lane),
-            epilogue,
+            (epilogue, early),
             (first_row, first_col),
         );
         return;

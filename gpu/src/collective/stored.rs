@@ -32,14 +32,6 @@ pub trait Stored: Element {
         Self::Real::activated_exactly(kind, four)
     }
 
-    /// [`activated`](Self::activated) of many numbers.
-    #[inline(always)]
-    fn activate(kind: u32, values: &mut [[Self::Real; FOUR]]) {
-        for i in 0..values.len() {
-            values[i] = Self::activated(kind, values[i]);
-        }
-    }
-
     /// Loads four elements from a multiple of four on.
     #[inline(always)]
     #[track_caller]
@@ -176,11 +168,6 @@ macro_rules! halves {
             #[inline(always)]
             fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
                 half::activated(kind, four)
-            }
-
-            #[inline(always)]
-            fn activate(kind: u32, values: &mut [[f32; FOUR]]) {
-                half::activate_all(kind, values);
             }
 
             #[inline(always)]

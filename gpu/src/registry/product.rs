@@ -4,13 +4,16 @@ use std::fmt;
 
 #[cfg(feature = "cpu")]
 use simt::AnyCheckedKernel;
-use simt::{AnyKernel, Constants, Declaration, device::BoxShape};
+use simt::{AnyKernel, Constants, Declaration, Value, device::BoxShape};
 
 use super::{
     speed::{Costs, Speed},
     variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
 };
 use crate::params::GemmParams;
+
+/// The constant for the smooth activation that a kernel is loaded with.
+const SMOOTH: &str = "smooth";
 
 /// A kernel and what it computes.
 ///
@@ -90,22 +93,27 @@ impl Entry {
     ///
     /// A kernel of [any strides](Access::Strided) may have constants for its layouts. They choose
     /// the instructions that read K-major or MN-major operands. The product is right whatever they
-    /// say.
+    /// say. So it is if a kernel is loaded with another smooth activation than the launch's, but
+    /// slower.
     pub fn constants_of(&self, problem: &GemmParams) -> Constants {
         // For A and B, the strides along the outer side and along k. If neither is 1, the operand
         // counts as K-major.
         let k_major = [problem.a, [problem.b[1], problem.b[0]]]
             .map(|[of_outer, of_k]| of_k == 1 || of_outer != 1);
-        match self.has_layouts_of_launch() {
+        let constants = match self.has_layouts_of_launch() {
             true => with_layout(self.constants, k_major).named(self.name),
             false => self.constants,
+        };
+        match self.smooth().any(|smooth| smooth == problem.activation) {
+            true => constants.with(SMOOTH, problem.activation),
+            false => constants,
         }
     }
 
     /// Every value of [`constants_of`](Self::constants_of). These are the specialisations that the
     /// driver compiles.
     pub fn specialisations(&self) -> Vec<Constants> {
-        match self.has_layouts_of_launch() {
+        let all = match self.has_layouts_of_launch() {
             true => {
                 let of = |of: Layout| with_layout(self.constants, of.k_major()).named(self.name);
                 Layout::ALL.map(of).into()
@@ -113,7 +121,23 @@ impl Entry {
             // A kernel beside products has one name for bf16 and f16.
             false if self.product.is_none() => self.declaration().specialisations(),
             false => vec![self.constants],
+        };
+        let with = |of: &Constants| self.smooth().map(|smooth| of.with(SMOOTH, smooth)).collect();
+        match self.smooth().next() {
+            Some(_) => all.iter().flat_map::<Vec<_>, _>(with).collect(),
+            None => all,
         }
+    }
+
+    /// The smooth activations that the kernel may be loaded with, and [`IDENTITY`]. None if it has
+    /// no such constant.
+    fn smooth(&self) -> impl Iterator<Item = u32> {
+        let constants = self.declaration().constants.iter();
+        let values = constants.filter(|constant| constant.name == SMOOTH).flat_map(|of| of.values);
+        values.filter_map(|value| match value {
+            Value::Number(number) => Some(*number),
+            Value::Word(_) => None,
+        })
     }
 
     fn has_layouts_of_launch(&self) -> bool {

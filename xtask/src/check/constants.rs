@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Kernel, line};
 use crate::{
     declaration::Declaration,
-    ptx::{Place, Statement},
+    ptx::{Function, Place, Statement},
 };
 
 impl Kernel<'_> {
@@ -37,6 +37,7 @@ impl Kernel<'_> {
                 Some(_) => {}
             }
         }
+        problems.extend(self.chosen_problems(declaration));
         let declared = self.entry.declarations.iter().find(|(_, other)| other == declaration);
         let declared = declared.map(|(line, _)| format!("line {line}")).unwrap_or_default();
         for (name, values) in &declaration.constants {
@@ -67,6 +68,46 @@ impl Kernel<'_> {
                  loaded together, as they are",
                 line(function, statement)
             ));
+        }
+        problems
+    }
+
+    /// The rules for functions that a constant chooses.
+    fn chosen_problems(&self, declaration: &Declaration) -> Vec<String> {
+        let mut problems = Vec::new();
+        let marks = self.reached.iter().flat_map(|of| of.chosen.iter().map(move |mark| (of, mark)));
+        // The first of several marks of a constant.
+        let mut seen = HashSet::new();
+        for (function, (constant, statement)) in marks {
+            if !seen.insert(constant) {
+                continue;
+            }
+            let at = line(function, &function.body[*statement]);
+            let declared = declaration.constants.iter().find(|(known, _)| known == constant);
+            let Some((_, values)) = declared else {
+                problems.push(format!(
+                    "a function is chosen by the constant `{constant}`, which is not declared ({at}): add it to \
+                     `constants(..)`"
+                ));
+                continue;
+            };
+            for name in values[1..].iter().map(|value| specialise::function_name(constant, value)) {
+                let can_be_inlined = |of: &Function| {
+                    let is_plain = |s: &Statement| s.callee().is_none() && s.predicate.is_empty();
+                    let ends = of.instructions().filter(|s| s.text == "ret").count();
+                    of.labels.is_empty() && ends == 1 && of.instructions().all(is_plain)
+                };
+                match self.module.function(&name) {
+                    None => problems.push(format!(
+                        "a number is given to the function `{name}`, which nothing defines ({at})"
+                    )),
+                    Some(of) if !can_be_inlined(of) => problems.push(format!(
+                        "the function `{name}` has a branch or a call ({at}): it is inlined when the kernel is \
+                         loaded, as it stands"
+                    )),
+                    Some(_) => {}
+                }
+            }
         }
         problems
     }
@@ -121,6 +162,29 @@ mod tests {
                 ".address_size 64\n.visible .global .align 4 .b8 COUNT[4];",
             );
         breaks(&with_variable, "has constants and uses the variable `COUNT` (line 19)");
+    }
+
+    #[test]
+    fn a_function_is_chosen_by_a_declared_constant_and_can_be_inlined() {
+        let mark = "mov.b32 %r1, /* simt.function a */ %r2;";
+        let with = |declared: &str, function: &str| {
+            let place =
+                if declared.is_empty() { "" } else { "mov.u32 %r9, /* simt.constant a */ 0;" };
+            let code = format!("{place} {mark}");
+            let text = changed("params=", &format!("{declared}params="))
+                .replace("bar.warp.sync 	-1;", &format!("bar.warp.sync 	-1; {code}"));
+            format!("{text}\n{function}")
+        };
+        let function = ".func (.param .b32 r) a_1(.param .b32 a_1_param_0)\n{\n\
+                        ld.param.b32 %r1, [a_1_param_0];\nst.param.b32 [r], %r1;\nret;\n}\n";
+        assert_eq!(problems(&with("constants=a:0|1 ", function)), Vec::<String>::new());
+        breaks(
+            &with("", function),
+            "a function is chosen by the constant `a`, which is not declared",
+        );
+        breaks(&with("constants=a:0|1 ", ""), "`a_1`, which nothing defines");
+        let branches = function.replace("ret;", "@%p1 bra L; L: ret;");
+        breaks(&with("constants=a:0|1 ", &branches), "`a_1` has a branch or a call");
     }
 
     #[test]

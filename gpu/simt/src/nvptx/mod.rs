@@ -34,7 +34,7 @@ pub use crate::{
     Bf16, Element, F16, Half, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},
     float::{Float, at_least, fma},
-    global, global_pointer,
+    function_by_constant, global, global_pointer,
     in_order::{add_in_order, fma_in_order},
     named_barriers, shared, shared_array,
 };

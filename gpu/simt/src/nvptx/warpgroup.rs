@@ -241,32 +241,6 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         });
     }
 
-    // The compiler does not know it, and so does not unroll a loop over the parts: its code is
-    // there once.
-    #[inline(always)]
-    pub fn parts(&self) -> u32 {
-        thread::opaque(N / 32) as u32
-    }
-
-    /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
-    /// row, and those of the row eight further on.
-    // Registers cannot be indexed by a computed number: it jumps to the code that copies them.
-    #[inline(always)]
-    pub fn part(&self, part: u32) -> [S; 16] {
-        let mut values = [S::ZERO; 16];
-        wgmma::each_part!(part, |i| if i < N / 32 {
-            values.copy_from_slice(&self.0[16 * i..16 * i + 16]);
-        });
-        values
-    }
-
-    #[inline(always)]
-    pub fn set_part(&mut self, part: u32, values: [S; 16]) {
-        wgmma::each_part!(part, |i| if i < N / 32 {
-            self.0[16 * i..16 * i + 16].copy_from_slice(&values);
-        });
-    }
-
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
         wgmma::each!(|i| if i < N / 2 {

@@ -36,46 +36,6 @@ macro_rules! each_square {
     };
 }
 
-/// Does what belongs to the number of sixteen accumulators.
-macro_rules! each_part {
-    ($part:expr, |$i:ident| $then:expr) => {
-        match $part {
-            0 => {
-                let $i: usize = 0;
-                $then
-            }
-            1 => {
-                let $i: usize = 1;
-                $then
-            }
-            2 => {
-                let $i: usize = 2;
-                $then
-            }
-            3 => {
-                let $i: usize = 3;
-                $then
-            }
-            4 => {
-                let $i: usize = 4;
-                $then
-            }
-            5 => {
-                let $i: usize = 5;
-                $then
-            }
-            6 => {
-                let $i: usize = 6;
-                $then
-            }
-            _ => {
-                let $i: usize = 7;
-                $then
-            }
-        }
-    };
-}
-
 macro_rules! numbered {
     ($i:ident $then:expr; $($number:literal)*) => {$({
         let $i: usize = $number;
@@ -83,4 +43,4 @@ macro_rules! numbered {
     })*};
 }
 
-pub(super) use {each, each_pair, each_part, each_square, numbered};
+pub(super) use {each, each_pair, each_square, numbered};

@@ -26,10 +26,10 @@
 //! ```
 
 use super::{device::*, vector::FOUR};
-use crate::params::{GELU, GELU_TANH};
+use crate::params::{GELU, GELU_TANH, SILU};
 
 /// The function of each number, by a call. `kind` is [`GELU`], [`GELU_TANH`] or
-/// [`SILU`](crate::params::SILU).
+/// [`SILU`].
 #[inline(always)]
 pub fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
     let of = (0..FOUR).fold(0, |of, i| of | (four[i].to_bits() as u128) << (32 * i));
@@ -43,27 +43,35 @@ pub fn activated(kind: u32, four: [f32; FOUR]) -> [f32; FOUR] {
 // SAFETY: no other function of the kernels' modules has the name.
 #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
 fn activate_half(kind: u32, of: u128) -> u128 {
-    let mut four = [numbers(of)];
-    activate_all(kind, &mut four);
-    let [four] = four;
+    let four = match kind {
+        GELU => numbers(of).map(gelu),
+        GELU_TANH => numbers(of).map(gelu_tanh),
+        _ => numbers(of).map(silu),
+    };
     (0..FOUR).fold(0, |of, i| of | (four[i].to_bits() as u128) << (32 * i))
 }
 
-/// The function of each number, inlined: for a loop that is one place of a kernel.
+function_by_constant! {
+    /// The function of a number, which the kernel's constant `smooth` chooses. It is inlined when
+    /// the kernel is loaded, so an epilogue may have it for each of a thread's accumulators.
+    pub fn smooth by "smooth" { 2 => gelu, 3 => gelu_tanh, 4 => silu }
+}
+
+const _: () = assert!(GELU == 2 && GELU_TANH == 3 && SILU == 4, "the values of `smooth`");
+
 #[inline(always)]
-pub fn activate_all(kind: u32, values: &mut [[f32; FOUR]]) {
-    match kind {
-        GELU => map(values, |x| activate(x, 9.489038, gelu)),
-        GELU_TANH => map(values, |x| activate(x, 6.257772, gelu_tanh)),
-        _ => map(values, |x| activate(x, 25.758518, silu)),
-    }
+fn gelu(x: f32) -> f32 {
+    activate(x, 9.489038, gelu_of_minus)
 }
 
 #[inline(always)]
-fn map(values: &mut [[f32; FOUR]], with: impl Fn(f32) -> f32) {
-    for four in values {
-        *four = four.map(&with);
-    }
+fn gelu_tanh(x: f32) -> f32 {
+    activate(x, 6.257772, tanh_of_minus)
+}
+
+#[inline(always)]
+fn silu(x: f32) -> f32 {
+    activate(x, 25.758518, silu_of_minus)
 }
 
 /// `x S(x)`. S(-t) is zero at the end, and from there on.
@@ -76,7 +84,7 @@ fn activate(x: f32, end: f32, s_of_minus: fn(f32) -> f32) -> f32 {
 
 /// Phi(-t), where Phi is the distribution function of the normal distribution.
 #[inline(always)]
-fn gelu(t: f32) -> f32 {
+fn gelu_of_minus(t: f32) -> f32 {
     let v = fma(t, -0.003655911, 0.080335625);
     let v = fma(v, t, 0.2149695);
     let v = fma(v, v, -0.30422416);
@@ -87,7 +95,7 @@ fn gelu(t: f32) -> f32 {
 
 /// `1 / (1 + exp(2 sqrt(2 / pi) (t + 0.044715 t^3)))`.
 #[inline(always)]
-fn gelu_tanh(t: f32) -> f32 {
+fn tanh_of_minus(t: f32) -> f32 {
     let v = fma(t, 5.5152617e-5, -0.0006845453);
     let v = fma(v, t, 0.003476695);
     let v = fma(v, t, -0.009772255);
@@ -100,7 +108,7 @@ fn gelu_tanh(t: f32) -> f32 {
 
 /// `e / (1 + e)`, where `e = exp(-t)`.
 #[inline(always)]
-fn silu(t: f32) -> f32 {
+fn silu_of_minus(t: f32) -> f32 {
     // At the end the sum is `LEAST`. Few bits, so that powers are exact and cancel to zero.
     const LEAST: f32 = 7.0 / 128.0;
     const LEAST_4: f32 = (LEAST * LEAST) * (LEAST * LEAST);

@@ -48,7 +48,8 @@ const fn team(tile_rows: usize, tile_cols: usize) -> usize {
     (tile_rows + tile_cols) / ROWS_PER_WARP
 }
 
-/// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements.
+/// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements. `smooth` is the smooth
+/// activation that the kernel was loaded with.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -66,6 +67,7 @@ pub fn multiply<
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
+    smooth: u32,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
@@ -172,8 +174,10 @@ pub fn multiply<
             |_, _, _| (),
             || (),
         );
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let mut epilogue = epilogue.with_smooth(smooth);
         let first = (row as usize + warp / 4 * WGMMA_M, col as usize);
-        staged_epilogue::store::<_, _, _, false>(sums, staged, &mut epilogue, first);
+        let early = staged_epilogue::load_early::<_, TILE_COLS, false>(&epilogue, first);
+        staged_epilogue::store::<_, _, _, false>(sums, staged, (&mut epilogue, early), first);
     }
 }

@@ -24,7 +24,7 @@ use crate::params::GemmParams;
 
 /// Computes all tiles of a CTA of a cluster of `BLOCKS`, whose tiles are one below the other.
 /// `staged` has a row for each row of the tile. The tiles that wait for background work are the
-/// last.
+/// last. `smooth` is the smooth activation that the kernel was loaded with.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -46,6 +46,7 @@ pub fn multiply<
     pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
     background: &mut W,
+    smooth: u32,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
@@ -178,6 +179,11 @@ pub fn multiply<
                 clear,
                 || (),
             );
+            let rows = (class as usize, A::CLASSES);
+            let epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
+            let mut epilogue = epilogue.with_smooth(smooth);
+            let first = (row as usize + group * WGMMA_M, (start + col) as usize);
+            let early = staged_epilogue::load_early::<_, TILE_COLS, ALL>(&epilogue, first);
             order.wait(group);
             let sums = accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
@@ -188,10 +194,7 @@ pub fn multiply<
                 |tiles, position, at| clear(tiles, before + position, at),
                 || order.arrive(group),
             );
-            let rows = (class as usize, A::CLASSES);
-            let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
-            let first = (row as usize + group * WGMMA_M, (start + col) as usize);
-            staged_epilogue::store::<_, _, _, ALL>(sums, staged, &mut epilogue, first);
+            staged_epilogue::store::<_, _, _, ALL>(sums, staged, (&mut epilogue, early), first);
         }
         if start > 0 || background.tail_columns() == 0 {
             break;

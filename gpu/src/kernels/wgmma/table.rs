@@ -21,7 +21,7 @@ use super::{
     persistent::multiply,
     split_k,
 };
-use crate::params::{GemmParams, MatrixBatch};
+use crate::params::{GemmParams, IDENTITY, MatrixBatch};
 
 /// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
 /// memory holds the pipeline, staged accumulators of 32 bits, and two 8-byte barriers a stage.
@@ -69,13 +69,19 @@ macro_rules! entry {
     // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
     // a cluster wait at that of the cluster.
     ($name:ident: $c:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
-        entry! { @ $name [barriers = 1] pipeline: $c, $rows x $cols of 1, $($rest)* }
+        entry! { @ $c $name [barriers = 1] pipeline: $rows x $cols of 1, $($rest)* }
     };
     ($name:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
-        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $c, $rows x $cols of $blocks, $($rest)* }
+        entry! { @ $c $name [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)* }
+    };
+    (@ Half $name:ident $($rest:tt)*) => {
+        entry! { @@ $name Half [smooth = 0 | 2 | 3 | 4] smooth $($rest)* }
+    };
+    (@ f32 $name:ident $($rest:tt)*) => {
+        entry! { @@ $name f32 [] IDENTITY $($rest)* }
     };
     (
-        @ $name:ident [$($together:tt)*] $ring:ident: $c:ident,
+        @@ $name:ident $c:ident [$($smooth:tt)*] $loaded:ident [$($together:tt)*] $ring:ident:
         $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $boxes:ident
     ) => {
         #[doc = concat!(
@@ -88,7 +94,7 @@ macro_rules! entry {
             shared = $rows / $blocks * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
-            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16, $($smooth)*),
             dependent
         )]
         pub fn $name(
@@ -106,7 +112,7 @@ macro_rules! entry {
             let operands = (&of_a, &of_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, staged_epilogue::PITCH];
-            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground);
+            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground, $loaded);
         }
     };
 }
@@ -116,7 +122,16 @@ macro_rules! entry {
 /// `problem.b[0]` elements apart, where `b` reads them. At least one whole tile of columns precedes
 /// the tail. If there is a tail, there is one product, and the rows of B do not overlap.
 macro_rules! unaligned_entry {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
+    ($name:ident: Half, $($rest:tt)*) => {
+        unaligned_entry! { @ $name [smooth = 0 | 2 | 3 | 4] smooth: Half, $($rest)* }
+    };
+    ($name:ident: f32, $($rest:tt)*) => {
+        unaligned_entry! { @ $name [] IDENTITY: f32, $($rest)* }
+    };
+    (
+        @ $name:ident [$($smooth:tt)*] $loaded:ident: $c:ident,
+        $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes
+    ) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
             " elements of two blocks. A is K-major with unaligned rows, alignment classes: ", $classes, "; B N-major.")]
         #[kernel(
@@ -126,7 +141,7 @@ macro_rules! unaligned_entry {
             shared = $rows / 2 * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
-            constants(half = bf16 | f16),
+            constants(half = bf16 | f16, $($smooth)*),
             dependent
         )]
         pub fn $name(
@@ -149,7 +164,7 @@ macro_rules! unaligned_entry {
             let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
                 from: &from, matrix: &last, gaps, to: &mut to, to_pitch, words: &mut words
             };
-            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background);
+            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background, $loaded);
         }
     };
     (row $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
@@ -159,7 +174,13 @@ macro_rules! unaligned_entry {
 
 /// A kernel of [`ldg`], whose A and B are views.
 macro_rules! ldg {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+    ($name:ident: Half, $($rest:tt)*) => {
+        ldg! { @ $name [smooth = 0 | 2 | 3 | 4] smooth: Half, $($rest)* }
+    };
+    ($name:ident: f32, $($rest:tt)*) => {
+        ldg! { @ $name [] IDENTITY: f32, $($rest)* }
+    };
+    (@ $name:ident [$($smooth:tt)*] $loaded:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`Half`] with unaligned rows, C of [`", stringify!($c), "`], tiles of ",
             $rows, " x ", $cols, " elements.")]
         #[kernel(
@@ -169,13 +190,13 @@ macro_rules! ldg {
             barriers = 1,
             min_blocks = 1,
             arch = 90,
-            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16, $($smooth)*),
             dependent
         )]
         pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; $rows, staged_epilogue::PITCH];
-            ldg::multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
+            ldg::multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged, $loaded);
         }
     };
     (row $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {

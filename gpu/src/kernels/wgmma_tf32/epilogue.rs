@@ -5,6 +5,10 @@
 //! of every eight. In shared memory they are staged as rows of C: the 64 columns of the warpgroup
 //! are contiguous. Each warp then reads a quarter of the rows, or of the columns ([`finish`]).
 //!
+//! Alpha, a bias along rows of C and ReLU are applied where the accumulators are: a thread has two
+//! columns, and so two elements of the bias. Old elements of C and other activations follow when
+//! a lane has four neighbours ([`finish_fours`]).
+//!
 //! If the rows of C are 16-byte aligned, a lane stores four neighbours. Otherwise parts of sectors
 //! (32 bytes) would reach L2, and those cost more than whole ones. So neighbouring lanes store
 //! neighbouring elements, and the middle of a row's 64 columns is one 128-byte line of C. The lanes
@@ -19,10 +23,11 @@
 
 use super::{
     b_fragment::BFragment,
-    collective::{epilogue::Epilogue, vector::FOUR},
+    collective::{accumulators, epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
     device::{warpgroup::Fragment, *},
     tile::WGMMA_M,
 };
+use crate::params::{COL_BIAS, IDENTITY, NO_BIAS, RELU};
 
 /// Columns of a fragment, which are rows of C, that are named at a time.
 const NAMED: usize = 64;
@@ -46,15 +51,16 @@ fn place(row: usize, col: usize) -> usize {
     row * WGMMA_M + swizzled(row, col)
 }
 
-/// Stores the sums of `N` x 64 elements of C, `ROWS` rows at a time. The first is (row, col).
+/// Stores the sums of `N` x 64 elements of C, `ROWS` rows at a time. The first is (row, col). If
+/// registers suffice (`all`), old elements of C and all activations have their own loop.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
-    sums: &Fragment<N>,
+    sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, WGMMA_M>,
     epilogue: &mut Epilogue<f32>,
     first @ (first_row, first_col): (usize, usize),
-    together: NamedBarrier<128>,
+    (together, all): (NamedBarrier<128>, bool),
 ) {
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
@@ -63,9 +69,16 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     const { assert!(NAMED.is_multiple_of(ROWS) && (ROWS / 4).is_multiple_of(TOGETHER)) };
     let rows_of_warp = ROWS / 4;
     let own = base + warp * rows_of_warp * WGMMA_M;
-    let fours = epilogue.is_scaled_tile(first, (N, WGMMA_M)) && epilogue.is_wide();
-    let in_rows = epilogue.is_scaled_in_rows();
-    let (rows, _) = epilogue.left(first);
+    let (rows, cols) = epilogue.left(first);
+    let fours = epilogue.is_wide() && rows >= N && cols >= WGMMA_M;
+    let (bias, activation) = (epilogue.bias(), epilogue.activation());
+    let is_simple = epilogue.beta() == 0.0 && matches!(activation, IDENTITY | RELU);
+    // The old elements of C are added before the bias is.
+    let in_registers = bias == NO_BIAS || bias == COL_BIAS && epilogue.beta() == 0.0;
+    let in_rows = in_registers && is_simple && epilogue.has_rows();
+    if all && fours && in_registers || in_rows {
+        complete(sums, epilogue, (first_col + col_of_lane) as u32, is_simple);
+    }
     for part in 0..rows.div_ceil(ROWS).min(N / ROWS) {
         let mut put = |_: u32, row: u32, [first, second]: [[f32; 2]; 2]| {
             // In this form the compiler knows all but the lane's part.
@@ -87,7 +100,10 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
         let of_part = (first_row + part * ROWS, first_col);
         let first = (of_part.0 + warp * rows_of_warp, first_col);
         match () {
-            () if fours => store_fours(staged, (own, rows_of_warp), epilogue, first),
+            () if fours && in_rows => store_fours(staged, (own, rows_of_warp), epilogue, first),
+            () if all && fours && in_registers => {
+                finish_fours(staged, (own, rows_of_warp), epilogue, first);
+            }
             () if in_rows => store_rows(staged, (own, rows_of_warp), epilogue, first),
             () => finish::<ROWS, _>(staged, (base, warp), epilogue, of_part),
         }
@@ -95,7 +111,32 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     }
 }
 
-/// Stores a warp's rows if C is `alpha A B`, has all of them, and its rows are 16-byte aligned.
+/// Multiplies the accumulators by alpha, and adds the bias of the columns of C, if there is one. A
+/// thread has two of them, from `col` on. If nothing else `is_simple`, ReLU is applied, too.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn complete<const N: usize>(
+    sums: &mut Fragment<N>,
+    epilogue: &Epilogue<f32>,
+    col: u32,
+    is_simple: bool,
+) {
+    let alpha = epilogue.alpha();
+    if alpha != 1.0 {
+        sums.map(|sum| alpha * sum);
+    }
+    if epilogue.bias() == COL_BIAS {
+        let bias = [epilogue.bias_of_col(col), epilogue.bias_of_col(col + 1)];
+        sums.map_pairs(|row, _, two| {
+            two.map(|sum| sum + bias[row as usize % accumulators::ROWS / 8])
+        });
+    }
+    if is_simple && epilogue.activation() == RELU {
+        sums.map(f32::relu);
+    }
+}
+
+/// Stores a warp's completed rows if C has all of them, and its rows are 16-byte aligned.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_fours<const STAGED: usize>(
@@ -108,11 +149,49 @@ fn store_fours<const STAGED: usize>(
     for i in 0..rows_of_warp / 2 {
         let row = 2 * i + row_of_lane;
         let four = staged.load128(own + place(row, col));
-        epilogue.store::<true>((first_row + row, first_col + col), four);
+        epilogue.store_four(((first_row + row) as u32, (first_col + col) as u32), four);
     }
 }
 
-/// Stores a warp's rows if C is `alpha A B` and the elements of a row are contiguous.
+/// [`store_fours`], with old elements of C or any activation. Old elements are loaded one step
+/// ahead.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn finish_fours<const STAGED: usize>(
+    staged: &Shared<f32, STAGED, WGMMA_M>,
+    (own, rows_of_warp): (usize, usize),
+    epilogue: &mut Epilogue<f32>,
+    (first_row, first_col): (usize, usize),
+) {
+    let (row_of_lane, col) = four_of_lane();
+    let (beta, activation) = (epilogue.beta(), epilogue.activation());
+    let at = |row: usize| ((first_row + row) as u32, (first_col + col) as u32);
+    let old_of = |epilogue: &Epilogue<f32>, row: usize| {
+        if beta != 0.0 { epilogue.load_four(at(row)) } else { [0.0; FOUR] }
+    };
+    // The compiler does not know their number, and so does not unroll the loop.
+    let rows = thread::opaque(rows_of_warp);
+    let (mut row, mut old) = (row_of_lane, old_of(epilogue, row_of_lane));
+    while row < rows {
+        // The last step loads its own row again.
+        let next = old_of(epilogue, if row + 2 < rows { row + 2 } else { row });
+        let mut four: [f32; FOUR] = staged.load128(own + place(row, col));
+        if beta != 0.0 {
+            for i in 0..FOUR {
+                four[i] = fma(beta, old[i], four[i]);
+            }
+        }
+        four = match activation {
+            IDENTITY => four,
+            RELU => four.map(f32::relu),
+            smooth => f32::activated(smooth, four),
+        };
+        epilogue.store_four(at(row), four);
+        (row, old) = (row + 2, next);
+    }
+}
+
+/// Stores a warp's completed rows if the elements of a row are contiguous.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_rows<const STAGED: usize>(
@@ -135,8 +214,9 @@ fn store_rows<const STAGED: usize>(
         }
         for i in 0..TOGETHER {
             let (row, col) = (eight + i, [at[i], at[i] ^ LANES]);
-            epilogue.store_one_if(to + col[0], two[i][0], row < rows && col[0] < cols);
-            epilogue.store_one_if(to + col[1], two[i][1], row < rows && col[1] < cols);
+            let valid = [row < rows && col[0] < cols, row < rows && col[1] < cols];
+            epilogue.c().store_if(to + col[0], [two[i][0]], valid[0]);
+            epilogue.c().store_if(to + col[1], [two[i][1]], valid[1]);
             to += epilogue.between_rows();
         }
     }

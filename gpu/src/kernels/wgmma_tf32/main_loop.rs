@@ -166,6 +166,8 @@ pub fn multiply<
         let first = (row as usize, (col + block_col) as usize + group * WGMMA_M);
         let rows = (class as usize, A::CLASSES);
         let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
-        epilogue::store::<_, ROWS, _>(sums, staged, &mut epilogue, first, barriers.at(group));
+        // With several alignment classes registers would spill.
+        let together = (barriers.at(group), A::CLASSES == 1);
+        epilogue::store::<_, ROWS, _>(sums, staged, &mut epilogue, first, together);
     }
 }

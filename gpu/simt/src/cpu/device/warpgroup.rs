@@ -378,22 +378,6 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         }
     }
 
-    /// The number of parts of 32 columns.
-    pub fn parts(&self) -> u32 {
-        N as u32 / 32
-    }
-
-    /// The sixteen elements of a part of 32 columns: of eight columns each, two neighbours of a
-    /// row, and those of the row eight further on.
-    pub fn part(&self, part: u32) -> [S; 16] {
-        self.0.as_chunks::<16>().0[part as usize]
-    }
-
-    /// Replaces the elements of a part.
-    pub fn set_part(&mut self, part: u32, values: [S; 16]) {
-        self.0.as_chunks_mut::<16>().0[part as usize] = values;
-    }
-
     /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of
     /// the element's 64 columns.
     pub fn update(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
