@@ -105,8 +105,9 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
             next = Some(fit);
         }
     }
-    let of_parts =
-        in_parts.then(|| partials::fastest([T::TYPE, T::Sums::TYPE], request, target)).flatten();
+    let types = [T::TYPE, T::Sums::TYPE];
+    let whole_us = best.and_then(|fit| fit.us());
+    let of_parts = in_parts.then(|| partials::fastest(types, request, target, whole_us)).flatten();
     if let Some(of_parts) = of_parts.filter(|of_parts| is_faster(of_parts, &best)) {
         next = best.replace(of_parts);
     }

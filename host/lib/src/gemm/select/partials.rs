@@ -129,17 +129,25 @@ pub(super) fn of_kernel(kernel: Kernel, request: &Request, target: &Target) -> O
 }
 
 /// The fastest partial products. Their number is the request's, or the one with the shortest
-/// predicted time.
+/// predicted time. `whole_us`: the time of the fastest whole product. `None` where none is faster
+/// than that without a look at each, unless the request asks for them.
 pub(super) fn fastest(
     [operands, sums]: [Type; 2],
     request: &Request,
     target: &Target,
+    whole_us: Option<f64>,
 ) -> Option<Fit> {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
     if !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
+        return None;
+    }
+    // Two launches at least, of which one adds.
+    let sum = Times::of_sum(2, shape, sums.bytes());
+    let least_us = sum.and(Times::of_launch()).called().us();
+    if !is_asked && whole_us.is_some_and(|us| us <= least_us) {
         return None;
     }
     let counts = || {

@@ -75,6 +75,11 @@ impl Times {
         }
     }
 
+    /// The host's time for a launch.
+    pub(super) fn of_launch() -> Times {
+        Times { host_us: LAUNCH_US, ..Times::default() }
+    }
+
     /// The launch that adds `count` partial products of C, whose sums have so many bytes each.
     pub(super) fn of_sum(count: usize, c: Shape, bytes: usize) -> Times {
         let (count, len) = (count as f64, c.c_len() as f64);
