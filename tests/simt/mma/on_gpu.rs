@@ -65,7 +65,7 @@ fn ptx(name: &str, rows: usize, steps: usize) -> String {
 .reg .f64 %a<16>;
 .reg .f64 %b<16>;
 .reg .f64 %d<32>;
-// simt.kernel name={name} block=32,1,1 shared=0 barriers=0 params=in.f64,in.f64,out.f64
+// simt.kernel name={name} block=32,1,1 barriers=0 params=in.f64,in.f64,out.f64
 ld.param.b64 %p3, [{name}_param_0];
 cvta.to.global.u64 %p0, %p3;
 ld.param.b64 %p4, [{name}_param_1];
