@@ -8,7 +8,7 @@
 use super::{
     device::*,
     element::{MmaElement, place},
-    operand::{Which, one},
+    operand::Which,
     tile::PANEL,
 };
 use crate::params::GemmParams;
@@ -80,17 +80,16 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         let width = BYTES / size_of::<T>();
         let t = thread::thread_idx_x() as usize;
         let (row, at) = (t * width / PANEL, t * width % PANEL);
-        // A bit for each copy of a tile with so many k-steps. In a loop, since this is rare.
+        // A bit for each copy of a tile with so many k-steps. Unrolled: as a loop it would take
+        // microseconds before the first copy.
+        let left = (size as usize).saturating_sub(first);
         let inside = |steps: u32| {
-            let (mut all, mut copy) = (0, 0);
-            while copy < Self::OF_TILE {
+            let mut all = 0;
+            for copy in 0..Self::OF_TILE {
                 let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE + row;
                 let panel = copy / Self::OF_PANEL * PANEL;
                 let (outer, k) = if k_major { (panel + row, at) } else { (panel + at, row) };
-                if first + outer < size as usize && (k as u32) < steps {
-                    all |= 1 << copy;
-                }
-                copy += one::<THREADS>();
+                all |= u32::from(outer < left && (k as u32) < steps) << copy;
             }
             all
         };

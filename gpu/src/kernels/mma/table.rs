@@ -125,9 +125,9 @@ kernels! {
     // reading shared memory and rounding take (docs/log/mma.md).
     entry! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
         gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
-    // Cubes of 1024 to 8192 on an H200 (docs/log/mma.md, "f64").
+    // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64").
     entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }
-        gpu { gflops: 370.0, alone: 0.6, fixed_us: 4.0, tile_us: [0.8, 0.8] };
+        gpu { gflops: 365.0, alone: 0.66, fixed_us: 5.0, tile_us: [1.6, 1.6] };
     entry_f64! { mma_f64_128x128x32: for Hopper, 128 x 128, 4 x 2 a warp, 3 stages of 32, 1 an SM }
-        gpu { gflops: 400.0, alone: 1.0, fixed_us: 6.0, tile_us: [3.0, 3.0] };
+        gpu { gflops: 403.0, alone: 1.0, fixed_us: 5.5, tile_us: [8.0, 8.0] };
 }
