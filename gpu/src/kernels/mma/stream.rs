@@ -33,8 +33,8 @@ fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams) -> 
     (row as usize * ROWS, col as usize * COLS)
 }
 
-/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements are
-/// copied two at a time if all rows are 16-byte aligned, and alone if they are contiguous.
+/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements
+/// are copied two at a time if all rows are 16-byte aligned, and alone if they are contiguous.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -239,8 +239,8 @@ impl<
     }
 }
 
-/// Loads the fragment that starts so many outer elements and k-steps after the first of a tile whose
-/// panels are side by side.
+/// Loads the fragment that starts so many outer elements and k-steps after the first of a tile
+/// whose panels are side by side.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn fragment<T: MmaElement>(
