@@ -4,10 +4,8 @@ use gpu::{
     collective::activation::half,
     params::{GELU, GELU_TANH, SILU},
 };
-use host::{Activation, Bf16, F16};
-use tests::gemm::{
-    Case, Data, Number, Operand, Order, Place, Suite, Want, counted, own_error, smooth_activation,
-};
+use host::{Activation, Bf16, F16, verify};
+use tests::gemm::{Case, Data, Number, Operand, Order, Place, Suite, Want, counted, own_error};
 use tests::passed::once;
 
 /// The smooth activations, their numbers in kernels, and where they are x or zero from in f32 and
@@ -127,7 +125,7 @@ fn the_value_before_it_has_16_bits() {
             let x = f32::from_bits(bits);
             let got = half::activated(kind, [x, -x, x, -x]);
             for (x, y) in [x, -x].into_iter().zip(got) {
-                let want = smooth_activation(activation, x.into());
+                let want = verify::activated(activation, x.into());
                 let part = (f64::from(y) - want).abs() / own_error::<Bf16>(want.abs());
                 assert!(part <= 1.0, "{activation}({x:?}) = {y:?}, should be {want:?}");
                 worst = f64::max(worst, part);
@@ -203,7 +201,7 @@ fn the_reference_is_right() {
         .chain(of(Activation::GeluTanh, &GELU_TANH_IN_SIXTY_DIGITS))
         .chain(of(Activation::Silu, &SILU_IN_SIXTY_DIGITS));
     for (activation, x, want) in all {
-        let got = smooth_activation(activation, x);
+        let got = verify::activated(activation, x);
         assert!(
             (got - want).abs() <= 2.0 * ulp::<f64>(want).max(f64::from_bits(1)),
             "{activation}({x}) = {got}, not {want}"

@@ -31,7 +31,7 @@ mod doubled;
 mod full;
 mod sample;
 
-pub use activation::activations;
+pub use activation::{activated, activations};
 pub use claim::{Claim, Widened};
 pub use comparison::{Comparison, Criterion, Worst};
 pub use doubled::product_of_doubles;

@@ -17,4 +17,4 @@ pub use number::{Data, INFINITY, NAN, Number, Random, bytes};
 pub use operand::{Operand, Order, Place};
 pub use suite::Suite;
 pub use table::{TABLE, cases, counted};
-pub use want::{Want, activated, is_smooth, own_error, same_bits, smooth_activation};
+pub use want::{Want, activated, is_smooth, own_error, same_bits};

@@ -1,6 +1,6 @@
 //! The right result of a product: in float64 with a bound for the error, and bit by bit.
 
-use host::Activation;
+use host::{Activation, verify};
 use nalgebra::DMatrix;
 
 use super::{Case, Number, Side};
@@ -143,7 +143,7 @@ pub fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64,
         Activation::Relu if x < 0.0 => (0.0, bound),
         Activation::Relu => (x, bound),
         smooth => {
-            let want = smooth_activation(smooth, x);
+            let want = verify::activated(smooth, x);
             (want, SLOPE * bound + own_error::<T>(want.abs() + SLOPE * bound))
         }
     }
@@ -163,82 +163,6 @@ pub fn own_error<T: Number>(value: f64) -> f64 {
 /// Whether it is an activation that is not exact.
 pub fn is_smooth(activation: Activation) -> bool {
     !matches!(activation, Activation::Identity | Activation::Relu)
-}
-
-/// A smooth activation in float64, with an error of two units in the last place.
-pub fn smooth_activation(activation: Activation, x: f64) -> f64 {
-    match activation {
-        Activation::Gelu => gelu(x),
-        Activation::GeluTanh => gelu_tanh(x),
-        Activation::Silu => times_logistic(x, x, 0.0),
-        _ => panic!("an activation without a reference: {activation}"),
-    }
-}
-
-/// `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2` in float64.
-fn gelu_tanh(x: f64) -> f64 {
-    /// `2 sqrt(2 / pi)`, and what the float64 number lacks.
-    const FACTOR: (f64, f64) = (1.595_769_121_605_730_8, -9.969_308_809_110_92e-17);
-    /// The same of 0.044715.
-    const CUBED: (f64, f64) = (0.044_715, 2.196_021_142_708_559_5e-18);
-    // Beyond that it is x or zero, and a cube may be infinite.
-    if x.is_nan() || x.abs() > 40.0 {
-        return if x < 0.0 { 0.0 } else { x };
-    }
-    // 2 y = FACTOR x (1 + CUBED x^2). An error of y is an error of exp(y), in parts of it.
-    let square = x * x;
-    let square_low = x.mul_add(x, -square);
-    let term = CUBED.0 * square;
-    let term_low = CUBED.0.mul_add(square, -term) + CUBED.0 * square_low + CUBED.1 * square;
-    let sum = 1.0 + term;
-    let sum_low = if term < 1.0 { (1.0 - sum) + term } else { (term - sum) + 1.0 } + term_low;
-    let line = FACTOR.0 * x;
-    let line_low = FACTOR.0.mul_add(x, -line) + FACTOR.1 * x;
-    let y = line * sum;
-    times_logistic(x, y, line.mul_add(sum, -y) + line * sum_low + line_low * sum)
-}
-
-/// `x / (1 + exp(-(y + low)))` in float64.
-fn times_logistic(x: f64, y: f64, low: f64) -> f64 {
-    if x >= 0.0 {
-        // The quotient has the digits of 1, so the rest does not matter.
-        return x / (1.0 + (-y).exp());
-    }
-    if x.is_nan() || y < -800.0 {
-        return if x.is_nan() { x } else { 0.0 };
-    }
-    // In two factors, since the exponential may be too small for a number.
-    let root = (y / 2.0).exp();
-    x * root * (1.0 + low) / (1.0 + root * root) * root
-}
-
-/// `x Phi(x)` in float64, with an error of two units in the last place.
-pub fn gelu(x: f64) -> f64 {
-    use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
-    /// The rounding error of `1 / sqrt(2)`.
-    const REST: f64 = -4.833_646_656_726_457e-17;
-    if x.is_nan() || x > 40.0 {
-        return x;
-    }
-    // Below that it is less than half of the smallest number.
-    if x < -40.0 {
-        return 0.0;
-    }
-    if x < -37.0 {
-        // erfc is subnormal here. NIST's Digital Library of Mathematical Functions, 7.12.1: the
-        // next term is 1e-16.
-        let square = x * x;
-        let series = [10395.0, -945.0, 105.0, -15.0, 3.0, -1.0];
-        let series = series.iter().fold(0.0, |sum, term| (sum + term) / square) + 1.0;
-        let root = (-square / 4.0).exp();
-        let rest = 1.0 - x.mul_add(x, -square) / 2.0;
-        return -root * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2 / 2.0 * series * rest) * root;
-    }
-    // erfc takes its argument as exact, and is steep: the error of the product is enlarged up to
-    // 1400 times.
-    let z = -x * FRAC_1_SQRT_2;
-    let rest = -x.mul_add(FRAC_1_SQRT_2, z) - x * REST;
-    0.5 * x * (-FRAC_2_SQRT_PI * (-z * z).exp()).mul_add(rest, libm::erfc(z))
 }
 
 /// The sums of products, in float64.

@@ -253,7 +253,7 @@ fn config(entry: &Entry, product: &Product, case: &Case) -> LaunchConfig {
     LaunchConfig {
         dynamic_shared: entry.declaration().dynamic_shared.expect("the stages"),
         cluster: [1, 1, parts],
-        constants: entry.constants,
+        constants: entry.constants_of(&case.problem()),
         ..LaunchConfig::new(grid, product.block)
     }
 }
