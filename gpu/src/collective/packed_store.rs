@@ -40,8 +40,9 @@ fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
 
-/// What a lane loads before its accumulators are complete, so that nobody waits for it: old elements
-/// of C, of the first `WORDS` words of the warp's rows, and every 32nd element of a bias of columns.
+/// What a lane loads before its accumulators are complete, so that nobody waits for it: old
+/// elements of C, of the first `WORDS` words of the warp's rows, and every 32nd element of a bias
+/// of columns.
 pub struct Early<C> {
     old: [[f32; FOUR]; LOADS],
     bias: [C; BIAS_OF_LANE],
