@@ -1,9 +1,9 @@
 //! The copies of an operand's tiles for the main loop of f64: a few at a time, between the
 //! instructions that multiply. So they take few registers, and no branch.
 //!
-//! All copies are of sixteen bytes, or all of one element, and no end of a row cuts one. Then each is
-//! inside of the operand or outside. Which are inside is computed once: a bit each, of a tile that k
-//! does not cut, and of the last one. What lies outside becomes zeros.
+//! All copies are of sixteen bytes, or all of one element, and no end of a row cuts one. Then each
+//! is inside of the operand or outside. Which are inside is computed once: a bit each, of a tile
+//! that k does not cut, and of the last one. What lies outside becomes zeros.
 
 use super::{
     device::*,

@@ -45,8 +45,8 @@ macro_rules! entry {
     };
 }
 
-/// A kernel of f64: Hopper has other instructions than the GPUs before. Barriers: those of three main
-/// loops, two each, and one before the sums.
+/// A kernel of f64: Hopper has other instructions than the GPUs before. Barriers: those of three
+/// main loops, two each, and one before the sums.
 macro_rules! entry_f64 {
     (
         $name:ident: $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt,
