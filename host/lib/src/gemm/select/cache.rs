@@ -81,7 +81,7 @@ mod tests {
         // Another type is another question, and an error is one each time.
         let request = Request::dense(Shape::new(64, 256, 64).unwrap());
         let (kernel, _) = choose_cached::<f64, f64>(&request, &target, None).unwrap();
-        assert_eq!(kernel.entry.name(), "gemm_f64_64x64x16");
+        assert_eq!(kernel.entry.name(), "mma_f64_64x64x32");
         let narrow = scalar::find::<f64, f64>("gemm_f64_4x64x1").unwrap();
         let request = Request { split_k: Some(2), ..request };
         for _ in 0..2 {
