@@ -55,7 +55,11 @@ pub fn multiply<
         assert!(staged <= STAGES * stage_len * size_of::<T>());
     }
     let first = (thread::block_idx_y() as usize * ROWS, thread::block_idx_x() as usize * COLS);
-    let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let across = const { ROWS / (SIDE * M) };
+    let of_warp = (warp % across * SIDE * M, warp / across * SIDE * N);
     let mut sums = Accumulators::<M, N, T::Real>::zeroed();
     let operands = (
         Operand::new(Which::A, a, problem, first.0, k_major[0], false),
@@ -63,21 +67,10 @@ pub fn multiply<
     );
     let stages = Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED, THREADS>::start(operands);
     stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
-    store::<C, M, N>(problem, (c, bias), &sums, warp, (first.0 + of_warp.0, first.1 + of_warp.1));
+    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
 }
 
-/// The number of the warp, and the row and the column of its part of the tile.
-#[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize))
-{
-    let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
-    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
-    let across = const { ROWS / (SIDE * M) };
-    (warp, (warp % across * SIDE * M, warp / across * SIDE * N))
-}
-
-/// Stores a warp's sums.
+/// Stores a warp's sums: of the tile that starts at `first`, those from `of_warp` on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
@@ -85,13 +78,14 @@ pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
     (c, bias): (&mut Out<C>, &In<C>),
     sums: &Accumulators<M, N, C::Real>,
     warp: usize,
-    first: (usize, usize),
+    (first, of_warp): ((usize, usize), (usize, usize)),
 ) {
     // The sums take the place of the stages. Nothing is in flight to these any more, and everybody
     // has read them.
     copies::wait_group::<0>();
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
+    let first = (first.0 + of_warp.0, first.1 + of_warp.1);
     epilogue::store::<C, M, N>(sums, warp, &mut epilogue, first);
 }
 

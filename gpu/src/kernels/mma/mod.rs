@@ -4,10 +4,10 @@
 //! An `mma.sync` instruction multiplies 16 x 16 elements of A by 16 x 8 of B, in tf32 16 x 8 by 8 x
 //! 8. Operands and sums are in the registers of one warp. Hence:
 //!
-//! * **A block** of four warps (or eight) computes a tile of C, stage by stage of `BLOCK_K`
-//!   k-steps. It has two to four `STAGES` in shared memory: one in use, the others in flight by
-//!   asynchronous copies ([`operand`]), as in the lesson `async_copy`. As soon as the last
-//!   fragments of a stage are in registers, the stage is filled again.
+//! * **A block** of four warps or eight computes a tile of C, stage by stage of `BLOCK_K` steps.
+//!   It has two to four `STAGES` in shared memory: one in use, the others in flight by asynchronous
+//!   copies ([`operand`]), as in the lesson `async_copy`. As soon as the last fragments of a stage
+//!   are in registers, the stage is filled again.
 //! * **A warp** computes 16 x 16 parts of C, in rows and columns. A *fragment* of A in registers
 //!   serves all parts of its rows, one of B all of its columns. For 64 x 64 elements a warp reads 8
 //!   fragments from shared memory for 32 instructions.
@@ -41,9 +41,9 @@
 //!
 //! **f64** has a main loop of its own ([`stream`]). An instruction takes 32 cycles of a tensor
 //! core, and two warps share one. So a fragment is loaded while the one before it is multiplied,
-//! and a stage is filled by a few copies after each row of fragments: no warp is without an
-//! instruction for its tensor core for long. An instruction multiplies 4 k-steps on any GPU, and 8
-//! on Hopper, with the same bits.
+//! and a stage is filled by a few copies after each row of fragments: no warp is long without an
+//! instruction for its tensor core. An instruction multiplies 4 k-steps on any GPU, and 8 on
+//! Hopper, with the same bits.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

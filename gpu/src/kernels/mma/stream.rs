@@ -9,7 +9,7 @@ use super::{
     },
     element::MmaElement,
     epilogue::staged_len,
-    main_loop::{Stages, store, warp_of_block},
+    main_loop::{Stages, store},
     operand::{Operand, Which, one, tile_len},
     parts::{Given, Parts},
     tile::{PANEL, SIDE, threads},
@@ -33,8 +33,18 @@ fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams) -> 
     (row as usize * ROWS, col as usize * COLS)
 }
 
+/// The number of the warp, and the row and the column of its part of the tile.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize)) {
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let across = const { ROWS / (SIDE * M) };
+    (warp, (warp % across * SIDE * M, warp / across * SIDE * N))
+}
+
 /// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements
-/// are copied two at a time if all rows are 16-byte aligned, and alone if they are contiguous.
+/// are copied two at a time if all rows are 16-byte aligned, otherwise alone.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -89,10 +99,9 @@ pub fn multiply<
             .accumulate::<M, N>(k, of_warp, &mut sums);
     }
     // Again: there are no registers for this in the main loop.
-    let (first, (warp, of_warp)) =
-        (tile_of_block::<ROWS, COLS>(problem), warp_of_block::<ROWS, M, N>());
-    let first = (first.0 + of_warp.0, first.1 + of_warp.1);
-    store::<C, M, N>(problem, (c, bias), &sums, warp, first);
+    let first = tile_of_block::<ROWS, COLS>(problem);
+    let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
+    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
 }
 
 /// The stages in shared memory, and the copies that fill them.
@@ -239,8 +248,7 @@ impl<
     }
 }
 
-/// Loads the fragment that starts so many outer elements and k-steps after the first of a tile
-/// whose panels are side by side.
+/// Loads the fragment that starts so many outer elements and k-steps after the first of a tile.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn fragment<T: MmaElement>(
