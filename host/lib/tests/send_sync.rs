@@ -39,7 +39,7 @@ fn every_public_type() {
         interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
         interchange::dlpack::DLTensor; interchange::dlpack::Managed;
         gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
-        gemm::Request; gemm::Role; gemm::Target;
+        gemm::Request; gemm::Role; gemm::Target; gemm::Times;
         npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
         product::Launch; ptx::Ptx; ptx::Resources; testing::Counts;
     };

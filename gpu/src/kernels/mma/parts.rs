@@ -110,11 +110,11 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
 
     /// Which copies of the next tile are inside, if `steps` k-steps are left.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn inside(&self, steps: i32) -> u32 {
+    pub fn inside(&self, steps: u32) -> u32 {
         match steps {
-            _ if steps >= PANEL as i32 => self.inside[0],
-            _ if steps > 0 => self.inside[1],
-            _ => 0,
+            0 => 0,
+            _ if steps < PANEL as u32 => self.inside[1],
+            _ => self.inside[0],
         }
     }
 

@@ -121,7 +121,7 @@ struct Stream<
     /// Whether operands are K-major.
     k_major: [bool; 2],
     /// K-steps from the next stage to be filled on.
-    left: i32,
+    left: u32,
 }
 
 impl<
@@ -145,7 +145,7 @@ impl<
         const { assert!(BLOCK_K == PANEL, "a panel along k") };
         let k_major = [a.k_major, b.k_major];
         let (a, b) = (Parts::new(a, problem), Parts::new(b, problem));
-        Stream { tiles: dynamic_shared![T], a, b, k_major, left: problem.k as i32 }
+        Stream { tiles: dynamic_shared![T], a, b, k_major, left: problem.k }
     }
 
     /// Adds all k-steps to the sums of the warp whose part of the tile starts at (row, col).
@@ -214,7 +214,7 @@ impl<
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn inside(&mut self) -> [u32; 2] {
         let inside = [self.a.inside(self.left), self.b.inside(self.left)];
-        self.left -= BLOCK_K as i32;
+        self.left = self.left.saturating_sub(BLOCK_K as u32);
         inside
     }
 
