@@ -54,6 +54,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/mma/main_loop.rs", include_str!("../kernels/mma/main_loop.rs")),
     ("kernels/mma/mod.rs", include_str!("../kernels/mma/mod.rs")),
     ("kernels/mma/operand.rs", include_str!("../kernels/mma/operand.rs")),
+    ("kernels/mma/parts.rs", include_str!("../kernels/mma/parts.rs")),
+    ("kernels/mma/stream.rs", include_str!("../kernels/mma/stream.rs")),
     ("kernels/mma/table.rs", include_str!("../kernels/mma/table.rs")),
     ("kernels/mma/tile.rs", include_str!("../kernels/mma/tile.rs")),
     ("kernels/pack.rs", include_str!("../kernels/pack.rs")),
