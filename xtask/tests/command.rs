@@ -243,7 +243,8 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn usage_errors() {
     let workspace = Workspace::new("usage");
-    fs::write(workspace.0.join("gpu/ptx/sm_90a/tiled16.ptx"), PTX).unwrap();
+    let tiled16 = PTX.replace(" k()", " tiled16()").replace("name=k ", "name=tiled16 ");
+    fs::write(workspace.0.join("gpu/ptx/sm_90a/tiled16.ptx"), tiled16).unwrap();
     for (args, words) in [
         (&["inspect", "kernel"][..], "gpu/ptx/sm_90a has no kernel `kernel`: there are k, tiled16"),
         (
