@@ -210,7 +210,8 @@ impl Operands {
     }
 
     /// Calls `add` for each instruction, with a function that adds a thread's part of its product.
-    pub(super) fn for_each_step(&self, thread: usize, add: impl FnMut(&dyn Fn(&mut [f32]))) {
+    /// (No generic function: it would be compiled where a kernel is, perhaps without optimisation.)
+    pub(super) fn for_each_step(&self, thread: usize, add: &mut dyn FnMut(&dyn Fn(&mut [f32]))) {
         match &self.steps {
             Steps::Eight(steps) => self.steps(steps, thread, add),
             Steps::Sixteen(steps) => self.steps(steps, thread, add),
@@ -222,7 +223,7 @@ impl Operands {
         &self,
         steps: &[One<K>],
         thread: usize,
-        mut add: impl FnMut(&dyn Fn(&mut [f32])),
+        add: &mut dyn FnMut(&dyn Fn(&mut [f32])),
     ) {
         // Sums of a step's integers are exact.
         let is_float = self.format.numbers().is_float();
