@@ -17,6 +17,7 @@ mod dot;
 #[cfg(test)]
 mod extremes;
 mod fit;
+mod invariant;
 pub(super) mod layout;
 pub(super) mod partials;
 mod request;
@@ -35,6 +36,7 @@ pub(super) use self::{
 pub use self::{
     choice::{Candidate, Choice, Reason},
     choose::{candidates, choose},
+    invariant::Invariant,
     request::{DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT},
     rules::Ineligible,
     times::Times,

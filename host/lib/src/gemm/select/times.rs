@@ -75,6 +75,22 @@ impl Times {
         }
     }
 
+    /// The same so many times.
+    pub(super) fn repeated(self, count: usize) -> Times {
+        let of = |us: f64| us * count as f64;
+        Times {
+            host_us: of(self.host_us),
+            device_us: of(self.device_us),
+            copies_us: of(self.copies_us),
+            fixed_us: of(self.fixed_us),
+            multiply_us: of(self.multiply_us),
+            l2_us: of(self.l2_us),
+            epilogue_us: of(self.epilogue_us),
+            memory_us: of(self.memory_us),
+            sum_us: of(self.sum_us),
+        }
+    }
+
     /// The host's time for a launch.
     pub(super) fn of_launch() -> Times {
         Times { host_us: LAUNCH_US, ..Times::default() }
