@@ -96,7 +96,7 @@ fn orders<T: Number + Scalar<O>, O: Number>(lengths: &[usize]) -> usize {
 fn kernels_of_one_order_have_the_same_bits() {
     // Zeros follow the product in all kernels, in some, and in none.
     let lengths = [1, 8, 96];
-    let halves = orders::<Bf16, f32>(&lengths) + orders::<F16, F16>(&[200]);
+    let halves = orders::<Bf16, f32>(&[96, 100]) + orders::<F16, F16>(&[40]);
     let count = halves + orders::<f32, f32>(&[1, 8, 96, 200]) + orders::<f64, f64>(&lengths);
     counted("invariant::kernels_of_one_order_have_the_same_bits", count);
 }
@@ -119,7 +119,7 @@ fn plans_of_common_rows_have_one_order() {
 fn common_rows_have_the_same_bits() {
     let device = Device::cpu();
     let mut count = 0;
-    for seed in 0..40 {
+    for seed in 0..24 {
         let pair = Pair::small(seed, 30);
         count += usize::from(pair.run(&device).unwrap_or_else(|wrong| panic!("{wrong}")).is_some());
     }

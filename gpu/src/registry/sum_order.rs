@@ -1,6 +1,8 @@
 //! In which order a kernel adds the products of an element of C. Kernels of one order give the
 //! same bits, whatever their tiles: `tests/gemm/invariant.rs` compares them.
 
+use std::fmt;
+
 use super::{
     product::Product,
     variant::{Access, Family, Scheme},
@@ -28,6 +30,20 @@ pub enum SumOrder {
     },
     /// An order that no other tile has, or one that depends on the row.
     Own,
+}
+
+impl fmt::Display for SumOrder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            SumOrder::Serial { .. } => f.write_str("one sum along k, by multiply-adds"),
+            SumOrder::Mma => f.write_str("one sum along k, by mma.sync"),
+            SumOrder::Wgmma => f.write_str("one sum along k, by wgmma"),
+            SumOrder::Dealt { sums, steps } => {
+                write!(f, "{sums} sums, which take {steps} k-steps in turn")
+            }
+            SumOrder::Own => f.write_str("an order that no other kernel has"),
+        }
+    }
 }
 
 impl Product {

@@ -8,7 +8,7 @@ use tests::invariant::Pair;
 use crate::campaign::case;
 
 /// Pairs of plans for each pair that is computed.
-const PLANS: u64 = 100;
+const PLANS: u64 = 1000;
 
 /// What was compared.
 #[derive(Debug, Default)]

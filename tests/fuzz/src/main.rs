@@ -25,7 +25,7 @@ Random products beside exact integers, each twice, on every device there is
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
-       fuzz --invariant N [--seed SEED]  N pairs of invariant products with common rows, and 100 N pairs of plans
+       fuzz --invariant N [--seed SEED]  N pairs of invariant products with common rows, and 1000 N of plans
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
 

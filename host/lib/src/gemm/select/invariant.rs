@@ -10,7 +10,7 @@
 
 use gpu::registry::{Family, Product, Scheme, SumOrder, Type};
 
-use super::Request;
+use super::{Request, partials::MOST_PARTIALS};
 use crate::{
     error::{Error, Result},
     gemm::{
@@ -52,9 +52,20 @@ pub(in crate::gemm) struct Order {
     partials: u32,
 }
 
-/// What holds from a length of k on: the order of a block's sums (`None`: that of the kernels of
-/// every GPU), the blocks of a cluster that split k, and the partial products.
-type From = (usize, Option<SumOrder>, u32, u32);
+/// The order of a block's sums.
+#[derive(Clone, Copy)]
+enum Sum {
+    /// That of the first kernel of any GPU: on CUDA cores.
+    General,
+    /// That of tensor cores of any GPU, if they may multiply these types.
+    Cores,
+    /// This one.
+    Of(SumOrder),
+}
+
+/// What holds from a length of k on: the order of a block's sums, the blocks of a cluster that
+/// split k, and k of a partial product, if there are any.
+type From = (usize, Sum, u32, usize);
 
 /// The longest k first: of a C with rows shorter than [`WIDE`], and of another.
 type Rules = [&'static [From]; 2];
@@ -62,32 +73,48 @@ type Rules = [&'static [From]; 2];
 /// Elements of a row from which a C of few rows has tiles enough for a GPU.
 const WIDE: usize = 1024;
 
-const WGMMA: Option<SumOrder> = Some(SumOrder::Wgmma);
-const BY_WARPGROUPS: Option<SumOrder> = Some(SumOrder::Dealt { sums: 2, steps: 32 });
-const BY_WARPS: Option<SumOrder> = Some(SumOrder::Dealt { sums: 4, steps: 16 });
+/// Sums of a row of C at most, in all of its partial products: those of 64 rows fit into a quarter
+/// of the default workspace.
+const MOST_SUMS: usize = 1 << 17;
+
+/// No partial products.
+const ALL: usize = usize::MAX;
+
+const WGMMA: Sum = Sum::Of(SumOrder::Wgmma);
+const BY_WARPGROUPS: Sum = Sum::Of(SumOrder::Dealt { sums: 2, steps: 32 });
+const BY_WARPS: Sum = Sum::Of(SumOrder::Dealt { sums: 4, steps: 16 });
 
 /// No split: GPUs other than Hopper have no clusters, and do not add partial products. Nor does the
 /// CPU device profit.
-const WHOLE: Rules = [&[(0, None, 1, 1)]; 2];
+const ON_CORES: Rules = [&[(0, Sum::Cores, 1, ALL)]; 2];
+const GENERAL: Rules = [&[(0, Sum::General, 1, ALL)]; 2];
 /// Hopper, by types.
-const HALF: Rules =
-    [&[(16384, WGMMA, 8, 1), (4096, WGMMA, 4, 1), (0, WGMMA, 1, 1)], &[(0, WGMMA, 1, 1)]];
+const HALF: Rules = [
+    &[(65536, WGMMA, 1, 2048), (16384, WGMMA, 8, ALL), (4096, WGMMA, 4, ALL), (0, WGMMA, 1, ALL)],
+    &[(0, WGMMA, 1, ALL)],
+];
 const TF32: Rules = [
-    &[(16384, WGMMA, 1, 32), (4096, WGMMA, 1, 16), (1024, BY_WARPGROUPS, 1, 1), (0, WGMMA, 1, 1)],
-    &[(0, WGMMA, 1, 1)],
+    &[
+        (65536, BY_WARPGROUPS, 1, 2048),
+        (4096, BY_WARPGROUPS, 2, ALL),
+        (1024, BY_WARPGROUPS, 1, ALL),
+        (192, WGMMA, 1, ALL),
+        (0, Sum::General, 1, ALL),
+    ],
+    &[(0, WGMMA, 1, ALL)],
 ];
 const F32: Rules = [
     &[
-        (16384, BY_WARPS, 1, 32),
-        (4096, BY_WARPS, 1, 16),
-        (1024, BY_WARPS, 4, 1),
-        (0, BY_WARPS, 2, 1),
+        (16384, Sum::General, 1, 512),
+        (4096, BY_WARPS, 1, 512),
+        (1024, BY_WARPS, 4, ALL),
+        (0, Sum::General, 1, ALL),
     ],
-    &[(1024, BY_WARPS, 2, 1), (0, BY_WARPS, 1, 1)],
+    &[(1024, BY_WARPS, 2, ALL), (0, BY_WARPS, 1, ALL)],
 ];
 const F64: Rules = [
-    &[(16384, None, 1, 32), (4096, None, 1, 16), (1024, None, 1, 8), (0, None, 1, 1)],
-    &[(8192, None, 1, 8), (0, None, 1, 1)],
+    &[(1024, Sum::Cores, 1, 512), (0, Sum::Cores, 1, ALL)],
+    &[(8192, Sum::Cores, 1, 2048), (0, Sum::Cores, 1, ALL)],
 ];
 
 impl Order {
@@ -102,32 +129,29 @@ impl Order {
         let is_tf32 = request.compute == Compute::Tf32;
         let ty = T::TYPE;
         let rules = match () {
-            () if !target.cuda || target.capability != (9, 0) => WHOLE,
+            () if !target.cuda => GENERAL,
+            () if target.capability != (9, 0) => ON_CORES,
             () if ty == Type::F64 => F64,
             () if ty == Type::F32 && is_tf32 => TF32,
             () if ty == Type::F32 => F32,
             () if ty == Type::BF16 || ty == Type::F16 => HALF,
-            () => WHOLE,
+            () => GENERAL,
         };
         let mut rules = rules[usize::from(n >= WIDE)].iter();
-        let &(_, sum, split_k, partials) =
-            rules.find(|rule| rule.0 <= k).unwrap_or(&(0, None, 1, 1));
+        let &(_, sum, split_k, range) =
+            rules.find(|rule| rule.0 <= k).unwrap_or(&(0, Sum::General, 1, ALL));
+        let most = (MOST_SUMS / n.max(1)).clamp(1, MOST_PARTIALS as usize);
+        let partials = (k / range).clamp(1, most) as u32;
+        let is_on_cores = |kernel: &Kernel| {
+            let variant = &kernel.product.variant;
+            let is_allowed = variant.scheme == Scheme::Native || is_tf32;
+            variant.family == Family::Mma && is_allowed
+        };
+        let on_cores = || T::kernels().find(is_on_cores);
         let sum = match sum {
-            Some(sum) => sum,
-            None => {
-                // Tensor cores of any GPU, if they may multiply these types.
-                let is_allowed = |kernel: &Kernel| match kernel.product.variant.scheme {
-                    Scheme::Native => true,
-                    scheme => scheme == Scheme::Tf32 && is_tf32,
-                };
-                let is_it = |kernel: &Kernel| kernel.product.variant.family == Family::Mma;
-                let on_cores = T::kernels().find(|kernel| is_it(kernel) && is_allowed(kernel));
-                let kernel = match on_cores.filter(|_| target.cuda) {
-                    Some(kernel) => kernel,
-                    None => scalar::general::<T, O>()?,
-                };
-                kernel.product.sum_order(k)
-            }
+            Sum::Of(sum) => sum,
+            Sum::Cores if let Some(kernel) = on_cores() => kernel.product.sum_order(k),
+            Sum::Cores | Sum::General => scalar::general::<T, O>()?.product.sum_order(k),
         };
         Ok(Order { sum, k, split_k, partials })
     }

@@ -76,7 +76,7 @@ impl fmt::Display for Ineligible {
                 f.write_str("splits A and B into slices, which compute = fp32-bf16x6 allows")
             }
             Ineligible::Order => f.write_str(
-                "adds the products of an element in another order than an invariant product, or in one that depends on other rows",
+                "does not have the order of sums of an invariant product: it adds in another one, or in one that depends on other rows, or cannot split k as this n and k ask for",
             ),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and the limit is {limit}")
