@@ -176,9 +176,9 @@ impl Pair {
         with_types!(self, plan_of())
     }
 
-    /// Computes both products on the CPU device, one with the kernel that is chosen for its GPU, the
-    /// other with any that could be, and compares the bits of the common rows. `None` if one was
-    /// refused.
+    /// Computes both products on the CPU device, one with the kernel that is chosen for its GPU,
+    /// the other with any that could be, and compares the bits of the common rows. `None` if one
+    /// was refused.
     ///
     /// # Errors
     /// What differs, or was refused though it had been chosen.

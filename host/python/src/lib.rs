@@ -144,8 +144,8 @@ mod _native {
     /// out, and returns out. It keeps the arrays.
     ///
     /// Arguments
-    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, device: as of matmul. Without
-    ///     out the result has an array of its own, product.out.
+    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, device: as of matmul.
+    ///     Without out the result has an array of its own, product.out.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,

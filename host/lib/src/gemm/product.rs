@@ -235,8 +235,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
-    /// The bits of a row of C depend on that row of A, on B and the scalars, with their bias and old
-    /// row of C: not on the other rows, their number, the batch, or the number of SMs. So a request
+    /// The bits of a row of C depend on that row of A, on B, the scalars, the bias and the old row
+    /// of C: not on the other rows, their number, the batch, or the number of SMs. So a request
     /// gives the same answer whatever is computed beside it.
     ///
     /// The products are added in one order, and k is split in one way, which follow from the types,
@@ -256,10 +256,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// # Ok::<(), gpu_gemm::Error>(())
     /// ```
     ///
-    /// A product is refused rather than computed with other bits: if a kernel was named that adds in
-    /// another order, or another split of k, and if copies of A and B do not fit into the
-    /// [workspace](Self::workspace_limit). On Hopper A and B are contiguous along one of their sides
-    /// (f64: any). NaN is NaN, but may have other bits.
+    /// A product is refused rather than computed with other bits: if a kernel was named that adds
+    /// in another order, or another split of k, and if copies of A and B do not fit into the
+    /// [workspace](Self::workspace_limit). On Hopper A and B are contiguous along one of their
+    /// sides (f64: any). NaN is NaN, but may have other bits.
     #[must_use]
     pub fn invariant(self) -> Self {
         Gemm { is_invariant: true, ..self }

@@ -1,16 +1,20 @@
 //! The same bits for a row, whatever is beside it ([`Gemm::invariant`](crate::Gemm::invariant)).
 //!
 //! The bits of an element follow from its row of A, its column of B and from the order in which
-//! the products are added: that of a block, and how k is split. [`Order::of`] says both from the
+//! the products are added: that of a block, and how k is split. [`order_of`] says both from the
 //! types, the sizes that all rows share, n and k, and the generation of the GPU. Kernels of that
 //! order alone are candidates. Among them the fastest is taken, as always: their bits are equal.
 //!
-//! A figure here decides bits and speeds. Each was taken from predicted times (docs/log/selection.md,
-//! "The same bits for a row").
+//! A figure here decides bits and speeds. Each was taken from predicted times
+//! (docs/log/selection.md, "The same bits for a row").
 
-use gpu::registry::{Family, Product, Scheme, SumOrder, Type};
+use gpu::registry::{Family, Scheme, SumOrder, Type};
 
-use super::{Request, partials::MOST_PARTIALS};
+use super::{
+    Request,
+    order::{Invariant, Order},
+    request::MOST_PARTIALS,
+};
 use crate::{
     error::{Error, Result},
     gemm::{
@@ -18,39 +22,6 @@ use crate::{
         scalar::{self, Kernel, Scalar},
     },
 };
-
-/// The lines of C whose bits depend on nothing that is beside them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Invariant {
-    /// Rows: their bits depend on no other row of A.
-    Rows,
-    /// Columns: their bits depend on no other column of B. So it is of rows, once A and B have been
-    /// swapped.
-    Cols,
-}
-
-impl Invariant {
-    /// The same lines of the transpose.
-    pub(in crate::gemm) fn transposed(self) -> Self {
-        match self {
-            Invariant::Rows => Invariant::Cols,
-            Invariant::Cols => Invariant::Rows,
-        }
-    }
-}
-
-/// The order in which the products of an element are added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gemm) struct Order {
-    /// By a block, of `k` products in all.
-    sum: SumOrder,
-    k: usize,
-    /// Blocks of a cluster that split k.
-    split_k: u32,
-    /// Partial products.
-    partials: u32,
-}
 
 /// The order of a block's sums.
 #[derive(Clone, Copy)]
@@ -117,49 +88,42 @@ const F64: Rules = [
     &[(8192, Sum::Cores, 1, 2048), (0, Sum::Cores, 1, ALL)],
 ];
 
-impl Order {
-    /// The order of all rows of a request.
-    pub(super) fn of<T: Scalar<O>, O: Output>(
-        request: &Request,
-        lines: Invariant,
-        target: &Target,
-    ) -> Result<Self> {
-        let (shape, k) = (request.shape, request.shape.k());
-        let n = if lines == Invariant::Rows { shape.n() } else { shape.m() };
-        let is_tf32 = request.compute == Compute::Tf32;
-        let ty = T::TYPE;
-        let rules = match () {
-            () if !target.cuda => GENERAL,
-            () if target.capability != (9, 0) => ON_CORES,
-            () if ty == Type::F64 => F64,
-            () if ty == Type::F32 && is_tf32 => TF32,
-            () if ty == Type::F32 => F32,
-            () if ty == Type::BF16 || ty == Type::F16 => HALF,
-            () => GENERAL,
-        };
-        let mut rules = rules[usize::from(n >= WIDE)].iter();
-        let &(_, sum, split_k, range) =
-            rules.find(|rule| rule.0 <= k).unwrap_or(&(0, Sum::General, 1, ALL));
-        let most = (MOST_SUMS / n.max(1)).clamp(1, MOST_PARTIALS as usize);
-        let partials = (k / range).clamp(1, most) as u32;
-        let is_on_cores = |kernel: &Kernel| {
-            let variant = &kernel.product.variant;
-            let is_allowed = variant.scheme == Scheme::Native || is_tf32;
-            variant.family == Family::Mma && is_allowed
-        };
-        let on_cores = || T::kernels().find(is_on_cores);
-        let sum = match sum {
-            Sum::Of(sum) => sum,
-            Sum::Cores if let Some(kernel) = on_cores() => kernel.product.sum_order(k),
-            Sum::Cores | Sum::General => scalar::general::<T, O>()?.product.sum_order(k),
-        };
-        Ok(Order { sum, k, split_k, partials })
-    }
-
-    /// Whether a kernel can add in that order.
-    pub(super) fn is_of(&self, product: &Product) -> bool {
-        product.sum_order(self.k) == self.sum && self.split_k <= product.most_splits
-    }
+/// The order of all rows of a request.
+fn order_of<T: Scalar<O>, O: Output>(
+    request: &Request,
+    lines: Invariant,
+    target: &Target,
+) -> Result<Order> {
+    let (shape, k) = (request.shape, request.shape.k());
+    let n = if lines == Invariant::Rows { shape.n() } else { shape.m() };
+    let is_tf32 = request.compute == Compute::Tf32;
+    let ty = T::TYPE;
+    let rules = match () {
+        () if !target.cuda => GENERAL,
+        () if target.capability != (9, 0) => ON_CORES,
+        () if ty == Type::F64 => F64,
+        () if ty == Type::F32 && is_tf32 => TF32,
+        () if ty == Type::F32 => F32,
+        () if ty == Type::BF16 || ty == Type::F16 => HALF,
+        () => GENERAL,
+    };
+    let mut rules = rules[usize::from(n >= WIDE)].iter();
+    let &(_, sum, split_k, range) =
+        rules.find(|rule| rule.0 <= k).unwrap_or(&(0, Sum::General, 1, ALL));
+    let most = (MOST_SUMS / n.max(1)).clamp(1, MOST_PARTIALS as usize);
+    let partials = (k / range).clamp(1, most) as u32;
+    let is_on_cores = |kernel: &Kernel| {
+        let variant = &kernel.product.variant;
+        let is_allowed = variant.scheme == Scheme::Native || is_tf32;
+        variant.family == Family::Mma && is_allowed
+    };
+    let on_cores = || T::kernels().find(is_on_cores);
+    let sum = match sum {
+        Sum::Of(sum) => sum,
+        Sum::Cores if let Some(kernel) = on_cores() => kernel.product.sum_order(k),
+        Sum::Cores | Sum::General => scalar::general::<T, O>()?.product.sum_order(k),
+    };
+    Ok(Order { sum, k, split_k, partials })
 }
 
 impl Request {
@@ -171,7 +135,7 @@ impl Request {
     pub(super) fn with_order<T: Scalar<O>, O: Output>(&self, target: &Target) -> Result<Self> {
         let Some(lines) = self.invariant else { return Ok(*self) };
         let target = self.ordered_as_on.as_ref().unwrap_or(target);
-        let order = Order::of::<T, O>(self, lines, target)?;
+        let order = order_of::<T, O>(self, lines, target)?;
         let Order { split_k, partials, .. } = order;
         let asked = [("split_k", self.split_k, split_k), ("partials", self.partials, partials)];
         for (name, asked, count) in asked {

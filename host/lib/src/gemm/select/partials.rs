@@ -11,15 +11,13 @@ use gpu::registry::{Product, Type};
 use super::{
     Request,
     fit::{Fit, untimed},
+    request::MOST_PARTIALS,
     times::Times,
 };
 use crate::gemm::{
     Target,
     scalar::{Kernel, kernels_of},
 };
-
-/// Partial products at most. The last may have a shorter range of k.
-pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
 
 /// So often at most, since the plan is in host memory.
 const MOST_REPETITIONS: usize = 1 << 14;

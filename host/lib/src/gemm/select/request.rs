@@ -1,6 +1,6 @@
 //! A request: the properties of a product by which its kernel is selected.
 
-use super::invariant::{Invariant, Order};
+use super::order::{Invariant, Order};
 use crate::{
     error::{Error, Result},
     gemm::{Compute, Target, scalar},
@@ -18,6 +18,9 @@ pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
 
 /// The largest cluster that every GPU with clusters allows.
 pub(in crate::gemm) const MOST_SPLITS: u32 = 8;
+
+/// Partial products at most. The last may have a shorter range of k.
+pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
 
 /// The properties of a product by which its kernel is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,8 @@ fn cost<T: Scalar<O>, O: Output>(what: &str, compute: Compute) -> ([f64; 2], usi
         (of_it.iter().sum::<f64>() / of_it.len() as f64).exp()
     };
     let means = [mean(&|_| true), mean(&|log| log.1 <= 16)];
-    print!("{what}: {:.3}, m <= 16 {:.3}, refused {refused};", means[0], means[1]);
+    let few = logs.iter().filter(|log| log.1 <= 16).count();
+    print!("{what}: {:.3}, m <= 16 ({few}) {:.3}, refused {refused};", means[0], means[1]);
     for class in super::shapes::Class::ALL {
         print!(" {} {:.2}", class.name(), mean(&|log| log.0 == class.name()));
     }
