@@ -49,7 +49,8 @@ pub fn pairs(seed: u64, count: u64) -> Result<Tally, String> {
         for plan in 0..PLANS {
             match Pair::large(case(seed, number * PLANS + plan)).plan()? {
                 Some((sum, split_k, partials)) => {
-                    let order = format!("{sum:?}, split {split_k}, partial products {partials}");
+                    let in_parts = if partials > 1 { ", partial products" } else { "" };
+                    let order = format!("{sum}: {split_k} blocks{in_parts}");
                     *tally.orders.entry(order).or_default() += 1;
                     tally.plans += 1;
                 }
