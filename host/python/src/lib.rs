@@ -128,8 +128,8 @@ mod _native {
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
-        #[rustfmt::skip]
-        let options = Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
+        let options =
+            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
         let ready = Ready::new(a, b, &options, true)?;
         let finish = match out {
             Some(_) => Finish::As,
@@ -165,8 +165,8 @@ mod _native {
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Prepared> {
         let stream = None;
-        #[rustfmt::skip]
-        let options = Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
+        let options =
+            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
         Prepared::new(Ready::new(a, b, &options, false)?)
     }
 
