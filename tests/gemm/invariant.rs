@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use gpu::registry::{Entry, SumOrder};
 use host::{Bf16, Compute, Device, F16, Gemm, Matrix, MatrixView, gemm::Scalar, gpu};
 use tests::{
+    devices,
     gemm::{Number, bytes, counted},
     invariant::Pair,
 };
@@ -117,11 +118,10 @@ fn plans_of_common_rows_have_one_order() {
 
 #[test]
 fn common_rows_have_the_same_bits() {
-    let device = Device::cpu();
-    let mut count = 0;
-    for seed in 0..24 {
-        let pair = Pair::small(seed, 30);
-        count += usize::from(pair.run(&device).unwrap_or_else(|wrong| panic!("{wrong}")).is_some());
+    for device in devices() {
+        let run =
+            |seed| Pair::small(seed, 30).run(&device).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let count = (0..24).filter_map(run).count();
+        counted("invariant::common_rows_have_the_same_bits", count);
     }
-    counted("invariant::common_rows_have_the_same_bits", count);
 }

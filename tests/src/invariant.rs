@@ -176,9 +176,9 @@ impl Pair {
         with_types!(self, plan_of())
     }
 
-    /// Computes both products on the CPU device, one with the kernel that is chosen for its GPU,
-    /// the other with any that could be, and compares the bits of the common rows. `None` if one
-    /// was refused.
+    /// Computes both products, one with the kernel that is chosen, the other with any that could
+    /// be, and compares the bits of the common rows: on a GPU for it, on the CPU device each for
+    /// its own GPU. `None` if one was refused.
     ///
     /// # Errors
     /// What differs, or was refused though it had been chosen.
@@ -188,6 +188,11 @@ impl Pair {
 
     fn target(&self, one: &One) -> Target {
         Target::gpu(self.capability, one.sms)
+    }
+
+    /// The GPU whose kernels compute it there.
+    fn target_on(&self, one: &One, device: &Device) -> Target {
+        if device.is_cuda() { Target::of(device) } else { self.target(one) }
     }
 
     /// The sizes and strides of A, B and C, and the elements from one of a batch to the next.
@@ -227,14 +232,14 @@ impl Pair {
         Ok(request)
     }
 
-    fn choice<T: Scalar<O>, O: Number>(&self, one: &One) -> Result<Choice, Error> {
-        let gemm = self.gemm::<T, O>().invariant();
-        gemm.choose(&self.request::<T, O>(one)?, &self.target(one))
+    fn choice<T: Scalar<O>, O: Number>(&self, one: &One, target: &Target) -> Result<Choice, Error> {
+        self.gemm::<T, O>().invariant().choose(&self.request::<T, O>(one)?, target)
     }
 
     fn plan_of<T: Scalar<O>, O: Number>(&self) -> Result<Option<(SumOrder, u32, u32)>, String> {
         let orders = self.both.map(|one| {
-            let Choice { entry, split_k, partials, .. } = self.choice::<T, O>(&one)?;
+            let Choice { entry, split_k, partials, .. } =
+                self.choice::<T, O>(&one, &self.target(&one))?;
             let order = entry.product.as_ref().map(|product| product.sum_order(self.k));
             Ok::<_, Error>((order.unwrap_or(SumOrder::Own), split_k, partials))
         });
@@ -250,11 +255,12 @@ impl Pair {
         device: &Device,
     ) -> Result<Option<[&'static str; 2]>, String> {
         let named = |error: Error| format!("{error}: {self}");
-        let [first, second] = self.both.map(|one| self.choice::<T, O>(&one));
+        let targets = self.both.map(|one| self.target_on(&one, device));
+        let [first, second] = [0, 1].map(|i| self.choice::<T, O>(&self.both[i], &targets[i]));
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(None) };
         let request = self.request::<T, O>(&self.both[1]).map_err(named)?;
         let gemm = self.gemm::<T, O>().invariant();
-        let candidates = gemm.candidates(&request, &self.target(&self.both[1])).into_iter();
+        let candidates = gemm.candidates(&request, &targets[1]).into_iter();
         let others = candidates.filter(|candidate| candidate.ineligible.is_none());
         let others = others.map(|candidate| candidate.entry).collect::<Vec<_>>();
         let other = match second.partials {
@@ -309,7 +315,7 @@ impl Pair {
         });
         let [by_row, by_col] = biases;
         let (by_row, by_col) = (by_row?, by_col?);
-        let gemm = self.gemm::<T, O>().invariant_as_on(self.target(one)).entry(entry)?;
+        let gemm = self.gemm::<T, O>().invariant_as_on(self.target_on(one, device)).entry(entry)?;
         let gemm = match self.bias {
             1 => gemm.bias(Bias::PerCol(by_col.all())),
             2 => gemm.bias(Bias::PerRow(by_row.all())),

@@ -1,4 +1,4 @@
-//! Pairs of invariant products with common rows: their plans, and their bits on the CPU device.
+//! Pairs of invariant products with common rows: their plans, and their bits on a device.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -43,8 +43,8 @@ impl fmt::Display for Tally {
 ///
 /// # Errors
 /// The first pair that differs.
-pub fn pairs(seed: u64, count: u64) -> Result<Tally, String> {
-    let (device, mut tally) = (Device::cpu(), Tally::default());
+pub fn pairs(device: &Device, seed: u64, count: u64) -> Result<Tally, String> {
+    let mut tally = Tally::default();
     for number in 0..count {
         for plan in 0..PLANS {
             match Pair::large(case(seed, number * PLANS + plan)).plan()? {
@@ -57,7 +57,7 @@ pub fn pairs(seed: u64, count: u64) -> Result<Tally, String> {
                 None => tally.refused_plans += 1,
             }
         }
-        match Pair::small(case(seed, number), 4).run(&device)? {
+        match Pair::small(case(seed, number), 4).run(device)? {
             Some(names) => {
                 *tally.kernels.entry(names).or_default() += 1;
                 tally.products += 1;

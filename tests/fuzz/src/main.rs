@@ -135,7 +135,9 @@ fn digests(options: &Options, count: u64) -> Result<bool, String> {
 /// Pairs of invariant products.
 fn pairs(options: &Options, count: u64) -> Result<bool, String> {
     let start = Instant::now();
-    let tally = invariant::pairs(options.seed, count)?;
+    let device = options.devices.last().ok_or("fuzz: there is no device")?;
+    say(format_args!("{}", device.description()))?;
+    let tally = invariant::pairs(device, options.seed, count)?;
     say(format_args!("--seed {}: {tally}", options.seed))?;
     say(format_args!("in {:.1} s", start.elapsed().as_secs_f64()))?;
     Ok(true)
