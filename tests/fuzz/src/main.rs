@@ -13,6 +13,7 @@ use fuzz::{
     campaign::{Options, one, run},
     digest,
     draw::{Pool, product},
+    invariant,
     tally::Tally,
 };
 use gpu_gemm::Device;
@@ -24,6 +25,7 @@ Random products beside exact integers, each twice, on every device there is
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
+       fuzz --invariant N [--seed SEED]  N pairs of invariant products with common rows, and 1000 N of plans
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
 
@@ -31,6 +33,7 @@ struct Arguments {
     options: Options,
     case: Option<u64>,
     digest: Option<u64>,
+    invariant: Option<u64>,
     help: bool,
 }
 
@@ -46,7 +49,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     let (mut count, mut seconds, mut seed, mut case) = (None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
-    let (mut help, mut digest) = (false, None);
+    let (mut help, mut digest, mut invariant) = (false, None, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -55,6 +58,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("seed") => seed = Some(parser.value()?.parse_with(number)?),
             Long("case") => case = Some(parser.value()?.parse_with(number)?),
             Long("digest") => digest = Some(parser.value()?.parse_with(number)?),
+            Long("invariant") => invariant = Some(parser.value()?.parse_with(number)?),
             Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
             Long("device") => device = parser.value()?.string()?,
@@ -79,16 +83,17 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     // Digests of two programs are of the same products.
     let seed = seed.unwrap_or(if digest.is_some() { 1 } else { now });
     let options = Options { seed, count, most, failures, threads, devices };
-    Ok(Arguments { options, case, digest, help })
+    Ok(Arguments { options, case, digest, invariant, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
-    let outcome = done.and_then(|Arguments { options, case, digest, help }| match (case, digest) {
-        _ if help => say(USAGE).map(|()| true),
-        (Some(case), _) => again(&options, case),
-        (None, Some(count)) => digests(&options, count),
-        (None, None) => many(&options),
+    let outcome = done.and_then(|arguments| match arguments {
+        Arguments { help: true, .. } => say(USAGE).map(|()| true),
+        Arguments { options, case: Some(case), .. } => again(&options, case),
+        Arguments { options, digest: Some(count), .. } => digests(&options, count),
+        Arguments { options, invariant: Some(count), .. } => pairs(&options, count),
+        Arguments { options, .. } => many(&options),
     });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -124,6 +129,17 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
 fn digests(options: &Options, count: u64) -> Result<bool, String> {
     let device = options.devices.first().ok_or("fuzz: there is no device")?;
     digest::lines(device, options.seed, count)?.try_for_each(|line| say(line?))?;
+    Ok(true)
+}
+
+/// Pairs of invariant products.
+fn pairs(options: &Options, count: u64) -> Result<bool, String> {
+    let start = Instant::now();
+    let device = options.devices.last().ok_or("fuzz: there is no device")?;
+    say(format_args!("{}", device.description()))?;
+    let tally = invariant::pairs(device, options.seed, count)?;
+    say(format_args!("--seed {}: {tally}", options.seed))?;
+    say(format_args!("in {:.1} s", start.elapsed().as_secs_f64()))?;
     Ok(true)
 }
 
