@@ -4,12 +4,19 @@
 use std::collections::BTreeMap;
 
 use gpu::registry::{Entry, SumOrder};
-use host::{Bf16, Compute, Device, F16, Gemm, Matrix, MatrixView, gemm::Scalar, gpu};
+use host::{
+    Bf16, Compute, Device, F16, Gemm, Matrix, MatrixView, Shape,
+    gemm::{Choice, Invariant, Request, Scalar, Target},
+    gpu,
+};
 use tests::{
     devices,
     gemm::{Number, bytes, counted},
     invariant::Pair,
 };
+
+/// Seeds of pairs with a long k: split by clusters (1 to 3), and into partial products.
+const LONG: [u64; 8] = [1, 2, 3, 8, 20, 21, 22, 24];
 
 /// C of a few sizes and numbers, by one kernel.
 fn product<T: Number + Scalar<O>, O: Number>(
@@ -118,10 +125,50 @@ fn plans_of_common_rows_have_one_order() {
 
 #[test]
 fn common_rows_have_the_same_bits() {
+    let pairs = || {
+        let short = (0..16).map(|seed| Pair::small(seed, usize::MAX));
+        short.chain(LONG.map(|seed| Pair::small(seed, 1)))
+    };
+    let splits = pairs().filter_map(|pair| pair.plan().unwrap_or_else(|wrong| panic!("{wrong}")));
+    let (mut clusters, mut parts) = (0, 0);
+    for (_, split_k, partials) in splits {
+        clusters += usize::from(split_k > 1);
+        parts += usize::from(partials > 1);
+    }
+    assert!(clusters >= 3 && parts >= 5, "{clusters} by clusters, {parts} in partial products");
     for device in devices() {
-        let run =
-            |seed| Pair::small(seed, 30).run(&device).unwrap_or_else(|wrong| panic!("{wrong}"));
-        let count = (0..24).filter_map(run).count();
+        let run = |pair: Pair| pair.run(&device).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let count = pairs().filter_map(run).count();
         counted("invariant::common_rows_have_the_same_bits", count);
     }
+}
+
+/// Without an element there are no bits: these succeed as others do.
+#[test]
+fn empty_products_are_not_refused() {
+    let device = Device::cpu();
+    for [m, n, k] in [[0, 512, 2048], [512, 0, 2048], [3, 5, 0]] {
+        for target in [Target::H200, Target::of(&device)] {
+            let request = Request::dense(Shape::new(m, n, k).unwrap());
+            let chosen = Gemm::<f64>::new().invariant().choose(&request, &target);
+            assert!(chosen.is_ok(), "{m} {n} {k}: {chosen:?}");
+        }
+    }
+    let mut none = Request::dense(Shape::new(64, 64, 4096).unwrap());
+    none.batch = 0;
+    let chosen = Gemm::<f64>::new().invariant().choose(&none, &Target::H200);
+    assert!(chosen.is_ok(), "{chosen:?}");
+}
+
+/// What a request asks for, a `Gemm` that does not ask keeps.
+#[test]
+fn a_request_for_an_invariant_product_is_kept() {
+    let mut request = Request::dense(Shape::new(1, 512, 8192).unwrap());
+    let plain = Gemm::<f32>::new().choose(&request, &Target::H200).unwrap();
+    request.invariant = Some(Invariant::Rows);
+    let [of_request, of_gemm] = [Gemm::<f32>::new(), Gemm::<f32>::new().invariant()]
+        .map(|gemm| gemm.choose(&request, &Target::H200).unwrap());
+    let named = |choice: &Choice| (choice.entry.name(), choice.split_k, choice.partials);
+    assert_eq!(named(&of_request), named(&of_gemm));
+    assert_ne!(named(&of_request), named(&plain));
 }

@@ -222,6 +222,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// the kernel.
     ///
     /// Each partial product needs workspace for `m n` sums: `4 m n` bytes, of f64 `8 m n`.
+    /// ([Invariant](Self::invariant) ones are computed for some rows at a time.)
     ///
     /// # Errors
     /// [`Error::Argument`] for a number outside of 1 to 4096.
@@ -257,9 +258,11 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// ```
     ///
     /// A product is refused rather than computed with other bits: if a kernel was named that adds
-    /// in another order, or another split of k, and if copies of A and B do not fit into the
-    /// [workspace](Self::workspace_limit). On Hopper A and B are contiguous along one of their
-    /// sides (f64: any). NaN is NaN, but may have other bits.
+    /// in another order, or another split of k; if copies of A and B do not fit into the
+    /// [workspace](Self::workspace_limit), or the partial products of 64 rows of C (of 64 columns,
+    /// if C has columns); and where k is split so, for more than 16384 products of a batch. On
+    /// Hopper A and B are contiguous along one of their sides (f64: any). NaN is NaN, but may have
+    /// other bits.
     #[must_use]
     pub fn invariant(self) -> Self {
         Gemm { is_invariant: true, ..self }
@@ -285,7 +288,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let plain = request.plain && self.is_plain();
         let (Gemm { compute, split_k, partials, .. }, workspace_limit) =
             (*self, self.most_workspace());
-        let invariant = self.is_invariant.then_some(Invariant::Rows);
+        let invariant = self.is_invariant.then_some(Invariant::Rows).or(request.invariant);
         let ordered_as_on = self.ordered_as_on;
         let request = Request { plain, compute, workspace_limit, split_k, partials, ..*request };
         Request { invariant, ordered_as_on, ..request }

@@ -154,8 +154,9 @@ fn is_faster(fit: &Fit, than: &Option<Fit>) -> bool {
 fn no_partials(who: &str, request: &Request) -> Error {
     if request.order.is_some() {
         let limit = format!(
-            "{who} them, and an invariant product of this n and k has so many: with workspace for 64 rows of sums \
-             each, and operands that are contiguous along a side"
+            "{who} them, and an invariant product of this n and k has so many. They need workspace for copies of A and B and \
+             for sums of 64 rows each (64 columns, if C has columns), operands that are contiguous along a side, a kernel \
+             whose C has the sums' type, and at most 16384 products of a batch"
         );
         return Error::argument("partials", request.partials.unwrap_or(1), limit);
     }

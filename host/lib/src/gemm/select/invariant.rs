@@ -45,7 +45,8 @@ type Rules = [&'static [From]; 2];
 const WIDE: usize = 1024;
 
 /// Sums of a row of C at most, in all of its partial products: those of 64 rows fit into a quarter
-/// of the default workspace.
+/// of the default workspace. (If C has columns, A and B are swapped, and it is 64 columns of m
+/// sums.)
 const MOST_SUMS: usize = 1 << 17;
 
 /// No partial products.
@@ -134,6 +135,10 @@ impl Request {
     /// [`Error::Argument`] for a request of another split.
     pub(super) fn with_order<T: Scalar<O>, O: Output>(&self, target: &Target) -> Result<Self> {
         let Some(lines) = self.invariant else { return Ok(*self) };
+        // Without an element there are no bits.
+        if self.batch == 0 || self.shape.c_len() == 0 {
+            return Ok(*self);
+        }
         let target = self.ordered_as_on.as_ref().unwrap_or(target);
         let order = order_of::<T, O>(self, lines, target)?;
         let Order { split_k, partials, .. } = order;
