@@ -224,26 +224,39 @@ impl Plan {
             };
             self.multiply(kernel, operands, 1, partial, on)?;
         }
+        self.partials = count as usize * len;
+        self.reduce(Input::Partials, count, &task, c, on.0);
+        Ok(())
+    }
+
+    /// The launch that adds partial products which are the kernel's A: those of several devices.
+    pub(super) fn of_sum<O: Output>(count: u32, task: &Task, limits: &Limits) -> Self {
+        let mut plan = Plan::default();
+        plan.reduce(Input::Operand(0), count, task, O::TYPE, limits);
+        plan
+    }
+
+    /// Adds the launch that adds partial products.
+    fn reduce(&mut self, from: Input, count: u32, task: &Task, c: Type, limits: &Limits) {
+        let shape = task.request.shape;
         let panel = Panel::of_rows(shape.m());
-        let params = params(&task, &panel);
+        let params = params(task, &panel);
         let kernel: &'static dyn AnyKernel = match () {
             _ if c == Type::F32 => &reduce::reduce_f32,
             _ if c == Type::F64 => &reduce::reduce_f64,
             _ => &reduce::reduce_half,
         };
-        let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(on.0.grid[1] as usize), 1];
+        let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(limits.grid[1] as usize), 1];
         let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), reduce::BLOCK);
-        self.partials = count as usize * len;
         let arguments = vec![
             Argument::new("problem", Binding::Problem(params)),
             Argument::new("count", Binding::U32(count)),
-            Argument::new("partials", Binding::Read(Input::Partials, Part::ALL)),
+            Argument::new("partials", Binding::Read(from, Part::ALL)),
             Argument::new("c", Binding::Write(Target::C, Part::ALL)),
             Argument::new("bias", Binding::Read(Input::Bias, Part::ALL)),
         ];
         let purpose = Purpose::Reduce;
         self.push(Launched { kernel, config, purpose, arguments });
-        Ok(())
     }
 
     /// Adds the launch that multiplies.
