@@ -1,0 +1,95 @@
+//! A product over several devices: its plan, which is plain data, and its run.
+//!
+//! * [`build`] makes the steps of each [`Algorithm`] that the layouts allow. The whole product's
+//!   choice fixes kernel, split of k and operand plan, so the bits are those of one device.
+//! * [`complete`] refuses a plan in which something is used that nothing has brought.
+//! * [`order`] finds which step waits for which, from what each reads and writes.
+//! * [`predict`] gives each step a time, and simulates the plan on devices and links.
+//! * [`run`] runs the steps in one loop.
+//!
+//! docs/design/several-devices.md has the reasons.
+
+mod build;
+mod complete;
+mod order;
+mod pieces;
+mod plan;
+mod predict;
+mod run;
+mod scatter;
+#[cfg(test)]
+mod tests;
+
+use self::plan::Sums;
+pub use self::plan::{Algorithm, ShardedPlan};
+use super::{Gemm, Output, Scalar};
+use crate::{
+    devices::{Devices, ShardLayout, Sharded},
+    error::{Error, Result},
+    shape::Shape,
+};
+
+impl<T, O> Gemm<'_, T, O>
+where
+    T: Scalar<O> + Scalar<Sums<T, O>>,
+    O: Output,
+{
+    /// The product of matrices in shards, over their devices. C has the bits that one of the
+    /// devices would compute from dense row-major matrices, whatever the layouts. Waits for the
+    /// product, and returns its plan: the one with the shortest predicted time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for matrices whose sizes or devices do not fit together; for a bias,
+    /// prepared matrices and emulated fp32, which are for one device; and for a kernel with
+    /// alignment classes and shards that begin within a class. Then C is as it was.
+    /// [`Error::Device`] says which device has failed. If it has no memory for the panels, C is as
+    /// it was; later C may be half-written.
+    pub fn run_sharded(
+        &self,
+        devices: &Devices,
+        a: &Sharded<T>,
+        b: &Sharded<T>,
+        c: &mut Sharded<O>,
+    ) -> Result<ShardedPlan> {
+        let shape = run::check(devices, a, b, c)?;
+        let layouts = [a.layout(), b.layout(), c.layout()];
+        let plan = self.plan_sharded(devices, shape, layouts)?.swap_remove(0);
+        run::run(self, &plan, devices, (a, b, c))?;
+        Ok(plan)
+    }
+
+    /// All plans of a product over these devices, by their predicted times.
+    ///
+    /// # Errors
+    /// As [`run_sharded`](Self::run_sharded).
+    pub fn plan_sharded(
+        &self,
+        devices: &Devices,
+        shape: Shape,
+        layouts: [&ShardLayout; 3],
+    ) -> Result<Vec<ShardedPlan>> {
+        build::all(self, devices, shape, layouts)
+    }
+
+    /// As [`run_sharded`](Self::run_sharded), by that algorithm.
+    ///
+    /// # Errors
+    /// As there; [`Error::Argument`] for an algorithm that the layouts do not allow.
+    pub fn run_sharded_by(
+        &self,
+        algorithm: Algorithm,
+        devices: &Devices,
+        a: &Sharded<T>,
+        b: &Sharded<T>,
+        c: &mut Sharded<O>,
+    ) -> Result<ShardedPlan> {
+        let shape = run::check(devices, a, b, c)?;
+        let plans = self.plan_sharded(devices, shape, [a.layout(), b.layout(), c.layout()])?;
+        let Some(plan) = plans.into_iter().find(|plan| plan.algorithm == algorithm) else {
+            let limit = "must be one that the layouts and the choice of the product allow";
+            return Err(Error::argument("algorithm", algorithm, limit));
+        };
+        run::run(self, &plan, devices, (a, b, c))?;
+        Ok(plan)
+    }
+}

@@ -1,0 +1,225 @@
+//! Plans that forget something, and what finds it.
+
+use super::{
+    plan::{Algorithm, COMPUTE, Memory, OPERANDS, ShardedPlan, Step, What},
+    predict::simulate,
+    run,
+};
+use crate::{
+    Bf16,
+    devices::{Devices, ShardLayout, Sharded},
+    error::{Error, Result},
+    gemm::Gemm,
+    matrix::Matrix,
+    shape::Shape,
+};
+
+/// A by rows, B by columns, C by rows, over two CPU devices.
+struct Case {
+    devices: Devices,
+    a: Sharded<f32>,
+    b: Sharded<f32>,
+    c: Sharded<f32>,
+}
+
+const SIZE: [usize; 3] = [130, 700, 70];
+
+fn values(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7 + seed) % 23) as f32 / 7.0 - 1.5).collect()
+}
+
+impl Case {
+    fn new(devices: Devices) -> Case {
+        let ([m, n, k], places) = (SIZE, devices.len());
+        let of = |rows, cols, layout, seed| {
+            Sharded::from_row_major(&devices, rows, cols, layout, &values(rows * cols, seed))
+        };
+        let a = of(m, k, ShardLayout::rows(m, places), 1).unwrap();
+        let b = of(k, n, ShardLayout::cols(n, places), 2).unwrap();
+        let c = of(m, n, ShardLayout::rows(m, places), 3).unwrap();
+        Case { devices, a, b, c }
+    }
+
+    fn plan(&self, gemm: &Gemm<f32>, algorithm: Algorithm) -> ShardedPlan {
+        let [m, n, k] = SIZE.map(|size| size as u64);
+        let layouts = [self.a.layout(), self.b.layout(), self.c.layout()];
+        let plans = gemm.plan_sharded(&self.devices, Shape::new(m, n, k).unwrap(), layouts);
+        plans.unwrap().into_iter().find(|plan| plan.algorithm == algorithm).unwrap()
+    }
+
+    fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
+        run::run(&Gemm::new(), plan, &self.devices, (&self.a, &self.b, &mut self.c))?;
+        self.c.gather()
+    }
+
+    /// What one device computes.
+    fn wanted(&self) -> Vec<f32> {
+        let device = crate::Device::cpu();
+        let of = |of: &Sharded<f32>| {
+            Matrix::from_row_major(&device, of.rows(), of.cols(), &of.gather().unwrap()).unwrap()
+        };
+        let (a, b, mut c) = (of(&self.a), of(&self.b), of(&self.c));
+        let stream = device.stream().unwrap();
+        Gemm::new().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        c.to_row_major().unwrap()
+    }
+}
+
+#[test]
+fn the_bits_of_one_device_over_1_to_8() {
+    for places in 1..=8 {
+        let mut case = Case::new(Devices::cpu(places).unwrap());
+        let wanted = case.wanted();
+        let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        assert_eq!(case.run(&plan).unwrap(), wanted, "{places} places\n{plan}");
+    }
+}
+
+#[test]
+fn every_event_that_is_left_out_is_found() {
+    let mut left_out = 0;
+    let steps = Case::new(Devices::cpu(2).unwrap()).plan(&Gemm::new(), Algorithm::AllGather).steps;
+    for (index, step) in steps.iter().enumerate() {
+        for position in 0..step.after.len() {
+            let mut case = Case::new(Devices::cpu(2).unwrap());
+            let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+            plan.steps[index].after.remove(position);
+            let error = case.run(&plan).unwrap_err();
+            assert!(matches!(error, Error::Unordered { .. }), "step {index}: {error}");
+            assert!(error.to_string().ends_with("and no event orders the two"), "{error}");
+            left_out += 1;
+        }
+    }
+    assert!(left_out >= 8, "{left_out} events");
+}
+
+#[test]
+fn every_transfer_that_is_left_out_is_found() {
+    let mut left_out = 0;
+    let steps = Case::new(Devices::cpu(2).unwrap()).plan(&Gemm::new(), Algorithm::AllGather).steps;
+    let is_transfer = |step: &Step| matches!(step.what, What::Transfer { .. });
+    for index in (0..steps.len()).filter(|&index| is_transfer(&steps[index])) {
+        let mut case = Case::new(Devices::cpu(2).unwrap());
+        let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        // Its step stays, and does nothing: so all events stay.
+        if let What::Transfer { from, to } = &mut plan.steps[index].what {
+            (from.size, to.size) = ([0, 0], [0, 0]);
+        }
+        let error = case.run(&plan).unwrap_err().to_string();
+        assert!(error.contains("no transfer has brought"), "step {index}: {error}");
+        left_out += 1;
+    }
+    assert!(left_out >= 8, "{left_out} transfers");
+}
+
+#[test]
+fn a_permission_that_is_left_out_is_found() {
+    for (place, of) in [(0, 1), (1, 0)] {
+        let mut case = Case::new(Devices::cpu(2).unwrap().denying(place, of));
+        let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        let error = case.run(&plan).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("cpu:{place} reads")), "{error}");
+        assert!(error.ends_with(&format!("of cpu:{of}, without permission")), "{error}");
+    }
+}
+
+/// While a panel is multiplied the next one travels, and the first product waits for nothing.
+#[test]
+fn panels_travel_while_the_ones_before_are_multiplied() {
+    for places in [2, 4] {
+        let case = Case::new(Devices::cpu(places).unwrap());
+        let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        // All take as long as each other.
+        plan.steps.iter_mut().for_each(|step| step.us = 1.0);
+        let times = simulate(&plan.steps);
+        for place in 0..places {
+            let on = |lane: usize| {
+                let steps = plan.steps.iter().zip(&times);
+                let of_it = steps.filter(move |(step, _)| (step.place, step.lane) == (place, lane));
+                of_it.map(|(_, &times)| times).collect::<Vec<_>>()
+            };
+            let (products, panels) = (on(COMPUTE), on(OPERANDS));
+            if products.is_empty() {
+                continue;
+            }
+            assert!(panels.len() >= 4 && products.len() == panels.len() + 1, "{plan}");
+            assert_eq!(products[0], [0.0, 1.0]);
+            for (index, panel) in panels.iter().enumerate() {
+                // Panel i is for product i + 1: its own comes first.
+                assert!(panel[1] <= products[index + 1][0]);
+                assert!(
+                    panel[0] < products[index][1],
+                    "panel {index} waits: {panels:?} {products:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn partial_products_are_reduced_where_c_is() {
+    let (m, n, k) = (70, 40, 512);
+    for places in [1, 2, 4] {
+        let devices = Devices::cpu(places).unwrap();
+        let of = |rows, cols, layout, seed| {
+            let of_f32 = values(rows * cols, seed).into_iter().map(Bf16::from_f32);
+            Sharded::from_row_major(&devices, rows, cols, layout, &of_f32.collect::<Vec<_>>())
+                .unwrap()
+        };
+        let a = of(m, k, ShardLayout::cols(k, places), 1);
+        let b = of(k, n, ShardLayout::rows(k, places), 2);
+        let mut c = of(m, n, ShardLayout::rows(m, places), 3);
+        let gemm = Gemm::<Bf16>::new().alpha(0.5).beta(2.0).partials(8).unwrap();
+        let device = crate::Device::cpu();
+        let whole = |of: &Sharded<Bf16>| {
+            Matrix::from_row_major(&device, of.rows(), of.cols(), &of.gather().unwrap()).unwrap()
+        };
+        let (a1, b1, mut c1) = (whole(&a), whole(&b), whole(&c));
+        gemm.run(&device.stream().unwrap(), a1.view(), b1.view(), c1.view_mut()).unwrap();
+        let plan = gemm.run_sharded_by(Algorithm::ReduceScatter, &devices, &a, &b, &mut c).unwrap();
+        let sent = plan.steps.iter().filter(|step| {
+            matches!(&step.what, What::Transfer { to, .. } if matches!(to.memory, Memory::Sums(0)))
+        });
+        assert_eq!(sent.count() > 0, places > 1);
+        assert_eq!(c.gather().unwrap(), c1.to_row_major().unwrap(), "{plan}");
+    }
+}
+
+#[test]
+fn what_is_for_one_device_is_refused() {
+    let case = Case::new(Devices::cpu(2).unwrap());
+    let shape = Shape::new(SIZE[0] as u64, SIZE[1] as u64, SIZE[2] as u64).unwrap();
+    let layouts = [case.a.layout(), case.b.layout(), case.c.layout()];
+    let refuse =
+        |gemm: Gemm<f32>| gemm.plan_sharded(&case.devices, shape, layouts).unwrap_err().to_string();
+    let bias = crate::Device::cpu().upload(&[0.0f32; 130]).unwrap();
+    let error = refuse(Gemm::new().bias(crate::Bias::PerRow(bias.all())));
+    assert!(error.starts_with("bias = a vector"), "{error}");
+    let error = refuse(Gemm::new().compute(crate::Compute::Fp32Bf16x6));
+    assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
+    // C is by rows that begin within a class.
+    let odd = ShardLayout::Rows(vec![0, 65, 130]);
+    let unaligned = Gemm::<f32>::new().kernel("tma_f32_72x80x8_ua4_nn").unwrap();
+    let layouts = [&odd, case.b.layout(), &odd];
+    let error = unaligned.plan_sharded(&case.devices, shape, layouts).unwrap_err().to_string();
+    assert!(error.contains("parts must begin at multiples of 16"), "{error}");
+    // An algorithm that the layouts do not allow.
+    let mut case = Case::new(Devices::cpu(2).unwrap());
+    let by = Algorithm::ReduceScatter;
+    let outcome = Gemm::new().run_sharded_by(by, &case.devices, &case.a, &case.b, &mut case.c);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.starts_with("algorithm = product + reduce-scatter"), "{error}");
+}
+
+#[test]
+fn a_device_without_memory_is_named_and_c_stays() {
+    let mut case = Case::new(Devices::cpu(2).unwrap());
+    let before = case.c.gather().unwrap();
+    let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+    // The first panel of place 1: its buffers come after those of place 0.
+    crate::testing::refuse_allocation(plan.scratch[0].operands.len() as u64 + 1);
+    let error = case.run(&plan).unwrap_err();
+    crate::testing::refuse_allocation(0);
+    assert!(error.to_string().starts_with("on place 1, cpu:1: out of memory"), "{error}");
+    assert_eq!((error.exit_code(), case.c.gather().unwrap()), (4, before));
+}
