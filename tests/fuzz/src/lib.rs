@@ -7,6 +7,7 @@
 //! run        twice, and compares everything
 //! refusal    what may be refused
 //! campaign   many of them, by several threads
+//! sharded    products over several CPU devices, beside one
 //! digest     what is planned for products, and C's bits: the same after a change of structure
 //! ```
 
@@ -20,6 +21,7 @@ pub mod memory;
 pub mod product;
 pub mod refusal;
 pub mod run;
+pub mod sharded;
 pub mod shrink;
 pub mod tally;
 pub mod want;

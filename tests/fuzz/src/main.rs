@@ -13,6 +13,7 @@ use fuzz::{
     campaign::{Options, one, run},
     digest,
     draw::{Pool, product},
+    sharded,
     tally::Tally,
 };
 use gpu_gemm::Device;
@@ -23,6 +24,7 @@ Random products beside exact integers, each twice, on every device there is
 
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
+       fuzz --sharded N [--seed SEED] [--seconds S]     products over several CPU devices, beside one
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
@@ -31,6 +33,7 @@ struct Arguments {
     options: Options,
     case: Option<u64>,
     digest: Option<u64>,
+    sharded: Option<u64>,
     help: bool,
 }
 
@@ -46,7 +49,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     let (mut count, mut seconds, mut seed, mut case) = (None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
-    let (mut help, mut digest) = (false, None);
+    let (mut help, mut digest, mut sharded) = (false, None, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -55,6 +58,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("seed") => seed = Some(parser.value()?.parse_with(number)?),
             Long("case") => case = Some(parser.value()?.parse_with(number)?),
             Long("digest") => digest = Some(parser.value()?.parse_with(number)?),
+            Long("sharded") => sharded = Some(parser.value()?.parse_with(number)?),
             Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
             Long("device") => device = parser.value()?.string()?,
@@ -79,17 +83,19 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     // Digests of two programs are of the same products.
     let seed = seed.unwrap_or(if digest.is_some() { 1 } else { now });
     let options = Options { seed, count, most, failures, threads, devices };
-    Ok(Arguments { options, case, digest, help })
+    Ok(Arguments { options, case, digest, sharded, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
-    let outcome = done.and_then(|Arguments { options, case, digest, help }| match (case, digest) {
-        _ if help => say(USAGE).map(|()| true),
-        (Some(case), _) => again(&options, case),
-        (None, Some(count)) => digests(&options, count),
-        (None, None) => many(&options),
-    });
+    let outcome =
+        done.and_then(|Arguments { options, case, digest, sharded, help }| match (case, digest) {
+            _ if help => say(USAGE).map(|()| true),
+            _ if let Some(count) = sharded => over_several(&options, count),
+            (Some(case), _) => again(&options, case),
+            (None, Some(count)) => digests(&options, count),
+            (None, None) => many(&options),
+        });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -118,6 +124,21 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
         say(format_args!("{}: {tally}", bench.device().name()))?;
     }
     Ok(failures.is_empty())
+}
+
+/// Products over several CPU devices.
+fn over_several(options: &Options, count: u64) -> Result<bool, String> {
+    let start = Instant::now();
+    let outcome = sharded::run(options.seed, count, || start.elapsed() < options.most);
+    let is_right = outcome.is_ok();
+    match outcome {
+        Ok(tally) => {
+            tally.iter().try_for_each(|(what, count)| say(format_args!("{count:>8} {what}")))?;
+        }
+        Err(wrong) => say(wrong)?,
+    }
+    say(format_args!("--seed {}, in {:.1} s", options.seed, start.elapsed().as_secs_f64()))?;
+    Ok(is_right)
 }
 
 /// A line for each product, on the first device.
