@@ -16,8 +16,8 @@ pub(crate) const UNIT: usize = 64;
 /// ```
 /// use gpu_gemm::ShardLayout;
 ///
-/// assert_eq!(ShardLayout::rows(200, 3), ShardLayout::Rows(vec![0, 64, 128, 200]));
-/// assert_eq!(ShardLayout::rows(200, 3).to_string(), "rows 0..64, 64..128, 128..200");
+/// assert_eq!(ShardLayout::rows(200, 3), ShardLayout::Rows(vec![0, 128, 192, 200]));
+/// assert_eq!(ShardLayout::rows(200, 3).to_string(), "rows 0..128, 128..192, 192..200");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

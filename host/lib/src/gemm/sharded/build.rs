@@ -4,7 +4,7 @@ use simt::Limits;
 
 use super::{
     order::order,
-    pieces::{Piece, pieces},
+    pieces::{PANELS, Piece, UNIT, pieces},
     plan::{
         Algorithm, COMPUTE, Memory, OPERANDS, RESULTS, Rect, Scratch, ShardedPlan, Step, Sums, What,
     },
@@ -14,8 +14,10 @@ use crate::{
     devices::{Block, Devices, ShardLayout, offset, pitch_of, sources},
     error::{Error, Result},
     gemm::{
-        Choice, Gemm, Output, Plan, Request, Scalar, Target, plan::Task, scalar::Kernel,
-        select::choose_kernel,
+        Choice, Gemm, Output, Plan, Request, Scalar, Target,
+        plan::Task,
+        scalar::Kernel,
+        select::{choose_cached, choose_kernel},
     },
     shape::Shape,
 };
@@ -31,6 +33,24 @@ pub(super) struct Whole<'p, 'g, T, O> {
     pub(super) target: Target,
     pub(super) limits: Limits,
     pub(super) link: Link,
+    /// Panels of an operand that travels, at least.
+    pub(super) panels: usize,
+}
+
+/// What is planned for: places of one kind.
+pub(super) struct Places {
+    pub(super) count: usize,
+    pub(super) target: Target,
+    pub(super) limits: Limits,
+    pub(super) link: Link,
+}
+
+impl Places {
+    pub(super) fn of(devices: &Devices) -> Self {
+        let (device, link) = (devices.at(0), Link::of(devices));
+        let (target, limits) = (Target::of(device), device.limits());
+        Places { count: devices.len(), target, limits, link }
+    }
 }
 
 /// Steps that are being planned, of each place in its order.
@@ -46,7 +66,7 @@ pub(super) struct Draft {
 /// All plans, by their predicted times.
 pub(super) fn all<T, O>(
     gemm: &Gemm<T, O>,
-    devices: &Devices,
+    places: Places,
     shape: Shape,
     layouts: [&ShardLayout; 3],
 ) -> Result<Vec<ShardedPlan>>
@@ -57,7 +77,7 @@ where
     let sizes = [[shape.m(), shape.k()], [shape.k(), shape.n()], [shape.m(), shape.n()]];
     let names = ["A.layout", "B.layout", "C.layout"];
     for ((name, layout), size) in names.into_iter().zip(layouts).zip(sizes) {
-        layout.check(name, size, devices.len())?;
+        layout.check(name, size, places.count)?;
     }
     let refuse = |what: &str, value: &str| {
         Err(Error::argument(what, value, "must be none over several devices"))
@@ -72,19 +92,27 @@ where
         let limit = "must be native or tf32 over several devices: bits of emulated sums depend on the part of C";
         return Err(Error::argument("compute", format!("{:?}", gemm.compute), limit));
     }
-    let device = devices.at(0);
-    let target = Target::of(device);
+    let Places { count: places, target, limits, link } = places;
     let request = gemm.request(&Request::dense(shape));
     request.check()?;
     let (kernel, choice) = choose_kernel::<T, O>(&request, &target, gemm.kernel)?;
-    let (limits, link, places) = (device.limits(), Link::of(devices), devices.len());
-    let whole = Whole { gemm, kernel, choice, shape, layouts, places, target, limits, link };
+    let panels = PANELS[0];
+    let mut whole =
+        Whole { gemm, kernel, choice, shape, layouts, places, target, limits, link, panels };
     whole.check_classes()?;
     // A lesson's kernel takes dense matrices: all of them at one place.
     if kernel.product.is_lesson() && places > 1 {
         return Ok(vec![whole.one_place()?]);
     }
-    let mut plans = vec![whole.all_gather()?];
+    let mut plans = Vec::new();
+    for panels in PANELS {
+        whole.panels = panels;
+        plans.push(whole.all_gather()?);
+        if plans[0].transfers() == 0 {
+            break;
+        }
+    }
+    whole.panels = PANELS[0];
     if *layouts[2] == ShardLayout::Replicated && places > 1 {
         plans.push(whole.split_rows()?);
     }
@@ -244,7 +272,10 @@ where
                     let is_own = self.block(side, place).contains(&whole[side]);
                     vec![Piece { range, is_own }]
                 }
-                false => pieces(self.layouts[side], side, self.size(side), at, range),
+                false => {
+                    let of = (self.layouts[side], self.size(side));
+                    pieces(of.0, side, of.1, at, (range, self.unit(side), self.panels))
+                }
             }
         });
         let is_here = |side: usize| all[side].iter().all(|piece| piece.is_own);
@@ -301,6 +332,14 @@ where
             }
         }
         Ok(())
+    }
+
+    /// Rows (side 0) or columns (side 1) of a tile, for panels that are whole tiles.
+    fn unit(&self, side: usize) -> usize {
+        let tile = self.kernel.product.tile();
+        let swaps = self.choice.operands.swap_ab;
+        let size = tile[if swaps { 1 - side } else { side }] as usize;
+        if size.is_multiple_of(UNIT) { size } else { UNIT }
     }
 
     /// Where a piece of A or B is at a place, and the copies that bring it to that buffer.
@@ -370,7 +409,7 @@ where
         /// Operations in a microsecond, of a kernel without a measured speed.
         const UNKNOWN: f64 = 1e3;
         let asked = Request { split_k: Some(split_k), partials: Some(partials), ..*request };
-        let choice = choose_kernel::<T, O>(&asked, &self.target, Some(self.kernel)).ok();
+        let choice = choose_cached::<T, O>(&asked, &self.target, Some(self.kernel)).ok();
         let timed = choice.and_then(|(_, choice)| choice.times).map(|times| times.us());
         let operations = |shape: Shape| 2.0 * shape.c_len() as f64 * shape.k() as f64;
         timed.unwrap_or_else(|| operations(request.shape) / UNKNOWN)

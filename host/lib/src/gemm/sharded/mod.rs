@@ -20,9 +20,11 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 
-use self::plan::Sums;
+use simt::Limits;
+
 pub use self::plan::{Algorithm, ShardedPlan};
-use super::{Gemm, Output, Scalar};
+use self::{build::Places, plan::Sums, predict::Link};
+use super::{Gemm, Output, Scalar, Target};
 use crate::{
     devices::{Devices, ShardLayout, Sharded},
     error::{Error, Result},
@@ -53,12 +55,24 @@ where
     ) -> Result<ShardedPlan> {
         let shape = run::check(devices, a, b, c)?;
         let layouts = [a.layout(), b.layout(), c.layout()];
-        let plan = self.plan_sharded(devices, shape, layouts)?.swap_remove(0);
-        run::run(self, &plan, devices, (a, b, c))?;
-        Ok(plan)
+        let mut plans = self.plan_sharded(devices, shape, layouts)?.into_iter();
+        loop {
+            let Some(plan) = plans.next() else {
+                return Err(Error::argument("devices", devices, "must have a plan"));
+            };
+            match run::reserve(&plan, devices) {
+                // Another plan may need less memory.
+                Err(_) if plans.len() > 0 => {}
+                reserved => {
+                    run::run(self, (&plan, reserved?), devices, (a, b, c))?;
+                    return Ok(plan);
+                }
+            }
+        }
     }
 
-    /// All plans of a product over these devices, by their predicted times.
+    /// All plans of a product over these devices, by their predicted times. An algorithm may have
+    /// several, with few panels and with many.
     ///
     /// # Errors
     /// As [`run_sharded`](Self::run_sharded).
@@ -68,7 +82,38 @@ where
         shape: Shape,
         layouts: [&ShardLayout; 3],
     ) -> Result<Vec<ShardedPlan>> {
-        build::all(self, devices, shape, layouts)
+        build::all(self, Places::of(devices), shape, layouts)
+    }
+
+    /// As [`plan_sharded`](Self::plan_sharded), for so many places of a kind of device, connected
+    /// as those that were measured. No device is needed.
+    ///
+    /// ```
+    /// use gpu_gemm::{Gemm, Shape, ShardLayout, gemm::Target, simt::cpu::LIMITS};
+    ///
+    /// let (rows, cols) = (ShardLayout::rows(8192, 4), ShardLayout::cols(8192, 4));
+    /// let (shape, layouts) = (Shape::new(8192, 8192, 8192)?, [&rows, &cols, &rows]);
+    /// let plans = Gemm::<f32>::new().plan_sharded_for(&Target::H200, &LIMITS, 4, shape, layouts)?;
+    /// println!("{}", plans[0]);
+    /// # Ok::<(), gpu_gemm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_sharded`](Self::run_sharded).
+    pub fn plan_sharded_for(
+        &self,
+        target: &Target,
+        limits: &Limits,
+        places: usize,
+        shape: Shape,
+        layouts: [&ShardLayout; 3],
+    ) -> Result<Vec<ShardedPlan>> {
+        if places == 0 {
+            return Err(Error::argument("places", places, "must be at least one"));
+        }
+        let (count, target, limits) = (places, *target, *limits);
+        let link = Link::between(&target);
+        build::all(self, Places { count, target, limits, link }, shape, layouts)
     }
 
     /// As [`run_sharded`](Self::run_sharded), by that algorithm.
@@ -89,7 +134,7 @@ where
             let limit = "must be one that the layouts and the choice of the product allow";
             return Err(Error::argument("algorithm", algorithm, limit));
         };
-        run::run(self, &plan, devices, (a, b, c))?;
+        run::run(self, (&plan, run::reserve(&plan, devices)?), devices, (a, b, c))?;
         Ok(plan)
     }
 }

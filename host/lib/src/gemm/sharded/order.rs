@@ -1,9 +1,14 @@
 //! Which step waits for which.
 
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+};
+
 use super::plan::{Memory, Rect, Step, What};
 
 /// What a step reads and writes, and whether it writes.
-pub(super) fn accesses(what: &What) -> Vec<(Rect, bool)> {
+fn accesses(what: &What) -> Vec<(Rect, bool)> {
     match what {
         What::Transfer { from, to } => vec![(*from, false), (*to, true)],
         What::Multiply { operands: [a, b], c, .. } => vec![(*a, false), (*b, false), (*c, true)],
@@ -11,62 +16,62 @@ pub(super) fn accesses(what: &What) -> Vec<(Rect, bool)> {
     }
 }
 
-/// Whether both may use an element. As the ledger sees it: by the ranges of addresses, with what is
-/// between the rows.
-fn share((one, writes): &(Rect, bool), (other, also): &(Rect, bool)) -> bool {
-    let (of_one, of_other) = (one.range(), other.range());
-    let is_there = (one.place, one.memory) == (other.place, other.memory);
-    // Nobody writes A and B.
-    let may_be_written = !matches!(one.memory, Memory::A | Memory::B);
-    let meets = of_one.start < of_other.end && of_other.start < of_one.end;
-    (*writes || *also) && is_there && may_be_written && meets
+/// For each lane, by place and number, the last step that is known to have ended.
+type Ended = HashMap<(usize, usize), usize>;
+
+fn note(ended: &mut Ended, lane: (usize, usize), step: usize) {
+    let last = ended.entry(lane).or_insert(step);
+    *last = (*last).max(step);
 }
 
 /// Lets each step wait for the earlier ones on other lanes that use memory which it writes, or
-/// write memory that it uses. Of each lane the last one is enough, and of a step whose wait is
-/// implied by another's nothing is said.
+/// write memory that it uses. A wait that others imply is left out.
+///
+/// Whether two use the same memory is decided by the ranges from the first element to the last,
+/// with what is between the rows: so does the ledger of the CPU devices.
 pub(super) fn order(steps: &mut [Step]) {
-    let used = steps.iter().map(|step| accesses(&step.what)).collect::<Vec<_>>();
-    // For each step the last step of each lane that has ended before it begins.
-    let mut seen: Vec<Vec<(usize, usize, usize)>> = Vec::new();
-    for index in 0..steps.len() {
-        let (place, lane) = (steps[index].place, steps[index].lane);
-        let before = (0..index).rev().find(|&i| (steps[i].place, steps[i].lane) == (place, lane));
-        let mut known = before
-            .map_or_else(Vec::new, |before| with(seen[before].clone(), &steps[before], before));
-        let mut after = Vec::new();
-        for earlier in (0..index).rev() {
-            let its = (steps[earlier].place, steps[earlier].lane);
-            let is_known = known.iter().any(|&(p, l, last)| (p, l) == its && last >= earlier);
-            if its == (place, lane) || is_known {
-                continue;
-            }
-            if used[index].iter().any(|use_| used[earlier].iter().any(|other| share(use_, other))) {
-                after.push(earlier);
-                for &(p, l, last) in &seen[earlier] {
-                    note(&mut known, p, l, last);
+    // What was done to each memory.
+    let mut used = HashMap::<(usize, Memory), Vec<(usize, Range<usize>, bool)>>::new();
+    // What has ended when a step begins, and the last step of each lane.
+    let mut before = Vec::<Ended>::with_capacity(steps.len());
+    let mut last = HashMap::<(usize, usize), usize>::new();
+    let lanes_of = steps.iter().map(|step| (step.place, step.lane)).collect::<Vec<_>>();
+    for (index, step) in steps.iter_mut().enumerate() {
+        let lane = lanes_of[index];
+        let mut ended = Ended::new();
+        if let Some(&previous) = last.get(&lane) {
+            ended.clone_from(&before[previous]);
+            note(&mut ended, lane, previous);
+        }
+        let accessed = accesses(&step.what);
+        let mut earlier = BTreeSet::new();
+        for (rect, writes) in &accessed {
+            let range = rect.range();
+            for (other, its, wrote) in used.get(&(rect.place, rect.memory)).into_iter().flatten() {
+                let meets = its.start < range.end && range.start < its.end;
+                if meets && (*writes || *wrote) {
+                    earlier.insert(*other);
                 }
-                known = with(known, &steps[earlier], earlier);
             }
         }
-        seen.push(known);
-        steps[index].after = after;
-    }
-}
-
-/// What is known after a step has ended.
-fn with(
-    mut known: Vec<(usize, usize, usize)>,
-    step: &Step,
-    index: usize,
-) -> Vec<(usize, usize, usize)> {
-    note(&mut known, step.place, step.lane, index);
-    known
-}
-
-fn note(known: &mut Vec<(usize, usize, usize)>, place: usize, lane: usize, index: usize) {
-    match known.iter_mut().find(|(p, l, _)| (*p, *l) == (place, lane)) {
-        Some((.., last)) => *last = (*last).max(index),
-        None => known.push((place, lane, index)),
+        // The latest first: it implies others.
+        for other in earlier.into_iter().rev() {
+            let (its, what_it_knows) = (lanes_of[other], &before[other]);
+            if its == lane || ended.get(&its).is_some_and(|&known| known >= other) {
+                continue;
+            }
+            step.after.push(other);
+            what_it_knows.iter().for_each(|(&lane, &known)| note(&mut ended, lane, known));
+            note(&mut ended, its, other);
+        }
+        for (rect, writes) in accessed {
+            // Nobody writes A and B.
+            if !matches!(rect.memory, Memory::A | Memory::B) {
+                let of_it = used.entry((rect.place, rect.memory)).or_default();
+                of_it.push((index, rect.range(), writes));
+            }
+        }
+        before.push(ended);
+        last.insert(lane, index);
     }
 }

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::devices::{Block, ShardLayout};
 
-/// Panels of an operand that travels, at least.
-const PANELS: usize = 4;
+/// Panels of an operand that travels, at least: few, whose products fill a GPU, or many, of which
+/// the first comes early. The predicted times decide.
+pub(super) const PANELS: [usize; 2] = [4, 8];
 
 /// Rows or columns of a panel are a multiple of this, but for the last.
 pub(super) const UNIT: usize = 64;
@@ -18,87 +19,79 @@ pub(super) struct Piece {
     pub(super) is_own: bool,
 }
 
-/// The rows of A (side 0), or the columns of B (side 1), of a place's part of C. First its own,
-/// then those of the next places, in panels.
+/// The rows of A (side 0), or the columns of B (side 1), of a place's part of C: first its own, then
+/// those of the next places, in panels. A panel may come from several places: its product is to
+/// fill a GPU. `unit`: its width is a multiple of this, of a tile, where that leaves enough panels;
+/// but for the last of a run.
 pub(super) fn pieces(
     layout: &ShardLayout,
     side: usize,
     size: [usize; 2],
     (place, places): (usize, usize),
-    range: Range<usize>,
+    (range, unit, panels): (Range<usize>, usize, usize),
 ) -> Vec<Piece> {
-    let block = |range: &Range<usize>| match side {
-        0 => Block::new(range.clone(), 0..size[1]),
-        _ => Block::new(0..size[0], range.clone()),
+    let has = |range: &Range<usize>| {
+        let block = match side {
+            0 => Block::new(range.clone(), 0..size[1]),
+            _ => Block::new(0..size[0], range.clone()),
+        };
+        layout.block(place, size).contains(&block)
     };
-    let has =
-        |place: usize, range: &Range<usize>| layout.block(place, size).contains(&block(range));
-    if has(place, &range) {
+    if has(&range) {
         return vec![Piece { range, is_own: true }];
     }
-    let bounds = match (layout, side) {
-        (ShardLayout::Rows(bounds) | ShardLayout::Grid { rows: bounds, .. }, 0) => &bounds[..],
-        (ShardLayout::Cols(bounds) | ShardLayout::Grid { cols: bounds, .. }, 1) => &bounds[..],
-        _ => &[],
-    };
-    let inner =
-        bounds.iter().copied().filter(|bound| range.contains(bound) && *bound > range.start);
-    let mut cuts = inner.collect::<Vec<_>>();
-    cuts.dedup();
-    let starts = [range.start].into_iter().chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain([range.end]);
-    let parts = starts.zip(ends).map(|(start, end)| start..end).collect::<Vec<_>>();
-    let travelling =
-        parts.iter().filter(|part| !has(place, part)).map(|part| part.len()).sum::<usize>();
-    let width = (travelling / PANELS / UNIT).max(1) * UNIT;
-    // How many places after this one has it. What nobody has alone comes from all.
-    let distance = |range: &Range<usize>| {
-        let owner = (0..places).find(|step| has((place + step) % places, range));
-        owner.unwrap_or(0)
+    let block = layout.block(place, size);
+    let own = if side == 0 { block.rows } else { block.cols };
+    let own = own.start.clamp(range.start, range.end)..own.end.clamp(range.start, range.end);
+    let is_own = !own.is_empty() && has(&own);
+    // Where a place has nothing alone, each begins elsewhere.
+    let elsewhere = range.start + (range.len() / unit * place / places) * unit;
+    let own = if is_own { own } else { elsewhere..elsewhere };
+    let each = (range.len() - own.len()) / panels;
+    let unit = if unit <= each { unit } else { UNIT };
+    let width = (each / unit).max(1) * unit;
+    let cut = |run: Range<usize>| {
+        let starts = run.clone().step_by(width);
+        let ends = starts.clone().map(move |start| run.end.min(start + width));
+        starts.zip(ends).map(|(start, end)| Piece { range: start..end, is_own: false })
     };
     let mut pieces = Vec::new();
-    for part in parts {
-        if has(place, &part) {
-            pieces.push((0, Piece { range: part, is_own: true }));
-            continue;
-        }
-        let far = 1 + distance(&part);
-        let panels = part.clone().step_by(width);
-        let panels = panels.map(|start| start..part.end.min(start + width));
-        pieces.extend(panels.map(|range| (far, Piece { range, is_own: false })));
-    }
-    if bounds.is_empty() {
-        // Each place begins elsewhere.
-        let first = pieces.len() * place / places;
-        pieces.rotate_left(first);
-    }
-    pieces.sort_by_key(|(far, _)| *far);
-    pieces.into_iter().map(|(_, piece)| piece).collect()
+    pieces.extend(is_own.then(|| Piece { range: own.clone(), is_own: true }));
+    pieces.extend(cut(own.end..range.end));
+    pieces.extend(cut(range.start..own.start));
+    pieces
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ranges(pieces: &[Piece]) -> Vec<(Range<usize>, bool)> {
+        pieces.iter().map(|piece| (piece.range.clone(), piece.is_own)).collect()
+    }
+
     #[test]
     fn a_place_begins_with_its_own_and_then_with_the_next_ones() {
         let layout = ShardLayout::cols(1024, 4);
-        let pieces = pieces(&layout, 1, [100, 1024], (1, 4), 0..1024);
-        let own =
-            pieces.iter().map(|piece| (piece.range.clone(), piece.is_own)).collect::<Vec<_>>();
-        let panels = [(256..512, true), (512..704, false), (704..768, false), (768..960, false)];
-        assert_eq!(own[..4], panels);
-        assert_eq!(own[4..], [(960..1024, false), (0..192, false), (192..256, false)]);
+        let pieces = pieces(&layout, 1, [100, 1024], (1, 4), (0..1024, UNIT, 4));
+        let panels = [(256..512, true), (512..704, false), (704..896, false), (896..1024, false)];
+        assert_eq!(ranges(&pieces)[..4], panels);
+        assert_eq!(ranges(&pieces)[4..], [(0..192, false), (192..256, false)]);
     }
 
     #[test]
     fn an_operand_that_travels_comes_in_four_panels() {
         for layout in [ShardLayout::cols(1024, 2), ShardLayout::rows(512, 2)] {
-            let pieces = pieces(&layout, 1, [512, 1024], (0, 2), 0..1024);
-            let panels = pieces.iter().filter(|piece| !piece.is_own).collect::<Vec<_>>();
-            assert!(panels.len() >= 4, "{layout}: {pieces:?}");
-            let len = pieces.iter().map(|piece| piece.range.len()).sum::<usize>();
-            assert_eq!(len, 1024);
+            for place in 0..2 {
+                let pieces = pieces(&layout, 1, [512, 1024], (place, 2), (0..1024, UNIT, 4));
+                let panels = pieces.iter().filter(|piece| !piece.is_own).count();
+                assert!(panels >= 4, "{layout}: {pieces:?}");
+                // Each column comes once.
+                let mut columns =
+                    pieces.into_iter().flat_map(|piece| piece.range).collect::<Vec<_>>();
+                columns.sort_unstable();
+                assert!(columns.into_iter().eq(0..1024), "{layout}");
+            }
         }
     }
 }

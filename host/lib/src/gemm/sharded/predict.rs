@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::plan::{Step, What};
-use crate::{device::Device, devices::Devices};
+use crate::{devices::Devices, gemm::Target};
 
 /// A way between two places.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,28 +27,22 @@ const PCIE: Link = Link { bytes_per_us: 20e3, latency_us: 12.0 };
 const HOST: Link = Link { bytes_per_us: 8e3, latency_us: 1.0 };
 
 impl Link {
-    /// The way between two devices.
-    pub(super) fn between(one: &Device, other: &Device) -> Link {
-        #[cfg(feature = "cuda")]
-        if let Some(properties) = one.cuda_properties() {
-            return match properties.capability {
-                _ if one == other => ONE_GPU,
-                (9, 0) => NVLINK,
-                _ => PCIE,
-            };
+    /// The way between two devices of that kind.
+    pub(super) fn between(target: &Target) -> Link {
+        match (target.cuda, target.capability) {
+            (false, _) => HOST,
+            (true, (9, 0)) => NVLINK,
+            (true, _) => PCIE,
         }
-        let _ = (one, other, NVLINK, ONE_GPU, PCIE);
-        HOST
     }
 
     /// The slowest way between any two of these places.
     pub(super) fn of(devices: &Devices) -> Link {
-        let first = devices.at(0);
-        let links = devices.iter().map(|other| Link::between(first, other));
-        let slower = |one: Link, other: Link| {
-            if other.bytes_per_us < one.bytes_per_us { other } else { one }
-        };
-        links.reduce(slower).unwrap_or(HOST)
+        let (first, target) = (devices.at(0), Target::of(devices.at(0)));
+        match target.cuda && devices.iter().all(|other| other == first) {
+            true => ONE_GPU,
+            false => Link::between(&target),
+        }
     }
 
     /// Microseconds for a copy.

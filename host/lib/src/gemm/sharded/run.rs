@@ -42,10 +42,47 @@ struct Memories<'m, T, O, S> {
     sums: Vec<Buffer<S>>,
 }
 
+/// The buffers of a plan, of all places.
+pub(super) struct Reserved<T, O, S> {
+    panels: Vec<Vec<Buffer<T>>>,
+    results: Vec<Buffer<O>>,
+    sums: Vec<Buffer<S>>,
+}
+
+/// An error of a place, with its name.
+fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
+    move |error| match error {
+        Error::Interrupted | Error::Unordered { .. } => error,
+        error => Error::Device { device: devices.label(place), error: Box::new(error) },
+    }
+}
+
+/// Allocates what a plan needs.
+///
+/// # Errors
+/// [`Error::Device`] with an [`Error::OutOfMemory`].
+pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
+    plan: &ShardedPlan,
+    devices: &Devices,
+) -> Result<Reserved<T, O, S>> {
+    let (mut panels, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, Scratch { operands, result, sums: partials }) in plan.scratch.iter().enumerate() {
+        let device = devices.at(place);
+        let failed = || failed(devices, place);
+        let of_place = operands.iter().map(|&len| device.uninit(len)).collect::<Result<Vec<_>>>();
+        panels.push(of_place.map_err(failed())?);
+        results.push(device.uninit(*result).map_err(failed())?);
+        for &len in partials {
+            sums.push(device.uninit(len).map_err(failed())?);
+        }
+    }
+    Ok(Reserved { panels, results, sums })
+}
+
 /// Runs a plan for matrices that fit it, and waits for it.
 pub(super) fn run<T, O>(
     gemm: &Gemm<T, O>,
-    plan: &ShardedPlan,
+    (plan, reserved): (&ShardedPlan, Reserved<T, O, Sums<T, O>>),
     devices: &Devices,
     (a, b, c): (&Sharded<T>, &Sharded<T>, &mut Sharded<O>),
 ) -> Result<()>
@@ -54,38 +91,23 @@ where
     O: Output,
 {
     check_complete(plan, gemm.beta)?;
+    let Reserved { panels, mut results, sums } = reserved;
     let lanes = devices.lanes::<LANES>()?;
-    let failed = |place: usize| {
-        move |error: Error| match error {
-            Error::Interrupted | Error::Unordered { .. } => error,
-            error => Error::Device { device: devices.label(place), error: Box::new(error) },
-        }
-    };
-    let mut panels = Vec::new();
-    let (mut results, mut sums) = (Vec::new(), Vec::<Buffer<Sums<T, O>>>::new());
-    for (place, Scratch { operands, result, sums: partials }) in plan.scratch.iter().enumerate() {
-        let device = devices.at(place);
-        let of_place = operands.iter().map(|&len| device.uninit(len)).collect::<Result<Vec<_>>>();
-        panels.push(of_place.map_err(failed(place))?);
-        results.push(device.uninit::<O>(*result).map_err(failed(place))?);
-        for &len in partials {
-            sums.push(device.uninit(len).map_err(failed(place))?);
-        }
-    }
     // What was queued on the shards before.
     for place in 0..devices.len() {
         for shard in [&a.shards()[place], &b.shards()[place]] {
-            shard.wait_for_uses().map_err(failed(place))?;
+            shard.wait_for_uses().map_err(failed(devices, place))?;
         }
-        c.shards()[place].wait_for_uses().map_err(failed(place))?;
+        c.shards()[place].wait_for_uses().map_err(failed(devices, place))?;
     }
     let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
     let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
-    let mut ran = memories.steps(gemm, plan, &lanes).map_err(|(place, error)| failed(place)(error));
+    let ran = memories.steps(gemm, plan, &lanes);
+    let mut ran = ran.map_err(|(place, error)| failed(devices, place)(error));
     // After an error, too: nothing is freed that a copy may use.
     for (place, lanes) in lanes.iter().enumerate() {
         for lane in lanes {
-            let ended = lane.synchronize().map_err(failed(place));
+            let ended = lane.synchronize().map_err(failed(devices, place));
             ran = ran.and(ended);
         }
     }

@@ -48,7 +48,9 @@ impl Case {
     }
 
     fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
-        run::run(&Gemm::new(), plan, &self.devices, (&self.a, &self.b, &mut self.c))?;
+        let reserved = run::reserve(plan, &self.devices)?;
+        let matrices = (&self.a, &self.b, &mut self.c);
+        run::run(&Gemm::new(), (plan, reserved), &self.devices, matrices)?;
         self.c.gather()
     }
 
@@ -222,4 +224,11 @@ fn a_device_without_memory_is_named_and_c_stays() {
     crate::testing::refuse_allocation(0);
     assert!(error.to_string().starts_with("on place 1, cpu:1: out of memory"), "{error}");
     assert_eq!((error.exit_code(), case.c.gather().unwrap()), (4, before));
+    // Where the panels of the first plan are too much, another plan is taken.
+    let wanted = case.wanted();
+    crate::testing::refuse_allocation(1);
+    let Case { devices, a, b, c } = &mut case;
+    Gemm::new().run_sharded(devices, a, b, c).unwrap();
+    crate::testing::refuse_allocation(0);
+    assert_eq!(c.gather().unwrap(), wanted);
 }
