@@ -4,8 +4,8 @@ use std::io::Write;
 
 use host::{
     Shape, ShardLayout,
-    gemm::{Scalar, ShardedPlan, Target},
-    simt::{self, types::MultipliesTo, with_types},
+    gemm::{ShardedPlan, ShardedScalar, Target},
+    simt::{self, with_types},
 };
 
 use super::{
@@ -26,7 +26,7 @@ fn planned<T, O>(
     devices: usize,
 ) -> Result<ShardedPlan, Failure>
 where
-    T: Scalar<O> + Scalar<<T as MultipliesTo<O>>::Sums> + Value,
+    T: ShardedScalar<O> + Value,
     O: Value,
 {
     let gemm = args.kernel.product::<T, O>(args.types.compute())?;
@@ -48,7 +48,7 @@ pub(super) fn plan(args: &Run, devices: u16, out: &mut impl Write) -> Result<(),
 
 fn plan_of<T, O>(args: &Run, devices: usize, out: &mut impl Write) -> Result<(), Failure>
 where
-    T: Scalar<O> + Scalar<<T as MultipliesTo<O>>::Sums> + Value,
+    T: ShardedScalar<O> + Value,
     O: Value,
 {
     let shape = args.sizes.shape()?;

@@ -24,7 +24,7 @@ Random products beside exact integers, each twice, on every device there is
 
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
-       fuzz --sharded N [--seed SEED] [--seconds S]     products over several CPU devices, beside one
+       fuzz --sharded N [--seed SEED] [--seconds S] [--device D]     products over several devices, beside one
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
@@ -126,10 +126,11 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
     Ok(failures.is_empty())
 }
 
-/// Products over several CPU devices.
+/// Products over several devices of the first kind.
 fn over_several(options: &Options, count: u64) -> Result<bool, String> {
     let start = Instant::now();
-    let outcome = sharded::run(options.seed, count, || start.elapsed() < options.most);
+    let device = options.devices.first().ok_or("fuzz: there is no device")?;
+    let outcome = sharded::run(device, options.seed, count, || start.elapsed() < options.most);
     let is_right = outcome.is_ok();
     match outcome {
         Ok(tally) => {

@@ -1,4 +1,5 @@
-//! Random products over several CPU devices: each has the bits that one device computes.
+//! Random products over several devices: each has the bits that one device computes. The devices
+//! are CPU devices, or as many places as are drawn on the GPUs that there are.
 //!
 //! Every algorithm that the layouts allow is run, in each layout of A, B and C.
 
@@ -6,9 +7,9 @@ use std::collections::BTreeMap;
 
 use gpu_gemm::{
     Activation, Compute, Device, Devices, Error, Gemm, Matrix, Shape, ShardLayout, Sharded,
-    gemm::{Algorithm, Scalar},
+    gemm::{Algorithm, ShardedScalar},
 };
-use simt::{types::MultipliesTo, with_types};
+use simt::with_types;
 use tests::gemm::{Data, Number, Random, bytes};
 
 use crate::{campaign::case, draw::Pool, product::Types};
@@ -125,10 +126,21 @@ impl Drawn {
     }
 }
 
+/// So many places, on devices of that kind.
+fn devices(one: &Device, places: usize) -> gpu_gemm::Result<Devices> {
+    match one.is_cuda() {
+        false => Devices::cpu(places),
+        true => {
+            let count = Device::cuda_count()?.max(1);
+            Devices::of(&(0..places).map(|place| place % count).collect::<Vec<_>>())
+        }
+    }
+}
+
 /// Tries a product. The error says what is wrong.
-fn check<T, O>(drawn: &Drawn, tally: &mut Tally) -> Result<(), String>
+fn check<T, O>(drawn: &Drawn, one: &Device, tally: &mut Tally) -> Result<(), String>
 where
-    T: Number + Scalar<O> + Scalar<<T as MultipliesTo<O>>::Sums>,
+    T: Number + ShardedScalar<O>,
     O: Number,
 {
     let mut count = |what: &str| *tally.entry(what.to_owned()).or_default() += 1;
@@ -149,17 +161,16 @@ where
     if let Some(partials) = drawn.partials {
         gemm = gemm.partials(partials).map_err(words)?;
     }
-    let one = Device::cpu();
     let matrices = (
-        Matrix::from_row_major(&one, m, k, &a).map_err(words)?,
-        Matrix::from_row_major(&one, k, n, &b).map_err(words)?,
-        Matrix::from_row_major(&one, m, n, &c).map_err(words)?,
+        Matrix::from_row_major(one, m, k, &a).map_err(words)?,
+        Matrix::from_row_major(one, k, n, &b).map_err(words)?,
+        Matrix::from_row_major(one, m, n, &c).map_err(words)?,
     );
     let (a1, b1, mut c1) = matrices;
     let stream = one.stream().map_err(words)?;
     let wanted = gemm.run(&stream, a1.view(), b1.view(), c1.view_mut());
     let wanted = wanted.and_then(|_| c1.to_row_major());
-    let devices = Devices::cpu(drawn.places).map_err(words)?;
+    let devices = devices(one, drawn.places).map_err(words)?;
     let [of_a, of_b, of_c] = drawn.layouts.clone();
     let a = Sharded::from_row_major(&devices, m, k, of_a, &a).map_err(words)?;
     let b = Sharded::from_row_major(&devices, k, n, of_b, &b).map_err(words)?;
@@ -215,7 +226,12 @@ fn has_empty(layout: &ShardLayout) -> bool {
 ///
 /// # Errors
 /// The first that is wrong, with what it is.
-pub fn run(seed: u64, count: u64, mut go_on: impl FnMut() -> bool) -> Result<Tally, String> {
+pub fn run(
+    one: &Device,
+    seed: u64,
+    count: u64,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Tally, String> {
     let (pool, mut tally) = (Pool::new(), Tally::new());
     for number in 0..count {
         if !go_on() {
@@ -223,7 +239,7 @@ pub fn run(seed: u64, count: u64, mut go_on: impl FnMut() -> bool) -> Result<Tal
         }
         let drawn = Drawn::new(&pool, case(seed, number));
         let Types(operands, c) = drawn.types;
-        let checked = with_types!((operands, c), |T, O| check::<T, O>(&drawn, &mut tally));
+        let checked = with_types!((operands, c), |T, O| check::<T, O>(&drawn, one, &mut tally));
         let wrong = |why: String| format!("product {number} of seed {seed}: {why}\n{drawn:?}");
         checked.unwrap_or(Ok(())).map_err(wrong)?;
     }

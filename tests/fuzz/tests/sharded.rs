@@ -2,7 +2,7 @@
 
 #[test]
 fn the_bits_of_one_device() {
-    let tally = fuzz::sharded::run(1, 150, || true).unwrap();
+    let tally = fuzz::sharded::run(&gpu_gemm::Device::cpu(), 1, 150, || true).unwrap();
     let seen = |what: &str| tally.get(what).copied().unwrap_or(0);
     assert!(seen("right") >= 100, "{tally:?}");
     for what in [

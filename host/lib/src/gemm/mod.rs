@@ -89,5 +89,5 @@ pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose,
 };
-pub use sharded::{Algorithm, ShardedPlan};
+pub use sharded::{Algorithm, ShardedPlan, ShardedScalar};
 pub use target::Target;

@@ -127,11 +127,17 @@ pub(crate) unsafe fn transfer<T: Pod>(
     }
     #[cfg(feature = "cuda")]
     if let (Some(stream), Kind::Cuda(peer)) = (lane.cuda(), &*from.device().0) {
-        let bytes = size_of::<T>();
+        let (bytes, from_device) = (size_of::<T>(), from.device().clone());
         let from = cuda::Pitched { start: source as u64, pitch: from_pitch * bytes };
         let to = cuda::Pitched { start: target as u64, pitch: to_pitch * bytes };
+        let size = [cols * bytes, rows];
+        // Two places may be one GPU.
+        if from_device == *lane.device() {
+            // SAFETY: as below.
+            return unsafe { stream.copy_on_device(from, to, size) };
+        }
         // SAFETY: condition 1. The rows are within both views, and two buffers do not overlap.
-        return unsafe { stream.copy_from_peer(&peer.context, from, to, [cols * bytes, rows]) };
+        return unsafe { stream.copy_from_peer(&peer.context, from, to, size) };
     }
     for row in 0..rows {
         let from = source.wrapping_add(row * from_pitch);

@@ -6,7 +6,8 @@ use super::{
     order::order,
     pieces::{PANELS, Piece, UNIT, pieces},
     plan::{
-        Algorithm, COMPUTE, Memory, OPERANDS, RESULTS, Rect, Scratch, ShardedPlan, Step, Sums, What,
+        Algorithm, COMPUTE, Memory, OPERANDS, RESULTS, Rect, Scratch, ShardedPlan, ShardedScalar,
+        Step, What,
     },
     predict::{Link, simulate},
 };
@@ -71,7 +72,7 @@ pub(super) fn all<T, O>(
     layouts: [&ShardLayout; 3],
 ) -> Result<Vec<ShardedPlan>>
 where
-    T: Scalar<O> + Scalar<Sums<T, O>>,
+    T: ShardedScalar<O>,
     O: Output,
 {
     let sizes = [[shape.m(), shape.k()], [shape.k(), shape.n()], [shape.m(), shape.n()]];
@@ -126,7 +127,7 @@ where
 
 impl<T, O> Whole<'_, '_, T, O>
 where
-    T: Scalar<O> + Scalar<Sums<T, O>>,
+    T: ShardedScalar<O>,
     O: Output,
 {
     pub(super) fn classes(&self) -> usize {

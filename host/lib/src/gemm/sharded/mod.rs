@@ -22,9 +22,9 @@ mod tests;
 
 use simt::Limits;
 
-pub use self::plan::{Algorithm, ShardedPlan};
-use self::{build::Places, plan::Sums, predict::Link};
-use super::{Gemm, Output, Scalar, Target};
+pub use self::plan::{Algorithm, ShardedPlan, ShardedScalar};
+use self::{build::Places, predict::Link};
+use super::{Gemm, Output, Target};
 use crate::{
     devices::{Devices, ShardLayout, Sharded},
     error::{Error, Result},
@@ -33,7 +33,7 @@ use crate::{
 
 impl<T, O> Gemm<'_, T, O>
 where
-    T: Scalar<O> + Scalar<Sums<T, O>>,
+    T: ShardedScalar<O>,
     O: Output,
 {
     /// The product of matrices in shards, over their devices. C has the bits that one of the

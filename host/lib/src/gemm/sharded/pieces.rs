@@ -6,7 +6,7 @@ use crate::devices::{Block, ShardLayout};
 
 /// Panels of an operand that travels, at least: few, whose products fill a GPU, or many, of which
 /// the first comes early. The predicted times decide.
-pub(super) const PANELS: [usize; 2] = [4, 8];
+pub(super) const PANELS: [usize; 3] = [4, 6, 8];
 
 /// Rows or columns of a panel are a multiple of this, but for the last.
 pub(super) const UNIT: usize = 64;
@@ -19,10 +19,10 @@ pub(super) struct Piece {
     pub(super) is_own: bool,
 }
 
-/// The rows of A (side 0), or the columns of B (side 1), of a place's part of C: first its own, then
-/// those of the next places, in panels. A panel may come from several places: its product is to
-/// fill a GPU. `unit`: its width is a multiple of this, of a tile, where that leaves enough panels;
-/// but for the last of a run.
+/// The rows of A (side 0), or the columns of B (side 1), of a place's part of C: first its own,
+/// then those of the next places, in so many panels or some more. A panel may come from several
+/// places: its product is to fill a GPU. It is as wide as some tiles of `unit`, where that leaves
+/// enough panels; the last may be narrower.
 pub(super) fn pieces(
     layout: &ShardLayout,
     side: usize,

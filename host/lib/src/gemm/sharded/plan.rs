@@ -6,9 +6,18 @@ use simt::types::MultipliesTo;
 
 use crate::{
     devices::ShardLayout,
-    gemm::{Choice, Plan},
+    gemm::{Choice, Output, Plan, Scalar},
     shape::Shape,
 };
+
+/// The types of a product over several devices: those of [`Scalar`], whose partial products are
+/// products, too.
+pub trait ShardedScalar<O: Output = Self>:
+    Scalar<O> + Scalar<<Self as MultipliesTo<O>>::Sums>
+{
+}
+
+impl<T, O: Output> ShardedScalar<O> for T where T: Scalar<O> + Scalar<<T as MultipliesTo<O>>::Sums> {}
 
 /// The type of the sums.
 pub(super) type Sums<T, O> = <T as MultipliesTo<O>>::Sums;

@@ -2,7 +2,7 @@
 
 use super::{
     complete::check_complete,
-    plan::{COMPUTE, LANES, Memory, Rect, Scratch, ShardedPlan, Step, Sums, What},
+    plan::{COMPUTE, LANES, Memory, Rect, Scratch, ShardedPlan, ShardedScalar, Step, Sums, What},
 };
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
@@ -87,7 +87,7 @@ pub(super) fn run<T, O>(
     (a, b, c): (&Sharded<T>, &Sharded<T>, &mut Sharded<O>),
 ) -> Result<()>
 where
-    T: Scalar<O> + Scalar<Sums<T, O>>,
+    T: ShardedScalar<O>,
     O: Output,
 {
     check_complete(plan, gemm.beta)?;

@@ -5,18 +5,20 @@ use std::ops::Range;
 use super::{
     build::{Draft, Whole, request},
     pieces::UNIT,
-    plan::{Algorithm, COMPUTE, Memory, OPERANDS, Rect, ShardedPlan, Step, Sums, What},
+    plan::{
+        Algorithm, COMPUTE, Memory, OPERANDS, Rect, ShardedPlan, ShardedScalar, Step, Sums, What,
+    },
 };
 use crate::{
     devices::{Block, ShardLayout},
     error::Result,
-    gemm::{Gemm, Output, Plan, Request, Scalar, plan::Task, select::partials::range_of},
+    gemm::{Gemm, Output, Plan, Request, plan::Task, select::partials::range_of},
     shape::Shape,
 };
 
 impl<T, O> Whole<'_, '_, T, O>
 where
-    T: Scalar<O> + Scalar<Sums<T, O>>,
+    T: ShardedScalar<O>,
     O: Output,
 {
     /// Each place computes the partial products of its ranges of k. `None` if the whole product has

@@ -1,7 +1,7 @@
 //! Plans that forget something, and what finds it.
 
 use super::{
-    plan::{Algorithm, COMPUTE, Memory, OPERANDS, ShardedPlan, Step, What},
+    plan::{Algorithm, COMPUTE, Memory, OPERANDS, ShardedPlan, What},
     predict::simulate,
     run,
 };
@@ -14,9 +14,10 @@ use crate::{
     shape::Shape,
 };
 
-/// A by rows, B by columns, C by rows, over two CPU devices.
+/// Matrices over some devices.
 struct Case {
     devices: Devices,
+    gemm: Gemm<'static, f32>,
     a: Sharded<f32>,
     b: Sharded<f32>,
     c: Sharded<f32>,
@@ -29,28 +30,34 @@ fn values(len: usize, seed: usize) -> Vec<f32> {
 }
 
 impl Case {
+    /// A and C by rows, B by columns.
     fn new(devices: Devices) -> Case {
-        let ([m, n, k], places) = (SIZE, devices.len());
-        let of = |rows, cols, layout, seed| {
-            Sharded::from_row_major(&devices, rows, cols, layout, &values(rows * cols, seed))
-        };
-        let a = of(m, k, ShardLayout::rows(m, places), 1).unwrap();
-        let b = of(k, n, ShardLayout::cols(n, places), 2).unwrap();
-        let c = of(m, n, ShardLayout::rows(m, places), 3).unwrap();
-        Case { devices, a, b, c }
+        let ([m, n, _], places) = (SIZE, devices.len());
+        let rows = || ShardLayout::rows(m, places);
+        Case::of(devices, SIZE, [rows(), ShardLayout::cols(n, places), rows()])
     }
 
-    fn plan(&self, gemm: &Gemm<f32>, algorithm: Algorithm) -> ShardedPlan {
-        let [m, n, k] = SIZE.map(|size| size as u64);
+    fn of(devices: Devices, [m, n, k]: [usize; 3], layouts: [ShardLayout; 3]) -> Case {
+        let of = |rows, cols, layout: &ShardLayout, seed| {
+            let values = values(rows * cols, seed);
+            Sharded::from_row_major(&devices, rows, cols, layout.clone(), &values).unwrap()
+        };
+        let [a, b, c] = &layouts;
+        let (a, b, c) = (of(m, k, a, 1), of(k, n, b, 2), of(m, n, c, 3));
+        Case { devices, gemm: Gemm::new(), a, b, c }
+    }
+
+    fn plan(&self, algorithm: Algorithm) -> ShardedPlan {
+        let [m, n, k] = [self.c.rows(), self.c.cols(), self.a.cols()].map(|size| size as u64);
         let layouts = [self.a.layout(), self.b.layout(), self.c.layout()];
-        let plans = gemm.plan_sharded(&self.devices, Shape::new(m, n, k).unwrap(), layouts);
+        let plans = self.gemm.plan_sharded(&self.devices, Shape::new(m, n, k).unwrap(), layouts);
         plans.unwrap().into_iter().find(|plan| plan.algorithm == algorithm).unwrap()
     }
 
     fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
         let reserved = run::reserve(plan, &self.devices)?;
         let matrices = (&self.a, &self.b, &mut self.c);
-        run::run(&Gemm::new(), (plan, reserved), &self.devices, matrices)?;
+        run::run(&self.gemm, (plan, reserved), &self.devices, matrices)?;
         self.c.gather()
     }
 
@@ -62,9 +69,32 @@ impl Case {
         };
         let (a, b, mut c) = (of(&self.a), of(&self.b), of(&self.c));
         let stream = device.stream().unwrap();
-        Gemm::new().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        self.gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
         c.to_row_major().unwrap()
     }
+}
+
+/// A product for each algorithm, and one in which A and B travel.
+fn cases() -> Vec<(Case, Algorithm)> {
+    let grid = |size| ShardLayout::grid(size, [2, 2]);
+    let by_k = |k| [ShardLayout::cols(k, 2), ShardLayout::rows(k, 2)];
+    let two = || Devices::cpu(2).unwrap();
+    let four = || Devices::cpu(4).unwrap();
+    let mut one_place = Case::new(two());
+    one_place.gemm = Gemm::new().beta(0.5);
+    let grids = [grid([260, 70]), grid([70, 400]), grid([260, 400])];
+    let [a, b] = by_k(512);
+    let mut scatter = Case::of(two(), [130, 60, 512], [a, b, ShardLayout::rows(130, 2)]);
+    scatter.gemm = Gemm::new().partials(4).unwrap();
+    let replicated =
+        [ShardLayout::rows(130, 2), ShardLayout::cols(700, 2), ShardLayout::Replicated];
+    vec![
+        (Case::new(two()), Algorithm::AllGather),
+        (Case::of(four(), [260, 400, 70], grids), Algorithm::AllGather),
+        (one_place, Algorithm::OnePlace),
+        (scatter, Algorithm::ReduceScatter),
+        (Case::of(two(), SIZE, replicated), Algorithm::SplitRows),
+    ]
 }
 
 #[test]
@@ -72,53 +102,61 @@ fn the_bits_of_one_device_over_1_to_8() {
     for places in 1..=8 {
         let mut case = Case::new(Devices::cpu(places).unwrap());
         let wanted = case.wanted();
-        let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        let plan = case.plan(Algorithm::AllGather);
         assert_eq!(case.run(&plan).unwrap(), wanted, "{places} places\n{plan}");
     }
 }
 
 #[test]
 fn every_event_that_is_left_out_is_found() {
-    let mut left_out = 0;
-    let steps = Case::new(Devices::cpu(2).unwrap()).plan(&Gemm::new(), Algorithm::AllGather).steps;
-    for (index, step) in steps.iter().enumerate() {
-        for position in 0..step.after.len() {
-            let mut case = Case::new(Devices::cpu(2).unwrap());
-            let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
-            plan.steps[index].after.remove(position);
-            let error = case.run(&plan).unwrap_err();
-            assert!(matches!(error, Error::Unordered { .. }), "step {index}: {error}");
-            assert!(error.to_string().ends_with("and no event orders the two"), "{error}");
-            left_out += 1;
+    for (number, (mut case, algorithm)) in cases().into_iter().enumerate() {
+        let wanted = case.wanted();
+        let mut plan = case.plan(algorithm);
+        let mut left_out = 0;
+        for index in 0..plan.steps.len() {
+            for position in 0..plan.steps[index].after.len() {
+                let event = plan.steps[index].after.remove(position);
+                let error = case.run(&plan).unwrap_err();
+                assert!(matches!(error, Error::Unordered { .. }), "{algorithm} {index}: {error}");
+                assert!(error.to_string().ends_with("and no event orders the two"), "{error}");
+                plan.steps[index].after.insert(position, event);
+                left_out += 1;
+            }
         }
+        assert!(left_out >= 2, "{algorithm}: {left_out} events");
+        // Those runs have changed C. A case again, with all events.
+        let (mut case, _) = cases().swap_remove(number);
+        assert_eq!(case.run(&plan).unwrap(), wanted, "{plan}");
     }
-    assert!(left_out >= 8, "{left_out} events");
 }
 
 #[test]
 fn every_transfer_that_is_left_out_is_found() {
-    let mut left_out = 0;
-    let steps = Case::new(Devices::cpu(2).unwrap()).plan(&Gemm::new(), Algorithm::AllGather).steps;
-    let is_transfer = |step: &Step| matches!(step.what, What::Transfer { .. });
-    for index in (0..steps.len()).filter(|&index| is_transfer(&steps[index])) {
-        let mut case = Case::new(Devices::cpu(2).unwrap());
-        let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
-        // Its step stays, and does nothing: so all events stay.
-        if let What::Transfer { from, to } = &mut plan.steps[index].what {
-            (from.size, to.size) = ([0, 0], [0, 0]);
+    for (mut case, algorithm) in cases() {
+        let mut plan = case.plan(algorithm);
+        let before = case.c.gather().unwrap();
+        let mut left_out = 0;
+        for index in 0..plan.steps.len() {
+            // Its step stays, and does nothing: so all events stay.
+            let What::Transfer { from, to } = &mut plan.steps[index].what else { continue };
+            let sizes = [from, to].map(|rect| std::mem::take(&mut rect.size));
+            let error = case.run(&plan).unwrap_err().to_string();
+            assert!(error.contains("no transfer has brought"), "{algorithm} {index}: {error}");
+            let What::Transfer { from, to } = &mut plan.steps[index].what else { continue };
+            [from.size, to.size] = sizes;
+            left_out += 1;
         }
-        let error = case.run(&plan).unwrap_err().to_string();
-        assert!(error.contains("no transfer has brought"), "step {index}: {error}");
-        left_out += 1;
+        assert!(left_out >= 2, "{algorithm}: {left_out} transfers");
+        // It is found before anything runs.
+        assert_eq!(case.c.gather().unwrap(), before);
     }
-    assert!(left_out >= 8, "{left_out} transfers");
 }
 
 #[test]
 fn a_permission_that_is_left_out_is_found() {
     for (place, of) in [(0, 1), (1, 0)] {
         let mut case = Case::new(Devices::cpu(2).unwrap().denying(place, of));
-        let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        let plan = case.plan(Algorithm::AllGather);
         let error = case.run(&plan).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cpu:{place} reads")), "{error}");
         assert!(error.ends_with(&format!("of cpu:{of}, without permission")), "{error}");
@@ -130,7 +168,7 @@ fn a_permission_that_is_left_out_is_found() {
 fn panels_travel_while_the_ones_before_are_multiplied() {
     for places in [2, 4] {
         let case = Case::new(Devices::cpu(places).unwrap());
-        let mut plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+        let mut plan = case.plan(Algorithm::AllGather);
         // All take as long as each other.
         plan.steps.iter_mut().for_each(|step| step.us = 1.0);
         let times = simulate(&plan.steps);
@@ -217,7 +255,7 @@ fn what_is_for_one_device_is_refused() {
 fn a_device_without_memory_is_named_and_c_stays() {
     let mut case = Case::new(Devices::cpu(2).unwrap());
     let before = case.c.gather().unwrap();
-    let plan = case.plan(&Gemm::new(), Algorithm::AllGather);
+    let plan = case.plan(Algorithm::AllGather);
     // The first panel of place 1: its buffers come after those of place 0.
     crate::testing::refuse_allocation(plan.scratch[0].operands.len() as u64 + 1);
     let error = case.run(&plan).unwrap_err();
@@ -227,8 +265,8 @@ fn a_device_without_memory_is_named_and_c_stays() {
     // Where the panels of the first plan are too much, another plan is taken.
     let wanted = case.wanted();
     crate::testing::refuse_allocation(1);
-    let Case { devices, a, b, c } = &mut case;
-    Gemm::new().run_sharded(devices, a, b, c).unwrap();
+    let Case { devices, gemm, a, b, c } = &mut case;
+    gemm.run_sharded(devices, a, b, c).unwrap();
     crate::testing::refuse_allocation(0);
     assert_eq!(c.gather().unwrap(), wanted);
 }
