@@ -188,7 +188,10 @@ where
         (Err(error), _) => return Err(error.to_string()),
     };
     let wanted = wanted.map_err(words)?;
-    for algorithm in plans.iter().map(|plan| plan.algorithm()) {
+    let mut algorithms = plans.iter().map(|plan| plan.algorithm()).collect::<Vec<_>>();
+    algorithms.sort_unstable_by_key(|algorithm| algorithm.to_string());
+    algorithms.dedup();
+    for algorithm in algorithms {
         let mut result =
             Sharded::from_row_major(&devices, m, n, of_c.clone(), &c).map_err(words)?;
         let plan = gemm.run_sharded_by(algorithm, &devices, &a, &b, &mut result);

@@ -34,7 +34,7 @@ pub(super) struct Whole<'p, 'g, T, O> {
     pub(super) target: Target,
     pub(super) limits: Limits,
     pub(super) link: Link,
-    /// Panels of an operand that travels, at least.
+    /// Panels of an operand that travels, at least. 1: all of it comes before the product.
     pub(super) panels: usize,
 }
 
@@ -103,22 +103,25 @@ where
     whole.check_classes()?;
     // A lesson's kernel takes dense matrices: all of them at one place.
     if kernel.product.is_lesson() && places > 1 {
+        whole.panels = 1;
         return Ok(vec![whole.one_place()?]);
     }
-    let mut plans = Vec::new();
-    for panels in PANELS {
-        whole.panels = panels;
-        plans.push(whole.all_gather()?);
-        if plans[0].transfers() == 0 {
-            break;
+    let mut plans = vec![whole.all_gather(Algorithm::AllGather)?];
+    if plans[0].transfers() > 0 {
+        for panels in &PANELS[1..] {
+            whole.panels = *panels;
+            plans.push(whole.all_gather(Algorithm::AllGather)?);
         }
+        whole.panels = 1;
+        plans.push(whole.all_gather(Algorithm::GatherFirst)?);
+        whole.panels = PANELS[0];
     }
-    whole.panels = PANELS[0];
     if *layouts[2] == ShardLayout::Replicated && places > 1 {
         plans.push(whole.split_rows()?);
     }
     plans.extend(whole.reduce_scatter()?);
     if places > 1 {
+        whole.panels = 1;
         plans.push(whole.one_place()?);
     }
     plans.sort_by(|one, other| one.predicted_us.total_cmp(&other.predicted_us));
@@ -187,14 +190,14 @@ where
     }
 
     /// Each place computes its part of C.
-    fn all_gather(&self) -> Result<ShardedPlan> {
+    fn all_gather(&self, algorithm: Algorithm) -> Result<ShardedPlan> {
         let mut draft = self.draft();
         for place in 0..self.places {
             let block = self.block(2, place);
             let c = self.shard(2, place, &block);
             self.compute(&mut draft, place, &block, c)?;
         }
-        Ok(self.plan(Algorithm::AllGather, draft))
+        Ok(self.plan(algorithm, draft))
     }
 
     /// Each place computes some rows of a replicated C, and the others copy them.
@@ -268,12 +271,12 @@ where
         let ranges = [&part.rows, &part.cols];
         let all = [0, 1].map(|side| {
             let (at, range) = ((place, self.places), ranges[side].clone());
-            match self.kernel.product.is_lesson() {
-                true => {
+            match self.panels {
+                1 => {
                     let is_own = self.block(side, place).contains(&whole[side]);
                     vec![Piece { range, is_own }]
                 }
-                false => {
+                _ => {
                     let of = (self.layouts[side], self.size(side));
                     pieces(of.0, side, of.1, at, (range, self.unit(side), self.panels))
                 }

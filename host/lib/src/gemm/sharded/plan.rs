@@ -29,6 +29,8 @@ pub enum Algorithm {
     /// Each place computes its part of C, and gets the rows of A and the columns of B that it has
     /// not.
     AllGather,
+    /// The same, and all comes before the product: for products of which a part would fill no GPU.
+    GatherFirst,
     /// Each place computes the partial products whose range of k it holds. Those of a part of C
     /// are added where it is.
     ReduceScatter,
@@ -165,6 +167,7 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Algorithm::AllGather => "all-gather + product",
+            Algorithm::GatherFirst => "all-gather, then product",
             Algorithm::ReduceScatter => "product + reduce-scatter",
             Algorithm::SplitRows => "rows of C, sent to all",
             Algorithm::OnePlace => "on the first place",

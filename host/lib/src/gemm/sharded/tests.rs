@@ -91,6 +91,7 @@ fn cases() -> Vec<(Case, Algorithm)> {
     vec![
         (Case::new(two()), Algorithm::AllGather),
         (Case::of(four(), [260, 400, 70], grids), Algorithm::AllGather),
+        (Case::new(two()), Algorithm::GatherFirst),
         (one_place, Algorithm::OnePlace),
         (scatter, Algorithm::ReduceScatter),
         (Case::of(two(), SIZE, replicated), Algorithm::SplitRows),
@@ -269,4 +270,20 @@ fn a_device_without_memory_is_named_and_c_stays() {
     gemm.run_sharded(devices, a, b, c).unwrap();
     crate::testing::refuse_allocation(0);
     assert_eq!(c.gather().unwrap(), wanted);
+}
+
+/// Panels of a small product would fill no H200: all comes before it. A large one goes on beside.
+#[test]
+fn small_products_are_not_cut_into_panels() {
+    let algorithm = |size: u64| {
+        let shape = Shape::new(size, size, size).unwrap();
+        let (rows, cols) =
+            (ShardLayout::rows(size as usize, 4), ShardLayout::cols(size as usize, 4));
+        let (target, limits) = (crate::gemm::Target::H200, simt::cpu::LIMITS);
+        let layouts = [&rows, &cols, &rows];
+        let plans = Gemm::<f32>::new().plan_sharded_for(&target, &limits, 4, shape, layouts);
+        plans.unwrap()[0].algorithm()
+    };
+    assert_eq!(algorithm(1024), Algorithm::GatherFirst);
+    assert_eq!(algorithm(8192), Algorithm::AllGather);
 }
