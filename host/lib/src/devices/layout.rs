@@ -74,9 +74,9 @@ fn both(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 
 /// Bounds of `places` nearly equal parts, in multiples of [`UNIT`].
 fn bounds(len: usize, places: usize) -> Vec<usize> {
-    let units = len.div_ceil(UNIT);
-    let bound = |place: usize| (units * place).div_ceil(places.max(1)).saturating_mul(UNIT);
-    (0..=places).map(|place| bound(place).min(len)).collect()
+    let units = len.div_ceil(UNIT) as u128;
+    let bound = |place: usize| (units * place as u128).div_ceil(places.max(1) as u128);
+    (0..=places).map(|place| (bound(place) as usize).saturating_mul(UNIT).min(len)).collect()
 }
 
 impl ShardLayout {
@@ -163,7 +163,9 @@ mod tests {
 
     #[test]
     fn parts_are_nearly_equal_and_cover_all() {
-        for (len, places) in [(0, 1), (1, 8), (63, 2), (64, 3), (1000, 3), (1000, 8), (4096, 4)] {
+        for (len, places) in
+            [(0, 1), (1, 8), (63, 2), (64, 3), (1000, 3), (1000, 8), (4096, 4), (usize::MAX, 100)]
+        {
             let bounds = bounds(len, places);
             assert_eq!((bounds.len(), bounds[0], bounds[places]), (places + 1, 0, len));
             let lens = bounds.windows(2).map(|two| two[1] - two[0]).collect::<Vec<_>>();

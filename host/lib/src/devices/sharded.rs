@@ -18,11 +18,11 @@ use crate::{
 /// let devices = Devices::cpu(2)?;
 /// let layout = ShardLayout::Rows(vec![0, 1, 3]);
 /// let a = Sharded::from_row_major(&devices, 3, 2, layout, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-/// assert_eq!(a.shard(0).rows(), 1);
+/// assert_eq!(a.shard(0)?.rows(), 1);
 /// assert_eq!(a.gather()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 ///
 /// let by_columns = a.reshard(ShardLayout::Cols(vec![0, 1, 2]))?;
-/// assert_eq!(by_columns.shard(1).cols(), 1);
+/// assert_eq!(by_columns.shard(1)?.cols(), 1);
 /// assert_eq!(by_columns.gather()?, a.gather()?);
 /// # Ok::<(), gpu_gemm::Error>(())
 /// ```
@@ -113,14 +113,20 @@ impl<T: Pod> Sharded<T> {
         Ok(values)
     }
 
+    /// Refuses a place that there is not.
+    fn check_place(&self, place: usize) -> Result<()> {
+        match self.devices.len() {
+            places if place < places => Ok(()),
+            places => Err(Error::argument("place", place, format!("there are {places}, from 0"))),
+        }
+    }
+
     /// A copy of the elements that a place holds, dense and row-major.
     ///
     /// # Errors
-    /// As [`Sharded::gather`].
-    ///
-    /// # Panics
-    /// For a place that there is not.
+    /// As [`Sharded::gather`]; [`Error::Argument`] for a place that there is not.
     pub fn read_shard(&self, place: usize) -> Result<Vec<T>> {
+        self.check_place(place)?;
         let ([rows, cols], pitch) = (self.block(place).size(), self.pitch(place));
         let padded = self.shards[place].to_vec()?;
         if pitch == cols {
@@ -210,20 +216,22 @@ impl<T: Pod> Sharded<T> {
 
     /// The shard of a place, from 0.
     ///
-    /// # Panics
-    /// For a place that there is not.
-    pub fn shard(&self, place: usize) -> MatrixView<'_, T> {
+    /// # Errors
+    /// [`Error::Argument`] for a place that there is not.
+    pub fn shard(&self, place: usize) -> Result<MatrixView<'_, T>> {
+        self.check_place(place)?;
         let ([rows, cols], pitch) = (self.block(place).size(), self.pitch(place));
-        MatrixView::whole(self.shards[place].all(), rows, cols, [pitch, 1])
+        Ok(MatrixView::whole(self.shards[place].all(), rows, cols, [pitch, 1]))
     }
 
     /// The same, to be written. The copies of a replicated matrix are the caller's to keep equal.
     ///
-    /// # Panics
-    /// For a place that there is not.
-    pub fn shard_mut(&mut self, place: usize) -> MatrixViewMut<'_, T> {
+    /// # Errors
+    /// [`Error::Argument`] for a place that there is not.
+    pub fn shard_mut(&mut self, place: usize) -> Result<MatrixViewMut<'_, T>> {
+        self.check_place(place)?;
         let ([rows, cols], pitch) = (self.block(place).size(), self.pitch(place));
-        MatrixViewMut::whole(self.shards[place].all_mut(), rows, cols, [pitch, 1])
+        Ok(MatrixViewMut::whole(self.shards[place].all_mut(), rows, cols, [pitch, 1]))
     }
 }
 
@@ -287,6 +295,10 @@ mod tests {
         };
         let error = make(ShardLayout::Replicated, &[0.0; 3]);
         assert!(error.starts_with("values.len() = 3"), "{error}");
+        let mut zeros = Sharded::<f32>::zeros(&devices, 2, 2, ShardLayout::Replicated).unwrap();
+        assert_eq!(zeros.shard_mut(1).unwrap().cols(), 2);
+        let error = zeros.shard(2).unwrap_err().to_string();
+        assert_eq!(error, "place = 2: there are 2, from 0");
         let error = make(ShardLayout::rows(2, 3), &[0.0; 4]);
         assert!(error.starts_with("layout = rows 0..2, 2..2, 2..2: must be"), "{error}");
     }
