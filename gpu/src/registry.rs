@@ -16,6 +16,7 @@ mod row;
 #[cfg(feature = "cpu")]
 mod sources;
 mod speed;
+mod sum_order;
 mod variant;
 
 use std::sync::LazyLock;
@@ -28,6 +29,7 @@ pub use self::{
     product::*,
     representatives::REPRESENTATIVES,
     speed::{Costs, H200_BYTE_US, Products, Speed},
+    sum_order::SumOrder,
     variant::*,
 };
 use self::{

@@ -82,7 +82,7 @@ fn nvidias_libraries_are_told_the_product() {
 #[test]
 fn nvidias_libraries_are_told_the_types() {
     // (The stand-in has no tensor maps, so no row is a multiple of sixteen bytes.)
-    let sizes = "20,7x5x9,3*4x6x5,2*9";
+    let sizes = "7x5x9,3*4x6x5";
     for (of, out_type, errors) in [
         ("bf16", "bf16", 5e-4..5e-3),
         ("bf16", "f32", 0.0..1e-6),
@@ -94,7 +94,7 @@ fn nvidias_libraries_are_told_the_types() {
         let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
         assert_eq!(code, 0, "{stderr}");
         let rows = objects(&stdout);
-        assert_eq!(rows.len(), 4 * 4 * 3, "{stdout}");
+        assert_eq!(rows.len(), 2 * 4 * 3, "{stdout}");
         for rows in rows.chunks(3) {
             let names = [&rows[1]["kernel"], &rows[2]["kernel"]];
             assert_eq!(names, ["cublas", "cublasLt"]);

@@ -169,6 +169,16 @@ fn types_have_shapes_of_their_own_alignment() {
 }
 
 #[test]
+fn invariant_products_are_timed_beside_auto() {
+    let args = random("7", &["--invariant", "--type", "bf16"]);
+    let (code, stdout, stderr) = finish(on_fake(&args));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("+invariant"), "{stdout}");
+    assert!(stdout.contains(": 7 invariant products take "), "{stdout}");
+    assert!(stdout.contains(", m <= 16: "), "{stdout}");
+}
+
+#[test]
 fn what_is_wrong_is_not_timed_and_fails_the_run() {
     // The stand-in's kernels do nothing: C stays NaN.
     let mut command = on_fake(&random("7", &[]));

@@ -182,8 +182,11 @@ macro_rules! run {
 }
 
 macro_rules! check {
-    ($name:ident, $order:expr, $workers:expr) => {{
-        let mut memory = Memory::new();
+    ($name:ident, $order:expr, $workers:expr) => {
+        check!($name, $order, $workers, Memory::new())
+    };
+    ($name:ident, $order:expr, $workers:expr, $memory:expr) => {{
+        let mut memory = $memory;
         let mut options = check::Options::default();
         (options.order, options.workers) = ($order, $workers);
         let kernel = &checked_kernels::$name;
@@ -213,6 +216,22 @@ fn what_blocks_have_told_is_seen() {
         let (report, memory) = check!(right, Order::Forward, workers);
         assert!(report.is_clean(), "{report}");
         memory.is_right();
+    }
+}
+
+/// A flag that the last launch has left at its value tells nothing of this launch: a wait for it
+/// ends before any block has written.
+#[test]
+fn a_flag_that_nobody_has_reset_tells_nothing() {
+    for workers in [Some(1), None] {
+        let told = Memory(Memory::new().0, [0, PARTS as u32]);
+        let (report, _) = check!(right, Order::Forward, workers, told);
+        let kinds = report.findings.iter().map(|finding| finding.kind).collect::<Vec<_>>();
+        assert_eq!(kinds, [Kind::ReadAfterWrite], "{report}");
+        // One less, and the wait needs the first release of this launch, and no other.
+        let told = Memory(Memory::new().0, [0, PARTS as u32 - 1]);
+        let (report, _) = check!(right, Order::Forward, workers, told);
+        assert!(!report.is_clean(), "{report}");
     }
 }
 

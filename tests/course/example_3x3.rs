@@ -114,8 +114,9 @@ fn a_thread_outside_c_must_load() {
 /// The exercises' kernel is the same with right checks: of 64 elements in the tiles 36 exist.
 #[test]
 fn what_does_not_exist_is_not_loaded() {
-    let attempt =
-        attempt(&toy_table, &Launch::product(2, 2), [3; 3], Order::Forward, true).unwrap();
+    let (launch, shape) = (Launch::product(2, 2), [3; 3]);
+    let data = launch.problem.data(shape);
+    let attempt = attempt(&toy_table, &launch, shape, &data, Order::Forward, true).unwrap();
     assert!(attempt.is_right(), "{:?}", attempt.findings);
     let threads = |operation| attempt.profile.total(operation, |line| line.lanes);
     assert_eq!(threads(Operation::SharedStore), 64.0);

@@ -122,7 +122,8 @@ fn two_barriers_a_phase_for_every_warp() {
 fn launched(exercise: &dyn Subject, size: u64) -> Attempt {
     let tile = exercise.declaration().block.unwrap()[0] as usize;
     let (launch, shape) = (Launch::product(tile, tile), [size as usize; 3]);
-    let attempt = attempt(exercise, &launch, shape, Order::Forward, true).unwrap();
+    let data = launch.problem.data(shape);
+    let attempt = attempt(exercise, &launch, shape, &data, Order::Forward, true).unwrap();
     assert!(attempt.is_right(), "{:?}, {:?}", attempt.findings, attempt.wrong);
     attempt
 }

@@ -23,6 +23,7 @@
 //! | `memory` | memory that runs out |
 //! | `recomputed` | elements that emulated fp32 recomputes: which, how many, and that they are right |
 //! | `same_bits` | the same bits in every run, for every number of cores, order of fibers, kernel and device |
+//! | `invariant` | the same bits for a row, whatever is beside it |
 //! | `tensor` | products by TMA: operands in all layouts, k split over clusters |
 //! | `tf32` | factors that may be rounded to tf32 |
 //! | `threads` | several threads at once |
@@ -38,6 +39,7 @@ mod choice;
 mod cube;
 mod empty;
 mod epilogue;
+mod invariant;
 mod memory;
 mod overlap;
 mod partials;

@@ -62,9 +62,9 @@ fn primes() {
 
 #[test]
 fn thin() {
-    let shapes = cube(&[63, 64, 65, 1, 2, 3, 4, 5, 6, 7, 8])
+    let shapes = cube(&[63, 65, 1, 2, 4, 5, 7, 8])
         .filter(|[m, n, k]| (63..66).contains(m) && (1..5).contains(n) && (5..9).contains(k));
-    check_shapes(shapes.flat_map(rotations), 144);
+    check_shapes(shapes.flat_map(rotations), 54);
     // One row, one column, one product for each sum.
     check_shapes([[1, 1, 1000], [1000, 1, 1], [1, 1000, 1]].into_iter().flat_map(rotations), 9);
     check_shapes(rotations([1, 300, 200]), 3);
@@ -76,8 +76,9 @@ fn long_sums() {
     check_shapes([[9, 16, 23040], [33, 17, 5000]], 2);
 }
 
-/// The sizes of the project's first command: no multiples of a tile.
+/// A quarter of the sizes of the project's first command: no multiples of a tile. (A test of the
+/// command runs it as it is.)
 #[test]
-fn the_first_command() {
-    check_shapes([[1000, 700, 513]], 1);
+fn a_quarter_of_the_first_command() {
+    check_shapes([[250, 175, 129]], 1);
 }

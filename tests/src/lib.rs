@@ -10,6 +10,7 @@ mod devices;
 pub mod does_not_compile;
 pub mod gemm;
 mod guarded;
+pub mod invariant;
 pub mod kernels;
 pub mod passed;
 mod products;

@@ -13,7 +13,10 @@ use host::{
     gemm::{Kernel, Scalar},
 };
 use simt::{Bf16, F16};
-use tests::gemm::{Case, Number, Want};
+use tests::{
+    Turns,
+    gemm::{Case, Number, Want},
+};
 
 use crate::{
     cases::{self, Way},
@@ -77,11 +80,11 @@ fn all<T: Number + Scalar<O>, O: Number>(
     from: usize,
 ) {
     for (before, kernel) in <T as Scalar<O>>::kernels().enumerate() {
-        let mut taken = 0;
-        for (way, edge) in cases::ways(kernel.product, before)
-            .into_iter()
-            .flat_map(|way: Way| Edge::BOTH.map(|edge| (way, edge)))
-        {
+        let (mut taken, mut edges) = (0, Turns::of(2));
+        let ways = cases::ways(kernel.product, before).into_iter();
+        for (way, edge) in ways.flat_map(|way: Way| {
+            edges.next_case().into_iter().map(move |edge| (way, Edge::BOTH[(before + edge) % 2]))
+        }) {
             *numbers += 1;
             if *numbers <= from {
                 continue;

@@ -18,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// assert_eq!(error.to_string(), "values.len() = 1: must be rows * cols = 4");
 /// assert!(matches!(error, Error::Argument { .. }) && error.exit_code() == 2);
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument is outside its limits. Nothing was allocated or launched.
@@ -179,6 +179,13 @@ fn shortage(needed: u64, free: u64) -> String {
 impl From<Infallible> for Error {
     fn from(never: Infallible) -> Self {
         match never {}
+    }
+}
+
+/// Its message, since a `main` that returns an error, and `unwrap`, show this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -112,6 +112,11 @@ impl Shape {
         Ok(())
     }
 
+    /// The shape with another m.
+    pub(crate) fn with_m(self, m: u32) -> Self {
+        Shape { m, ..self }
+    }
+
     /// The shape with another k.
     pub(crate) fn with_k(self, k: u32) -> Self {
         Shape { k, ..self }

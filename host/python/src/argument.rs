@@ -53,6 +53,7 @@ arguments! {
             _ => None,
         }
     });
+    invariant: bool = yes_or_no("must be True or False");
     device: Option<Place> = one_of("must be None, 'cpu', 'cuda' or 'cuda:' and an index", |name| {
         match name {
             "cpu" => Some(Place::Host),
@@ -89,6 +90,10 @@ pub(crate) fn counted_kernel(value: &Bound<'_, PyAny>) -> PyResult<&'static Entr
         Err(Error::Argument { limit, .. }) => Err(outside("kernel", value, limit)),
         Err(error) => Err(to_python(error)),
     }
+}
+
+fn yes_or_no(name: &str, value: &Bound<'_, PyAny>, limit: &str) -> PyResult<bool> {
+    value.extract().map_err(|cause| refused(name, value, cause, limit))
 }
 
 fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {

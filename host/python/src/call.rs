@@ -24,6 +24,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) bias: Option<&'a Bound<'py, PyAny>>,
     pub(crate) activation: Option<Activation>,
     pub(crate) compute: Option<Compute>,
+    pub(crate) invariant: bool,
     pub(crate) stream: Option<u64>,
     pub(crate) device: Option<Place>,
 }
@@ -34,10 +35,10 @@ impl Options<'_, '_> {
             let limit = "must be 0 without out: it is the factor of out's old elements";
             return Err(to_python(Error::argument("beta", self.beta, limit)));
         }
-        let Options { alpha, beta, .. } = *self;
+        let Options { alpha, beta, invariant, .. } = *self;
         let activation = self.activation.unwrap_or(Activation::Identity);
         let compute = self.compute.unwrap_or(Compute::Native);
-        Ok(Settings { alpha, beta, activation, compute })
+        Ok(Settings { alpha, beta, activation, compute, invariant })
     }
 }
 

@@ -93,6 +93,8 @@ mod _native {
     ///     "silu".
     ///   compute: None for the arithmetic of the type. For float32 also "tf32", which is less
     ///     precise, or "bf16x6" and "f16x3", which emulate float32.
+    ///   invariant: True for the same bits of a row of the result, whatever other rows and leading
+    ///     dimensions there are.
     ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with
     ///     __cuda_stream__. None: the stream that is current for the module of a.
     ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the
@@ -110,7 +112,7 @@ mod _native {
     ///     none is recorded, so pass its .detach(). Failures of the driver.
     ///   MemoryError: too little memory.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, stream=None, device=None))]
+    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, stream=None, device=None))]
     fn matmul<'py>(
         py: Python<'py>,
         a: &Bound<'py, PyAny>,
@@ -121,11 +123,13 @@ mod _native {
         bias: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
         #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
+        #[pyo3(from_py_with = argument::invariant)] invariant: bool,
         stream: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
-        let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
+        let options =
+            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
         let ready = Ready::new(a, b, &options, true)?;
         let finish = match out {
             Some(_) => Finish::As,
@@ -140,14 +144,14 @@ mod _native {
     /// out, and returns out. It keeps the arrays.
     ///
     /// Arguments
-    ///   a, b, out, alpha, beta, bias, activation, compute, device: as of matmul. Without out the
-    ///     result has an array of its own, product.out.
+    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, device: as of matmul.
+    ///     Without out the result has an array of its own, product.out.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,
     ///     so they are a RuntimeError.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, device=None))]
+    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, device=None))]
     fn prepare<'py>(
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
@@ -157,10 +161,12 @@ mod _native {
         bias: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
         #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
+        #[pyo3(from_py_with = argument::invariant)] invariant: bool,
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Prepared> {
         let stream = None;
-        let options = Options { out, alpha, beta, bias, activation, compute, stream, device };
+        let options =
+            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
         Prepared::new(Ready::new(a, b, &options, false)?)
     }
 

@@ -15,6 +15,7 @@ pub(crate) struct Settings {
     pub(crate) beta: f64,
     pub(crate) activation: Activation,
     pub(crate) compute: Compute,
+    pub(crate) invariant: bool,
 }
 
 /// A bias in memory.
@@ -191,9 +192,12 @@ fn multiply<T: Scalar<O>, O: Output>(
     if geometry.is_empty() {
         return Ok(());
     }
-    let Settings { alpha, beta, activation, compute } = *settings;
+    let Settings { alpha, beta, activation, compute, invariant } = *settings;
     let mut gemm = Gemm::<T, O>::of_types().alpha(alpha).beta(beta);
     gemm = gemm.activation(activation).compute(compute);
+    if invariant {
+        gemm = gemm.invariant();
+    }
     if let (Some(elements), Some(at)) = (bias, product.bias) {
         gemm = gemm.bias(match at.per_col {
             true => Bias::PerCol(elements.all()),

@@ -83,6 +83,7 @@ class Interrupted(Odd):
     "argument, value, shown, kind, limit",
     [
         ("alpha", "2", "'2'", TypeError, NUMBER),
+        ("invariant", 1, "1", TypeError, "must be True or False"),
         ("alpha", None, "None", TypeError, NUMBER),
         ("alpha", 10**400, "1" + 59 * "0" + "...", ValueError, RANGE),
         ("beta", -(10**400), "-1" + 58 * "0" + "...", ValueError, RANGE),

@@ -124,6 +124,14 @@ def test_arithmetic(compute, rng, on_cpu):
     assert (np.abs(on_cpu(a, b, compute=compute) - a.astype(np.float64) @ b) <= limit).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_a_row_has_the_same_bits_whatever_is_beside_it(dtype, rng, on_cpu):
+    a, b = rng.standard_normal((3, 70, 100)).astype(dtype), rng.standard_normal((100, 40)).astype(dtype)
+    all_rows = on_cpu(a, b, invariant=True)
+    for rows in (1, 3, 64):
+        assert np.array_equal(on_cpu(a[1, 5 : 5 + rows], b, invariant=True), all_rows[1, 5 : 5 + rows])
+
+
 def test_out_may_be_anywhere(rng, on_cpu):
     a, b = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
     expected = on_cpu(a, b)

@@ -20,10 +20,13 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::{Device, Shape};
+use host::{
+    Device, Shape,
+    gemm::{Output, Scalar},
+};
 
 pub(crate) use self::{
-    bench::{Bench, BenchKernel, Group, Layouts, Vs},
+    bench::{Bench, BenchKernel, Group, INVARIANT, Layouts, Vs},
     blur::Blur,
     check::Check,
     epilogue::AsFlags,
@@ -214,6 +217,10 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) types: TypeFlags,
 
+    /// The bits of a row of C depend on no other row, nor on the number of SMs
+    #[arg(long)]
+    pub(crate) invariant: bool,
+
     /// Elements of A and B
     #[arg(long, value_enum, default_value_t = Init::Uniform)]
     pub(crate) init: Init,
@@ -288,10 +295,24 @@ impl PlannedGpu {
 }
 
 impl Run {
+    /// The product of these types.
+    ///
+    /// # Errors
+    /// As [`KernelChoice::product`].
+    pub(crate) fn product<T: Scalar<O>, O: Output>(
+        &self,
+    ) -> host::Result<host::Gemm<'static, T, O>> {
+        let gemm = self.kernel.product(self.types.compute())?;
+        Ok(if self.invariant { gemm.invariant() } else { gemm })
+    }
+
     /// The command line that repeats this run on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Run { sizes, kernel, types, seed, .. } = self;
         let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
+        if self.invariant {
+            line += " --invariant";
+        }
         line += &format!(" --kernel {kernel} --init {} --seed {seed}", name_of(&self.init));
         line += &format!(" --verify {}", name_of(&self.verify));
         for (flag, value) in [("iters", self.iters), ("warmup", self.warmup)] {

@@ -41,6 +41,8 @@ struct Plan {
     split_k: u32,
     /// Partial products that split k over the grid.
     partials: u32,
+    /// `null` unless the product is invariant.
+    invariant: Option<InvariantLine>,
     /// Launches before, which prepare operands.
     copies: Vec<CopyLine>,
     /// Launches after, which add partial products.
@@ -52,6 +54,33 @@ struct Plan {
     /// SMs of the GPU that is planned for.
     sms: u32,
     candidates: Vec<CandidateLine>,
+}
+
+/// What an invariant product is compared with.
+#[derive(Serialize)]
+struct InvariantLine {
+    /// The order in which a block adds the products of an element.
+    order: String,
+    /// The kernel that would be used otherwise, and the predicted times of both.
+    auto: &'static str,
+    #[serde(serialize_with = "optional_in_six_digits")]
+    auto_us: Option<f64>,
+    #[serde(serialize_with = "optional_in_six_digits")]
+    predicted_us: Option<f64>,
+}
+
+impl InvariantLine {
+    /// The line of a product for which `choice` was made, instead of `auto`.
+    fn new(choice: &Choice, auto: &Choice, k: usize) -> Self {
+        let order = choice.entry.product.as_ref().map(|product| product.sum_order(k));
+        let us = |choice: &Choice| choice.times.map(|times| times.us());
+        InvariantLine {
+            order: order.map_or(String::new(), |order| order.to_string()),
+            auto: auto.entry.name(),
+            auto_us: us(auto),
+            predicted_us: us(choice),
+        }
+    }
 }
 
 /// A launch that prepares an operand, or adds partial products.
@@ -172,8 +201,15 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let PlannedFor { target, name: planned_for, words: of, hint } =
         PlannedFor::of(args.on, args.device)?;
     let request = Request::dense(shape);
-    let gemm = args.kernel.product::<T, O>(args.types.compute())?;
+    let gemm = args.product::<T, O>()?;
     let (choice, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
+    let invariant = match args.invariant {
+        true => {
+            let auto = args.kernel.product::<T, O>(args.types.compute())?;
+            Some(InvariantLine::new(&choice, &auto.choose(&request, &target)?, shape.k()))
+        }
+        false => None,
+    };
     let Choice { entry, reason, workspace_bytes, split_k, partials, .. } = choice;
     let launches = plan.launches().collect::<Vec<_>>();
     let by = |role: Role| launches.iter().filter(move |launch| launch.role == role);
@@ -200,6 +236,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         cluster: first.map_or([1; 3], |config| config.cluster),
         split_k,
         partials,
+        invariant,
         copies,
         sums,
         operand_bytes: shape.bytes_of::<T, O>(),
@@ -217,6 +254,19 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
     if let Some(line) = as_it_is(args.types.compute(), entry) {
         writeln!(out, "{line}")?;
+    }
+    if let Some(InvariantLine { order, auto, auto_us, predicted_us }) = &plan.invariant {
+        let us = |us: &Option<f64>| us.map_or("?".to_owned(), |us| format!("{us:.1} us"));
+        writeln!(
+            out,
+            "invariant {order}; blocks that split k: {split_k}, partial products: {partials}, as for every m"
+        )?;
+        writeln!(
+            out,
+            "          predicted {}, without --invariant {auto} {}",
+            us(predicted_us),
+            us(auto_us)
+        )?;
     }
     for CopyLine { kernel, grid, block: [x, y, z] } in &plan.copies {
         let blocks = blocks(*grid);

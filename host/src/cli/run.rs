@@ -112,7 +112,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let gemm = args.kernel.product::<T, O>(args.types.compute())?;
+    let gemm = args.product::<T, O>()?;
     let planned = gemm.plan_on(device, &Request::dense(shape))?;
     let choice = *planned.choice();
     let entry = choice.entry;

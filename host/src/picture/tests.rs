@@ -264,7 +264,9 @@ fn a_single_stage_is_filled_and_read_in_every_phase() {
     use exercises::{attempt::attempt, list::find};
     let exercise = find("wait_for_copies").unwrap();
     let (kernel, order) = (exercise.solution.kernel, simt::check::Order::Forward);
-    let attempt = attempt(kernel, &exercise.launch, [16, 16, 64], order, true).unwrap();
+    let data = exercise.launch.problem.data([16, 16, 64]);
+    let launch = &exercise.launch;
+    let attempt = attempt(kernel, launch, [16, 16, 64], &data, order, true).unwrap();
     assert!(attempt.is_right());
     let config = LaunchConfig::new([1; 3], kernel.declaration().block.unwrap());
     let picture = of_trace(exercise.name, &config, &attempt.trace);

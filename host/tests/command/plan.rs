@@ -97,3 +97,25 @@ fn a_plan_over_several_devices() {
     fails(host(&with(&["--plan", "--devices", "0"])), 2, &["--devices", "1..=64"]);
     fails(host(&with(&["--devices", "2"])), 2, &["--plan"]);
 }
+
+#[test]
+fn an_invariant_product_is_split_the_same_for_every_m() {
+    let plan = |m: &str, more: &[&str]| {
+        let sizes = ["--n", "512", "--k", "8192", "--type", "bf16", "--plan", "--invariant"];
+        host(&[&["--m", m], &sizes[..], more].concat())
+    };
+    for m in ["1", "16", "5000"] {
+        let (code, stdout, stderr) = finish(plan(m, &[]));
+        assert_eq!((code, &*stderr), (0, ""));
+        let order =
+            "\ninvariant one sum along k, by wgmma; blocks that split k: 4, partial products: 1, ";
+        assert!(stdout.contains(order) && stdout.contains("without --invariant "), "{stdout}");
+        let (_, stdout, _) = finish(plan(m, &["--json"]));
+        let object = &objects(&stdout)[0];
+        assert_eq!((&object["split_k"], &object["partials"]), (&4.into(), &1.into()));
+        assert_eq!(object["invariant"]["order"], "one sum along k, by wgmma");
+        assert!(object["invariant"]["auto_us"].is_number(), "{stdout}");
+    }
+    let named = plan("16", &["--kernel", "gemm_bf16_64x64x16"]);
+    fails(named, 2, &["kernel = gemm_bf16_64x64x16: does not have the order of sums"]);
+}

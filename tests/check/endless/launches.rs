@@ -9,6 +9,7 @@ use simt::{
     checked::{In, Out, TensorMap, TensorMapMut},
     device::BoxShape,
 };
+use tests::Turns;
 
 /// Blocks of a grid.
 pub(super) const BLOCKS: u32 = 4;
@@ -122,15 +123,19 @@ pub(super) const WORKERS: [usize; 3] = [1, 2, 16];
 pub(super) const MOST_WAITS: u64 = 2_000;
 pub(super) const MOST_WAITS_OF_WRONG: u64 = MOST_WAITS / 2;
 
-/// Runs a kernel in each order with each number of workers, and checks each report.
+/// Runs a kernel in each order and checks each report: in the first with each number of workers, in
+/// the others with one of them in turn, and with `FULL=1` with each.
 pub(super) fn each(
     kernel: &dyn Checked,
     most_waits: u64,
     orders: impl Iterator<Item = Order>,
     look: impl Fn(&str, &Report, &[f32]),
 ) {
-    for order in orders {
-        for workers in WORKERS {
+    let mut turns = Turns::of(WORKERS.len());
+    for (number, order) in orders.enumerate() {
+        let all = [0, 1, 2];
+        let numbers = if number == 0 { all.to_vec() } else { turns.among(&all) };
+        for workers in numbers.into_iter().map(|number| WORKERS[number]) {
             let (report, y) = run(kernel, order, workers, most_waits);
             let name = format!("{}, {order}, {workers} workers", kernel.declaration().name);
             look(&name, &report, &y);

@@ -75,8 +75,8 @@ pub trait Subject: Sync + fmt::Debug {
     ) -> Result<(Report, Vec<f64>), String>;
 }
 
-/// Launches a kernel once, with all checks, in that order of its threads. If it is not `counted`,
-/// profile and trace are empty.
+/// Launches a kernel once, with all checks, on the problem's data of that shape and in that order
+/// of its threads. If it is not `counted`, profile and trace are empty.
 ///
 /// # Errors
 /// As [`Subject::launch`].
@@ -84,10 +84,10 @@ pub fn attempt(
     subject: &dyn Subject,
     launch: &Launch,
     shape: [usize; 3],
+    data: &Data,
     order: Order,
     counted: bool,
 ) -> Result<Attempt, String> {
-    let data = launch.problem.data(shape);
     let mut options = Options::default();
     options.order = order;
     options.complete = true;
@@ -99,12 +99,12 @@ pub fn attempt(
     options.patience = Some(Duration::from_secs(1));
     // Blocks run one after another, so that the text is the same every time.
     options.workers = Some(1);
-    let (report, result) = subject.launch(launch, shape, &data, &options)?;
+    let (report, result) = subject.launch(launch, shape, data, &options)?;
     let mut sharing = Vec::new();
     for block in launch.sharing().into_iter().filter(|_| counted) {
         let mut options = options.clone();
         (options.profile, options.trace) = (None, Some(block));
-        let (report, _) = subject.launch(launch, shape, &data, &options)?;
+        let (report, _) = subject.launch(launch, shape, data, &options)?;
         sharing.extend(report.trace);
     }
     Ok(Attempt {

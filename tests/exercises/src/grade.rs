@@ -62,10 +62,12 @@ pub fn grade(exercise: &'static Exercise, side: &'static Side) -> Result<Grade, 
         passed: Vec::new(),
     };
     for &shape in exercise.shapes {
+        let data = exercise.launch.problem.data(shape);
         for order in ORDERS {
             // Counters are measured once.
             let counted = order == ORDERS[0] && shape == exercise.shapes[0];
-            let attempt = attempt(side.kernel, &exercise.launch, shape, order, counted)?;
+            let launch = &exercise.launch;
+            let attempt = attempt(side.kernel, launch, shape, &data, order, counted)?;
             (grade.shape, grade.order) = (shape, order);
             grade.judge(&attempt, side, counted);
             if !grade.solved() {

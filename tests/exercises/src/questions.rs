@@ -138,8 +138,9 @@ fn flop_per_byte(rows: u32, cols: u32) -> f64 {
 
 /// Elements that threads write to tiles, minus those that they load.
 fn zeros_of_the_3x3_example() -> Result<f64, String> {
-    let profile =
-        attempt(&toy_table, &Launch::product(2, 2), [3; 3], Order::Forward, true)?.profile;
+    let (launch, shape) = (Launch::product(2, 2), [3; 3]);
+    let data = launch.problem.data(shape);
+    let profile = attempt(&toy_table, &launch, shape, &data, Order::Forward, true)?.profile;
     let threads = |operation| profile.total(operation, |line| line.lanes);
     Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
 }

@@ -7,6 +7,7 @@
 //! run        twice, and compares everything
 //! refusal    what may be refused
 //! campaign   many of them, by several threads
+//! invariant  pairs of products with common rows: the same bits
 //! sharded    products over several CPU devices, beside one
 //! digest     what is planned for products, and C's bits: the same after a change of structure
 //! ```
@@ -17,6 +18,7 @@ pub mod campaign;
 pub mod digest;
 pub mod draw;
 pub mod filled;
+pub mod invariant;
 pub mod memory;
 pub mod product;
 pub mod refusal;

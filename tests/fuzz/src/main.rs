@@ -13,7 +13,7 @@ use fuzz::{
     campaign::{Options, one, run},
     digest,
     draw::{Pool, product},
-    sharded,
+    invariant, sharded,
     tally::Tally,
 };
 use gpu_gemm::Device;
@@ -26,6 +26,7 @@ Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--t
        fuzz --case SEED [--device D]     one product again, which is printed
        fuzz --sharded N [--seed SEED] [--seconds S] [--device D]     products over several devices, beside one
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
+       fuzz --invariant N [--seed SEED]  N pairs of invariant products with common rows, and 1000 N of plans
 
 Without --count and --seconds it tries 100000. A seed is a number, also 0x1f. Ends with 1 where something is wrong.";
 
@@ -33,6 +34,7 @@ struct Arguments {
     options: Options,
     case: Option<u64>,
     digest: Option<u64>,
+    invariant: Option<u64>,
     sharded: Option<u64>,
     help: bool,
 }
@@ -49,7 +51,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     let (mut count, mut seconds, mut seed, mut case) = (None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
-    let (mut help, mut digest, mut sharded) = (false, None, None);
+    let (mut help, mut digest, mut sharded, mut invariant) = (false, None, None, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -58,6 +60,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("seed") => seed = Some(parser.value()?.parse_with(number)?),
             Long("case") => case = Some(parser.value()?.parse_with(number)?),
             Long("digest") => digest = Some(parser.value()?.parse_with(number)?),
+            Long("invariant") => invariant = Some(parser.value()?.parse_with(number)?),
             Long("sharded") => sharded = Some(parser.value()?.parse_with(number)?),
             Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
@@ -83,19 +86,19 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     // Digests of two programs are of the same products.
     let seed = seed.unwrap_or(if digest.is_some() { 1 } else { now });
     let options = Options { seed, count, most, failures, threads, devices };
-    Ok(Arguments { options, case, digest, sharded, help })
+    Ok(Arguments { options, case, digest, sharded, invariant, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
-    let outcome =
-        done.and_then(|Arguments { options, case, digest, sharded, help }| match (case, digest) {
-            _ if help => say(USAGE).map(|()| true),
-            _ if let Some(count) = sharded => over_several(&options, count),
-            (Some(case), _) => again(&options, case),
-            (None, Some(count)) => digests(&options, count),
-            (None, None) => many(&options),
-        });
+    let outcome = done.and_then(|arguments| match arguments {
+        Arguments { help: true, .. } => say(USAGE).map(|()| true),
+        Arguments { options, sharded: Some(count), .. } => over_several(&options, count),
+        Arguments { options, case: Some(case), .. } => again(&options, case),
+        Arguments { options, digest: Some(count), .. } => digests(&options, count),
+        Arguments { options, invariant: Some(count), .. } => pairs(&options, count),
+        Arguments { options, .. } => many(&options),
+    });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -146,6 +149,17 @@ fn over_several(options: &Options, count: u64) -> Result<bool, String> {
 fn digests(options: &Options, count: u64) -> Result<bool, String> {
     let device = options.devices.first().ok_or("fuzz: there is no device")?;
     digest::lines(device, options.seed, count)?.try_for_each(|line| say(line?))?;
+    Ok(true)
+}
+
+/// Pairs of invariant products.
+fn pairs(options: &Options, count: u64) -> Result<bool, String> {
+    let start = Instant::now();
+    let device = options.devices.last().ok_or("fuzz: there is no device")?;
+    say(format_args!("{}", device.description()))?;
+    let tally = invariant::pairs(device, options.seed, count)?;
+    say(format_args!("--seed {}: {tally}", options.seed))?;
+    say(format_args!("in {:.1} s", start.elapsed().as_secs_f64()))?;
     Ok(true)
 }
 

@@ -271,6 +271,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clusters::ends_before_the_last_arrival(256, 4): [EndedBlock];
     clusters::arrives_before_the_init(256, 4): [ReadAfterWrite, UnbegunBlock];
     clusters::two_cluster_barriers(256, 4): [BarrierMismatch];
+    clusters::a_relaxed_arrival_tells_no_writes(256, 4): [ReadAfterWrite];
+    clusters::a_relaxed_arrival_tells_of_mbarriers(256, 4): [];
     clusters::a_barrier_in_halves(256, 4): [];
     clusters::remote_reads(256, 4): [];
     clusters::remote_arrivals(256, 4): [];

@@ -4,7 +4,7 @@
 
 use std::{
     cell::{Cell, RefCell, RefMut},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     panic::Location,
     rc::Rc,
 };
@@ -32,7 +32,17 @@ pub(super) enum Wait {
     /// A flag in global memory.
     Flag(FlagWait),
     /// The barrier of the cluster.
-    Cluster,
+    Cluster(ClusterArrival),
+}
+
+/// How a thread has arrived at the barrier of its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClusterArrival {
+    /// What it knows is visible to all who wait.
+    Release,
+    /// It says that it has come, and that its mbarriers are initialised if it has called
+    /// `fence_init`.
+    Relaxed,
 }
 
 /// A place in a cluster's shared memory: the block's rank, and the bytes from the start of the
@@ -103,8 +113,9 @@ pub(super) struct ClusterRun {
     warpgroups: RefCell<BTreeMap<WarpgroupKey, Warpgroup>>,
     /// Words that a warp's lanes exchange, by the block's rank and the warp's number.
     exchanges: RefCell<BTreeMap<(u32, u32), Exchange>>,
-    /// The numbers of threads that have arrived at the cluster's barrier, and not waited there yet.
-    arrived: RefCell<BTreeSet<u32>>,
+    /// The threads that have arrived at the cluster's barrier, by their numbers, and not waited
+    /// there yet.
+    arrived: RefCell<BTreeMap<u32, ClusterArrival>>,
     /// Products that all threads have begun, and whose operands have not been read.
     products: RefCell<Vec<(WarpgroupKey, u64)>>,
     /// The first byte of the first block's shared memory. The other blocks' memory follows.
@@ -137,12 +148,12 @@ impl ClusterRun {
 
     /// A thread arrives at the cluster's barrier. `false` where it had arrived and not waited
     /// since.
-    pub(super) fn arrive_at_cluster(&self, thread: u32) -> bool {
-        self.arrived.borrow_mut().insert(thread)
+    pub(super) fn arrive_at_cluster(&self, thread: u32, how: ClusterArrival) -> bool {
+        self.arrived.borrow_mut().insert(thread, how).is_none()
     }
 
-    /// A thread is about to wait at the cluster's barrier. `false` where it has not arrived.
-    pub(super) fn wait_at_cluster(&self, thread: u32) -> bool {
+    /// A thread is about to wait at the cluster's barrier. `None` where it has not arrived.
+    pub(super) fn wait_at_cluster(&self, thread: u32) -> Option<ClusterArrival> {
         self.arrived.borrow_mut().remove(&thread)
     }
 
@@ -165,7 +176,7 @@ impl ClusterRun {
             Wait::Products(key, number) => self.warpgroup(key).have_been_read(number),
             Wait::Named(at) => self.has_named_ended(at, thread),
             Wait::Flag(flag) => flag.is_over(),
-            Wait::Cluster => false,
+            Wait::Cluster(_) => false,
         }
     }
 

@@ -21,10 +21,11 @@ impl FlagWait {
     }
 }
 
-/// Adds to a flag and gives its new value. What this thread knows is visible to whoever waits for
-/// the flag.
-pub(super) fn release_add(flag: *mut u32, value: u32) -> u32 {
-    atomic(flag).fetch_add(value, Ordering::Release).wrapping_add(value)
+/// Adds to a flag and gives its old and its new value. What this thread knows is visible to whoever
+/// waits for the flag.
+pub(super) fn release_add(flag: *mut u32, value: u32) -> [u32; 2] {
+    let old = atomic(flag).fetch_add(value, Ordering::Release);
+    [old, old.wrapping_add(value)]
 }
 
 fn atomic<'a>(flag: *mut u32) -> &'a AtomicU32 {

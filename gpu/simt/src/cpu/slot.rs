@@ -5,7 +5,7 @@ use std::{cell::Cell, ptr::null};
 
 use super::{
     block::{BlockRun, Thread, WarpKind, WarpOperation, set_current},
-    cluster::Wait,
+    cluster::{ClusterArrival, Wait},
     fiber::Fiber,
     limits::{SHARED_BYTES, WARP},
     process::Process,
@@ -83,7 +83,8 @@ impl Slot {
             self.threads = (0..blocks).flat_map(of_block).collect();
             let nothing = WarpOperation { kind: WarpKind::Sync, mask: 0, value: 0 };
             self.warp_operations = vec![Cell::new(nothing); self.threads.len()];
-            self.waits = vec![Cell::new(Wait::Cluster); (blocks * stride) as usize];
+            self.waits =
+                vec![Cell::new(Wait::Cluster(ClusterArrival::Release)); (blocks * stride) as usize];
             self.block = config.block;
         }
         let lines = SHARED_BYTES / 1024 * blocks as usize;

@@ -203,6 +203,9 @@ impl Request {
     }
 }
 
+/// Adds a thread's part of an instruction's product to its sums.
+type AddStep<'a> = dyn Fn(&mut [f32]) + 'a;
+
 impl Operands {
     /// Whether the product is added to the accumulators (else it overwrites them).
     pub(super) fn are_kept(&self) -> bool {
@@ -210,7 +213,8 @@ impl Operands {
     }
 
     /// Calls `add` for each instruction, with a function that adds a thread's part of its product.
-    pub(super) fn for_each_step(&self, thread: usize, add: impl FnMut(&dyn Fn(&mut [f32]))) {
+    /// (No generic function: it would be compiled where a kernel is, perhaps without optimisation.)
+    pub(super) fn for_each_step(&self, thread: usize, add: &mut dyn FnMut(&AddStep)) {
         match &self.steps {
             Steps::Eight(steps) => self.steps(steps, thread, add),
             Steps::Sixteen(steps) => self.steps(steps, thread, add),
@@ -222,7 +226,7 @@ impl Operands {
         &self,
         steps: &[One<K>],
         thread: usize,
-        mut add: impl FnMut(&dyn Fn(&mut [f32])),
+        add: &mut dyn FnMut(&AddStep),
     ) {
         // Sums of a step's integers are exact.
         let is_float = self.format.numbers().is_float();

@@ -126,6 +126,7 @@ fn built() -> PathBuf {
         }
         let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
             .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fake_cuda"])
+            .args(["-Copt-level=1", "-Cdebug-assertions"])
             .arg("-Clink-arg=-Wl,-soname,libcuda.so.1")
             .arg("-o")
             .args([library, &sources.join("driver.rs")])

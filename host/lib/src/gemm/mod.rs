@@ -86,7 +86,7 @@ pub use product::Gemm;
 pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};
 pub use select::{
-    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
+    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Invariant, Reason, Request,
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose,
 };
 pub use sharded::{Algorithm, ShardedPlan, ShardedScalar};

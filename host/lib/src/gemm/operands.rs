@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use super::{Batch, BatchMut, Bias, Gemm, Output, Request, Scalar, scalar};
+use super::{Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, scalar};
 use crate::{
     buffer::{BufferView, Pod},
     error::{Error, Result},
@@ -53,7 +53,13 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
     let of_c = is_aligned(c.elements.as_view(), c.count, c.step);
     let of = |operand: &Batch<T>| is_aligned(operand.elements, operand.count, operand.step);
     let aligned = [of(a), of(b), of_c];
-    gemm.request(&Request { batch: *count, aligned, ..request })
+    let request = gemm.request(&Request { batch: *count, aligned, ..request });
+    // Its rows are those of the product before A and B were swapped.
+    let invariant = match operands.is_swapped {
+        true => request.invariant.map(Invariant::transposed),
+        false => request.invariant,
+    };
+    Request { invariant, ..request }
 }
 
 /// Whether each of `count` matrices is 16-byte aligned.

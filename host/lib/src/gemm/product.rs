@@ -3,7 +3,7 @@
 use gpu::registry::{Entry, Scheme};
 
 use super::{
-    Activation, Batch, Bias, Compute, Output, PreparedMatrix, Scalar,
+    Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Target,
     prepared::Prepared,
     scalar::{self, Kernel},
     select::{
@@ -47,6 +47,9 @@ pub struct Gemm<'a, T, O = T> {
     pub(super) workspace_limit: Option<u64>,
     pub(super) split_k: Option<u32>,
     pub(super) partials: Option<u32>,
+    pub(super) is_invariant: bool,
+    /// The device whose order of sums an invariant product has, if not its own.
+    pub(super) ordered_as_on: Option<Target>,
     /// A, or B, or both.
     pub(super) prepared: [Option<&'a PreparedMatrix<'a, T>>; 2],
 }
@@ -92,6 +95,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             workspace_limit: None,
             split_k: None,
             partials: None,
+            is_invariant: false,
+            ordered_as_on: None,
             prepared: [None; 2],
         }
     }
@@ -230,6 +235,44 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         }
     }
 
+    /// The bits of a row of C depend on that row of A, on B, the scalars, the bias and the old row
+    /// of C: not on the other rows, their number, the batch, or the number of SMs. So a request
+    /// gives the same answer whatever is computed beside it.
+    ///
+    /// The products are added in one order, and k is split in one way, which follow from the types,
+    /// n, k and the generation of the GPU. The fastest kernel of that order is used. It may be
+    /// slower than without: docs/design/numerics.md has the order, and docs/log/selection.md how
+    /// much. Emulated fp32 is not used: its scales are those of 64 rows.
+    ///
+    /// ```
+    /// use gpu_gemm::{Gemm, Shape, gemm::{Request, Target}};
+    ///
+    /// let choice = |rows| {
+    ///     let request = Request::dense(Shape::new(rows, 512, 8192)?);
+    ///     Gemm::<f32>::new().invariant().choose(&request, &Target::H200)
+    /// };
+    /// let (one, many) = (choice(1)?, choice(5000)?);
+    /// assert_eq!((one.split_k, one.partials), (many.split_k, many.partials));
+    /// # Ok::<(), gpu_gemm::Error>(())
+    /// ```
+    ///
+    /// A product is refused rather than computed with other bits: if a kernel was named that adds
+    /// in another order, or another split of k, and if copies of A and B do not fit into the
+    /// [workspace](Self::workspace_limit). On Hopper A and B are contiguous along one of their
+    /// sides (f64: any). NaN is NaN, but may have other bits.
+    #[must_use]
+    pub fn invariant(self) -> Self {
+        Gemm { is_invariant: true, ..self }
+    }
+
+    /// As [`invariant`](Self::invariant), in the order of another device: so the CPU device has the
+    /// bits of a GPU. There the kernel is named, since the fastest one of that order is not known.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn invariant_as_on(self, target: Target) -> Self {
+        Gemm { ordered_as_on: Some(target), ..self.invariant() }
+    }
+
     /// Whether its kernel may be one for emulated fp32. On the CPU device these are used by name
     /// only.
     pub(super) fn may_be_sliced(&self, stream: &Stream) -> bool {
@@ -242,7 +285,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let plain = request.plain && self.is_plain();
         let (Gemm { compute, split_k, partials, .. }, workspace_limit) =
             (*self, self.most_workspace());
-        Request { plain, compute, workspace_limit, split_k, partials, ..*request }
+        let invariant = self.is_invariant.then_some(Invariant::Rows);
+        let ordered_as_on = self.ordered_as_on;
+        let request = Request { plain, compute, workspace_limit, split_k, partials, ..*request };
+        Request { invariant, ordered_as_on, ..request }
     }
 
     /// Whether it is `A B` alone.

@@ -88,6 +88,7 @@ def matmul(
     bias: object = None,
     activation: _Activation | None = None,
     compute: _Compute | None = None,
+    invariant: bool = False,
     stream: object = None,
     device: str | None = None,
 ) -> _Out: ...
@@ -102,6 +103,7 @@ def matmul(
     bias: object = None,
     activation: _Activation | None = None,
     compute: _Compute | None = None,
+    invariant: bool = False,
     stream: object = None,
     device: str | None = None,
 ) -> _A: ...
@@ -115,6 +117,7 @@ def prepare(
     bias: object = None,
     activation: _Activation | None = None,
     compute: _Compute | None = None,
+    invariant: bool = False,
     device: str | None = None,
 ) -> Prepared: ...
 def default_device() -> tuple[str, str | None]: ...

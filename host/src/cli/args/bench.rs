@@ -19,10 +19,17 @@ pub(crate) struct BenchKernel {
     pub(crate) split_k: Option<u32>,
     /// The number of partial products.
     pub(crate) partials: Option<u32>,
+    /// The bits of a row depend on no other row.
+    pub(crate) invariant: bool,
 }
 
+/// What follows the name of a kernel for an invariant product.
+pub(crate) const INVARIANT: &str = "+invariant";
+
 impl BenchKernel {
-    pub(crate) const AUTO: BenchKernel = BenchKernel { entry: None, split_k: None, partials: None };
+    pub(crate) const AUTO: BenchKernel =
+        BenchKernel { entry: None, split_k: None, partials: None, invariant: false };
+    pub(crate) const INVARIANT: BenchKernel = BenchKernel { invariant: true, ..BenchKernel::AUTO };
 
     pub(crate) fn of(entry: &'static Entry) -> Self {
         BenchKernel { entry: Some(entry), ..Self::AUTO }
@@ -33,7 +40,8 @@ impl fmt::Display for BenchKernel {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.entry.map_or("auto", |entry| entry.name()))?;
         self.split_k.map_or(Ok(()), |blocks| write!(f, ":{blocks}"))?;
-        self.partials.map_or(Ok(()), |count| write!(f, "/{count}"))
+        self.partials.map_or(Ok(()), |count| write!(f, "/{count}"))?;
+        f.write_str(if self.invariant { INVARIANT } else { "" })
     }
 }
 
@@ -42,6 +50,10 @@ impl FromStr for BenchKernel {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
+        let (text, invariant) = match text.strip_suffix(INVARIANT) {
+            Some(kernel) => (kernel, true),
+            None => (text, false),
+        };
         let number = |of: &str, what: &str| {
             of.parse::<u32>().map_err(|_| format!("{text}: {what} must be a number"))
         };
@@ -54,7 +66,7 @@ impl FromStr for BenchKernel {
             None => (rest, None),
         };
         let entry = if name == "auto" { None } else { Some(find(name, "auto")?) };
-        Ok(BenchKernel { entry, split_k: blocks, partials: count })
+        Ok(BenchKernel { entry, split_k: blocks, partials: count, invariant })
     }
 }
 
@@ -74,7 +86,8 @@ pub(crate) struct Bench {
 
     /// Kernels, separated by commas; without --vs the others are compared with the first. With
     /// NAME:BLOCKS this number of blocks of a cluster splits k, with NAME/COUNT it is computed as
-    /// so many partial products, if the kernel can [default: of f32 all lessons and general
+    /// so many partial products, if the kernel can, with NAME+invariant the bits of a row depend on
+    /// no other row [default: of f32 all lessons and general
     /// products, in the order of `host kernels`; of other types and arithmetics auto, then the
     /// library's kernels for them; with --vs auto]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -83,6 +96,10 @@ pub(crate) struct Bench {
 
     #[command(flatten)]
     pub(crate) random: Random,
+
+    /// Time auto+invariant, too. For random shapes the summary has the mean of its time over auto's
+    #[arg(long)]
+    pub(crate) invariant: bool,
 
     /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and
     /// the crate gemm

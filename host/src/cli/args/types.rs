@@ -109,7 +109,7 @@ impl TypeFlags {
         let TypeFlags { operands, c, .. } = self;
         if self.compute != ComputeMode::Fp32 && operands != Type::F32 {
             let limit = match self.compute {
-                ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
+                ComputeMode::Tf32 => "must be fp32: tf32 is for A and B of f32",
                 _ => "must be fp32: only f32 is split into slices",
             };
             return Err(host::Error::argument("--compute", name_of(&self.compute), limit));

@@ -140,6 +140,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             ([], None) => self.usual(&request, &target),
             (asked, _) => asked.to_vec(),
         };
+        let invariant = self.args.invariant.then_some(BenchKernel::INVARIANT);
+        let kernels = kernels.into_iter().chain(invariant);
         let mut candidates = Vec::<Candidate<T, O>>::new();
         let mut left_out = BTreeMap::<String, Vec<String>>::new();
         for kernel in kernels {
@@ -151,7 +153,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 Some(count) => gemm.partials(count)?,
                 None => gemm,
             };
+            let gemm = if kernel.invariant { gemm.invariant() } else { gemm };
             let (gemm, role, asked) = match kernel.entry {
+                // `auto` is one kernel a shape.
+                None if kernel.invariant => (gemm, Role::Named, true),
                 None => (gemm, Role::Auto, false),
                 Some(entry) => (gemm.entry(entry)?, Role::Named, true),
             };
@@ -160,7 +165,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 let more = |count: u32| (count > 1).then_some(count);
                 let Choice { entry, split_k, partials, times, .. } = choice;
                 let [split_k, partials] = [split_k, partials].map(more);
-                (BenchKernel { entry: Some(entry), split_k, partials }.to_string(), times)
+                let named = BenchKernel { entry: Some(entry), split_k, partials, ..kernel };
+                (named.to_string(), times)
             };
             match gemm.choose(&request, &target).map(name) {
                 // `auto` may be the same kernel.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use host::timing::quantile;
 
 use super::row::{Role, Row};
-use crate::cli::duration::duration;
+use crate::cli::{args::INVARIANT, duration::duration};
 
 /// A larger ratio counts as this in a mean. So very slow baselines cannot make up for slow kernels.
 const CAP: f64 = 2.0;
@@ -78,6 +78,10 @@ pub(super) fn print(out: &mut dyn Write, rows: &[Row], cut_short: Option<&str>) 
     }
     for of_type in &types {
         let shapes = shapes.iter().copied().filter(|row| row.is_of_types(of_type));
+        invariant(out, &of_type.types(), shapes, rows)?;
+    }
+    for of_type in &types {
+        let shapes = shapes.iter().copied().filter(|row| row.is_of_types(of_type));
         worst(out, &of_type.types(), &shapes.collect::<Vec<_>>())?;
     }
     for of_type in &types {
@@ -125,6 +129,40 @@ fn line<'a>(
             100.0 * share
         ),
     }
+}
+
+/// Says what invariant products take of the time of those that need not be.
+fn invariant<'a>(
+    out: &mut dyn Write,
+    types: &str,
+    shapes: impl Iterator<Item = &'a Row>,
+    rows: &[Row],
+) -> io::Result<()> {
+    let mut ratios = Vec::new();
+    for auto in shapes {
+        let is_it = |row: &&Row| {
+            row.kernel.ends_with(INVARIANT)
+                && (row.seed, row.drawn) == (auto.seed, auto.drawn)
+                && row.is_of_types(auto)
+        };
+        let of_both = rows.iter().find(is_it).and_then(|row| Some(row.time_us? / auto.time_us?));
+        ratios.extend(of_both.map(|ratio| (auto.m, ratio)));
+    }
+    let mean = |most: usize| {
+        let few = ratios.iter().filter(|(m, _)| *m <= most);
+        let logs = few.map(|(_, ratio)| ratio.ln()).collect::<Vec<_>>();
+        (logs.len(), (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    };
+    for (what, most) in [("", usize::MAX), (", m <= 16", 16)] {
+        let (count, mean) = mean(most);
+        if count > 0 {
+            writeln!(
+                out,
+                "{types}{what}: {count} invariant products take {mean:.3} of auto's time"
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints the worst shapes of a type. Those without a ratio come first.

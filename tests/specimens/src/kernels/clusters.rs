@@ -172,6 +172,39 @@ pub fn a_barrier_in_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     y[i % n as usize] = line[t];
 }
 
+/// A relaxed arrival tells that the block has begun, and none of its writes.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
+pub fn a_relaxed_arrival_tells_no_writes(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    line[t] = x[i % n as usize];
+    cluster::arrive_relaxed();
+    cluster::wait();
+    let other = line.remote(1 - cluster::block_rank());
+    let four: [f32; 4] = other.load128(t / 4 * 4);
+    y[i % n as usize] = four[0] + four[1] + four[2] + four[3];
+    cluster::sync();
+}
+
+/// With a fence before it, a relaxed arrival tells that mbarriers are initialised.
+#[kernel(block = (64), cluster = (2), shared = 8, arch = 90, len(x = n, y = n))]
+pub fn a_relaxed_arrival_tells_of_mbarriers(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let told = mbarriers![1];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t == 0 {
+        told.at(0).init(64);
+        mbarrier::fence_init();
+    }
+    cluster::arrive_relaxed();
+    cluster::wait();
+    told.at(0).arrive_remote(1 - cluster::block_rank());
+    told.at(0).wait(0);
+    y[i % n as usize] = x[i % n as usize];
+    cluster::sync();
+}
+
 /// Arrivals signal that the other block has written, and that it has read.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, shared = 16, arch = 90, len(x = n, y = n))]
 pub fn remote_arrivals(n: u32, x: In<f32>, mut y: Out<f32>) {

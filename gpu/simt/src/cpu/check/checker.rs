@@ -69,6 +69,9 @@ pub struct Checker<'a> {
     /// Mbarriers without a `fence_init` since their initialisation: the number of the thread that
     /// initialised it, and the place.
     not_fenced: RefCell<BTreeMap<cluster::Place, (u32, &'static Location<'static>)>>,
+    /// Whether the threads of the running cluster have met at its barrier: each knows that all have
+    /// begun.
+    has_met: Cell<bool>,
     /// Ranks of the blocks of which a thread has waited for earlier grids.
     waited_for_earlier: RefCell<BTreeSet<u32>>,
     /// The number of clusters that have ended. Until the first has, it is not known whether the
@@ -128,6 +131,7 @@ impl<'a> Checker<'a> {
             copies: RefCell::default(),
             late_uses: RefCell::default(),
             not_fenced: RefCell::default(),
+            has_met: Cell::new(false),
             waited_for_earlier: RefCell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
@@ -161,6 +165,7 @@ impl<'a> Checker<'a> {
             PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
         }
         self.clocks.borrow_mut().begin();
+        self.has_met.set(false);
         if self.launch.cluster > 1 {
             self.clocks.borrow_mut().generalise(threads, self.clock.get());
         }

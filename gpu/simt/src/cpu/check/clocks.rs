@@ -43,6 +43,8 @@ pub(super) struct VectorClocks {
     named: BTreeMap<Place, NamedBarrier>,
     /// Copies to global memory, by the numbers of the threads that begin them.
     stores: BTreeMap<u32, Stores>,
+    /// What threads knew when they last called `fence_init`, by their numbers.
+    fenced: BTreeMap<u32, Vec<u16>>,
     /// The releases that this cluster has acquired, by the flags' addresses.
     acquired: BTreeMap<usize, Vec<Release>>,
 }
@@ -131,6 +133,33 @@ impl VectorClocks {
         self.lanes.clear();
         let threads = self.threads.len();
         self.join(&(0..threads as u32).collect::<Vec<_>>());
+    }
+
+    /// A barrier of the cluster, with these threads: each learns what those knew whose arrival was
+    /// not relaxed, and what the others knew when they called `fence_init`. (That fence makes the
+    /// initialisations of mbarriers visible, and nothing else. What the thread had written by then
+    /// counts as visible, too.)
+    pub(super) fn cluster_barrier(&mut self, threads: &[(u32, bool)]) {
+        let mut joint = Vec::new();
+        for &(number, is_relaxed) in threads {
+            self.tick(number);
+            let known = match is_relaxed {
+                true => self.fenced.get(&number),
+                false => self.threads.get(number as usize),
+            };
+            known.into_iter().for_each(|known| learn(&mut joint, known));
+        }
+        for &(number, _) in threads {
+            learn(&mut self.threads[number as usize], &joint);
+        }
+    }
+
+    /// A thread calls `fence_init`.
+    pub(super) fn fence_init(&mut self, number: u32) {
+        if self.is_general() {
+            self.tick(number);
+            self.fenced.insert(number, self.threads[number as usize].clone());
+        }
     }
 
     /// A barrier of these threads: each learns what any of them knew.

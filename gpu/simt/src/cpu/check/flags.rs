@@ -46,27 +46,37 @@ impl Release {
     }
 }
 
-/// The releases at a flag in their order, each with the flag's value after it.
-#[derive(Default)]
-struct FlagHistory(Vec<(u32, Vec<Release>)>);
+/// A flag: its value before the first release, and the releases in their order, each with the
+/// flag's value after it.
+struct FlagHistory {
+    before: u32,
+    releases: Vec<(u32, Vec<Release>)>,
+}
 
 /// The releases of a launch, by the flags' addresses.
 #[derive(Default)]
 pub(super) struct FlagReleases(Mutex<BTreeMap<usize, FlagHistory>>);
 
 impl FlagReleases {
-    /// A block makes these releases. `add` adds to the flag and gives its new value.
-    pub(super) fn release(&self, flag: usize, all: Vec<Release>, add: impl FnOnce() -> u32) {
+    /// A block makes these releases. `add` adds to the flag and gives its old and its new value.
+    pub(super) fn release(&self, flag: usize, all: Vec<Release>, add: impl FnOnce() -> [u32; 2]) {
         let mut flags = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let FlagHistory(releases) = flags.entry(flag).or_default();
-        releases.push((add(), all));
+        let [before, after] = add();
+        let new = || FlagHistory { before, releases: Vec::new() };
+        flags.entry(flag).or_insert_with(new).releases.push((after, all));
     }
 
     /// The releases up to the one with which the flag reached a value. (All releases, if it reached
-    /// the value in another way.)
+    /// the value in another way. None, if it had the value before: somebody has not reset it, and
+    /// a wait for it ends before this launch's first release.)
     pub(super) fn until(&self, flag: usize, at_least: u32) -> Vec<Release> {
         let flags = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(FlagHistory(history)) = flags.get(&flag) else { return Vec::new() };
+        let Some(FlagHistory { before, releases: history }) = flags.get(&flag) else {
+            return Vec::new();
+        };
+        if *before >= at_least {
+            return Vec::new();
+        }
         let last =
             history.iter().position(|&(value, _)| value >= at_least).unwrap_or(history.len());
         let mut all = Vec::new();

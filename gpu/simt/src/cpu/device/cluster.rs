@@ -11,7 +11,7 @@ use super::memory::{is_allowed, reason, sixteen_bytes};
 use crate::cpu::{
     access::Access,
     block::{self, current, current_cluster, wait_for},
-    cluster::Wait,
+    cluster::{ClusterArrival, Wait},
 };
 use crate::{
     Element,
@@ -43,7 +43,7 @@ pub fn numbers() -> (u32, u32) {
 /// If the thread has called [`arrive_relaxed`] and not waited since.
 #[track_caller]
 pub fn sync() {
-    arrive_relaxed();
+    arrive(ClusterArrival::Release);
     wait();
 }
 
@@ -58,8 +58,14 @@ pub fn sync() {
 #[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn arrive_relaxed() {
+    arrive(ClusterArrival::Relaxed);
+}
+
+#[cfg(feature = "cpu")]
+#[track_caller]
+fn arrive(how: ClusterArrival) {
     assert!(
-        current_cluster().arrive_at_cluster(current().number),
+        current_cluster().arrive_at_cluster(current().number, how),
         "arrives at the cluster's barrier again, and has not waited there since it arrived"
     );
 }
@@ -71,11 +77,9 @@ pub fn arrive_relaxed() {
 #[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn wait() {
-    assert!(
-        current_cluster().wait_at_cluster(current().number),
-        "waits at the cluster's barrier, and has not arrived there"
-    );
-    wait_for(Wait::Cluster, Location::caller());
+    let arrived = current_cluster().wait_at_cluster(current().number);
+    let how = arrived.expect("waits at the cluster's barrier, and has not arrived there");
+    wait_for(Wait::Cluster(how), Location::caller());
 }
 
 /// Shared memory of another block of the cluster. That block must not have ended.

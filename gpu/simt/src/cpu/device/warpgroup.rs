@@ -250,7 +250,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
             if !operands.are_kept() {
                 sums.fill(S::ZERO);
             }
-            operands.for_each_step(thread, |step| S::add(sums, step));
+            operands.for_each_step(thread, &mut |step| S::add(sums, step));
             false
         });
         if self.under_way.is_empty() {

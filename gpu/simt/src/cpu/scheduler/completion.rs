@@ -3,7 +3,7 @@
 use super::Scheduler;
 use crate::cpu::{
     block::{BlockRun, State, Thread, WarpKind, WarpOperation},
-    cluster::{BoxCopy, CopyOrigin, Wait},
+    cluster::{BoxCopy, ClusterArrival, CopyOrigin, Wait},
     fault::{Fault, FaultKind, Stop, place_name},
     limits::WARP,
 };
@@ -62,14 +62,19 @@ impl Scheduler<'_> {
         let threads = || self.slot.threads.iter();
         let waits = |thread: &Thread| {
             thread.state.get() == State::Waits
-                && matches!(self.cluster.wait_of(thread.number).get(), Wait::Cluster)
+                && matches!(self.cluster.wait_of(thread.number).get(), Wait::Cluster(_))
         };
         let has_arrived = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
         if !threads().all(has_arrived) || !threads().any(waits) {
             return false;
         }
         if let Some(checker) = self.checker {
-            checker.cluster_barrier(&threads().filter(|thread| waits(thread)).collect::<Vec<_>>());
+            let is_relaxed = |thread: &Thread| {
+                let wait = self.cluster.wait_of(thread.number).get();
+                matches!(wait, Wait::Cluster(ClusterArrival::Relaxed))
+            };
+            let waiting = threads().filter(|thread| waits(thread)).collect::<Vec<_>>();
+            checker.cluster_barrier(&waiting, is_relaxed);
         }
         threads()
             .filter(|thread| waits(thread))

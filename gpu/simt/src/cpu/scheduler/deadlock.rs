@@ -48,7 +48,7 @@ impl Scheduler<'_> {
         let waiting = || self.slot.threads.iter().filter(|t| t.state.get() == State::Waits);
         let wait_of = |thread: &&Thread| self.cluster.wait_of(thread.number).get();
         let for_flag = waiting().find(|thread| matches!(wait_of(thread), Wait::Flag(_)));
-        let says_more = |thread: &&Thread| !matches!(wait_of(thread), Wait::Cluster);
+        let says_more = |thread: &&Thread| !matches!(wait_of(thread), Wait::Cluster(_));
         let thread = for_flag.or_else(|| waiting().find(says_more)).or_else(|| waiting().next());
         let Some(thread) = thread else {
             unreachable!("a thread waits that is neither at a barrier nor in a warp operation")
@@ -68,7 +68,7 @@ impl Scheduler<'_> {
                 let at_least = flag.at_least;
                 ("wait for a flag", format!("for at least {at_least}, which it never reaches"))
             }
-            Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
+            Wait::Cluster(_) => ("cluster::sync", "threads of the cluster never come".to_owned()),
         };
         let reason = format!("{missing}; {}", self.where_threads_are());
         let location = location(thread);
@@ -91,7 +91,7 @@ impl Scheduler<'_> {
                     Wait::Products(..) => at("wait for products"),
                     Wait::Named((_, id)) => at(&format!("named barrier {id}")),
                     Wait::Flag(_) => at("wait for a flag"),
-                    Wait::Cluster => at("cluster::sync"),
+                    Wait::Cluster(_) => at("cluster::sync"),
                 },
                 State::Released => "not waiting".to_owned(),
                 State::Ended => "ended".to_owned(),

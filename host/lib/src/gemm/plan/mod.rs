@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use gpu::{
     kernels::{emulated::stream_counters, reduce},
+    params::ROW_BIAS,
     registry::{Scheme, Type},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits};
@@ -37,7 +38,7 @@ use super::{
     scalar::{self, Kernel},
     select::{
         layout::{OperandPlan, layouts},
-        partials::{launches, range_of},
+        partials::{launches, range_of, rows_at_once},
     },
 };
 use crate::error::Result;
@@ -199,8 +200,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds the launches of partial products, and the one that adds them: a batch of equal ranges
-    /// of k, and the range that is left.
+    /// Adds the launches of partial products, and those that add them: of each product, and of as
+    /// many of its rows as [`rows_at_once`] allows.
     fn partials(
         &mut self,
         kernel: Kernel,
@@ -210,13 +211,43 @@ impl Plan {
         c: Type,
         on: (&Limits, u32),
     ) -> Result<()> {
+        let Request { shape, batch, .. } = task.request;
+        let at_once = rows_at_once(&task.request, count as usize, kernel.product.variant.c.bytes());
+        for product in 0..batch {
+            for first_row in (0..shape.m()).step_by(at_once) {
+                let rows = at_once.min(shape.m() - first_row);
+                self.partials_of(
+                    kernel,
+                    operands,
+                    count,
+                    &task.part(product, first_row, rows),
+                    on,
+                )?;
+                let of = (product, first_row, rows);
+                self.add_partials(Input::Partials, count, &task, of, c, on.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the launches of partial products: a batch of equal ranges of k, and the range that is
+    /// left.
+    fn partials_of(
+        &mut self,
+        kernel: Kernel,
+        operands: OperandPlan,
+        count: u32,
+        task: &Task,
+        on: (&Limits, u32),
+    ) -> Result<()> {
         let Request { shape, strides: [a, b, _], .. } = task.request;
         let (len, range) = (shape.c_len(), range_of(shape.k(), count as usize));
         let steps = [range * a[1], range * b[0], len];
+        let starts = [task.starts[0], task.starts[1], 0];
         let request = Request { strides: [a, b, [shape.n(), 1]], ..task.request };
         for [first, batch, k] in launches(kernel.product, shape.k(), count as usize) {
             let partial = Task {
-                starts: steps.map(|step| first * step),
+                starts: [0, 1, 2].map(|i: usize| starts[i] + first * steps[i]),
                 steps,
                 is_partial: true,
                 all_k: kernel.product.is_dot().then_some(shape.k()),
@@ -224,36 +255,45 @@ impl Plan {
             };
             self.multiply(kernel, operands, 1, partial, on)?;
         }
-        self.partials = count as usize * len;
-        self.reduce(Input::Partials, count, &task, c, on.0);
+        self.partials = self.partials.max(count as usize * len);
         Ok(())
     }
 
     /// The launch that adds partial products which are the kernel's A: those of several devices.
     pub(super) fn of_sum<O: Output>(count: u32, task: &Task, limits: &Limits) -> Self {
         let mut plan = Plan::default();
-        plan.reduce(Input::Operand(0), count, task, O::TYPE, limits);
+        let rows = (0, 0, task.request.shape.m());
+        plan.add_partials(Input::Operand(0), count, task, rows, O::TYPE, limits);
         plan
     }
 
-    /// Adds the launch that adds partial products.
-    fn reduce(&mut self, from: Input, count: u32, task: &Task, c: Type, limits: &Limits) {
-        let shape = task.request.shape;
-        let panel = Panel::of_rows(shape.m());
-        let params = params(task, &panel);
+    /// Adds the launch that adds the partial products of some rows of a product.
+    fn add_partials(
+        &mut self,
+        from: Input,
+        count: u32,
+        task: &Task,
+        (product, first_row, rows): (usize, usize, usize),
+        c: Type,
+        limits: &Limits,
+    ) {
+        let (shape, step) = (task.request.shape, task.steps[2]);
+        let params = params(task, &Panel::of_rows(rows));
         let kernel: &'static dyn AnyKernel = match () {
             _ if c == Type::F32 => &reduce::reduce_f32,
             _ if c == Type::F64 => &reduce::reduce_f64,
             _ => &reduce::reduce_half,
         };
-        let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(limits.grid[1] as usize), 1];
+        let grid = [shape.n().div_ceil(reduce::COLS), rows.min(limits.grid[1] as usize), 1];
         let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), reduce::BLOCK);
+        let start = task.starts[2] + product * step + first_row * task.request.strides[2][0];
+        let bias = if params.bias == ROW_BIAS { first_row } else { 0 };
         let arguments = vec![
             Argument::new("problem", Binding::Problem(params)),
             Argument::new("count", Binding::U32(count)),
             Argument::new("partials", Binding::Read(from, Part::ALL)),
-            Argument::new("c", Binding::Write(Target::C, Part::ALL)),
-            Argument::new("bias", Binding::Read(Input::Bias, Part::ALL)),
+            Argument::new("c", Binding::Write(Target::C, Part::from(start))),
+            Argument::new("bias", Binding::Read(Input::Bias, Part::from(bias))),
         ];
         let purpose = Purpose::Reduce;
         self.push(Launched { kernel, config, purpose, arguments });

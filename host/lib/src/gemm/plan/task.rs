@@ -66,6 +66,16 @@ impl Task {
         }
     }
 
+    /// Some rows of one of its products, for which A and B are read.
+    pub(super) fn part(&self, product: usize, first_row: usize, rows: usize) -> Self {
+        let Request { shape, strides: [a, ..], .. } = self.request;
+        let ([of_a, of_b, _], [a_start, b_start, c_start]) = (self.steps, self.starts);
+        let starts =
+            [a_start + product * of_a + first_row * a[0], b_start + product * of_b, c_start];
+        let request = Request { shape: shape.with_m(rows as u32), batch: 1, ..self.request };
+        Task { request, starts, ..*self }
+    }
+
     /// `C^T = B^T A^T`.
     pub(super) fn swapped(self) -> Self {
         let ([a, b, c], [of_a, of_b]) = (self.steps, self.prepared);

@@ -7,6 +7,7 @@ use super::{
     choice::{Candidate, Choice, Reason},
     fit::{Fit, evaluate},
     partials,
+    rules::Ineligible,
 };
 use crate::{
     error::{Error, Result},
@@ -40,6 +41,8 @@ pub(in crate::gemm) fn candidates_of<T: Scalar<O>, O: Output>(
     target: &Target,
 ) -> Vec<Candidate> {
     let request = request.as_launched();
+    // A split that the order does not have is an error of the choice.
+    let request = request.with_order::<T, O>(target).unwrap_or(request);
     T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
 }
 
@@ -68,9 +71,20 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     target: &Target,
     kernel: Option<Kernel>,
 ) -> Result<(Kernel, Choice)> {
-    let request = &request.as_launched();
+    let request = &request.as_launched().with_order::<T, O>(target)?;
     let none = || {
-        let limit = format!("no kernel for {} can compute this product", T::name());
+        let mut limit = format!("no kernel for {} can compute this product", T::name());
+        if request.order.is_some() {
+            // The first one that would.
+            let why = |kernel: Kernel| match evaluate(kernel, request, target).err()? {
+                Ineligible::Order => None,
+                why => Some(format!(
+                    " with the bits of an invariant one: {} {why}",
+                    kernel.entry.name()
+                )),
+            };
+            limit += &T::kernels().find_map(why).unwrap_or_default();
+        }
         Error::argument("kernel", "auto", limit)
     };
     // Which of both the request allows: one product, or partial products.
@@ -83,6 +97,13 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         return Err(Error::argument("split_k", blocks, limit));
     }
     if let Some(kernel) = kernel {
+        if request.order.is_some_and(|order| !order.is_of(kernel.product)) {
+            return Err(Error::argument(
+                "kernel",
+                kernel.entry.name(),
+                Ineligible::Order.to_string(),
+            ));
+        }
         let fit = match in_parts {
             false => fit_of(kernel, request, target)?,
             true => partials::of_kernel(kernel, request, target).ok_or_else(|| {
@@ -131,6 +152,13 @@ fn is_faster(fit: &Fit, than: &Option<Fit>) -> bool {
 
 /// The partial products that a request asks for are computed by no kernel, or not by this one.
 fn no_partials(who: &str, request: &Request) -> Error {
+    if request.order.is_some() {
+        let limit = format!(
+            "{who} them, and an invariant product of this n and k has so many: with workspace for 64 rows of sums \
+             each, and operands that are contiguous along a side"
+        );
+        return Error::argument("partials", request.partials.unwrap_or(1), limit);
+    }
     let limit = format!(
         "{who} them for this request: one product at a time, with k above 64, on the CPU or on a GPU of compute \
          capability 9.0, with m n sums of workspace each, and a kernel whose C has their type"

@@ -69,6 +69,9 @@ fn plans<T: Scalar<O>, O: Output>(random: &mut Random, rounds: usize) -> usize {
         if let Some(blocks) = random.of(&[None, None, Some(1), Some(8)]) {
             gemm = gemm.split_k(blocks).unwrap();
         }
+        if random.of(&[false, false, true]) {
+            gemm = gemm.invariant();
+        }
         if random.of(&[true, false]) {
             gemm.kernel = Some(random.of(&kernels));
         }

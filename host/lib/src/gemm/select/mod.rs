@@ -8,6 +8,7 @@
 //!   rules can bring into its form, and workspace for their copies.
 //! * [`work`] gives each remaining kernel a time by part ([`dot`] if its threads split k), from its
 //!   row's figures; [`times`] adds the host's and other launches'. The shortest wins.
+//! * [`invariant`] says in which [`order`] an invariant product is added.
 //! * [`cache`] remembers a thread's last choices.
 
 mod cache;
@@ -17,7 +18,9 @@ mod dot;
 #[cfg(test)]
 mod extremes;
 mod fit;
+mod invariant;
 pub(super) mod layout;
+mod order;
 pub(super) mod partials;
 mod request;
 mod rules;
@@ -29,12 +32,12 @@ pub(super) use self::choose::choice_of;
 pub(super) use self::{
     cache::choose_cached,
     choose::{candidates_of, choose_kernel},
-    partials::MOST_PARTIALS,
-    request::MOST_SPLITS,
+    request::{MOST_PARTIALS, MOST_SPLITS},
 };
 pub use self::{
     choice::{Candidate, Choice, Reason},
     choose::{candidates, choose},
+    order::Invariant,
     request::{DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT},
     rules::Ineligible,
     times::Times,

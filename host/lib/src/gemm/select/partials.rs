@@ -11,6 +11,7 @@ use gpu::registry::{Product, Type};
 use super::{
     Request,
     fit::{Fit, untimed},
+    request::MOST_PARTIALS,
     times::Times,
 };
 use crate::gemm::{
@@ -18,8 +19,8 @@ use crate::gemm::{
     scalar::{Kernel, kernels_of},
 };
 
-/// Partial products at most. The last may have a shorter range of k.
-pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
+/// So often at most, since the plan is in host memory.
+const MOST_REPETITIONS: usize = 1 << 14;
 
 /// Elements of a C that is not computed so unless it is asked for: its tiles fill a GPU.
 const MOST_LEN: usize = 1 << 22;
@@ -49,16 +50,44 @@ pub(in crate::gemm) fn launches(
     all.into_iter().filter(|[_, batch, k]| *batch > 0 && *k > 0)
 }
 
+/// Rows of C whose partial products are computed and added before those of the next rows. All, but
+/// for an [invariant](Request::invariant) product: then the sums and a copy of these rows of A take
+/// half of the workspace at most. Or they are 64 rows, which begin at multiples of sixteen bytes
+/// wherever the operand does.
+pub(in crate::gemm) fn rows_at_once(request: &Request, count: usize, sum_bytes: usize) -> usize {
+    let shape = request.shape;
+    if request.invariant.is_none() {
+        return shape.m();
+    }
+    // Elements of eight bytes are not copied.
+    let is_copied = sum_bytes < 8 && !request.has_aligned_rows(sum_bytes);
+    let copied = if is_copied { shape.k() } else { 0 };
+    let sums = shape.n().saturating_mul(count);
+    let row = sums.saturating_add(copied).saturating_mul(sum_bytes).max(1);
+    let rows = (request.most_workspace() / 2) as usize / row;
+    (rows / STEP * STEP).max(STEP).min(shape.m())
+}
+
+/// How often partial products are computed and added: for each product of a batch, and so many rows
+/// of it at once. More than one is for an invariant product alone.
+fn repetitions(request: &Request, rows: usize) -> usize {
+    request.batch.saturating_mul(request.shape.m().div_ceil(rows.max(1)))
+}
+
 /// The partial products of a request: a batch in the workspace with a C of sums, which have so many
 /// bytes. `None` where k is too short for that many.
 fn request_of(request: &Request, count: u32, sum_bytes: u64) -> Option<Request> {
     let (shape, range) = (request.shape, range_of(request.shape.k(), count as usize));
     let batch = shape.k().div_ceil(range.max(1));
-    let bytes = (batch as u64).saturating_mul(shape.c_len() as u64).saturating_mul(sum_bytes);
+    let rows = rows_at_once(request, batch, sum_bytes as usize);
+    let len = (rows as u64).saturating_mul(shape.n() as u64);
+    let bytes = (batch as u64).saturating_mul(len).saturating_mul(sum_bytes);
     let [a, b, _] = request.strides;
     let fits = batch > 1 && shape.c_len() > 0 && bytes <= request.most_workspace();
-    (fits && request.batch == 1).then(|| Request {
-        shape: shape.with_k(range as u32),
+    let most = if request.invariant.is_some() { MOST_REPETITIONS } else { 1 };
+    let times = repetitions(request, rows);
+    (fits && (1..=most).contains(&times)).then(|| Request {
+        shape: shape.with_m(rows as u32).with_k(range as u32),
         strides: [a, b, [shape.n(), 1]],
         batch,
         split_k: Some(1),
@@ -76,8 +105,10 @@ fn times(fit: &Fit, request: &Request, target: &Target) -> Option<Times> {
     let all = launches.try_fold(Times::default(), |all, [_, batch, k]| {
         Some(all.and(fit.with(batch, k).launches_on(target)?))
     })?;
-    let sum = Times::of_sum(count, request.shape, product.variant.c.bytes());
-    Some(all.and(sum).called())
+    let bytes = product.variant.c.bytes();
+    let rows = rows_at_once(request, count, bytes);
+    let sum = Times::of_sum(count, request.shape.with_m(rows as u32), bytes);
+    Some(all.and(sum).repeated(repetitions(request, rows)).called())
 }
 
 /// That many partial products by a kernel, after their time on an H200. `None` if it does not

@@ -1,8 +1,9 @@
 //! A request: the properties of a product by which its kernel is selected.
 
+use super::order::{Invariant, Order};
 use crate::{
     error::{Error, Result},
-    gemm::{Compute, scalar},
+    gemm::{Compute, Target, scalar},
     matrix::extent,
     shape::Shape,
 };
@@ -17,6 +18,9 @@ pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
 
 /// The largest cluster that every GPU with clusters allows.
 pub(in crate::gemm) const MOST_SPLITS: u32 = 8;
+
+/// Partial products at most. The last may have a shorter range of k.
+pub(in crate::gemm) const MOST_PARTIALS: u32 = 4096;
 
 /// The properties of a product by which its kernel is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,13 @@ pub struct Request {
     pub partials: Option<u32>,
     /// The arithmetic.
     pub compute: Compute,
+    /// The lines of C whose bits depend on nothing beside them: see
+    /// [`Gemm::invariant`](crate::Gemm::invariant).
+    pub invariant: Option<Invariant>,
+    /// The device whose order of sums it has, if not the one that it is computed on.
+    pub(in crate::gemm) ordered_as_on: Option<Target>,
+    /// The order of sums that follows from that.
+    pub(in crate::gemm) order: Option<Order>,
     /// Whether it is `A B` alone: `alpha = 1`, `beta = 0`, no bias, no activation.
     pub plain: bool,
     /// The limit of the workspace in bytes.
@@ -57,6 +68,9 @@ impl Request {
             split_k: None,
             partials: None,
             compute: Compute::default(),
+            invariant: None,
+            ordered_as_on: None,
+            order: None,
             plain: true,
             workspace_limit: DEFAULT_WORKSPACE_LIMIT,
         }
@@ -122,6 +136,7 @@ impl Request {
             shape: self.shape.transposed(),
             strides: [b, a, c].map(transposed),
             aligned: [aligned_b, aligned_a, aligned_c],
+            invariant: self.invariant.map(Invariant::transposed),
             ..*self
         }
     }

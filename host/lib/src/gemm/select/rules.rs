@@ -39,6 +39,8 @@ pub enum Ineligible {
     Sliced,
     /// It splits operands into scaled f16 slices, which [`Compute::Fp32F16x3`] asks for.
     SlicedF16,
+    /// It adds in another order than an invariant product.
+    Order,
     /// It needs more workspace than the request allows.
     Workspace {
         /// Bytes that it needs.
@@ -73,6 +75,9 @@ impl fmt::Display for Ineligible {
             Ineligible::Sliced => {
                 f.write_str("splits A and B into slices, which compute = fp32-bf16x6 allows")
             }
+            Ineligible::Order => f.write_str(
+                "does not have the order of sums of an invariant product: it adds in another one, or in one that depends on other rows, or cannot split k as this n and k ask for",
+            ),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and the limit is {limit}")
             }
@@ -96,6 +101,9 @@ pub(super) fn operands(
         arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
     {
         return Err(Ineligible::Arch(arch));
+    }
+    if request.order.is_some_and(|order| !order.is_of(product)) {
+        return Err(Ineligible::Order);
     }
     let splits = request.split_k.is_some_and(|blocks| blocks > 1);
     let rejected = match (product.variant.scheme, request.compute) {

@@ -62,16 +62,26 @@ pub struct Times {
 impl Times {
     /// Both, one after the other.
     pub(super) fn and(self, next: Times) -> Times {
+        self.with(next, |us, next_us| us + next_us)
+    }
+
+    /// The same so many times.
+    pub(super) fn repeated(self, count: usize) -> Times {
+        self.with(self, |us, _| us * count as f64)
+    }
+
+    /// Part by part.
+    fn with(self, other: Times, of: impl Fn(f64, f64) -> f64) -> Times {
         Times {
-            host_us: self.host_us + next.host_us,
-            device_us: self.device_us + next.device_us,
-            copies_us: self.copies_us + next.copies_us,
-            fixed_us: self.fixed_us + next.fixed_us,
-            multiply_us: self.multiply_us + next.multiply_us,
-            l2_us: self.l2_us + next.l2_us,
-            epilogue_us: self.epilogue_us + next.epilogue_us,
-            memory_us: self.memory_us + next.memory_us,
-            sum_us: self.sum_us + next.sum_us,
+            host_us: of(self.host_us, other.host_us),
+            device_us: of(self.device_us, other.device_us),
+            copies_us: of(self.copies_us, other.copies_us),
+            fixed_us: of(self.fixed_us, other.fixed_us),
+            multiply_us: of(self.multiply_us, other.multiply_us),
+            l2_us: of(self.l2_us, other.l2_us),
+            epilogue_us: of(self.epilogue_us, other.epilogue_us),
+            memory_us: of(self.memory_us, other.memory_us),
+            sum_us: of(self.sum_us, other.sum_us),
         }
     }
 

@@ -412,7 +412,12 @@ where
     pub(super) fn product_us(&self, request: &Request, [split_k, partials]: [u32; 2]) -> f64 {
         /// Operations in a microsecond, of a kernel without a measured speed.
         const UNKNOWN: f64 = 1e3;
-        let asked = Request { split_k: Some(split_k), partials: Some(partials), ..*request };
+        let asked = Request {
+            split_k: Some(split_k),
+            partials: Some(partials),
+            invariant: None,
+            ..*request
+        };
         let choice = choose_cached::<T, O>(&asked, &self.target, Some(self.kernel)).ok();
         let timed = choice.and_then(|(_, choice)| choice.times).map(|times| times.us());
         let operations = |shape: Shape| 2.0 * shape.c_len() as f64 * shape.k() as f64;

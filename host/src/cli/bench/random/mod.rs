@@ -7,6 +7,8 @@
 //! | `spots` | some elements of C, compared |
 //! | `measure` | one shape: every candidate verified, then timed |
 
+#[cfg(test)]
+mod invariant;
 mod measure;
 mod pool;
 mod shapes;

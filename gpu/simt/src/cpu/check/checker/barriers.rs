@@ -91,8 +91,13 @@ impl Checker<'_> {
         self.with_tracer(|tracer| tracer.flush_one(warp));
     }
 
-    /// All threads of the cluster that have not ended wait at its barrier.
-    pub(in crate::cpu) fn cluster_barrier(&self, threads: &[&Thread]) {
+    /// All threads of the cluster that have not ended wait at its barrier. Those whose arrival was
+    /// relaxed have told nothing but their initialisations of mbarriers.
+    pub(in crate::cpu) fn cluster_barrier(
+        &self,
+        threads: &[&Thread],
+        is_relaxed: impl Fn(&Thread) -> bool,
+    ) {
         // The lanes of a warp must wait at the same place.
         for pair in threads.windows(2) {
             let ([one, other], place) = ([pair[0], pair[1]], |thread: &Thread| thread.place.get());
@@ -110,8 +115,10 @@ impl Checker<'_> {
                 self.findings.borrow_mut().add(key, seen, detail);
             }
         }
-        let numbers = threads.iter().map(|thread| thread.number).collect::<Vec<_>>();
-        self.with_general_clocks(|clocks| clocks.join(&numbers));
+        let numbers = threads.iter().map(|thread| (thread.number, is_relaxed(thread)));
+        let numbers = numbers.collect::<Vec<_>>();
+        self.with_general_clocks(|clocks| clocks.cluster_barrier(&numbers));
+        self.has_met.set(true);
     }
 
     /// The running thread arrives at a named barrier.

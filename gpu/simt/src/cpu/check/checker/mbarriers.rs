@@ -45,8 +45,8 @@ impl Checker<'_> {
         let first = rank * self.launch.block_stride as u32;
         let mut others = first..first + self.launch.threads as u32;
         let clocks = self.clocks.borrow();
-        // All own clocks are 1 when the cluster begins.
-        if others.any(|other| clocks.has_learnt(thread.number, other, 1)) {
+        let has_learnt = |other| clocks.has_learnt(thread.number, other, 1);
+        if self.has_met.get() || others.any(has_learnt) {
             return;
         }
         let key = Key {
@@ -84,6 +84,7 @@ impl Checker<'_> {
         self.count(Location::caller());
         let number = block::current().number;
         self.not_fenced.borrow_mut().retain(|_, (by, _)| *by != number);
+        self.clocks.borrow_mut().fence_init(number);
     }
 
     /// The running thread uses an mbarrier in a way that requires a `fence_init` after its
@@ -133,8 +134,8 @@ impl Checker<'_> {
         self.clocks.borrow_mut().waited(at, block::current().number, parity);
     }
 
-    /// The running thread adds to a flag, by `add`, which gives the flag's new value.
-    pub(in crate::cpu) fn release(&self, flag: usize, add: impl FnOnce() -> u32) {
+    /// The running thread adds to a flag, by `add`, which gives the flag's old and new value.
+    pub(in crate::cpu) fn release(&self, flag: usize, add: impl FnOnce() -> [u32; 2]) {
         let (known, mut all) = self.with_general_clocks(|clocks| {
             (
                 clocks.release(block::current().number),
