@@ -41,6 +41,7 @@ pub fn numbers() -> (u32, u32) {
 ///
 /// # Panics
 /// If the thread has called [`arrive_relaxed`] and not waited since.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn sync() {
     arrive(ClusterArrival::Release);
