@@ -99,6 +99,10 @@ functions! {
     fn cuCtxPopCurrent_v2(context: *mut CUcontext);
     /// Waits for all work in the current context.
     fn cuCtxSynchronize();
+    /// Whether a device can access the memory of another: 1 if it can.
+    fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
+    /// Lets the current context access the memory of another device's context.
+    fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint);
 
     /// Bytes of the current context's device that are free, and all.
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
@@ -149,6 +153,8 @@ functions! {
     fn cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
     /// Copies slices of rows.
     fn cuMemcpy3D_v2(copy: *const CUDA_MEMCPY3D);
+    /// Copies slices of rows between two devices, on a stream.
+    fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, stream: CUstream);
     /// A property of an address, written to `data`.
     fn cuPointerGetAttribute(
         data: *mut c_void,

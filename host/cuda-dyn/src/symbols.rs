@@ -50,6 +50,7 @@ forward! {
     fn cuArrayDestroy(h_array: CUarray);
     fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice);
     fn cuCtxDestroy_v2(ctx: CUcontext);
+    fn cuCtxEnablePeerAccess(peer_context: CUcontext, flags: c_uint);
     fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint);
     fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache);
     fn cuCtxGetCurrent(pctx: *mut CUcontext);
@@ -66,6 +67,7 @@ forward! {
     fn cuCtxSetSharedMemConfig(config: CUsharedconfig);
     fn cuCtxSynchronize();
     fn cuDestroyExternalMemory(ext_mem: CUexternalMemory);
+    fn cuDeviceCanAccessPeer(can_access_peer: *mut c_int, dev: CUdevice, peer_dev: CUdevice);
     fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
     fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice);
     fn cuDeviceGetCount(count: *mut c_int);
@@ -154,6 +156,7 @@ forward! {
     );
     fn cuMemcpy2DAsync_v2(p_copy: *const CUDA_MEMCPY2D, h_stream: CUstream);
     fn cuMemcpy2D_v2(p_copy: *const CUDA_MEMCPY2D);
+    fn cuMemcpy3DPeerAsync(p_copy: *const CUDA_MEMCPY3D_PEER, h_stream: CUstream);
     fn cuMemcpy3D_v2(p_copy: *const CUDA_MEMCPY3D);
     fn cuMemcpyAtoH_v2(
         dst_host: *mut c_void, src_array: CUarray, src_offset: usize, byte_count: usize

@@ -223,3 +223,35 @@ pub struct CUDA_MEMCPY3D {
     pub Height: usize,
     pub Depth: usize,
 }
+
+/// `CUDA_MEMCPY3D_PEER`: a copy of slices of rows between two contexts.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs, reason = "NVIDIA's documentation has them")]
+pub struct CUDA_MEMCPY3D_PEER {
+    pub srcXInBytes: usize,
+    pub srcY: usize,
+    pub srcZ: usize,
+    pub srcLOD: usize,
+    pub srcMemoryType: CUmemorytype,
+    pub srcHost: *const c_void,
+    pub srcDevice: CUdeviceptr,
+    pub srcArray: CUarray,
+    pub srcContext: CUcontext,
+    pub srcPitch: usize,
+    pub srcHeight: usize,
+    pub dstXInBytes: usize,
+    pub dstY: usize,
+    pub dstZ: usize,
+    pub dstLOD: usize,
+    pub dstMemoryType: CUmemorytype,
+    pub dstHost: *mut c_void,
+    pub dstDevice: CUdeviceptr,
+    pub dstArray: CUarray,
+    pub dstContext: CUcontext,
+    pub dstPitch: usize,
+    pub dstHeight: usize,
+    pub WidthInBytes: usize,
+    pub Height: usize,
+    pub Depth: usize,
+}

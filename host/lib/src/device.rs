@@ -169,9 +169,11 @@ impl Device {
         }
     }
 
-    /// The name on the command line: `cuda:0`, `cpu`.
+    /// The name on the command line: `cuda:0`, `cpu`. Of several CPU devices: `cpu:1`.
     pub fn name(&self) -> String {
         match &*self.0 {
+            #[cfg(feature = "cpu")]
+            Kind::Cpu(Cpu { number: Some(number), .. }) => format!("cpu:{number}"),
             Kind::Cpu(_) => "cpu".to_owned(),
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => format!("cuda:{}", gpu.context.index()),
@@ -453,15 +455,18 @@ impl fmt::Display for Device {
 }
 
 impl PartialEq for Device {
-    /// Whether both have the same memory: all handles of the CPU are one device, and a GPU is known
-    /// by its index.
+    /// Whether both have the same memory: all handles of the CPU are one device, but for several
+    /// CPU devices, which are known by their numbers as a GPU is by its index.
     fn eq(&self, other: &Self) -> bool {
         // Every launch compares the devices of its operands.
         match (&*self.0, &*other.0) {
-            (Kind::Cpu(_), Kind::Cpu(_)) => true,
+            #[cfg(feature = "cpu")]
+            (Kind::Cpu(a), Kind::Cpu(b)) => a.number == b.number,
+            #[cfg(not(feature = "cpu"))]
+            (Kind::Cpu(cpu), _) | (_, Kind::Cpu(cpu)) => match *cpu {},
             #[cfg(feature = "cuda")]
             (Kind::Cuda(a), Kind::Cuda(b)) => a.context.index() == b.context.index(),
-            #[cfg(feature = "cuda")]
+            #[cfg(all(feature = "cpu", feature = "cuda"))]
             _ => false,
         }
     }

@@ -142,6 +142,23 @@ pub enum Error {
         what: String,
     },
 
+    /// A device of several has failed. What was queued on the others has ended.
+    #[error("on {device}: {error}")]
+    Device {
+        /// The device's name, and its place.
+        device: String,
+        /// What has failed.
+        error: Box<Error>,
+    },
+
+    /// A plan for several devices has forgotten to order or to permit an access: a fault of this
+    /// crate. Several [CPU devices](crate::Devices::cpu) find it; on GPUs it would be a race.
+    #[error("{what}")]
+    Unordered {
+        /// The two accesses.
+        what: String,
+    },
+
     /// Ctrl-C, or [`crate::interrupt`].
     #[error("interrupted")]
     Interrupted,
@@ -212,7 +229,11 @@ impl Error {
             | Error::NoDevice { .. }
             | Error::Architecture { .. }
             | Error::Ptx { .. } => 3,
-            Error::OutOfMemory { .. } | Error::Unwritten { .. } | Error::Driver { .. } => 4,
+            Error::OutOfMemory { .. }
+            | Error::Unwritten { .. }
+            | Error::Driver { .. }
+            | Error::Unordered { .. } => 4,
+            Error::Device { error, .. } => error.exit_code(),
             #[cfg(feature = "cpu")]
             Error::Kernel(_) => 4,
             Error::Interrupted => 130,

@@ -62,6 +62,9 @@
 //! matrices. On a GPU the library works in the device's primary context, and leaves the thread's
 //! current context as it was.
 //!
+//! **Several devices.** [`Gemm::run_sharded`] multiplies matrices in shards ([`Sharded`]) over
+//! [`Devices`] of this process, with the bits of one device.
+//!
 //! **Graphs.** [`Stream::capture`] makes a CUDA [`Graph`] of launches, which is launched by one
 //! call of the driver. [`Gemm::prepare`] loads and allocates before what a capture cannot.
 //!
@@ -107,6 +110,7 @@ mod buffer;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;
+mod devices;
 mod error;
 pub mod gemm;
 mod graph;
@@ -151,6 +155,7 @@ pub use cuda::Properties as CudaProperties;
 #[cfg(feature = "cpu")]
 pub use device::Best;
 pub use device::Device;
+pub use devices::{Devices, ShardLayout, Sharded};
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
 pub use graph::{Graph, GraphOperand};

@@ -2,6 +2,8 @@
 
 mod capture;
 mod kept;
+pub(crate) mod lane;
+pub(crate) mod ledger;
 mod mode;
 
 #[cfg(feature = "cuda")]
@@ -48,6 +50,8 @@ pub struct Stream {
     kept: Kept,
     /// What is kept for the next graph: [`Stream::prepare`] allocates it.
     reserved: Mutex<Kept>,
+    /// A plan orders what is launched, where there is one.
+    lane: Option<ledger::Lane>,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
     /// Whether it belongs to another value: then dropping this one does not close it.
@@ -124,6 +128,7 @@ impl Stream {
             mode,
             kept,
             reserved: Mutex::default(),
+            lane: None,
             #[cfg(feature = "cuda")]
             cuda: None,
             #[cfg(feature = "cuda")]

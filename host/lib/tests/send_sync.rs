@@ -26,10 +26,10 @@ fn every_public_type() {
     let named = send_and_sync! {
         Activation; Batch<'static, f32>; BatchMut<'static, f32>; Best; Bias<'static, f32>; Boxes<'static, f32>;
         BoxesMut<'static, f32>; BoxShape; Buffer<f32>; BufferView<'static, f32>; BufferViewMut<'static, f32>; Compute;
-        CudaProperties; Device; Error; Event; Gemm<'static, f32>; Graph; GraphOperand<'static>; Layout; Lines; Matrix<f32>; MatrixView<'static, f32>;
+        CudaProperties; Device; Devices; Error; Event; Gemm<'static, f32>; Graph; GraphOperand<'static>; Layout; Lines; Matrix<f32>; MatrixView<'static, f32>;
         MatrixViewMut<'static, f32>; NewFile; NewSet; Pinned<f32>; Pitched<f32>; PlannedGemm<'static, f32>;
         PointerSymbol<f32>;
-        PreparedMatrix<'static, f32>; Region; Shape; SliceView<'static, f32>; SliceViewMut<'static, f32>; Stream;
+        PreparedMatrix<'static, f32>; Region; Shape; ShardLayout; Sharded<f32>; SliceView<'static, f32>; SliceViewMut<'static, f32>; Stream;
         Symbol<f32>;
         blocks::BlockPlan; blocks::Dense<f32>; blocks::Job; blocks::Product<'static, f32>; blocks::Stays; blocks::Step;
         blocks::Transposed<'static, f32>; blocks::Why;
@@ -38,8 +38,8 @@ fn every_public_type() {
         interchange::dlpack::DLDataType; interchange::dlpack::DLDevice; interchange::dlpack::DLManagedTensor;
         interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
         interchange::dlpack::DLTensor; interchange::dlpack::Managed;
-        gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
-        gemm::Request; gemm::Role; gemm::Target; gemm::Times;
+        gemm::Algorithm; gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Invariant; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::Reason;
+        gemm::Request; gemm::Role; gemm::ShardedPlan; gemm::Target; gemm::Times;
         npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
         product::Launch; ptx::Ptx; ptx::Resources; testing::Counts;
     };

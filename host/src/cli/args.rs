@@ -252,6 +252,12 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "GPU", requires = "plan")]
     pub(crate) on: Option<PlannedGpu>,
 
+    /// Plan for so many devices of one machine: A and C by rows, B by columns. Shows the predicted
+    /// times of other numbers, too
+    #[arg(long, value_name = "N", requires = "plan", conflicts_with = "json")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) devices: Option<u16>,
+
     /// One JSON object on standard output; `verified` is null if nothing was compared
     #[arg(long)]
     pub(crate) json: bool,

@@ -22,6 +22,7 @@ mod page;
 mod plan;
 mod profile;
 mod run;
+mod several;
 #[cfg(unix)]
 mod signals;
 mod spare;
@@ -60,7 +61,10 @@ pub(crate) fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let steps = Steps { verbose: invocation.verbose };
     let outcome = match &invocation.command {
-        None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
+        None if invocation.run.plan => match invocation.run.devices {
+            Some(devices) => several::plan(&invocation.run, devices, &mut out),
+            None => plan::plan(&invocation.run, &mut out),
+        },
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
         Some(Command::Errors(args)) => errors::errors(args, steps, &mut out),

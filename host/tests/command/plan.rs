@@ -75,6 +75,29 @@ fn a_plan_needs_no_device() {
     assert!(types.contains(&format!("memory    {bytes} bytes for A, B and C")), "{types}");
 }
 
+/// Over several devices, which nobody opens: what travels, and what other numbers would take.
+#[test]
+fn a_plan_over_several_devices() {
+    let args = ["--m", "8192", "--n", "8192", "--k", "8192", "--plan", "--devices", "4"];
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!((code, &*stderr), (0, ""));
+    for part in [
+        "planned for 4 times an H200, 132 SMs",
+        "over 4 places: all-gather + product",
+        "A: rows 0..2048, 2048..4096, 4096..6144, 6144..8192",
+        "B: columns 0..2048,",
+        "place 3: ",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    let table = stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows = table.filter(|words| words.len() == 5 && words[2].ends_with('%'));
+    let counts = rows.map(|words| words[0].parse::<u32>().unwrap()).collect::<Vec<_>>();
+    assert_eq!(counts, [1, 2, 4, 8, 16, 32, 64], "{stdout}");
+    fails(host(&with(&["--plan", "--devices", "0"])), 2, &["--devices", "1..=64"]);
+    fails(host(&with(&["--devices", "2"])), 2, &["--plan"]);
+}
+
 #[test]
 fn an_invariant_product_is_split_the_same_for_every_m() {
     let plan = |m: &str, more: &[&str]| {

@@ -72,7 +72,7 @@ impl Pool {
         self.kernels.iter().map(|(entry, _)| *entry)
     }
 
-    fn draw(&self, random: &mut Random) -> &'static Entry {
+    pub(crate) fn draw(&self, random: &mut Random) -> &'static Entry {
         let all = self.kernels.last().map_or(1, |(_, sum)| *sum);
         let at = random.below(all as usize) as u64;
         let number = self.kernels.partition_point(|(_, sum)| *sum <= at);

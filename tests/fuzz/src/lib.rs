@@ -8,6 +8,7 @@
 //! refusal    what may be refused
 //! campaign   many of them, by several threads
 //! invariant  pairs of products with common rows: the same bits
+//! sharded    products over several CPU devices, beside one
 //! digest     what is planned for products, and C's bits: the same after a change of structure
 //! ```
 
@@ -22,6 +23,7 @@ pub mod memory;
 pub mod product;
 pub mod refusal;
 pub mod run;
+pub mod sharded;
 pub mod shrink;
 pub mod tally;
 pub mod want;

@@ -13,7 +13,7 @@ use fuzz::{
     campaign::{Options, one, run},
     digest,
     draw::{Pool, product},
-    invariant,
+    invariant, sharded,
     tally::Tally,
 };
 use gpu_gemm::Device;
@@ -24,6 +24,7 @@ Random products beside exact integers, each twice, on every device there is
 
 Usage: fuzz [--count N] [--seconds S] [--seed SEED] [--device cpu|cuda|all] [--threads T] [--failures N]
        fuzz --case SEED [--device D]     one product again, which is printed
+       fuzz --sharded N [--seed SEED] [--seconds S] [--device D]     products over several devices, beside one
        fuzz --digest N [--seed SEED]     N lines: what is planned for products, and C's bits
        fuzz --invariant N [--seed SEED]  N pairs of invariant products with common rows, and 1000 N of plans
 
@@ -34,6 +35,7 @@ struct Arguments {
     case: Option<u64>,
     digest: Option<u64>,
     invariant: Option<u64>,
+    sharded: Option<u64>,
     help: bool,
 }
 
@@ -49,7 +51,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     let (mut count, mut seconds, mut seed, mut case) = (None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut threads, mut device, mut failures) = (threads, "all".to_owned(), 8);
-    let (mut help, mut digest, mut invariant) = (false, None, None);
+    let (mut help, mut digest, mut sharded, mut invariant) = (false, None, None, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -59,6 +61,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("case") => case = Some(parser.value()?.parse_with(number)?),
             Long("digest") => digest = Some(parser.value()?.parse_with(number)?),
             Long("invariant") => invariant = Some(parser.value()?.parse_with(number)?),
+            Long("sharded") => sharded = Some(parser.value()?.parse_with(number)?),
             Long("threads") => threads = parser.value()?.parse::<usize>()?.max(1),
             Long("failures") => failures = parser.value()?.parse::<usize>()?.max(1),
             Long("device") => device = parser.value()?.string()?,
@@ -83,13 +86,14 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     // Digests of two programs are of the same products.
     let seed = seed.unwrap_or(if digest.is_some() { 1 } else { now });
     let options = Options { seed, count, most, failures, threads, devices };
-    Ok(Arguments { options, case, digest, invariant, help })
+    Ok(Arguments { options, case, digest, sharded, invariant, help })
 }
 
 fn main() -> ExitCode {
     let done = arguments().map_err(|error| format!("fuzz: {error}\n{USAGE}"));
     let outcome = done.and_then(|arguments| match arguments {
         Arguments { help: true, .. } => say(USAGE).map(|()| true),
+        Arguments { options, sharded: Some(count), .. } => over_several(&options, count),
         Arguments { options, case: Some(case), .. } => again(&options, case),
         Arguments { options, digest: Some(count), .. } => digests(&options, count),
         Arguments { options, invariant: Some(count), .. } => pairs(&options, count),
@@ -123,6 +127,22 @@ fn again(options: &Options, case: u64) -> Result<bool, String> {
         say(format_args!("{}: {tally}", bench.device().name()))?;
     }
     Ok(failures.is_empty())
+}
+
+/// Products over several devices of the first kind.
+fn over_several(options: &Options, count: u64) -> Result<bool, String> {
+    let start = Instant::now();
+    let device = options.devices.first().ok_or("fuzz: there is no device")?;
+    let outcome = sharded::run(device, options.seed, count, || start.elapsed() < options.most);
+    let is_right = outcome.is_ok();
+    match outcome {
+        Ok(tally) => {
+            tally.iter().try_for_each(|(what, count)| say(format_args!("{count:>8} {what}")))?;
+        }
+        Err(wrong) => say(wrong)?,
+    }
+    say(format_args!("--seed {}, in {:.1} s", options.seed, start.elapsed().as_secs_f64()))?;
+    Ok(is_right)
 }
 
 /// A line for each product, on the first device.

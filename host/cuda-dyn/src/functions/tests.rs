@@ -19,7 +19,7 @@ macro_rules! like {
     ($($name:ident)*) => { $(impl Like<cust_raw::$name> for $name {})* };
 }
 like! {
-    CUctx_st CUmod_st CUfunc_st CUstream_st CUevent_st CUarray_st CUuuid CUDA_MEMCPY2D CUDA_MEMCPY3D CUmemorytype
+    CUctx_st CUmod_st CUfunc_st CUstream_st CUevent_st CUarray_st CUuuid CUDA_MEMCPY2D CUDA_MEMCPY3D CUDA_MEMCPY3D_PEER CUmemorytype
     CUdevice_attribute CUfunction_attribute CUjit_option CUgraph_st CUgraphExec_st CUstreamCaptureMode
     CUpointer_attribute
 }
@@ -68,6 +68,7 @@ fn functions_have_the_types_of_cust_raw() {
         cuMemAllocPitch_v2(_, _, _, _, _) cuMemFree_v2(_) cuMemAllocHost_v2(_, _) cuMemFreeHost(_)
         cuMemcpyHtoD_v2(_, _, _) cuMemcpyDtoH_v2(_, _, _) cuMemcpyHtoDAsync_v2(_, _, _, _)
         cuMemcpyDtoHAsync_v2(_, _, _, _) cuMemcpyDtoDAsync_v2(_, _, _, _) cuMemcpy2D_v2(_) cuMemcpy2DAsync_v2(_, _) cuMemcpy3D_v2(_)
+        cuDeviceCanAccessPeer(_, _, _) cuCtxEnablePeerAccess(_, _) cuMemcpy3DPeerAsync(_, _)
         cuMemsetD8_v2(_, _, _) cuModuleLoadDataEx(_, _, _, _, _) cuModuleUnload(_) cuModuleGetFunction(_, _, _)
         cuModuleGetGlobal_v2(_, _, _, _) cuFuncGetAttribute(_, _, _) cuFuncSetAttribute(_, _, _)
         cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _) cuStreamCreateWithPriority(_, _, _) cuStreamDestroy_v2(_)
@@ -106,6 +107,11 @@ fn structs_are_those_of_cust_raw() {
         CUDA_MEMCPY3D {
             srcXInBytes srcY srcZ srcLOD srcMemoryType srcHost srcDevice srcArray reserved0 srcPitch srcHeight
             dstXInBytes dstY dstZ dstLOD dstMemoryType dstHost dstDevice dstArray reserved1 dstPitch dstHeight
+            WidthInBytes Height Depth
+        }
+        CUDA_MEMCPY3D_PEER {
+            srcXInBytes srcY srcZ srcLOD srcMemoryType srcHost srcDevice srcArray srcContext srcPitch srcHeight
+            dstXInBytes dstY dstZ dstLOD dstMemoryType dstHost dstDevice dstArray dstContext dstPitch dstHeight
             WidthInBytes Height Depth
         }
     }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use self::copies::{Copy2d, Copy3d, Side3d, catch_up, copy_rows, is_awaited, later};
 use self::launches::{FIRST_KERNEL, KERNELS, LaunchConfig, launch};
 use self::memory::{TOTAL, allocate, free, free_bytes, is_allocated};
-use self::settings::{Handle, called, configured};
+use self::settings::{Handle, called, configured, traced};
 
 thread_local! {
     /// The contexts of this thread. The last is the current one.
@@ -43,6 +43,7 @@ const FIRST_CONTEXT: usize = 0x1000;
 /// Each stream has a handle of its own.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 const FIRST_STREAM: usize = 0x4000;
+const FIRST_EVENT: usize = 0x5000;
 static DESTROYED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// Whether that stream was made, and not destroyed. Null is the default stream.
@@ -84,6 +85,7 @@ macro_rules! driver {
 
 mod graphs;
 mod others;
+mod peers;
 
 driver! {
     fn cuInit(_flags: c_uint) { 0 }
@@ -408,16 +410,19 @@ driver! {
     }
     @context fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
         check_stream(stream);
-        assert_eq!((event as usize, flags), (0x5000, 0));
+        assert!(event as usize >= FIRST_EVENT && flags == 0);
+        traced(|| format!("wait on {:x} for {:x}", stream as usize, event as usize));
         0
     }
     @context fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
-        *event = 0x5000 as Handle;
+        static EVENTS: AtomicUsize = AtomicUsize::new(FIRST_EVENT);
+        *event = EVENTS.fetch_add(1, Relaxed) as Handle;
         0
     }
     @context fn cuEventDestroy_v2(_event: Handle) { 0 }
-    @context fn cuEventRecord(_event: Handle, stream: Handle) {
+    @context fn cuEventRecord(event: Handle, stream: Handle) {
         check_stream(stream);
+        traced(|| format!("record on {:x} as {:x}", stream as usize, event as usize));
         0
     }
     @context fn cuEventSynchronize(_event: Handle) { catch_up() }

@@ -7,7 +7,7 @@ use crate::copies::catch_up;
 use crate::graphs::captured;
 use crate::check_stream;
 use crate::products::{Problem, multiply, multiply_batch, takes_boxes, types};
-use crate::settings::{Handle, called, configured};
+use crate::settings::{Handle, called, configured, traced};
 
 /// With `kernels=1` kernels of every name exist. A launch logs the name and does nothing. With
 /// `kernels=2` they also multiply: `kernel(m, n, k, a, b, c)`, and those of `Gemm` as
@@ -82,6 +82,7 @@ pub(crate) unsafe fn launch(
             }
             value
         };
+        traced(|| format!("kernel on {:x}", stream as usize));
         Launch::Named(name, grid[2], sizes.iter().enumerate().map(copied).collect())
     } else {
         assert_eq!(function as usize, 0x3000);

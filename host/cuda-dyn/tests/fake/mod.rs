@@ -10,13 +10,14 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// The driver: the root of its crate, and the modules.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("driver.rs", include_str!("driver.rs")),
     ("copies.rs", include_str!("copies.rs")),
     ("graphs.rs", include_str!("graphs.rs")),
     ("launches.rs", include_str!("launches.rs")),
     ("memory.rs", include_str!("memory.rs")),
     ("others.rs", include_str!("others.rs")),
+    ("peers.rs", include_str!("peers.rs")),
     ("products.rs", include_str!("products.rs")),
     ("settings.rs", include_str!("settings.rs")),
 ];

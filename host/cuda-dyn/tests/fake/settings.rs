@@ -21,3 +21,10 @@ pub(crate) fn called(name: &str) -> Option<c_int> {
     }
     configured(name)
 }
+
+/// With `trace=1` logs what a stream is given, with the handles.
+pub(crate) fn traced(line: impl FnOnce() -> String) {
+    if configured("trace").is_some() {
+        called(&line());
+    }
+}

@@ -21,6 +21,10 @@ impl<T: Pod> Buffer<T> {
         }
         let address = self.address().wrapping_add((start * size_of::<T>()) as u64);
         let range = UsedRange::new::<T>(address, len, is_written);
+        if let Some(lane) = stream.lane() {
+            lane.note(self.device(), range)?;
+            return Ok(address);
+        }
         if stream.notes_use(range) {
             // On the CPU device all work has ended.
             #[cfg(feature = "cuda")]

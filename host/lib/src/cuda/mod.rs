@@ -26,6 +26,7 @@ mod global;
 mod graph;
 mod memory;
 mod module;
+mod peer;
 mod pinned;
 mod release;
 mod rows;

@@ -14,6 +14,7 @@ mod graphs;
 mod interchange;
 mod interchange_crates;
 mod memory;
+mod several;
 
 use super::*;
 use crate::error::{Error, Result};

@@ -9,6 +9,8 @@ use super::{Device, Kind};
 pub(crate) struct Cpu {
     /// The most cores to use.
     pub(crate) workers: Option<usize>,
+    /// Which of several CPU devices of the process it is.
+    pub(crate) number: Option<usize>,
 }
 
 /// The result of [`Device::best`].
@@ -23,13 +25,18 @@ pub struct Best {
 impl Device {
     /// The CPU, with all cores.
     pub fn cpu() -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
+        Device(Arc::new(Kind::Cpu(Cpu { workers: None, number: None })))
     }
 
     /// The CPU with at most `workers` cores, and at least one. The number does not change results:
     /// they are the same, bit for bit.
     pub fn cpu_with_workers(workers: usize) -> Self {
-        Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
+        Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers), number: None })))
+    }
+
+    /// One of several CPU devices. Each owns its memory: what runs on another one is refused.
+    pub(crate) fn cpu_numbered(number: usize) -> Self {
+        Device(Arc::new(Kind::Cpu(Cpu { workers: None, number: Some(number) })))
     }
 
     /// The first GPU that can run the kernels. If there is none, the CPU and the reason.

@@ -69,6 +69,7 @@ mod product;
 mod run;
 mod scalar;
 mod select;
+mod sharded;
 mod split;
 mod target;
 
@@ -88,4 +89,5 @@ pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Invariant, Reason, Request,
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose,
 };
+pub use sharded::{Algorithm, ShardedPlan, ShardedScalar};
 pub use target::Target;

@@ -148,6 +148,40 @@ fn run<T: Scalar<O>, O: Output>(
     unsafe { execute(&stream, plan, matrices) }
 }
 
+/// Adds partial products by a plan of [`Plan::of_sum`].
+///
+/// # Errors
+/// As [`Stream::launch`].
+pub(super) fn sum<S: Output, O: Output>(
+    stream: &Stream,
+    plan: &Plan,
+    partials: BufferView<S>,
+    c: Written<O>,
+) -> Result<()> {
+    let device = stream.device();
+    let no_bias = device.uninit(0)?;
+    let [mut no_workspace, mut no_partials] = [device.uninit::<S>(0)?, device.uninit::<S>(0)?];
+    let [mut no_zeros, mut no_counters] = [device.uninit(0)?, device.uninit(0)?];
+    let matrices =
+        Matrices3 { operands: [partials; 2], prepared: [None; 2], c, bias: no_bias.view(..)? };
+    let memories = Memories {
+        matrices,
+        slices: [None; 2],
+        workspace: no_workspace.view_mut(..)?.into(),
+        partials: no_partials.view_mut(..)?.into(),
+        zeros: no_zeros.view_mut(..)?.into(),
+        counters: no_counters.view_mut(..)?.into(),
+    };
+    plan.launched().try_for_each(|launched| {
+        // SAFETY: as in `run`: the partial products are borrowed, C mutably. The arguments are
+        // those of this launch.
+        unsafe {
+            let mut arguments = memories.arguments(&launched.arguments)?;
+            (&stream).launch(launched, &mut arguments)
+        }
+    })
+}
+
 /// A launch of [`dense`] that multiplies.
 pub(crate) struct DenseLaunch {
     /// The first row of C, and rows of C.

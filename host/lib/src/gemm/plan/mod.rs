@@ -223,7 +223,8 @@ impl Plan {
                     &task.part(product, first_row, rows),
                     on,
                 )?;
-                self.add_partials(count, &task, (product, first_row, rows), c, on.0);
+                let of = (product, first_row, rows);
+                self.add_partials(Input::Partials, count, &task, of, c, on.0);
             }
         }
         Ok(())
@@ -258,9 +259,18 @@ impl Plan {
         Ok(())
     }
 
+    /// The launch that adds partial products which are the kernel's A: those of several devices.
+    pub(super) fn of_sum<O: Output>(count: u32, task: &Task, limits: &Limits) -> Self {
+        let mut plan = Plan::default();
+        let rows = (0, 0, task.request.shape.m());
+        plan.add_partials(Input::Operand(0), count, task, rows, O::TYPE, limits);
+        plan
+    }
+
     /// Adds the launch that adds the partial products of some rows of a product.
     fn add_partials(
         &mut self,
+        from: Input,
         count: u32,
         task: &Task,
         (product, first_row, rows): (usize, usize, usize),
@@ -281,7 +291,7 @@ impl Plan {
         let arguments = vec![
             Argument::new("problem", Binding::Problem(params)),
             Argument::new("count", Binding::U32(count)),
-            Argument::new("partials", Binding::Read(Input::Partials, Part::ALL)),
+            Argument::new("partials", Binding::Read(from, Part::ALL)),
             Argument::new("c", Binding::Write(Target::C, Part::from(start))),
             Argument::new("bias", Binding::Read(Input::Bias, Part::from(bias))),
         ];

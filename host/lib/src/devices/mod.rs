@@ -1,0 +1,170 @@
+//! Several devices for one product.
+
+mod layout;
+mod sharded;
+
+use std::{fmt, sync::Arc};
+
+pub(crate) use self::{
+    layout::Block,
+    sharded::{offset, pitch_of, sources},
+};
+pub use self::{layout::ShardLayout, sharded::Sharded};
+#[cfg(feature = "cuda")]
+use crate::device::Kind;
+use crate::{
+    device::Device,
+    error::{Error, Result},
+    stream::{Stream, ledger::Ledger},
+};
+
+/// The devices of a product, in order. Each is a *place*, with memory and streams of its own. Two
+/// places may be one GPU.
+///
+/// ```
+/// use gpu_gemm::{Devices, Gemm, ShardLayout, Sharded};
+///
+/// // Two CPU devices. On a machine with GPUs: Devices::all(), Devices::of(&[0, 1]).
+/// let devices = Devices::cpu(2)?;
+/// let rows = ShardLayout::rows(3, devices.len());
+/// let cols = ShardLayout::cols(2, devices.len());
+/// let a = Sharded::from_row_major(&devices, 3, 2, rows.clone(), &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let b = Sharded::from_row_major(&devices, 2, 2, cols, &[1.0, 0.0, 1.0, 1.0])?;
+/// let mut c = Sharded::zeros(&devices, 3, 2, rows)?;
+/// let plan = Gemm::new().run_sharded(&devices, &a, &b, &mut c)?;
+/// assert_eq!(c.gather()?, [3.0, 2.0, 7.0, 4.0, 11.0, 6.0]);
+/// println!("{plan}");
+/// # Ok::<(), gpu_gemm::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Devices {
+    places: Vec<Device>,
+    /// Places of which the first has no permission to access the second's memory.
+    denied: Vec<[usize; 2]>,
+}
+
+impl Devices {
+    /// All GPUs of this machine that can run the kernels.
+    ///
+    /// # Errors
+    /// As [`Devices::of`].
+    pub fn all() -> Result<Self> {
+        Devices::of(&(0..Device::cuda_count()?).collect::<Vec<_>>())
+    }
+
+    /// The GPUs with these indices, in the driver's order. An index may be there twice: then the
+    /// GPU has two places.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for none, for GPUs of several compute capabilities, and for two that
+    /// cannot access each other's memory. As [`Device::cuda`].
+    pub fn of(indices: &[usize]) -> Result<Self> {
+        let mut opened = Vec::<(usize, Device)>::new();
+        for &index in indices {
+            if !opened.iter().any(|(known, _)| *known == index) {
+                opened.push((index, Device::cuda(index)?));
+            }
+        }
+        #[cfg(feature = "cuda")]
+        for (_, device) in &opened {
+            for (_, peer) in opened.iter().filter(|(_, peer)| peer != device) {
+                if let (Kind::Cuda(own), Kind::Cuda(its)) = (&*device.0, &*peer.0) {
+                    own.context.enable_peer(&its.context)?;
+                }
+            }
+        }
+        let of = |index: &usize| opened.iter().find(|(known, _)| known == index);
+        Devices::new(indices.iter().filter_map(of).map(|(_, device)| device.clone()).collect())
+    }
+
+    /// So many CPU devices. Each has memory of its own. An access of one to the memory of another
+    /// that no transfer makes is refused, and one that no event orders is an
+    /// [`Error::Unordered`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for none.
+    #[cfg(feature = "cpu")]
+    pub fn cpu(count: usize) -> Result<Self> {
+        Devices::new((0..count).map(Device::cpu_numbered).collect())
+    }
+
+    fn new(places: Vec<Device>) -> Result<Self> {
+        let Some(first) = places.first() else {
+            return Err(Error::argument("devices", "none", "must be at least one"));
+        };
+        #[cfg(feature = "cuda")]
+        for other in &places {
+            let capability = |it: &Device| it.cuda_properties().map(|known| known.capability);
+            if capability(other) != capability(first) {
+                let limit = format!("must have the compute capability of {}", first.name());
+                return Err(Error::argument("devices", other.to_string(), limit));
+            }
+        }
+        #[cfg(not(feature = "cuda"))]
+        let _ = first;
+        Ok(Devices { places, denied: Vec::new() })
+    }
+
+    /// The number of places.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none: never.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The device of each place.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Device> {
+        self.places.iter()
+    }
+
+    /// The device of a place.
+    pub(crate) fn at(&self, place: usize) -> &Device {
+        &self.places[place]
+    }
+
+    /// The name of a place in messages: `place 1, cuda:0`.
+    pub(crate) fn label(&self, place: usize) -> String {
+        format!("place {place}, {}", self.at(place).name())
+    }
+
+    /// The same without the permission of a place to access another's memory.
+    #[cfg(test)]
+    pub(crate) fn denying(mut self, place: usize, of: usize) -> Self {
+        self.denied.push([place, of]);
+        self
+    }
+
+    /// New lanes at each place.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn lanes<const COUNT: usize>(&self) -> Result<Vec<[Stream; COUNT]>> {
+        let name = |place: usize| self.at(place).name();
+        let denied = self.denied.iter().map(|pair| pair.map(name)).collect();
+        let ledger: Arc<Ledger> = Ledger::new(denied);
+        self.places
+            .iter()
+            .map(|device| {
+                let lanes = (0..COUNT).map(|_| device.lane(&ledger)).collect::<Result<Vec<_>>>()?;
+                lanes.try_into().map_err(|_| Error::argument("lanes", COUNT, "must be opened"))
+            })
+            .collect()
+    }
+}
+
+impl PartialEq for Devices {
+    /// Whether both have the same places in the same order.
+    fn eq(&self, other: &Self) -> bool {
+        self.places == other.places
+    }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let names = self.places.iter().map(Device::name).collect::<Vec<_>>();
+        f.write_str(&names.join(", "))
+    }
+}

@@ -1,0 +1,140 @@
+//! A product over several devices: its plan, which is plain data, and its run.
+//!
+//! * [`build`] makes the steps of each [`Algorithm`] that the layouts allow. The whole product's
+//!   choice fixes kernel, split of k and operand plan, so the bits are those of one device.
+//! * [`complete`] refuses a plan in which something is used that nothing has brought.
+//! * [`order`] finds which step waits for which, from what each reads and writes.
+//! * [`predict`] gives each step a time, and simulates the plan on devices and links.
+//! * [`run`] runs the steps in one loop.
+//!
+//! docs/design/several-devices.md has the reasons.
+
+mod build;
+mod complete;
+mod order;
+mod pieces;
+mod plan;
+mod predict;
+mod run;
+mod scatter;
+#[cfg(test)]
+mod tests;
+
+use simt::Limits;
+
+pub use self::plan::{Algorithm, ShardedPlan, ShardedScalar};
+use self::{build::Places, predict::Link};
+use super::{Gemm, Output, Target};
+use crate::{
+    devices::{Devices, ShardLayout, Sharded},
+    error::{Error, Result},
+    shape::Shape,
+};
+
+impl<T, O> Gemm<'_, T, O>
+where
+    T: ShardedScalar<O>,
+    O: Output,
+{
+    /// The product of matrices in shards, over their devices. C has the bits that one of the
+    /// devices would compute from dense row-major matrices, whatever the layouts. Waits for the
+    /// product, and returns its plan: the one with the shortest predicted time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for matrices whose sizes or devices do not fit together; for a bias,
+    /// prepared matrices and emulated fp32, which are for one device; and for a kernel with
+    /// alignment classes and shards that begin within a class. Then C is as it was.
+    /// [`Error::Device`] says which device has failed. If it has no memory for the panels, C is as
+    /// it was; later C may be half-written.
+    pub fn run_sharded(
+        &self,
+        devices: &Devices,
+        a: &Sharded<T>,
+        b: &Sharded<T>,
+        c: &mut Sharded<O>,
+    ) -> Result<ShardedPlan> {
+        let shape = run::check(devices, a, b, c)?;
+        let layouts = [a.layout(), b.layout(), c.layout()];
+        let mut plans = self.plan_sharded(devices, shape, layouts)?.into_iter();
+        loop {
+            let Some(plan) = plans.next() else {
+                return Err(Error::argument("devices", devices, "must have a plan"));
+            };
+            match run::reserve(&plan, devices) {
+                // Another plan may need less memory.
+                Err(_) if plans.len() > 0 => {}
+                reserved => {
+                    run::run(self, (&plan, reserved?), devices, (a, b, c))?;
+                    return Ok(plan);
+                }
+            }
+        }
+    }
+
+    /// All plans of a product over these devices, by their predicted times. An algorithm may have
+    /// several, with few panels and with many.
+    ///
+    /// # Errors
+    /// As [`run_sharded`](Self::run_sharded).
+    pub fn plan_sharded(
+        &self,
+        devices: &Devices,
+        shape: Shape,
+        layouts: [&ShardLayout; 3],
+    ) -> Result<Vec<ShardedPlan>> {
+        build::all(self, Places::of(devices), shape, layouts)
+    }
+
+    /// As [`plan_sharded`](Self::plan_sharded), for so many places of a kind of device, connected
+    /// as those that were measured. No device is needed.
+    ///
+    /// ```
+    /// use gpu_gemm::{Gemm, Shape, ShardLayout, gemm::Target, simt::cpu::LIMITS};
+    ///
+    /// let (rows, cols) = (ShardLayout::rows(8192, 4), ShardLayout::cols(8192, 4));
+    /// let (shape, layouts) = (Shape::new(8192, 8192, 8192)?, [&rows, &cols, &rows]);
+    /// let plans = Gemm::<f32>::new().plan_sharded_for(&Target::H200, &LIMITS, 4, shape, layouts)?;
+    /// println!("{}", plans[0]);
+    /// # Ok::<(), gpu_gemm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_sharded`](Self::run_sharded).
+    pub fn plan_sharded_for(
+        &self,
+        target: &Target,
+        limits: &Limits,
+        places: usize,
+        shape: Shape,
+        layouts: [&ShardLayout; 3],
+    ) -> Result<Vec<ShardedPlan>> {
+        if places == 0 {
+            return Err(Error::argument("places", places, "must be at least one"));
+        }
+        let (count, target, limits) = (places, *target, *limits);
+        let link = Link::between(&target);
+        build::all(self, Places { count, target, limits, link }, shape, layouts)
+    }
+
+    /// As [`run_sharded`](Self::run_sharded), by that algorithm.
+    ///
+    /// # Errors
+    /// As there; [`Error::Argument`] for an algorithm that the layouts do not allow.
+    pub fn run_sharded_by(
+        &self,
+        algorithm: Algorithm,
+        devices: &Devices,
+        a: &Sharded<T>,
+        b: &Sharded<T>,
+        c: &mut Sharded<O>,
+    ) -> Result<ShardedPlan> {
+        let shape = run::check(devices, a, b, c)?;
+        let plans = self.plan_sharded(devices, shape, [a.layout(), b.layout(), c.layout()])?;
+        let Some(plan) = plans.into_iter().find(|plan| plan.algorithm == algorithm) else {
+            let limit = "must be one that the layouts and the choice of the product allow";
+            return Err(Error::argument("algorithm", algorithm, limit));
+        };
+        run::run(self, (&plan, run::reserve(&plan, devices)?), devices, (a, b, c))?;
+        Ok(plan)
+    }
+}

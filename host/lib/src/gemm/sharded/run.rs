@@ -1,0 +1,266 @@
+//! Runs a plan: one loop over its steps.
+
+use super::{
+    complete::check_complete,
+    plan::{COMPUTE, LANES, Memory, Rect, Scratch, ShardedPlan, ShardedScalar, Step, Sums, What},
+};
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    devices::{Devices, Sharded},
+    error::{Error, Result},
+    gemm::{Batch, BatchMut, Gemm, Output, Scalar, execute},
+    matrix::{MatrixView, MatrixViewMut, extent},
+    shape::Shape,
+    stream::{
+        Stream,
+        lane::{Mark, transfer},
+    },
+};
+
+/// Refuses matrices that do not fit together.
+pub(super) fn check<T: Pod, O: Pod>(
+    devices: &Devices,
+    a: &Sharded<T>,
+    b: &Sharded<T>,
+    c: &Sharded<O>,
+) -> Result<Shape> {
+    for (name, of) in [("A", a.devices()), ("B", b.devices()), ("C", c.devices())] {
+        if of != devices {
+            return Err(Error::argument(name, of, format!("must be on {devices}")));
+        }
+    }
+    Shape::of_matrices([(a.rows(), a.cols()), (b.rows(), b.cols()), (c.rows(), c.cols())])
+}
+
+/// The memories of all places.
+struct Memories<'m, T, O, S> {
+    operands: [&'m [Buffer<T>]; 2],
+    panels: Vec<Vec<Buffer<T>>>,
+    /// The shards of C, and then the results of each place.
+    outputs: Vec<BufferViewMut<'m, O>>,
+    /// Three of each place.
+    sums: Vec<Buffer<S>>,
+}
+
+/// The buffers of a plan, of all places.
+pub(super) struct Reserved<T, O, S> {
+    panels: Vec<Vec<Buffer<T>>>,
+    results: Vec<Buffer<O>>,
+    sums: Vec<Buffer<S>>,
+}
+
+/// An error of a place, with its name.
+fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
+    move |error| match error {
+        Error::Interrupted | Error::Unordered { .. } => error,
+        error => Error::Device { device: devices.label(place), error: Box::new(error) },
+    }
+}
+
+/// Allocates what a plan needs.
+///
+/// # Errors
+/// [`Error::Device`] with an [`Error::OutOfMemory`].
+pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
+    plan: &ShardedPlan,
+    devices: &Devices,
+) -> Result<Reserved<T, O, S>> {
+    let (mut panels, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, Scratch { operands, result, sums: partials }) in plan.scratch.iter().enumerate() {
+        let device = devices.at(place);
+        let failed = || failed(devices, place);
+        let of_place = operands.iter().map(|&len| device.uninit(len)).collect::<Result<Vec<_>>>();
+        panels.push(of_place.map_err(failed())?);
+        results.push(device.uninit(*result).map_err(failed())?);
+        for &len in partials {
+            sums.push(device.uninit(len).map_err(failed())?);
+        }
+    }
+    Ok(Reserved { panels, results, sums })
+}
+
+/// Runs a plan for matrices that fit it, and waits for it.
+pub(super) fn run<T, O>(
+    gemm: &Gemm<T, O>,
+    (plan, reserved): (&ShardedPlan, Reserved<T, O, Sums<T, O>>),
+    devices: &Devices,
+    (a, b, c): (&Sharded<T>, &Sharded<T>, &mut Sharded<O>),
+) -> Result<()>
+where
+    T: ShardedScalar<O>,
+    O: Output,
+{
+    check_complete(plan, gemm.beta)?;
+    let Reserved { panels, mut results, sums } = reserved;
+    let lanes = devices.lanes::<LANES>()?;
+    // What was queued on the shards before.
+    for place in 0..devices.len() {
+        for shard in [&a.shards()[place], &b.shards()[place]] {
+            shard.wait_for_uses().map_err(failed(devices, place))?;
+        }
+        c.shards()[place].wait_for_uses().map_err(failed(devices, place))?;
+    }
+    let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
+    let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
+    let ran = memories.steps(gemm, plan, &lanes);
+    let mut ran = ran.map_err(|(place, error)| failed(devices, place)(error));
+    // After an error, too: nothing is freed that a copy may use.
+    for (place, lanes) in lanes.iter().enumerate() {
+        for lane in lanes {
+            let ended = lane.synchronize().map_err(failed(devices, place));
+            ran = ran.and(ended);
+        }
+    }
+    ran
+}
+
+impl<T, O, S> Memories<'_, T, O, S>
+where
+    T: Scalar<O> + Scalar<S>,
+    O: Output,
+    S: Output,
+{
+    /// Runs all steps. An error has its place.
+    fn steps(
+        &mut self,
+        gemm: &Gemm<T, O>,
+        plan: &ShardedPlan,
+        lanes: &[[Stream; LANES]],
+    ) -> std::result::Result<(), (usize, Error)> {
+        let mut is_awaited = vec![false; plan.steps.len()];
+        plan.steps
+            .iter()
+            .flat_map(|step| &step.after)
+            .for_each(|&earlier| is_awaited[earlier] = true);
+        let mut marks = Vec::<Option<Mark>>::new();
+        for (index, step) in plan.steps.iter().enumerate() {
+            let lane = &lanes[step.place][step.lane];
+            let mut waited = step.after.iter().filter_map(|&earlier| marks.get(earlier)?.as_ref());
+            let ran = waited.try_for_each(|mark| lane.after(mark));
+            let ran = ran.and_then(|()| self.step(gemm, plan, step, lane));
+            let mark = ran.and_then(|()| is_awaited[index].then(|| lane.mark()).transpose());
+            marks.push(mark.map_err(|error| (step.place, error))?);
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        gemm: &Gemm<T, O>,
+        plan: &ShardedPlan,
+        step: &Step,
+        lane: &Stream,
+    ) -> Result<()> {
+        debug_assert!(step.lane == COMPUTE || matches!(step.what, What::Transfer { .. }));
+        match &step.what {
+            What::Transfer { from, to } => self.transfer(lane, from, to),
+            What::Multiply { operands: [a, b], c, plan: product } => {
+                let planned = (&plan.choice, &**product);
+                let Memories { operands, panels, outputs, sums } = self;
+                let view = |rect: &Rect| operand(operands, panels, rect);
+                let (a, b) = (view(a)?, view(b)?);
+                let (a, b) = (Batch::one(a), Batch::one(b));
+                match c.memory {
+                    Memory::Sums(index) => {
+                        let gemm = Gemm::<T, S>::of_types().compute(gemm.compute);
+                        let sums = &mut sums[sums_of(c.place, index)];
+                        let c = BatchMut::one(written(sums.all_mut(), c)?);
+                        execute::planned(&gemm, lane, planned, a, b, c)
+                    }
+                    _ => {
+                        let output = output_of(c, operands[0].len());
+                        let c = BatchMut::one(written(outputs[output].reborrow(), c)?);
+                        execute::planned(gemm, lane, planned, a, b, c)
+                    }
+                }
+            }
+            What::Sum { partials, c, plan } => {
+                let output = output_of(c, self.operands[0].len());
+                let sums = self.sums[sums_of(partials.place, 0)].view(partials.range())?;
+                let c = written(self.outputs[output].reborrow(), c)?;
+                execute::sum(lane, plan, sums, c.into_elements())
+            }
+        }
+    }
+
+    fn transfer(&mut self, lane: &Stream, from: &Rect, to: &Rect) -> Result<()> {
+        let places = self.operands[0].len();
+        match to.memory {
+            Memory::Operand(index) => {
+                let source = match from.memory {
+                    Memory::A => &self.operands[0][from.place],
+                    _ => &self.operands[1][from.place],
+                };
+                copy(lane, (source.all(), from), (self.panels[to.place][index].all_mut(), to))
+            }
+            Memory::Sums(index) => {
+                let Memory::Sums(sent) = from.memory else { return Err(unknown(from)) };
+                let two = [sums_of(from.place, sent), sums_of(to.place, index)];
+                let [source, target] = self.sums.get_disjoint_mut(two).map_err(|_| unknown(to))?;
+                copy(lane, (source.all(), from), (target.all_mut(), to))
+            }
+            _ => {
+                let two = [output_of(from, places), output_of(to, places)];
+                let [source, target] =
+                    self.outputs.get_disjoint_mut(two).map_err(|_| unknown(to))?;
+                copy(lane, (source.as_view(), from), (target.reborrow(), to))
+            }
+        }
+    }
+}
+
+/// A part of A or B, or a panel.
+fn operand<'m, T: Pod>(
+    shards: &[&'m [Buffer<T>]; 2],
+    panels: &'m [Vec<Buffer<T>>],
+    rect: &Rect,
+) -> Result<MatrixView<'m, T>> {
+    let elements = match rect.memory {
+        Memory::A => shards[0][rect.place].all(),
+        Memory::B => shards[1][rect.place].all(),
+        Memory::Operand(index) => panels[rect.place][index].all(),
+        _ => return Err(unknown(rect)),
+    };
+    let [rows, cols] = rect.size;
+    let len = extent(rows, cols, rect.strides())?;
+    MatrixView::new(elements.view(rect.start, len)?, rows, cols, rect.strides())
+}
+
+/// No plan says so.
+fn unknown(rect: &Rect) -> Error {
+    Error::argument("step", format!("{rect:?}"), "must be in a memory of the plan")
+}
+
+fn sums_of(place: usize, index: usize) -> usize {
+    3 * place + index
+}
+
+/// The number of an output: a shard of C, or a result.
+fn output_of(rect: &Rect, places: usize) -> usize {
+    match rect.memory {
+        Memory::Result => places + rect.place,
+        _ => rect.place,
+    }
+}
+
+fn written<'a, E: Pod>(
+    elements: BufferViewMut<'a, E>,
+    rect: &Rect,
+) -> Result<MatrixViewMut<'a, E>> {
+    let [rows, cols] = rect.size;
+    let len = extent(rows, cols, rect.strides())?;
+    MatrixViewMut::new(elements.into_part(rect.start, len)?, rows, cols, rect.strides())
+}
+
+/// Copies a part of one memory to a part of another one.
+fn copy<E: Pod>(
+    lane: &Stream,
+    (from, from_rect): (BufferView<E>, &Rect),
+    (to, to_rect): (BufferViewMut<E>, &Rect),
+) -> Result<()> {
+    let from = (from.view(from_rect.start, from_rect.range().len())?, from_rect.pitch);
+    let to = (to.into_part(to_rect.start, to_rect.range().len())?, to_rect.pitch);
+    // SAFETY: `run` waits for all lanes before the memories are freed. Each step waits for those
+    // with which it shares memory (`order`); a plan is made nowhere else.
+    unsafe { transfer(lane, from, to, to_rect.size) }
+}

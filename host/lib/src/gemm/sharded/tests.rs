@@ -1,0 +1,289 @@
+//! Plans that forget something, and what finds it.
+
+use super::{
+    plan::{Algorithm, COMPUTE, Memory, OPERANDS, ShardedPlan, What},
+    predict::simulate,
+    run,
+};
+use crate::{
+    Bf16,
+    devices::{Devices, ShardLayout, Sharded},
+    error::{Error, Result},
+    gemm::Gemm,
+    matrix::Matrix,
+    shape::Shape,
+};
+
+/// Matrices over some devices.
+struct Case {
+    devices: Devices,
+    gemm: Gemm<'static, f32>,
+    a: Sharded<f32>,
+    b: Sharded<f32>,
+    c: Sharded<f32>,
+}
+
+const SIZE: [usize; 3] = [130, 700, 70];
+
+fn values(len: usize, seed: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * 7 + seed) % 23) as f32 / 7.0 - 1.5).collect()
+}
+
+impl Case {
+    /// A and C by rows, B by columns.
+    fn new(devices: Devices) -> Case {
+        let ([m, n, _], places) = (SIZE, devices.len());
+        let rows = || ShardLayout::rows(m, places);
+        Case::of(devices, SIZE, [rows(), ShardLayout::cols(n, places), rows()])
+    }
+
+    fn of(devices: Devices, [m, n, k]: [usize; 3], layouts: [ShardLayout; 3]) -> Case {
+        let of = |rows, cols, layout: &ShardLayout, seed| {
+            let values = values(rows * cols, seed);
+            Sharded::from_row_major(&devices, rows, cols, layout.clone(), &values).unwrap()
+        };
+        let [a, b, c] = &layouts;
+        let (a, b, c) = (of(m, k, a, 1), of(k, n, b, 2), of(m, n, c, 3));
+        Case { devices, gemm: Gemm::new(), a, b, c }
+    }
+
+    fn plan(&self, algorithm: Algorithm) -> ShardedPlan {
+        let [m, n, k] = [self.c.rows(), self.c.cols(), self.a.cols()].map(|size| size as u64);
+        let layouts = [self.a.layout(), self.b.layout(), self.c.layout()];
+        let plans = self.gemm.plan_sharded(&self.devices, Shape::new(m, n, k).unwrap(), layouts);
+        plans.unwrap().into_iter().find(|plan| plan.algorithm == algorithm).unwrap()
+    }
+
+    fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
+        let reserved = run::reserve(plan, &self.devices)?;
+        let matrices = (&self.a, &self.b, &mut self.c);
+        run::run(&self.gemm, (plan, reserved), &self.devices, matrices)?;
+        self.c.gather()
+    }
+
+    /// What one device computes.
+    fn wanted(&self) -> Vec<f32> {
+        let device = crate::Device::cpu();
+        let of = |of: &Sharded<f32>| {
+            Matrix::from_row_major(&device, of.rows(), of.cols(), &of.gather().unwrap()).unwrap()
+        };
+        let (a, b, mut c) = (of(&self.a), of(&self.b), of(&self.c));
+        let stream = device.stream().unwrap();
+        self.gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        c.to_row_major().unwrap()
+    }
+}
+
+/// A product for each algorithm, and one in which A and B travel.
+fn cases() -> Vec<(Case, Algorithm)> {
+    let grid = |size| ShardLayout::grid(size, [2, 2]);
+    let by_k = |k| [ShardLayout::cols(k, 2), ShardLayout::rows(k, 2)];
+    let two = || Devices::cpu(2).unwrap();
+    let four = || Devices::cpu(4).unwrap();
+    let mut one_place = Case::new(two());
+    one_place.gemm = Gemm::new().beta(0.5);
+    let grids = [grid([260, 70]), grid([70, 400]), grid([260, 400])];
+    let [a, b] = by_k(512);
+    let mut scatter = Case::of(two(), [130, 60, 512], [a, b, ShardLayout::rows(130, 2)]);
+    scatter.gemm = Gemm::new().partials(4).unwrap();
+    let replicated =
+        [ShardLayout::rows(130, 2), ShardLayout::cols(700, 2), ShardLayout::Replicated];
+    vec![
+        (Case::new(two()), Algorithm::AllGather),
+        (Case::of(four(), [260, 400, 70], grids), Algorithm::AllGather),
+        (Case::new(two()), Algorithm::GatherFirst),
+        (one_place, Algorithm::OnePlace),
+        (scatter, Algorithm::ReduceScatter),
+        (Case::of(two(), SIZE, replicated), Algorithm::SplitRows),
+    ]
+}
+
+#[test]
+fn the_bits_of_one_device_over_1_to_8() {
+    for places in 1..=8 {
+        let mut case = Case::new(Devices::cpu(places).unwrap());
+        let wanted = case.wanted();
+        let plan = case.plan(Algorithm::AllGather);
+        assert_eq!(case.run(&plan).unwrap(), wanted, "{places} places\n{plan}");
+    }
+}
+
+#[test]
+fn every_event_that_is_left_out_is_found() {
+    for (number, (mut case, algorithm)) in cases().into_iter().enumerate() {
+        let wanted = case.wanted();
+        let mut plan = case.plan(algorithm);
+        let mut left_out = 0;
+        for index in 0..plan.steps.len() {
+            for position in 0..plan.steps[index].after.len() {
+                let event = plan.steps[index].after.remove(position);
+                let error = case.run(&plan).unwrap_err();
+                assert!(matches!(error, Error::Unordered { .. }), "{algorithm} {index}: {error}");
+                assert!(error.to_string().ends_with("and no event orders the two"), "{error}");
+                plan.steps[index].after.insert(position, event);
+                left_out += 1;
+            }
+        }
+        assert!(left_out >= 2, "{algorithm}: {left_out} events");
+        // Those runs have changed C. A case again, with all events.
+        let (mut case, _) = cases().swap_remove(number);
+        assert_eq!(case.run(&plan).unwrap(), wanted, "{plan}");
+    }
+}
+
+#[test]
+fn every_transfer_that_is_left_out_is_found() {
+    for (mut case, algorithm) in cases() {
+        let mut plan = case.plan(algorithm);
+        let before = case.c.gather().unwrap();
+        let mut left_out = 0;
+        for index in 0..plan.steps.len() {
+            // Its step stays, and does nothing: so all events stay.
+            let What::Transfer { from, to } = &mut plan.steps[index].what else { continue };
+            let sizes = [from, to].map(|rect| std::mem::take(&mut rect.size));
+            let error = case.run(&plan).unwrap_err().to_string();
+            assert!(error.contains("no transfer has brought"), "{algorithm} {index}: {error}");
+            let What::Transfer { from, to } = &mut plan.steps[index].what else { continue };
+            [from.size, to.size] = sizes;
+            left_out += 1;
+        }
+        assert!(left_out >= 2, "{algorithm}: {left_out} transfers");
+        // It is found before anything runs.
+        assert_eq!(case.c.gather().unwrap(), before);
+    }
+}
+
+#[test]
+fn a_permission_that_is_left_out_is_found() {
+    for (place, of) in [(0, 1), (1, 0)] {
+        let mut case = Case::new(Devices::cpu(2).unwrap().denying(place, of));
+        let plan = case.plan(Algorithm::AllGather);
+        let error = case.run(&plan).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("cpu:{place} reads")), "{error}");
+        assert!(error.ends_with(&format!("of cpu:{of}, without permission")), "{error}");
+    }
+}
+
+/// While a panel is multiplied the next one travels, and the first product waits for nothing.
+#[test]
+fn panels_travel_while_the_ones_before_are_multiplied() {
+    for places in [2, 4] {
+        let case = Case::new(Devices::cpu(places).unwrap());
+        let mut plan = case.plan(Algorithm::AllGather);
+        // All take as long as each other.
+        plan.steps.iter_mut().for_each(|step| step.us = 1.0);
+        let times = simulate(&plan.steps);
+        for place in 0..places {
+            let on = |lane: usize| {
+                let steps = plan.steps.iter().zip(&times);
+                let of_it = steps.filter(move |(step, _)| (step.place, step.lane) == (place, lane));
+                of_it.map(|(_, &times)| times).collect::<Vec<_>>()
+            };
+            let (products, panels) = (on(COMPUTE), on(OPERANDS));
+            if products.is_empty() {
+                continue;
+            }
+            assert!(panels.len() >= 4 && products.len() == panels.len() + 1, "{plan}");
+            assert_eq!(products[0], [0.0, 1.0]);
+            for (index, panel) in panels.iter().enumerate() {
+                // Panel i is for product i + 1: its own comes first.
+                assert!(panel[1] <= products[index + 1][0]);
+                assert!(
+                    panel[0] < products[index][1],
+                    "panel {index} waits: {panels:?} {products:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn partial_products_are_reduced_where_c_is() {
+    let (m, n, k) = (70, 40, 512);
+    for places in [1, 2, 4] {
+        let devices = Devices::cpu(places).unwrap();
+        let of = |rows, cols, layout, seed| {
+            let of_f32 = values(rows * cols, seed).into_iter().map(Bf16::from_f32);
+            Sharded::from_row_major(&devices, rows, cols, layout, &of_f32.collect::<Vec<_>>())
+                .unwrap()
+        };
+        let a = of(m, k, ShardLayout::cols(k, places), 1);
+        let b = of(k, n, ShardLayout::rows(k, places), 2);
+        let mut c = of(m, n, ShardLayout::rows(m, places), 3);
+        let gemm = Gemm::<Bf16>::new().alpha(0.5).beta(2.0).partials(8).unwrap();
+        let device = crate::Device::cpu();
+        let whole = |of: &Sharded<Bf16>| {
+            Matrix::from_row_major(&device, of.rows(), of.cols(), &of.gather().unwrap()).unwrap()
+        };
+        let (a1, b1, mut c1) = (whole(&a), whole(&b), whole(&c));
+        gemm.run(&device.stream().unwrap(), a1.view(), b1.view(), c1.view_mut()).unwrap();
+        let plan = gemm.run_sharded_by(Algorithm::ReduceScatter, &devices, &a, &b, &mut c).unwrap();
+        let sent = plan.steps.iter().filter(|step| {
+            matches!(&step.what, What::Transfer { to, .. } if matches!(to.memory, Memory::Sums(0)))
+        });
+        assert_eq!(sent.count() > 0, places > 1);
+        assert_eq!(c.gather().unwrap(), c1.to_row_major().unwrap(), "{plan}");
+    }
+}
+
+#[test]
+fn what_is_for_one_device_is_refused() {
+    let case = Case::new(Devices::cpu(2).unwrap());
+    let shape = Shape::new(SIZE[0] as u64, SIZE[1] as u64, SIZE[2] as u64).unwrap();
+    let layouts = [case.a.layout(), case.b.layout(), case.c.layout()];
+    let refuse =
+        |gemm: Gemm<f32>| gemm.plan_sharded(&case.devices, shape, layouts).unwrap_err().to_string();
+    let bias = crate::Device::cpu().upload(&[0.0f32; 130]).unwrap();
+    let error = refuse(Gemm::new().bias(crate::Bias::PerRow(bias.all())));
+    assert!(error.starts_with("bias = a vector"), "{error}");
+    let error = refuse(Gemm::new().compute(crate::Compute::Fp32Bf16x6));
+    assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
+    // C is by rows that begin within a class.
+    let odd = ShardLayout::Rows(vec![0, 65, 130]);
+    let unaligned = Gemm::<f32>::new().kernel("tma_f32_72x80x8_ua4_nn").unwrap();
+    let layouts = [&odd, case.b.layout(), &odd];
+    let error = unaligned.plan_sharded(&case.devices, shape, layouts).unwrap_err().to_string();
+    assert!(error.contains("parts must begin at multiples of 16"), "{error}");
+    // An algorithm that the layouts do not allow.
+    let mut case = Case::new(Devices::cpu(2).unwrap());
+    let by = Algorithm::ReduceScatter;
+    let outcome = Gemm::new().run_sharded_by(by, &case.devices, &case.a, &case.b, &mut case.c);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.starts_with("algorithm = product + reduce-scatter"), "{error}");
+}
+
+#[test]
+fn a_device_without_memory_is_named_and_c_stays() {
+    let mut case = Case::new(Devices::cpu(2).unwrap());
+    let before = case.c.gather().unwrap();
+    let plan = case.plan(Algorithm::AllGather);
+    // The first panel of place 1: its buffers come after those of place 0.
+    crate::testing::refuse_allocation(plan.scratch[0].operands.len() as u64 + 1);
+    let error = case.run(&plan).unwrap_err();
+    crate::testing::refuse_allocation(0);
+    assert!(error.to_string().starts_with("on place 1, cpu:1: out of memory"), "{error}");
+    assert_eq!((error.exit_code(), case.c.gather().unwrap()), (4, before));
+    // Where the panels of the first plan are too much, another plan is taken.
+    let wanted = case.wanted();
+    crate::testing::refuse_allocation(1);
+    let Case { devices, gemm, a, b, c } = &mut case;
+    gemm.run_sharded(devices, a, b, c).unwrap();
+    crate::testing::refuse_allocation(0);
+    assert_eq!(c.gather().unwrap(), wanted);
+}
+
+/// Panels of a small product would fill no H200: all comes before it. A large one goes on beside.
+#[test]
+fn small_products_are_not_cut_into_panels() {
+    let algorithm = |size: u64| {
+        let shape = Shape::new(size, size, size).unwrap();
+        let (rows, cols) =
+            (ShardLayout::rows(size as usize, 4), ShardLayout::cols(size as usize, 4));
+        let (target, limits) = (crate::gemm::Target::H200, simt::cpu::LIMITS);
+        let layouts = [&rows, &cols, &rows];
+        let plans = Gemm::<f32>::new().plan_sharded_for(&target, &limits, 4, shape, layouts);
+        plans.unwrap()[0].algorithm()
+    };
+    assert_eq!(algorithm(1024), Algorithm::GatherFirst);
+    assert_eq!(algorithm(8192), Algorithm::AllGather);
+}

@@ -1,0 +1,151 @@
+//! Lanes: streams whose work a plan orders, on one of several devices.
+//!
+//! Elsewhere a stream waits by itself for others that use the same memory. A lane waits for the
+//! [marks](Mark) that the plan names, and for nothing else. So a copy to a buffer runs while the
+//! buffer's other half is read. What the plan forgets the [ledger](super::ledger) of CPU devices
+//! finds.
+
+use std::sync::Arc;
+
+use super::{
+    Kept, Mode, Stream,
+    ledger::{Lane, Ledger},
+};
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::{
+    buffer::{BufferView, BufferViewMut, Pod, UsedRange},
+    device::{Device, Kind},
+    error::{Error, Result},
+};
+
+/// A point in a lane's work.
+#[derive(Debug)]
+pub(crate) enum Mark {
+    /// The clock of a CPU device's lane.
+    Host(Vec<u64>),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Event),
+}
+
+impl Device {
+    /// A new lane. The ledger is of all lanes of a plan.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn lane(&self, ledger: &Arc<Ledger>) -> Result<Stream> {
+        let of_cpu = || (ledger.clone(), ledger.open());
+        let known = (!self.is_cuda()).then(of_cpu);
+        let stream = match &*self.0 {
+            Kind::Cpu(_) => Stream::new(self, Mode::Launching, Kept::default()),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(_) => self.stream()?,
+        };
+        Ok(stream.ordered(Lane { device: self.clone(), ledger: known }))
+    }
+}
+
+impl Stream {
+    fn ordered(mut self, lane: Lane) -> Self {
+        self.lane = Some(lane);
+        self
+    }
+
+    /// What a plan's stream is known by.
+    pub(crate) fn lane(&self) -> Option<&Lane> {
+        self.lane.as_ref()
+    }
+
+    /// Marks the end of what is queued now.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn mark(&self) -> Result<Mark> {
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = &self.cuda {
+            let event = cuda::Event::new(stream.context())?;
+            event.record(stream)?;
+            return Ok(Mark::Cuda(event));
+        }
+        Ok(Mark::Host(match self.lane.as_ref().and_then(|lane| lane.ledger.as_ref()) {
+            None => Vec::new(),
+            Some((ledger, lane)) => ledger.mark(*lane),
+        }))
+    }
+
+    /// Lets what is queued from now on wait for a mark, of any device.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(crate) fn after(&self, mark: &Mark) -> Result<()> {
+        match mark {
+            Mark::Host(seen) => {
+                if let Some((ledger, lane)) = self.lane.as_ref().and_then(|it| it.ledger.as_ref()) {
+                    ledger.after(*lane, seen);
+                }
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Mark::Cuda(event) => self.cuda().map_or(Ok(()), |stream| stream.wait_for(event)),
+        }
+    }
+}
+
+/// Queues a copy of `rows` rows of `cols` elements on a lane of the target's device. Pitches are in
+/// elements.
+///
+/// # Errors
+/// [`Error::Argument`] for rows beyond either side; [`Error::Unordered`]; those of the driver.
+///
+/// # Safety
+/// 1. Both memories exist until the copy has ended. Until then nobody else writes what it reads, or
+///    accesses what it writes, but in an order that marks ensure.
+pub(crate) unsafe fn transfer<T: Pod>(
+    lane: &Stream,
+    (from, from_pitch): (BufferView<T>, usize),
+    (mut to, to_pitch): (BufferViewMut<T>, usize),
+    [rows, cols]: [usize; 2],
+) -> Result<()> {
+    if rows == 0 || cols == 0 {
+        return Ok(());
+    }
+    for (name, len, pitch) in [("from", from.len(), from_pitch), ("to", to.len(), to_pitch)] {
+        let end = (rows - 1).saturating_mul(pitch).saturating_add(cols);
+        if end > len || pitch < cols {
+            let limit = format!("must have {rows} rows of {cols} elements, {pitch} apart");
+            return Err(Error::argument(name, format!("{len} elements"), limit));
+        }
+    }
+    crate::check_interrupt()?;
+    let (source, target) = (from.address(), to.address());
+    let range = |start: u64, pitch: usize, is_written: bool| {
+        UsedRange::new::<T>(start, (rows - 1) * pitch + cols, is_written)
+    };
+    if let Some(noted) = lane.lane() {
+        noted.note(from.device(), range(source as u64, from_pitch, false))?;
+        noted.note(to.device(), range(target as u64, to_pitch, true))?;
+    }
+    #[cfg(feature = "cuda")]
+    if let (Some(stream), Kind::Cuda(peer)) = (lane.cuda(), &*from.device().0) {
+        let (bytes, from_device) = (size_of::<T>(), from.device().clone());
+        let from = cuda::Pitched { start: source as u64, pitch: from_pitch * bytes };
+        let to = cuda::Pitched { start: target as u64, pitch: to_pitch * bytes };
+        let size = [cols * bytes, rows];
+        // Two places may be one GPU.
+        if from_device == *lane.device() {
+            // SAFETY: as below.
+            return unsafe { stream.copy_on_device(from, to, size) };
+        }
+        // SAFETY: condition 1. The rows are within both views, and two buffers do not overlap.
+        return unsafe { stream.copy_from_peer(&peer.context, from, to, size) };
+    }
+    for row in 0..rows {
+        let from = source.wrapping_add(row * from_pitch);
+        // SAFETY: as above. On CPU devices all earlier work has ended.
+        unsafe { target.wrapping_add(row * to_pitch).copy_from_nonoverlapping(from, cols) };
+    }
+    Ok(())
+}
+
+#[cfg(all(test, feature = "cpu"))]
+mod tests;
