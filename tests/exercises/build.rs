@@ -21,10 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one = env::var("EXERCISE").ok().filter(|one| !one.is_empty());
     if let Some(one) = &one {
         if !names.contains(one) {
-            let all = names.join(", ");
-            return Err(
-                format!("EXERCISE={one}: there is no such exercise. There are {all}").into()
-            );
+            let shares =
+                |name: &&String| one.split('_').any(|word| name.split('_').any(|of| of == word));
+            let near = names.iter().filter(shares).take(5).cloned().collect::<Vec<_>>().join(", ");
+            let near = if near.is_empty() { near } else { format!(" Alike: {near}.") };
+            return Err(format!(
+                "EXERCISE={one}: there is no such exercise.{near} `cargo run -p exercises -- list` shows all"
+            )
+            .into());
         }
         let mine = format!("mine/{one}.rs");
         if !Path::new(&mine).exists() {

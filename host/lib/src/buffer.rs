@@ -27,6 +27,10 @@ use crate::{
 const CHUNK: usize = 64 << 20;
 
 /// An element that can be copied as bytes: every bit pattern is a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element of a buffer or matrix",
+    label = "elements are numbers, or arrays of numbers, that kernels can read"
+)]
 pub trait Pod: Element + bytemuck::Pod {}
 impl<T: Element + bytemuck::Pod> Pod for T {}
 

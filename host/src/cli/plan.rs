@@ -278,7 +278,11 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
             let [x, y, z] = plan.block;
             write!(out, "launches  {} of {} blocks", 1 + rest.len(), blocks(*first))?;
             if let Some(last) = rest.last() {
-                write!(out, " (the last {}: a grid has at most 65535 rows)", blocks(*last))?;
+                let why = match partials {
+                    1 => "a grid has at most 65535 rows",
+                    _ => "a shorter range of k, or rows of C whose sums fit into the workspace",
+                };
+                write!(out, " (the last {}: {why})", blocks(*last))?;
             }
             if plan.split_k > 1 {
                 write!(out, " in clusters of {} that split k", plan.split_k)?;

@@ -31,6 +31,10 @@ impl<T: BoxElement + Typed> Output for T {}
 /// fn of<T: gpu_gemm::gemm::Scalar<O>, O: gpu_gemm::gemm::Output>() {}
 /// of::<f32, gpu_gemm::Bf16>();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "no product has A and B of `{Self}` and C of `{O}`",
+    label = "A and B are of f32, f64, Bf16 or F16; C has the same type, or f32"
+)]
 pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Send + Sync {
     /// The types, for people: `f32`, `bf16 with C of f32`.
     fn name() -> String {
