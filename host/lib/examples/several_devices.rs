@@ -77,7 +77,7 @@ where
     println!("{} alone: {of_one:.1?}", one.name());
     println!("{devices}: {over_all:.1?}");
     let is_same = c.gather()? == c1.to_row_major()?;
-    println!("the bits of one device: {}", if is_same { "yes" } else { "NO" });
+    println!("the numbers of one device: {}", if is_same { "yes" } else { "NO" });
     match is_same {
         true => Ok(()),
         false => Err(Error::argument("C", "other bits", "must be those of one device")),

@@ -29,13 +29,18 @@ where
     T: ShardedScalar<O> + Value,
     O: Value,
 {
-    let gemm = args.kernel.product::<T, O>(args.types.compute())?;
+    let gemm = args.product::<T, O>()?;
     let (rows, cols) =
         (ShardLayout::rows(shape.m(), devices), ShardLayout::cols(shape.n(), devices));
     let layouts = [&rows, &cols, &rows];
     let plans = gemm.plan_sharded_for(target, &simt::cpu::LIMITS, devices, shape, layouts)?;
     let plan = plans.into_iter().next();
     plan.ok_or_else(|| host::Error::argument("--devices", devices, "must have a plan").into())
+}
+
+/// The speed beside one device. (An empty product takes no time.)
+fn share(one_us: f64, us: f64) -> f64 {
+    if us > 0.0 { one_us / us } else { 1.0 }
 }
 
 /// Prints the plan, and the predicted times of other numbers of devices: of the same product, and
@@ -68,13 +73,13 @@ where
         let weak = Shape::new(rows, shape.n() as u64, shape.k() as u64)
             .map_err(Failure::from)
             .and_then(|shape| planned::<T, O>(args, shape, &target, count));
-        let strong = *one.get_or_insert(us) / us / count as f64;
+        let strong = share(*one.get_or_insert(us), us) / count as f64;
         write!(out, "{count:>8} {us:>12.0} {:>10.0}%", 100.0 * strong)?;
         match weak {
             Ok(plan) => {
                 let us = plan.predicted_us();
-                let share = *one_weak.get_or_insert(us) / us;
-                writeln!(out, " {us:>12.0} {:>10.0}%", 100.0 * share)?;
+                let weak = share(*one_weak.get_or_insert(us), us);
+                writeln!(out, " {us:>12.0} {:>10.0}%", 100.0 * weak)?;
             }
             // So many rows are too many.
             Err(_) => writeln!(out)?,

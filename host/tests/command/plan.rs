@@ -94,6 +94,11 @@ fn a_plan_over_several_devices() {
     let rows = table.filter(|words| words.len() == 5 && words[2].ends_with('%'));
     let counts = rows.map(|words| words[0].parse::<u32>().unwrap()).collect::<Vec<_>>();
     assert_eq!(counts, [1, 2, 4, 8, 16, 32, 64], "{stdout}");
+    // A kernel of another order than an invariant product's is refused there, too.
+    let sizes =
+        ["--m", "16", "--n", "512", "--k", "8192", "--type", "bf16", "--plan", "--devices", "4"];
+    let named = host(&[&sizes[..], &["--invariant", "--kernel", "gemm_bf16_64x64x16"]].concat());
+    fails(named, 2, &["kernel = gemm_bf16_64x64x16: does not have the order of sums"]);
     fails(host(&with(&["--plan", "--devices", "0"])), 2, &["--devices", "1..=64"]);
     fails(host(&with(&["--devices", "2"])), 2, &["--plan"]);
 }

@@ -1,16 +1,13 @@
 //! Several devices of a process: access of one to the memory of another, and copies between them.
 
 use super::failure::{Outcome, check};
-use super::{Context, Pitched, Stream};
+use super::{Context, Pitched, Stream, pinned::within_limits};
 use crate::error::{Error, Result};
 use cuda_dyn::{CUDA_MEMCPY3D_PEER, CUmemorytype};
 use std::ptr::null_mut;
 
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`: by another library, or by us before.
 const ALREADY_ENABLED: i32 = 704;
-
-/// A pitch that every driver accepts.
-const MAX_PITCH: usize = i32::MAX as usize;
 
 impl Context {
     /// Lets work of this device access the memory of `peer`.
@@ -37,7 +34,8 @@ impl Context {
 }
 
 impl Stream {
-    /// Queues a copy of `rows` rows of `bytes` bytes from a device to this stream's.
+    /// Queues a copy of rows from a device to this stream's. The size is the bytes of a row, and
+    /// the rows.
     ///
     /// # Safety
     /// 1. Each row is valid, on the device of `peer` and on this one, until the copy has ended. The
@@ -49,16 +47,10 @@ impl Stream {
         peer: &Context,
         from: Pitched,
         to: Pitched,
-        [bytes, rows]: [usize; 2],
+        size: [usize; 2],
     ) -> Result<()> {
         let _current = self.context().enter()?;
-        let is_one = from.pitch == bytes && to.pitch == bytes && bytes * rows <= MAX_PITCH;
-        let [bytes, rows] = if is_one { [bytes * rows, 1] } else { [bytes, rows] };
-        // The pitch of one row is not used, and that of many may be longer than the driver takes.
-        let each = from.pitch.max(to.pitch) > MAX_PITCH;
-        let (calls, rows) = if each { (rows, 1) } else { (1, rows) };
-        for call in 0..calls {
-            let pitch = |pitch: usize| if rows == 1 { bytes } else { pitch };
+        for (from, to, [bytes, rows]) in within_limits(from, to, size) {
             let copy = CUDA_MEMCPY3D_PEER {
                 srcXInBytes: 0,
                 srcY: 0,
@@ -66,10 +58,10 @@ impl Stream {
                 srcLOD: 0,
                 srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 srcHost: null_mut(),
-                srcDevice: from.start + (call * from.pitch) as u64,
+                srcDevice: from.start,
                 srcArray: null_mut(),
                 srcContext: peer.raw().cast(),
-                srcPitch: pitch(from.pitch),
+                srcPitch: from.pitch,
                 srcHeight: rows,
                 dstXInBytes: 0,
                 dstY: 0,
@@ -77,10 +69,10 @@ impl Stream {
                 dstLOD: 0,
                 dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 dstHost: null_mut(),
-                dstDevice: to.start + (call * to.pitch) as u64,
+                dstDevice: to.start,
                 dstArray: null_mut(),
                 dstContext: self.context().raw().cast(),
-                dstPitch: pitch(to.pitch),
+                dstPitch: to.pitch,
                 dstHeight: rows,
                 WidthInBytes: bytes,
                 Height: rows,

@@ -88,6 +88,32 @@ impl Pitched {
     }
 }
 
+/// Bytes of a piece of a row that is longer.
+const PIECE: usize = 1 << 30;
+
+/// The copies that together copy `rows` rows of `bytes` bytes, each within the driver's limits: one
+/// of all rows, or pieces of each row.
+pub(super) fn within_limits(
+    from: Pitched,
+    to: Pitched,
+    [bytes, rows]: [usize; 2],
+) -> impl Iterator<Item = (Pitched, Pitched, [usize; 2])> {
+    let is_dense = from.pitch == bytes && to.pitch == bytes && bytes * rows <= MAX_PITCH;
+    let [bytes, rows] = if is_dense { [bytes * rows, 1] } else { [bytes, rows] };
+    let each = bytes > MAX_PITCH || from.pitch.max(to.pitch) > MAX_PITCH;
+    let (copies, rows, step) = if each { (rows, 1, PIECE) } else { (1, rows, bytes.max(1)) };
+    (0..copies).flat_map(move |row| {
+        (0..bytes).step_by(step).map(move |first| {
+            let len = step.min(bytes - first);
+            let side = |of: Pitched| Pitched {
+                start: of.start + (row * of.pitch + first) as u64,
+                pitch: if rows == 1 { len } else { of.pitch },
+            };
+            (side(from), side(to), [len, rows])
+        })
+    })
+}
+
 /// The description of a copy of `rows` rows of `bytes` bytes between two memories.
 fn copy_2d(
     (from_kind, from): (Kind, Pitched),
@@ -160,7 +186,7 @@ impl Stream {
         self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })
     }
 
-    /// Queues a copy of `rows` rows of `bytes` bytes on the device.
+    /// Queues a copy of rows on the device. The size is the bytes of a row, and the rows.
     ///
     /// # Safety
     /// 1. Each row is valid on this device, on both sides, until the copy has ended. The two sides
@@ -171,13 +197,16 @@ impl Stream {
         &self,
         from: Pitched,
         to: Pitched,
-        [bytes, rows]: [usize; 2],
+        size: [usize; 2],
     ) -> Result<()> {
         let _current = self.context().enter()?;
-        let [from, to] = [from, to].map(|rows| (Kind::CU_MEMORYTYPE_DEVICE, rows));
-        let copy = copy_2d(from, to, [bytes, rows]);
-        // SAFETY: as in `copy`.
-        self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })
+        for (from, to, size) in within_limits(from, to, size) {
+            let [from, to] = [from, to].map(|rows| (Kind::CU_MEMORYTYPE_DEVICE, rows));
+            let copy = copy_2d(from, to, size);
+            // SAFETY: as in `copy`.
+            self.context().check(unsafe { cuMemcpy2DAsync_v2(&copy, *self.raw()) })?;
+        }
+        Ok(())
     }
 
     /// Queues a copy of contiguous bytes.
@@ -204,5 +233,36 @@ impl Stream {
         // SAFETY: both handles live as long as the borrows. The driver keeps what it needs of an
         // event that is destroyed before it is reached.
         check(unsafe { cuStreamWaitEvent(*self.raw(), event.raw(), 0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pieces of a copy, each in bytes from the start.
+    fn pieces(from: usize, to: usize, size: [usize; 2]) -> Vec<[usize; 6]> {
+        let [from, to] = [from, to].map(|pitch| Pitched { start: 0, pitch });
+        let numbers = |(from, to, [bytes, rows]): (Pitched, Pitched, [usize; 2])| {
+            [from.start as usize, from.pitch, to.start as usize, to.pitch, bytes, rows]
+        };
+        within_limits(from, to, size).map(numbers).collect()
+    }
+
+    #[test]
+    fn no_copy_has_a_pitch_that_a_driver_refuses() {
+        const LONG: usize = 2_400_000_000;
+        assert_eq!(pieces(8, 8, [8, 3]), [[0, 24, 0, 24, 24, 1]]);
+        assert_eq!(pieces(16, 8, [8, 3]), [[0, 16, 0, 8, 8, 3]]);
+        // One row of a long matrix, and rows that are long themselves.
+        assert_eq!(pieces(LONG, 8, [8, 2]), [[0, 8, 0, 8, 8, 1], [LONG, 8, 8, 8, 8, 1]]);
+        let long = pieces(LONG, LONG, [LONG, 2]);
+        assert_eq!(long.len(), 6);
+        assert_eq!(long.iter().map(|piece| piece[4]).sum::<usize>(), 2 * LONG);
+        assert!(long.iter().all(|[_, from, _, to, bytes, _]| {
+            [from, to].map(|it| *it <= MAX_PITCH && it >= bytes) == [true; 2]
+        }));
+        assert_eq!(long[3][..4], [LONG, PIECE, LONG, PIECE]);
+        assert!(pieces(8, 8, [0, 3]).is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range};
 
+use super::MOST_PLACES;
 use crate::error::{Error, Result};
 
 /// Shards of one matrix begin at multiples of this: so they are 16-byte aligned, in every element
@@ -72,8 +73,10 @@ fn both(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
     start..one.end.min(other.end).max(start)
 }
 
-/// Bounds of `places` nearly equal parts, in multiples of [`UNIT`].
+/// Bounds of `places` nearly equal parts, in multiples of [`UNIT`]. (No devices have more places
+/// than [`MOST_PLACES`], so that a layout for more is refused.)
 fn bounds(len: usize, places: usize) -> Vec<usize> {
+    let places = places.min(MOST_PLACES);
     let units = len.div_ceil(UNIT) as u128;
     let bound = |place: usize| (units * place as u128).div_ceil(places.max(1) as u128);
     (0..=places).map(|place| (bound(place) as usize).saturating_mul(UNIT).min(len)).collect()

@@ -18,6 +18,9 @@ use crate::{
     stream::{Stream, ledger::Ledger},
 };
 
+/// Places at most.
+pub(crate) const MOST_PLACES: usize = 256;
+
 /// The devices of a product, in order. Each is a *place*, with memory and streams of its own. Two
 /// places may be one GPU.
 ///
@@ -47,18 +50,24 @@ impl Devices {
     /// All GPUs of this machine that can run the kernels.
     ///
     /// # Errors
-    /// As [`Devices::of`].
+    /// As [`Devices::of`]; without such a GPU that of [`Device::cuda`].
     pub fn all() -> Result<Self> {
-        Devices::of(&(0..Device::cuda_count()?).collect::<Vec<_>>())
+        let runs = |index: &usize| !matches!(Device::cuda(*index), Err(Error::Architecture { .. }));
+        let indices = (0..Device::cuda_count()?).filter(runs).collect::<Vec<_>>();
+        if indices.is_empty() {
+            Device::cuda(0)?;
+        }
+        Devices::of(&indices)
     }
 
     /// The GPUs with these indices, in the driver's order. An index may be there twice: then the
     /// GPU has two places.
     ///
     /// # Errors
-    /// [`Error::Argument`] for none, for GPUs of several compute capabilities, and for two that
-    /// cannot access each other's memory. As [`Device::cuda`].
+    /// [`Error::Argument`] for none or more than 256, for GPUs of several compute capabilities, and
+    /// for two that cannot access each other's memory. As [`Device::cuda`].
     pub fn of(indices: &[usize]) -> Result<Self> {
+        check_places("devices", indices.len())?;
         let mut opened = Vec::<(usize, Device)>::new();
         for &index in indices {
             if !opened.iter().any(|(known, _)| *known == index) {
@@ -82,9 +91,10 @@ impl Devices {
     /// [`Error::Unordered`].
     ///
     /// # Errors
-    /// [`Error::Argument`] for none.
+    /// [`Error::Argument`] for none or more than 256.
     #[cfg(feature = "cpu")]
     pub fn cpu(count: usize) -> Result<Self> {
+        check_places("devices", count)?;
         Devices::new((0..count).map(Device::cpu_numbered).collect())
     }
 
@@ -152,6 +162,18 @@ impl Devices {
                 lanes.try_into().map_err(|_| Error::argument("lanes", COUNT, "must be opened"))
             })
             .collect()
+    }
+}
+
+/// Refuses a number of places.
+pub(crate) fn check_places(name: &str, count: usize) -> Result<()> {
+    match (1..=MOST_PLACES).contains(&count) {
+        true => Ok(()),
+        false => Err(Error::argument(
+            name,
+            count,
+            format!("must be at least one, and at most {MOST_PLACES}"),
+        )),
     }
 }
 

@@ -37,7 +37,9 @@ pub struct Sharded<T> {
 /// Elements from one row of a shard to the next. A shard of whole rows has the pitch of the whole
 /// matrix: kernels with alignment classes count by it. Others have 16-byte aligned rows.
 pub(crate) fn pitch_of<T>(cols: usize, whole: usize) -> usize {
-    if cols == whole { cols } else { cols.next_multiple_of(16 / size_of::<T>().min(16)) }
+    let aligned = cols.checked_next_multiple_of(16 / size_of::<T>().min(16));
+    // So long a row is no memory's.
+    if cols == whole { cols } else { aligned.unwrap_or(usize::MAX) }
 }
 
 impl<T: Pod> Sharded<T> {

@@ -101,7 +101,7 @@ with_driver! {
         assert_eq!(enabled, 6);
         // It was enabled before.
         assert_eq!(Devices::of(&[2, 1]).unwrap().len(), 2);
-        assert_eq!(Devices::of(&[]).unwrap_err().to_string(), "devices = none: must be at least one");
+        assert_eq!(Devices::of(&[]).unwrap_err().to_string(), "devices = 0: must be at least one, and at most 256");
         assert!(Devices::of(&[0, 3]).unwrap_err().to_string().starts_with("cuda:3"));
     }
 

@@ -26,7 +26,7 @@ pub use self::plan::{Algorithm, ShardedPlan, ShardedScalar};
 use self::{build::Places, predict::Link};
 use super::{Gemm, Output, Target};
 use crate::{
-    devices::{Devices, ShardLayout, Sharded},
+    devices::{Devices, ShardLayout, Sharded, check_places},
     error::{Error, Result},
     shape::Shape,
 };
@@ -36,8 +36,8 @@ where
     T: ShardedScalar<O>,
     O: Output,
 {
-    /// The product of matrices in shards, over their devices. C has the bits that one of the
-    /// devices would compute from dense row-major matrices, whatever the layouts. Waits for the
+    /// The product of matrices in shards, over their devices. C has the bits that the first
+    /// device would compute from dense row-major matrices, whatever the layouts. Waits for the
     /// product, and returns its plan: the one with the shortest predicted time.
     ///
     /// # Errors
@@ -55,20 +55,22 @@ where
     ) -> Result<ShardedPlan> {
         let shape = run::check(devices, a, b, c)?;
         let layouts = [a.layout(), b.layout(), c.layout()];
-        let mut plans = self.plan_sharded(devices, shape, layouts)?.into_iter();
-        loop {
-            let Some(plan) = plans.next() else {
-                return Err(Error::argument("devices", devices, "must have a plan"));
-            };
+        let mut refused = None;
+        for plan in self.plan_sharded(devices, shape, layouts)? {
             match run::reserve(&plan, devices) {
                 // Another plan may need less memory.
-                Err(_) if plans.len() > 0 => {}
+                Err(Error::Device { device, error })
+                    if matches!(*error, Error::OutOfMemory { .. }) =>
+                {
+                    refused.get_or_insert(Error::Device { device, error });
+                }
                 reserved => {
                     run::run(self, (&plan, reserved?), devices, (a, b, c))?;
                     return Ok(plan);
                 }
             }
         }
+        Err(refused.unwrap_or_else(|| Error::argument("devices", devices, "must have a plan")))
     }
 
     /// All plans of a product over these devices, by their predicted times. An algorithm may have
@@ -108,9 +110,7 @@ where
         shape: Shape,
         layouts: [&ShardLayout; 3],
     ) -> Result<Vec<ShardedPlan>> {
-        if places == 0 {
-            return Err(Error::argument("places", places, "must be at least one"));
-        }
+        check_places("places", places)?;
         let (count, target, limits) = (places, *target, *limits);
         let link = Link::between(&target);
         build::all(self, Places { count, target, limits, link }, shape, layouts)

@@ -57,6 +57,34 @@ fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
     }
 }
 
+/// Waits for all lanes when it is dropped, also while a panic unwinds: nothing is freed before that
+/// a copy may use.
+struct AllLanes<'l>(&'l [[Stream; LANES]]);
+
+impl AllLanes<'_> {
+    /// Waits for all. Gives the first error.
+    fn wait(self, devices: &Devices) -> Result<()> {
+        let mut ended = Ok(());
+        for (place, lanes) in self.0.iter().enumerate() {
+            for lane in lanes {
+                ended = ended.and(lane.synchronize().map_err(failed(devices, place)));
+            }
+        }
+        // It would wait again.
+        std::mem::forget(self);
+        ended
+    }
+}
+
+impl Drop for AllLanes<'_> {
+    fn drop(&mut self) {
+        for lane in self.0.iter().flatten() {
+            // What has failed was reported, or a panic is.
+            let _ = lane.synchronize();
+        }
+    }
+}
+
 /// Allocates what a plan needs.
 ///
 /// # Errors
@@ -102,16 +130,12 @@ where
     }
     let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
     let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
-    let ran = memories.steps(gemm, plan, &lanes);
-    let mut ran = ran.map_err(|(place, error)| failed(devices, place)(error));
-    // After an error, too: nothing is freed that a copy may use.
-    for (place, lanes) in lanes.iter().enumerate() {
-        for lane in lanes {
-            let ended = lane.synchronize().map_err(failed(devices, place));
-            ran = ran.and(ended);
-        }
-    }
-    ran
+    let all = AllLanes(&lanes);
+    let ran = memories.steps(gemm, plan, all.0);
+    let ran = ran.map_err(|(place, error)| failed(devices, place)(error));
+    // After an error, too.
+    let ended = all.wait(devices);
+    ran.and(ended)
 }
 
 impl<T, O, S> Memories<'_, T, O, S>

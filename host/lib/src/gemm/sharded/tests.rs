@@ -287,3 +287,24 @@ fn small_products_are_not_cut_into_panels() {
     assert_eq!(algorithm(1024), Algorithm::GatherFirst);
     assert_eq!(algorithm(8192), Algorithm::AllGather);
 }
+
+/// Numbers without sense are errors, and panic nowhere.
+#[test]
+fn extreme_numbers_are_refused() {
+    const MOST: usize = usize::MAX;
+    let limit = "must be at least one, and at most 256";
+    let refused = |error: Error, words: &str| assert!(error.to_string().contains(words), "{error}");
+    refused(Devices::cpu(MOST).unwrap_err(), limit);
+    refused(Devices::of(&[0; 257]).unwrap_err(), limit);
+    let devices = Devices::cpu(2).unwrap();
+    let zeros = |rows, cols, layout| Sharded::<f32>::zeros(&devices, rows, cols, layout);
+    refused(zeros(10, 10, ShardLayout::rows(10, MOST)).unwrap_err(), "layout = ");
+    let thin = || ShardLayout::Cols(vec![0, MOST - 1, MOST]);
+    assert_eq!(zeros(0, MOST, thin()).unwrap().shards().len(), 2);
+    assert!(zeros(1, MOST, thin()).is_err());
+    let shape = Shape::new(8, 8, 8).unwrap();
+    let (target, limits) = (crate::gemm::Target::H200, simt::cpu::LIMITS);
+    let layouts = [&ShardLayout::Replicated; 3];
+    let plans = Gemm::<f32>::new().plan_sharded_for(&target, &limits, MOST, shape, layouts);
+    refused(plans.unwrap_err(), limit);
+}
