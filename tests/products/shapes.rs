@@ -51,7 +51,7 @@ fn tile_edges() {
 /// The last phase along k may be nearly empty, nearly full, or full.
 #[test]
 fn phases() {
-    check_shapes((1..=130).map(|k| [33, 34, k]), 130);
+    check_shapes((1..=130).step_by(3).map(|k| [33, 34, k]), 44);
 }
 
 #[test]

@@ -81,10 +81,18 @@ fn all<T: Number + Scalar<O>, O: Number>(
 ) {
     for (before, kernel) in <T as Scalar<O>>::kernels().enumerate() {
         let (mut taken, mut edges) = (0, Turns::of(2));
-        let ways = cases::ways(kernel.product, before).into_iter();
-        for (way, edge) in ways.flat_map(|way: Way| {
-            edges.next_case().into_iter().map(move |edge| (way, Edge::BOTH[(before + edge) % 2]))
-        }) {
+        let is_all = edges.is_all();
+        // A kernel has every second way, the next one the others, and each way one edge in turn.
+        let is_its = |number: usize| is_all || (number + before).is_multiple_of(2);
+        let ways = cases::ways(kernel.product, before).into_iter().enumerate();
+        for (way, edge) in
+            ways.filter(|(number, _)| is_its(*number)).flat_map(|(_, way): (_, Way)| {
+                edges
+                    .next_case()
+                    .into_iter()
+                    .map(move |edge| (way, Edge::BOTH[(before + edge) % 2]))
+            })
+        {
             *numbers += 1;
             if *numbers <= from {
                 continue;
