@@ -59,7 +59,7 @@ impl Side2d {
     }
 }
 
-/// `CUDA_MEMCPY3D`.
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has the same layout.
 #[repr(C)]
 pub(crate) struct Copy3d {
     pub(crate) from: Side3d,
@@ -67,38 +67,6 @@ pub(crate) struct Copy3d {
     pub(crate) bytes: usize,
     pub(crate) rows: usize,
     pub(crate) slices: usize,
-}
-
-/// `CUDA_MEMCPY3D_PEER`.
-#[repr(C)]
-pub(crate) struct Copy3dPeer {
-    pub(crate) from: SidePeer,
-    pub(crate) to: SidePeer,
-    pub(crate) bytes: usize,
-    pub(crate) rows: usize,
-    pub(crate) slices: usize,
-}
-
-#[repr(C)]
-pub(crate) struct SidePeer {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) z: usize,
-    pub(crate) level: usize,
-    pub(crate) kind: c_int,
-    pub(crate) host: *mut u8,
-    pub(crate) device: u64,
-    pub(crate) array: Handle,
-    pub(crate) context: Handle,
-    pub(crate) pitch: usize,
-    pub(crate) height: usize,
-}
-
-impl SidePeer {
-    pub(crate) fn start(&self) -> *mut u8 {
-        assert_eq!((self.x, self.y, self.z, self.level, self.kind), (0, 0, 0, 0, 2));
-        start(self.kind, self.host, self.device)
-    }
 }
 
 #[repr(C)]
@@ -111,7 +79,8 @@ pub(crate) struct Side3d {
     pub(crate) host: *mut u8,
     pub(crate) device: u64,
     pub(crate) array: Handle,
-    pub(crate) reserved: Handle,
+    /// Of a copy between two devices. Otherwise reserved.
+    pub(crate) context: Handle,
     pub(crate) pitch: usize,
     pub(crate) height: usize,
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 
-use crate::copies::{Copy3dPeer, copy_rows, later};
+use crate::copies::{Copy3d, copy_rows, later};
 use crate::settings::{Handle, called, configured, traced};
 use crate::{FIRST_CONTEXT, current, is_stream};
 
@@ -27,9 +27,12 @@ driver! {
         peers.push(pair);
         0
     }
-    @context fn cuMemcpy3DPeerAsync(copy: *const Copy3dPeer, stream: Handle) {
+    @context fn cuMemcpy3DPeerAsync(copy: *const Copy3d, stream: Handle) {
         assert!(is_stream(stream));
-        let Copy3dPeer { from, to, bytes, rows, slices } = &*copy;
+        let Copy3d { from, to, bytes, rows, slices } = &*copy;
+        for side in [from, to] {
+            assert_eq!((side.x, side.y, side.z, side.level, side.kind), (0, 0, 0, 0, 2));
+        }
         let pair = [to.context as usize, from.context as usize];
         assert!(pair[0] == pair[1] || PEERS.lock().unwrap().contains(&pair), "{pair:x?} are no peers");
         assert_eq!((current(), *slices), (pair[0], 1), "the target's device copies");

@@ -99,19 +99,14 @@ impl Devices {
     }
 
     fn new(places: Vec<Device>) -> Result<Self> {
-        let Some(first) = places.first() else {
-            return Err(Error::argument("devices", "none", "must be at least one"));
-        };
         #[cfg(feature = "cuda")]
         for other in &places {
             let capability = |it: &Device| it.cuda_properties().map(|known| known.capability);
-            if capability(other) != capability(first) {
-                let limit = format!("must have the compute capability of {}", first.name());
+            if capability(other) != capability(&places[0]) {
+                let limit = format!("must have the compute capability of {}", places[0].name());
                 return Err(Error::argument("devices", other.to_string(), limit));
             }
         }
-        #[cfg(not(feature = "cuda"))]
-        let _ = first;
         Ok(Devices { places, denied: Vec::new() })
     }
 

@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Result},
     matrix::{MatrixView, MatrixViewMut},
     memory,
-    stream::lane::transfer,
+    stream::lane::{AllLanes, transfer},
 };
 
 /// A matrix in shards: each place of some [`Devices`] holds the rows and columns that a
@@ -148,6 +148,7 @@ impl<T: Pod> Sharded<T> {
         let [rows, cols] = self.size;
         let mut to = Sharded::zeros(&self.devices, rows, cols, layout)?;
         let lanes = self.devices.lanes::<1>()?;
+        let all = AllLanes(&lanes);
         let mut copied = Ok(());
         for (place, [lane]) in lanes.iter().enumerate() {
             let (wanted, pitch) = (to.block(place), to.pitch(place));
@@ -159,17 +160,14 @@ impl<T: Pod> Sharded<T> {
                 copied = copied.and_then(|()| {
                     self.shards[from].wait_for_uses()?;
                     let (from, to) = ((from_view?, self.pitch(from)), (to_view?, pitch));
-                    // SAFETY: this function waits for the copies below, and no two write one
-                    // element.
+                    // SAFETY: `all` waits for the copies, also after a panic, and no two
+                    // write one element.
                     unsafe { transfer(lane, from, to, part.size()) }
                 });
             }
         }
-        for [lane] in &lanes {
-            let ended = lane.synchronize();
-            copied = copied.and(ended);
-        }
-        copied.map(|()| to)
+        let ended = all.wait(|_, error| error);
+        copied.and(ended).map(|()| to)
     }
 
     /// Where a place gets a part of the matrix: its own shard first, then the next places'.

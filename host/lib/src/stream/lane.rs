@@ -91,6 +91,34 @@ impl Stream {
     }
 }
 
+/// The lanes of all places. Waits for them when it is dropped, also while a panic unwinds: nothing
+/// that was there before it is freed while a copy may use it.
+pub(crate) struct AllLanes<'l, const COUNT: usize>(pub(crate) &'l [[Stream; COUNT]]);
+
+impl<const COUNT: usize> AllLanes<'_, COUNT> {
+    /// Waits for all. Gives the first error, as `named` makes it of its place's.
+    pub(crate) fn wait(self, named: impl Fn(usize, Error) -> Error) -> Result<()> {
+        let mut ended = Ok(());
+        for (place, lanes) in self.0.iter().enumerate() {
+            for lane in lanes {
+                ended = ended.and(lane.synchronize().map_err(|error| named(place, error)));
+            }
+        }
+        // It would wait again.
+        std::mem::forget(self);
+        ended
+    }
+}
+
+impl<const COUNT: usize> Drop for AllLanes<'_, COUNT> {
+    fn drop(&mut self) {
+        for lane in self.0.iter().flatten() {
+            // What has failed was reported, or a panic is.
+            let _ = lane.synchronize();
+        }
+    }
+}
+
 /// Queues a copy of `rows` rows of `cols` elements on a lane of the target's device. Pitches are in
 /// elements.
 ///

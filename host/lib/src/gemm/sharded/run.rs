@@ -13,7 +13,7 @@ use crate::{
     shape::Shape,
     stream::{
         Stream,
-        lane::{Mark, transfer},
+        lane::{AllLanes, Mark, transfer},
     },
 };
 
@@ -54,34 +54,6 @@ fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
     move |error| match error {
         Error::Interrupted | Error::Unordered { .. } => error,
         error => Error::Device { device: devices.label(place), error: Box::new(error) },
-    }
-}
-
-/// Waits for all lanes when it is dropped, also while a panic unwinds: nothing is freed before that
-/// a copy may use.
-struct AllLanes<'l>(&'l [[Stream; LANES]]);
-
-impl AllLanes<'_> {
-    /// Waits for all. Gives the first error.
-    fn wait(self, devices: &Devices) -> Result<()> {
-        let mut ended = Ok(());
-        for (place, lanes) in self.0.iter().enumerate() {
-            for lane in lanes {
-                ended = ended.and(lane.synchronize().map_err(failed(devices, place)));
-            }
-        }
-        // It would wait again.
-        std::mem::forget(self);
-        ended
-    }
-}
-
-impl Drop for AllLanes<'_> {
-    fn drop(&mut self) {
-        for lane in self.0.iter().flatten() {
-            // What has failed was reported, or a panic is.
-            let _ = lane.synchronize();
-        }
     }
 }
 
@@ -134,7 +106,7 @@ where
     let ran = memories.steps(gemm, plan, all.0);
     let ran = ran.map_err(|(place, error)| failed(devices, place)(error));
     // After an error, too.
-    let ended = all.wait(devices);
+    let ended = all.wait(|place, error| failed(devices, place)(error));
     ran.and(ended)
 }
 
