@@ -157,7 +157,9 @@ pub use device::Best;
 pub use device::Device;
 pub use devices::{Devices, ShardLayout, Sharded};
 pub use error::{Error, Result};
-pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix};
+pub use gemm::{
+    Activation, Batch, BatchMut, Bias, Compute, Gemm, PlannedGemm, PreparedMatrix, TuningCache,
+};
 pub use graph::{Graph, GraphOperand};
 #[cfg(feature = "npy")]
 pub use input::open_input;

@@ -30,7 +30,7 @@ fn every_public_type() {
         MatrixViewMut<'static, f32>; NewFile; NewSet; Pinned<f32>; Pitched<f32>; PlannedGemm<'static, f32>;
         PointerSymbol<f32>;
         PreparedMatrix<'static, f32>; Region; Shape; ShardLayout; Sharded<f32>; SliceView<'static, f32>; SliceViewMut<'static, f32>; Stream;
-        Symbol<f32>;
+        Symbol<f32>; TuningCache;
         blocks::BlockPlan; blocks::Dense<f32>; blocks::Job; blocks::Product<'static, f32>; blocks::Stays; blocks::Step;
         blocks::Transposed<'static, f32>; blocks::Why;
         interchange::Foreign<'static, f32>; interchange::ForeignMut<'static, f32>; interchange::ForeignStream<'static>;

@@ -3,9 +3,9 @@
 /// The arithmetic of a product. All but [`Native`](Compute::Native) are for f32, and permissions,
 /// no orders: the kernels of `Native` remain candidates, and the shortest predicted time decides.
 /// So a permission makes no product slower by this prediction. At few rows, where slices cost more
-/// than they gain, `Native` is taken: on an H200 for up to 64 rows times 4096 x 4096. On
-/// other GPUs than Hopper, and for other types, there are no kernels for slices. On the CPU device
-/// kernels of tf32 and for slices are used by name only.
+/// than they gain, `Native` is taken: on an H200 for up to 64 rows times 4096 x 4096. On other GPUs
+/// than Hopper, and for other types, there are no kernels for slices. On the CPU device kernels of
+/// tf32 and for slices are used by name only.
 ///
 /// The error of C is that of the kernel which is taken. The bounds below are of kernels that use
 /// the permission; otherwise it is f32's, `k 2^-24` times the sum of the terms' absolute values. So
@@ -27,8 +27,8 @@ pub enum Compute {
     ///
     /// With slices C is as accurate as in f32, and more accurate for a large k. The error of an
     /// element is at most `(k / 32 + 48) 2^-24` times the sum of its terms' absolute values. For
-    /// f32 it is at most `k 2^-24` times that. Elements with NaN, infinities, overflow or subnormal numbers are
-    /// recomputed by fused multiply-adds, so they are as in f32.
+    /// f32 it is at most `k 2^-24` times that. Elements with NaN, infinities, overflow or subnormal
+    /// numbers are recomputed by fused multiply-adds, so they are as in f32.
     ///
     /// It needs six bytes of workspace for each element of A and B. The default limit is
     /// [`SLICES_WORKSPACE_LIMIT`](crate::gemm::SLICES_WORKSPACE_LIMIT).

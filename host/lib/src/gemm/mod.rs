@@ -72,6 +72,7 @@ mod select;
 mod sharded;
 mod split;
 mod target;
+mod tune;
 
 pub use batch::{Batch, BatchMut};
 pub use compute::Compute;
@@ -91,3 +92,4 @@ pub use select::{
 };
 pub use sharded::{Algorithm, ShardedPlan, ShardedScalar};
 pub use target::Target;
+pub use tune::TuningCache;

@@ -4,6 +4,7 @@ use gpu::registry::{Entry, Scheme};
 
 use super::{
     Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Target,
+    TuningCache,
     prepared::Prepared,
     scalar::{self, Kernel},
     select::{
@@ -52,6 +53,7 @@ pub struct Gemm<'a, T, O = T> {
     pub(super) ordered_as_on: Option<Target>,
     /// A, or B, or both.
     pub(super) prepared: [Option<&'a PreparedMatrix<'a, T>>; 2],
+    pub(super) tuned: Option<&'a TuningCache>,
 }
 
 impl<T: Scalar> Default for Gemm<'_, T> {
@@ -98,6 +100,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             is_invariant: false,
             ordered_as_on: None,
             prepared: [None; 2],
+            tuned: None,
         }
     }
 
@@ -274,6 +277,31 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     #[must_use]
     pub fn invariant_as_on(self, target: Target) -> Self {
         Gemm { ordered_as_on: Some(target), ..self.invariant() }
+    }
+
+    /// Takes the kernel that is the fastest when it is timed, in the place of the one that is
+    /// predicted to be. The first launch of a product times at most eight candidates with the
+    /// shortest predictions, and the cache remembers the fastest: later launches time nothing.
+    ///
+    /// The first launch loads each candidate's kernel, which may take the driver a second, and
+    /// launches each from two to some hundred times, for about 3 ms if it takes less. It waits for
+    /// that, and for all work that was queued on the stream before. Until then it has memory for a
+    /// second C, which is as large, and for the candidates' workspace. The product's C is not
+    /// touched before it is computed, once.
+    ///
+    /// Which kernel is the fastest may differ from run to run where two are as fast as each other,
+    /// and other kernels may round otherwise. So two caches may lead to other bits; one does not.
+    ///
+    /// A named kernel is taken untimed. In the capture of a graph, and where a stream is
+    /// [prepared](crate::Stream::prepare) for one, nothing is timed: the choice is the one that the
+    /// cache has, otherwise the predicted one. So launch once before. [`Gemm::choose`] and
+    /// [`Gemm::plan`], which know no device, predict; [`Gemm::plan_on`] takes what the cache has.
+    ///
+    /// The launch of a tuned product may fail with [`Error::OutOfMemory`] for the second C, and
+    /// with the errors of the cache's [file](TuningCache::open). C is then as it was.
+    #[must_use]
+    pub fn tuned(self, cache: &'a TuningCache) -> Self {
+        Gemm { tuned: Some(cache), ..self }
     }
 
     /// Whether its kernel may be one for emulated fp32. On the CPU device these are used by name

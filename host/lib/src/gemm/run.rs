@@ -6,7 +6,9 @@ use super::{
     Batch, BatchMut, Candidate, Choice, Gemm, Output, Plan, PlannedGemm, Request, Scalar, Target,
     counters, execute, host_slices,
     plan::Task,
+    scalar::Kernel,
     select::{self, choose_kernel},
+    tune,
 };
 use crate::{
     device::Device,
@@ -145,7 +147,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// The kernel that this product would use for a request. No device is needed. This product's
-    /// arithmetic, workspace limit and split of k replace the request's.
+    /// arithmetic, workspace limit and split of k replace the request's. That of a
+    /// [tuned](Gemm::tuned) product is the one that is predicted: what was timed is of a device.
     ///
     /// # Errors
     /// [`Error::Argument`] if a kernel was named that cannot compute the product.
@@ -189,7 +192,17 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     ) -> Result<(Choice, Plan)> {
         let request = &self.request(request);
         request.check()?;
-        let (kernel, choice) = choose_kernel::<T, O>(request, target, self.kernel)?;
+        let chosen = choose_kernel::<T, O>(request, target, self.kernel)?;
+        self.plan_of(request, chosen, (target, limits))
+    }
+
+    /// The plan of a choice.
+    fn plan_of(
+        &self,
+        request: &Request,
+        (kernel, choice): (Kernel, Choice),
+        (target, limits): (&Target, &Limits),
+    ) -> Result<(Choice, Plan)> {
         let launched = request.as_launched();
         let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped());
         let on = (limits, target.sms);
@@ -200,7 +213,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// Selects the kernel for a request, and plans the launches on a device. This product's
     /// arithmetic, workspace limit and split of k replace the request's. Batches are dense, and
-    /// aligned only if a whole matrix is a multiple of 16 bytes.
+    /// aligned only if a whole matrix is a multiple of 16 bytes. For a [tuned](Gemm::tuned) product
+    /// nothing is timed: its choice is the one that its cache has for the request, otherwise the
+    /// predicted one.
     ///
     /// # Errors
     /// As [`Gemm::choose`]. [`Error::Argument`] for a product with [prepared](Gemm::prepared)
@@ -217,7 +232,15 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             // Wrapping: a multiple of 2^64 is one of sixteen.
             *aligned &= request.batch <= 1 || step.wrapping_mul(bytes).is_multiple_of(16);
         }
-        let (choice, plan) = self.plan(&request, &Target::of(device), &device.limits())?;
+        request.check()?;
+        let target = Target::of(device);
+        let cache = self.tuned.filter(|_| self.kernel.is_none());
+        let known = cache.and_then(|cache| tune::planned(self, cache, device, &request));
+        let chosen = match known {
+            Some(known) => known,
+            None => choose_kernel::<T, O>(&request, &target, self.kernel)?,
+        };
+        let (choice, plan) = self.plan_of(&request, chosen, (&target, &device.limits()))?;
         Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })
     }
 }

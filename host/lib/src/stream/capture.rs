@@ -119,6 +119,19 @@ impl Stream {
         Ok(true)
     }
 
+    /// Whether its work may be waited for: it is neither prepared nor captured, also not by another
+    /// library.
+    ///
+    /// # Errors
+    /// Those of the driver; [`Error::Capture`] for a stream that is lent to a scope and captured.
+    pub(crate) fn may_be_waited_for(&self) -> Result<bool> {
+        #[cfg(feature = "cuda")]
+        if self.is_launching() {
+            return Ok(!self.is_captured_by_others()?);
+        }
+        Ok(self.is_launching())
+    }
+
     /// Refuses `what` while the stream is prepared or captured.
     ///
     /// # Errors

@@ -20,10 +20,12 @@ use super::{
     scalar::Kernel,
     select::{choose_cached, layout::OperandPlan},
     split::Slice,
+    tune,
 };
 use crate::{
     boxes::BoxElement,
     buffer::{BufferView, Pod, Written},
+    device::Device,
     error::{Error, Result},
     matrix::{MatrixView, MatrixViewMut},
     memory,
@@ -110,19 +112,39 @@ fn plan<T: Scalar<O>, O: Output>(
     operands: &Operands<T, O>,
 ) -> Result<(Choice, Plan)> {
     let (device, request) = (stream.device(), operands::request(gemm, operands));
-    let (kernel, choice) = choose_cached::<T, O>(&request, &Target::of(device), gemm.kernel)?;
+    let tuned = match gemm.tuned {
+        Some(cache) if gemm.kernel.is_none() => {
+            tune::choose(gemm, cache, stream, operands, &request)?
+        }
+        _ => None,
+    };
+    let (kernel, choice) = match tuned {
+        Some(tuned) => tuned,
+        None => choose_cached::<T, O>(&request, &Target::of(device), gemm.kernel)?,
+    };
+    let plan = plan_of(gemm, device, operands, request, (kernel, &choice))?;
+    Ok((choice, plan))
+}
+
+/// The plan of a choice for these operands.
+pub(super) fn plan_of<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    device: &Device,
+    operands: &Operands<T, O>,
+    request: Request,
+    (kernel, choice): (Kernel, &Choice),
+) -> Result<Plan> {
     let Operands { a, b, c, is_swapped, .. } = operands;
     let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *is_swapped);
     let scheme = kernel.product.variant.scheme;
     task.prepared = [a, b].map(|operand| gemm.planes_of(operand, scheme)?.rows(scheme));
     let on = (&device.limits(), device.sms());
     let split = [choice.split_k, choice.partials];
-    let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
-    Ok((choice, plan))
+    Plan::new::<T, O>(kernel, choice.operands, split, task, on)
 }
 
 /// Runs the plan of a product.
-fn run<T: Scalar<O>, O: Output>(
+pub(super) fn run<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     choice: &Choice,

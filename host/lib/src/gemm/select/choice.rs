@@ -65,6 +65,13 @@ pub enum Reason {
     Named,
     /// It is the only measured kernel that can compute the product.
     Only,
+    /// It was the fastest when it was timed beside others ([`Gemm::tuned`](crate::Gemm::tuned)).
+    Tuned {
+        /// Microseconds of a product, when it was timed.
+        us: f64,
+        /// The number of candidates that were timed.
+        timed: u32,
+    },
     /// It has the shortest predicted time.
     Fastest {
         /// The predicted time in microseconds.
@@ -81,6 +88,9 @@ impl fmt::Display for Reason {
         match self {
             Reason::Named => f.write_str("asked for by name"),
             Reason::Only => f.write_str("the only kernel for these operands"),
+            Reason::Tuned { us, timed } => {
+                write!(f, "timed: {}, the fastest of {timed}", microseconds(*us))
+            }
             Reason::Fastest { predicted_us, next, next_us } => write!(
                 f,
                 "predicted to take {}, {next} {}",

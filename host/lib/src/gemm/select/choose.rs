@@ -87,11 +87,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         }
         Error::argument("kernel", "auto", limit)
     };
-    // Which of both the request allows: one product, or partial products.
-    let (whole, in_parts) = match request.partials {
-        None => (true, kernel.is_none()),
-        Some(count) => (count == 1, count > 1),
-    };
+    let Ways { whole, in_parts } = Ways::of(request, kernel);
     if let (true, Some(blocks @ 2..)) = (in_parts && !whole, request.split_k) {
         let limit = "must be 1 with partial products, which split k already";
         return Err(Error::argument("split_k", blocks, limit));
@@ -142,6 +138,25 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
         _ => Reason::Only,
     };
     Ok((fit.kernel, fit.choice(reason)))
+}
+
+/// Which of both a request allows.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    /// One product.
+    pub(super) whole: bool,
+    /// Partial products.
+    pub(super) in_parts: bool,
+}
+
+impl Ways {
+    /// Those of a request. A named kernel computes partial products only if they are asked for.
+    pub(super) fn of(request: &Request, kernel: Option<Kernel>) -> Self {
+        match request.partials {
+            None => Ways { whole: true, in_parts: kernel.is_none() },
+            Some(count) => Ways { whole: count == 1, in_parts: count > 1 },
+        }
+    }
 }
 
 /// Whether its time is known, and shorter.

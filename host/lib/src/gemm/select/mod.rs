@@ -10,6 +10,7 @@
 //!   row's figures; [`times`] adds the host's and other launches'. The shortest wins.
 //! * [`invariant`] says in which [`order`] an invariant product is added.
 //! * [`cache`] remembers a thread's last choices.
+//! * [`shortlist`] has the candidates that a tuned product times.
 
 mod cache;
 mod choice;
@@ -24,6 +25,7 @@ mod order;
 pub(super) mod partials;
 mod request;
 mod rules;
+mod shortlist;
 mod times;
 mod work;
 
@@ -33,6 +35,7 @@ pub(super) use self::{
     cache::choose_cached,
     choose::{candidates_of, choose_kernel},
     request::{MOST_PARTIALS, MOST_SPLITS},
+    shortlist::shortlist,
 };
 pub use self::{
     choice::{Candidate, Choice, Reason},

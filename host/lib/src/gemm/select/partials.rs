@@ -168,26 +168,33 @@ pub(super) fn fastest(
     target: &Target,
     whole_us: Option<f64>,
 ) -> Option<Fit> {
+    // Two launches at least, of which one adds.
+    let sum = Times::of_sum(2, request.shape, sums.bytes());
+    let least_us = sum.and(Times::of_launch()).called().us();
+    if request.partials.is_none() && whole_us.is_some_and(|us| us <= least_us) {
+        return None;
+    }
+    let found = each([operands, sums], request, target);
+    let timed = found.filter_map(|fit| Some((fit.us()?, fit)));
+    timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, fit)| fit)
+}
+
+/// The best partial products of each kernel, if they are asked for, or may be faster.
+pub(super) fn each<'a>(
+    types: [Type; 2],
+    request: &'a Request,
+    target: &'a Target,
+) -> impl Iterator<Item = Fit> + 'a {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
     let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
-    if !is_asked && !(is_for_it && is_small && request.split_k.is_none()) {
-        return None;
-    }
-    // Two launches at least, of which one adds.
-    let sum = Times::of_sum(2, shape, sums.bytes());
-    let least_us = sum.and(Times::of_launch()).called().us();
-    if !is_asked && whole_us.is_some_and(|us| us <= least_us) {
-        return None;
-    }
-    let counts = || {
+    let may_be = is_asked || is_for_it && is_small && request.split_k.is_none();
+    let counts = move || {
         let powers = (1..=MOST_PARTIALS.ilog2()).map(|power| 1 << power);
-        let tried = powers.filter(|&count| range_of(shape.k(), count as usize) >= LEAST);
-        request.partials.into_iter().chain(tried.filter(|_| !is_asked))
+        let tried = powers.filter(move |&count| range_of(shape.k(), count as usize) >= LEAST);
+        request.partials.into_iter().chain(tried.filter(move |_| !is_asked))
     };
-    let found =
-        kernels_of([operands, sums]).filter_map(|kernel| best(kernel, counts(), request, target));
-    let timed = found.filter_map(|fit| Some((fit.us()?, fit)));
-    timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, fit)| fit)
+    let kernels = may_be.then(|| kernels_of(types)).into_iter().flatten();
+    kernels.filter_map(move |kernel| best(kernel, counts(), request, target))
 }

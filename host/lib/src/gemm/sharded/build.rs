@@ -89,6 +89,9 @@ where
     if gemm.prepared.iter().any(Option::is_some) {
         return refuse("prepared", "a matrix");
     }
+    if gemm.tuned.is_some() {
+        return refuse("tuned", "a cache");
+    }
     if gemm.compute.is_emulated() {
         let limit = "must be native or tf32 over several devices: bits of emulated sums depend on the part of C";
         return Err(Error::argument("compute", format!("{:?}", gemm.compute), limit));
