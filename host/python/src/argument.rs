@@ -2,10 +2,11 @@
 //! errors name the argument, its value and the limit. They are `TypeError` for a value of another
 //! type, and `ValueError` for one outside the limit.
 
-use std::{borrow::Cow, fmt::Display, ops::RangeInclusive};
+use std::{borrow::Cow, fmt::Display, ops::RangeInclusive, path::PathBuf};
 
 use gpu_gemm::{
-    Activation, Compute, Error, gpu::registry::Entry, names::must_be_a_kernel_of, product::counted,
+    Activation, Compute, Error, TuningCache, gpu::registry::Entry, names::must_be_a_kernel_of,
+    product::counted,
 };
 use pyo3::{
     conversion::FromPyObjectOwned,
@@ -20,6 +21,7 @@ use crate::{
     array::Place,
     failure::to_python,
     laboratory::{MOST_SIZE, kernels},
+    tuning,
 };
 
 /// Functions that read the argument of their name.
@@ -71,6 +73,22 @@ arguments! {
     k: u64 = whole(0..=MOST_SIZE);
     orders: u32 = whole(1..=10_000);
     every: u32 = whole(1..=u32::MAX);
+}
+
+/// Where the answers of a tuned product are. `None`: it is not tuned.
+///
+/// # Errors
+/// `RuntimeError` for a file that is damaged.
+pub(crate) fn tune(value: &Bound<'_, PyAny>) -> PyResult<Option<&'static TuningCache>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    if let Ok(is_tuned) = value.cast::<PyBool>() {
+        return Ok(is_tuned.is_true().then(tuning::in_memory));
+    }
+    let limit = "must be None, True, False or the path of a file";
+    let path: PathBuf = value.extract().map_err(|cause| refused("tune", value, cause, limit))?;
+    tuning::of_file(&path).map(Some).map_err(to_python)
 }
 
 /// The kernel of a product.

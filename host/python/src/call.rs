@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream, TuningCache};
 use pyo3::prelude::*;
 
 use crate::{
@@ -25,6 +25,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) activation: Option<Activation>,
     pub(crate) compute: Option<Compute>,
     pub(crate) invariant: bool,
+    pub(crate) tune: Option<&'static TuningCache>,
     pub(crate) stream: Option<u64>,
     pub(crate) device: Option<Place>,
 }
@@ -35,10 +36,10 @@ impl Options<'_, '_> {
             let limit = "must be 0 without out: it is the factor of out's old elements";
             return Err(to_python(Error::argument("beta", self.beta, limit)));
         }
-        let Options { alpha, beta, invariant, .. } = *self;
+        let Options { alpha, beta, invariant, tune, .. } = *self;
         let activation = self.activation.unwrap_or(Activation::Identity);
         let compute = self.compute.unwrap_or(Compute::Native);
-        Ok(Settings { alpha, beta, activation, compute, invariant })
+        Ok(Settings { alpha, beta, activation, compute, invariant, tune })
     }
 }
 

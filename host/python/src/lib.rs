@@ -19,6 +19,7 @@ mod reports;
 mod results;
 mod shape;
 mod streams;
+mod tuning;
 
 use pyo3::{exceptions::PyImportError, ffi, prelude::*};
 
@@ -39,7 +40,7 @@ fn check_interpreter(py: Python) -> PyResult<()> {
 /// Products of arrays by kernels written in Rust.
 #[pymodule]
 mod _native {
-    use gpu_gemm::{Activation, Compute, Device, gpu::registry::Entry};
+    use gpu_gemm::{Activation, Compute, Device, TuningCache, gpu::registry::Entry};
     use pyo3::prelude::*;
 
     /// The package's version, as Cargo has it.
@@ -95,6 +96,8 @@ mod _native {
     ///     precise, or "bf16x6" and "f16x3", which emulate float32.
     ///   invariant: True for the same bits of a row of the result, whatever other rows and leading
     ///     dimensions there are.
+    ///   tune: True to time a few kernels in the first product of these shapes, and to take the
+    ///     fastest from then on. The path of a file to keep the answers there, for later processes.
     ///   stream: for arrays on a GPU: a handle, or a stream of PyTorch, of CuPy or with
     ///     __cuda_stream__. None: the stream that is current for the module of a.
     ///   device: for arrays in host memory: "cpu", "cuda", or "cuda:" and an index. None: the
@@ -112,7 +115,7 @@ mod _native {
     ///     none is recorded, so pass its .detach(). Failures of the driver.
     ///   MemoryError: too little memory.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, stream=None, device=None))]
+    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, stream=None, device=None))]
     fn matmul<'py>(
         py: Python<'py>,
         a: &Bound<'py, PyAny>,
@@ -124,12 +127,23 @@ mod _native {
         #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
         #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
         #[pyo3(from_py_with = argument::invariant)] invariant: bool,
+        #[pyo3(from_py_with = argument::tune)] tune: Option<&'static TuningCache>,
         stream: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
-        let options =
-            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
+        let options = Options {
+            out,
+            alpha,
+            beta,
+            bias,
+            activation,
+            compute,
+            invariant,
+            tune,
+            stream,
+            device,
+        };
         let ready = Ready::new(a, b, &options, true)?;
         let finish = match out {
             Some(_) => Finish::As,
@@ -144,14 +158,15 @@ mod _native {
     /// out, and returns out. It keeps the arrays.
     ///
     /// Arguments
-    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, device: as of matmul.
+    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, tune, device: as of
+    ///     matmul.
     ///     Without out the result has an array of its own, product.out.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,
     ///     so they are a RuntimeError.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, device=None))]
+    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, device=None))]
     fn prepare<'py>(
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
@@ -162,11 +177,22 @@ mod _native {
         #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
         #[pyo3(from_py_with = argument::compute)] compute: Option<Compute>,
         #[pyo3(from_py_with = argument::invariant)] invariant: bool,
+        #[pyo3(from_py_with = argument::tune)] tune: Option<&'static TuningCache>,
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
     ) -> PyResult<Prepared> {
         let stream = None;
-        let options =
-            Options { out, alpha, beta, bias, activation, compute, invariant, stream, device };
+        let options = Options {
+            out,
+            alpha,
+            beta,
+            bias,
+            activation,
+            compute,
+            invariant,
+            tune,
+            stream,
+            device,
+        };
         Prepared::new(Ready::new(a, b, &options, false)?)
     }
 

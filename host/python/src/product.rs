@@ -1,7 +1,8 @@
 //! Runs a product of arrays whose addresses, sizes and strides are known.
 
 use gpu_gemm::{
-    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream, Type,
+    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream,
+    TuningCache, Type,
     gemm::{Output, Scalar},
     simt::with_types,
 };
@@ -16,6 +17,7 @@ pub(crate) struct Settings {
     pub(crate) activation: Activation,
     pub(crate) compute: Compute,
     pub(crate) invariant: bool,
+    pub(crate) tune: Option<&'static TuningCache>,
 }
 
 /// A bias in memory.
@@ -192,11 +194,14 @@ fn multiply<T: Scalar<O>, O: Output>(
     if geometry.is_empty() {
         return Ok(());
     }
-    let Settings { alpha, beta, activation, compute, invariant } = *settings;
+    let Settings { alpha, beta, activation, compute, invariant, tune } = *settings;
     let mut gemm = Gemm::<T, O>::of_types().alpha(alpha).beta(beta);
     gemm = gemm.activation(activation).compute(compute);
     if invariant {
         gemm = gemm.invariant();
+    }
+    if let Some(cache) = tune {
+        gemm = gemm.tuned(cache);
     }
     if let (Some(elements), Some(at)) = (bias, product.bias) {
         gemm = gemm.bias(match at.per_col {

@@ -84,6 +84,7 @@ class Interrupted(Odd):
     [
         ("alpha", "2", "'2'", TypeError, NUMBER),
         ("invariant", 1, "1", TypeError, "must be True or False"),
+        ("tune", 1, "1", TypeError, "must be None, True, False or the path of a file"),
         ("alpha", None, "None", TypeError, NUMBER),
         ("alpha", 10**400, "1" + 59 * "0" + "...", ValueError, RANGE),
         ("beta", -(10**400), "-1" + 58 * "0" + "...", ValueError, RANGE),

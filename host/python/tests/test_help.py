@@ -18,8 +18,8 @@ def test_the_version_is_the_package_s():
 @pytest.mark.parametrize(
     "name, arguments",
     [
-        ("matmul", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, stream=None, device=None"),
-        ("prepare", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, device=None"),
+        ("matmul", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, stream=None, device=None"),
+        ("prepare", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, device=None"),
         ("check", "kernel, m=64, n=64, k=64, *, orders=3"),
         ("profile", "kernel, m=64, n=64, k=64, *, every=1"),
     ],

@@ -132,6 +132,21 @@ def test_a_row_has_the_same_bits_whatever_is_beside_it(dtype, rng, on_cpu):
         assert np.array_equal(on_cpu(a[1, 5 : 5 + rows], b, invariant=True), all_rows[1, 5 : 5 + rows])
 
 
+def test_a_tuned_product(rng, on_cpu, tmp_path):
+    """Small integers: whichever kernel is the fastest is exact. The old elements are read once."""
+    a, b, c = (rng.integers(-5, 6, size).astype(np.float32) for size in ((20, 30), (30, 40), (20, 40)))
+    file = tmp_path / "answers.txt"
+    for tune in (True, True, file, str(file)):
+        assert np.array_equal(on_cpu(a, b, tune=tune), a @ b)
+        assert np.array_equal(on_cpu(a, b, out=c.copy(), beta=1.0, tune=tune), a @ b + c)
+    assert len(file.read_text().splitlines()) == 3
+    damaged = tmp_path / "damaged.txt"
+    damaged.write_text("no answers")
+    with pytest.raises(RuntimeError, match="damaged.txt: line 1 = "):
+        on_cpu(a, b, tune=damaged)
+    assert damaged.read_text() == "no answers"
+
+
 def test_out_may_be_anywhere(rng, on_cpu):
     a, b = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
     expected = on_cpu(a, b)

@@ -1,5 +1,6 @@
 """The native module. `gpu_gemm` has its public names."""
 
+from os import PathLike
 from typing import Any, Literal, TypeVar, final, overload
 
 __all__ = [
@@ -89,6 +90,7 @@ def matmul(
     activation: _Activation | None = None,
     compute: _Compute | None = None,
     invariant: bool = False,
+    tune: bool | str | PathLike[str] | None = None,
     stream: object = None,
     device: str | None = None,
 ) -> _Out: ...
@@ -104,6 +106,7 @@ def matmul(
     activation: _Activation | None = None,
     compute: _Compute | None = None,
     invariant: bool = False,
+    tune: bool | str | PathLike[str] | None = None,
     stream: object = None,
     device: str | None = None,
 ) -> _A: ...
@@ -118,6 +121,7 @@ def prepare(
     activation: _Activation | None = None,
     compute: _Compute | None = None,
     invariant: bool = False,
+    tune: bool | str | PathLike[str] | None = None,
     device: str | None = None,
 ) -> Prepared: ...
 def default_device() -> tuple[str, str | None]: ...
