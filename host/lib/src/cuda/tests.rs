@@ -15,6 +15,7 @@ mod interchange;
 mod interchange_crates;
 mod memory;
 mod several;
+mod tuned;
 
 use super::*;
 use crate::error::{Error, Result};
