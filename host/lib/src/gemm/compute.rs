@@ -38,10 +38,10 @@ pub enum Compute {
     /// for one of f32. This is about four times as fast as f32 on CUDA cores.
     ///
     /// With slices the error of an element is at most `(k / 32 + 58) 2^-24` times the sum of its
-    /// terms' absolute values. Elements whose error might be larger, and those with NaN, infinities or
-    /// overflow, are recomputed by fused multiply-adds. There are many of them, and the product is
-    /// slow, if the exponents in a patch span 17 bits or more. [`Fp32Bf16x6`](Compute::Fp32Bf16x6)
-    /// is better then.
+    /// terms' absolute values. Elements whose error might be larger, and those with NaN, infinities
+    /// or overflow, are recomputed by fused multiply-adds. There are many of them, and the product
+    /// is slow, if the exponents in a patch span 17 bits or more.
+    /// [`Fp32Bf16x6`](Compute::Fp32Bf16x6) is better then.
     ///
     /// It needs four bytes of workspace for each element of A and B. The default limit is
     /// [`SLICES_WORKSPACE_LIMIT`](crate::gemm::SLICES_WORKSPACE_LIMIT).

@@ -8,7 +8,7 @@ use super::{
     plan::Task,
     scalar::Kernel,
     select::{self, choose_kernel},
-    tune,
+    tune::ask,
 };
 use crate::{
     device::Device,
@@ -235,7 +235,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         request.check()?;
         let target = Target::of(device);
         let cache = self.tuned.filter(|_| self.kernel.is_none());
-        let known = cache.and_then(|cache| tune::planned(self, cache, device, &request));
+        let known = cache.and_then(|cache| ask::planned(self, cache, device, &request));
         let chosen = match known {
             Some(known) => known,
             None => choose_kernel::<T, O>(&request, &target, self.kernel)?,

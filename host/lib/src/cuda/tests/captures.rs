@@ -60,7 +60,7 @@ fn of_releases() -> Vec<String> {
 }
 
 /// Runs `run` while another library captures the stream.
-fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
+pub(super) fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
     device.make_current().unwrap();
     let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     // SAFETY: the callers' streams exist.

@@ -1,6 +1,6 @@
 //! Tuned products on a GPU: what is timed, and when nothing may be.
 
-use super::*;
+use super::{captures::in_capture_of_others, *};
 use crate::{Device, Gemm, Matrix, TuningCache, gemm::Reason};
 
 /// The names of the kernels that were launched.
@@ -50,18 +50,13 @@ with_driver! {
         drop(graph(&mut c));
         assert_eq!((launched().len(), cache.timed()), (0, 0));
         // Another library's.
-        let raw = stream.raw_cuda_stream().unwrap().cast();
-        device.make_current().unwrap();
-        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        calls();
-        let choice = gemm.launch(&stream, a.view(), b.view(), c.view_mut()).unwrap();
-        assert!(!matches!(choice.reason, Reason::Tuned { .. }), "{}", choice.reason);
-        assert!(!calls().iter().any(|call| call.contains("Synchronize")));
-        let mut captured = std::ptr::null_mut();
-        // SAFETY: as above. One handle is written.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut captured) }.unwrap();
+        let raw = stream.raw_cuda_stream().unwrap();
+        in_capture_of_others(&device, raw, || {
+            calls();
+            let choice = gemm.launch(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+            assert!(!matches!(choice.reason, Reason::Tuned { .. }), "{}", choice.reason);
+            assert!(!calls().iter().any(|call| call.contains("Synchronize")));
+        });
         assert_eq!(cache.timed(), 0);
         // Once there is an answer, it is captured.
         gemm.launch(&stream, a.view(), b.view(), c.view_mut()).unwrap();

@@ -22,7 +22,7 @@ use simt::{
     check::{Finding, Memory, Options, Report},
 };
 
-use super::{Executor, check, execute, memories::Matrices3};
+use super::{Executor, check, memories::Matrices3, steps::execute};
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,

@@ -18,7 +18,6 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::Answer;
 use crate::{
     error::{Error, Result},
     gemm::select::{MOST_PARTIALS, MOST_SPLITS},
@@ -29,6 +28,18 @@ const FIRST: &str = "gpu-gemm tuning 1";
 
 /// Bytes at most: more than 100,000 answers.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// The fastest of the candidates of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) kernel: String,
+    pub(super) split_k: u32,
+    pub(super) partials: u32,
+    /// Microseconds of a product.
+    pub(super) us: f64,
+    /// The number of candidates that were timed.
+    pub(super) timed: u32,
+}
 
 /// Answers by the text of their questions.
 pub(super) type Answers = BTreeMap<String, Answer>;

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::Answer;
+use super::file::Answer;
 use crate::{
     buffer::Buffer,
+    device::Device,
     error::{Error, Result},
     gemm::{
-        Batch, BatchMut, Choice, Gemm, Output, Plan, Request, Scalar, Target, execute,
-        operands::Operands, select,
+        Batch, BatchMut, Choice, Gemm, Output, Plan, Request, Scalar, Target,
+        execute::steps::{plan_of, run},
+        operands::Operands,
+        select::shortlist,
     },
     stream::Stream,
 };
@@ -53,21 +56,21 @@ pub(super) fn fastest<T: Scalar<O>, O: Output>(
     request: &Request,
 ) -> Result<Answer> {
     let device = stream.device();
-    let listed = select::shortlist::<T, O>(request, &Target::of(device), MOST)?;
+    let listed = shortlist::<T, O>(request, &Target::of(device), MOST)?;
     stream.synchronize()?;
     let own = device.stream()?;
     let mut scratch = Scratch::of(operands, device)?;
     let mut launch = |choice: &Choice, plan: &Plan, times: u32| -> Result<Duration> {
         let start = Instant::now();
         for _ in 0..times {
-            execute::run(gemm, &own, choice, plan, scratch.instead(operands)?)?;
+            run(gemm, &own, choice, plan, scratch.instead(operands)?)?;
         }
         own.synchronize()?;
         Ok(start.elapsed() / times)
     };
     let (mut candidates, mut refused) = (Vec::new(), None);
     for (kernel, choice) in listed {
-        let plan = execute::plan_of(gemm, device, operands, *request, (kernel, &choice))?;
+        let plan = plan_of(gemm, device, operands, *request, (kernel, &choice))?;
         match launch(&choice, &plan, 1) {
             Ok(_) => (),
             Err(error @ Error::OutOfMemory { .. }) => {
@@ -111,7 +114,7 @@ struct Scratch<O> {
 
 impl<O: Output> Scratch<O> {
     /// Of zeros: what beta multiplies is a number.
-    fn of<T>(operands: &Operands<T, O>, device: &crate::device::Device) -> Result<Self> {
+    fn of<T>(operands: &Operands<T, O>, device: &Device) -> Result<Self> {
         let c = &operands.c.elements;
         // As many elements as C's first one is behind a multiple of sixteen bytes.
         let start = c.as_view().address().addr() % 16 / size_of::<O>();

@@ -6,35 +6,35 @@ use gpu::registry::Type;
 
 use crate::{
     device::Device,
-    gemm::{Activation, Bias, Gemm, Output, Request, Scalar, Target, operands::Operands},
+    gemm::{Activation, Request, Target},
 };
 
 /// A product, as far as its kernel's time depends on it, and the device.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
-    device: Device,
+    pub(super) device: Device,
     pub(super) target: Target,
-    types: [Type; 2],
+    pub(super) types: [Type; 2],
     /// With A and B swapped where C is column-major.
     pub(super) request: Request,
-    alpha: Factor,
-    beta: Factor,
-    bias: Side,
-    activation: Activation,
+    pub(super) alpha: Factor,
+    pub(super) beta: Factor,
+    pub(super) bias: Side,
+    pub(super) activation: Activation,
     /// Whether there are slices of A, and of B.
-    prepared: [bool; 2],
+    pub(super) prepared: [bool; 2],
 }
 
 /// A factor, as far as the work depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Factor {
+pub(super) enum Factor {
     Zero,
     One,
     Other,
 }
 
 impl Factor {
-    fn of(value: f64) -> Self {
+    pub(super) fn of(value: f64) -> Self {
         match value {
             0.0 => Factor::Zero,
             1.0 => Factor::One,
@@ -45,65 +45,10 @@ impl Factor {
 
 /// What a bias is added to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Side {
+pub(super) enum Side {
     Nothing,
     Rows,
     Cols,
-}
-
-impl Side {
-    /// Of C as it is launched.
-    fn of<T: Scalar<O>, O: Output>(gemm: &Gemm<T, O>, is_swapped: bool) -> Self {
-        match (gemm.bias, is_swapped) {
-            (None, _) => Side::Nothing,
-            (Some(Bias::PerRow(_)), false) | (Some(Bias::PerCol(_)), true) => Side::Rows,
-            (Some(Bias::PerCol(_)), false) | (Some(Bias::PerRow(_)), true) => Side::Cols,
-        }
-    }
-}
-
-impl Question {
-    /// That of a launch. Its request has A and B swapped already.
-    pub(super) fn of_operands<T: Scalar<O>, O: Output>(
-        gemm: &Gemm<T, O>,
-        device: &Device,
-        request: &Request,
-        operands: &Operands<T, O>,
-    ) -> Self {
-        let Operands { a, b, is_swapped, .. } = operands;
-        let prepared = [a, b].map(|operand| {
-            gemm.prepared.iter().flatten().any(|prepared| operand.is(&prepared.view()))
-        });
-        Question { prepared, ..Question::new(gemm, device, *request, *is_swapped) }
-    }
-
-    /// That of a plan, as it was requested.
-    pub(super) fn of_request<T: Scalar<O>, O: Output>(
-        gemm: &Gemm<T, O>,
-        device: &Device,
-        request: &Request,
-    ) -> Self {
-        Question::new(gemm, device, request.as_launched(), request.is_swapped())
-    }
-
-    fn new<T: Scalar<O>, O: Output>(
-        gemm: &Gemm<T, O>,
-        device: &Device,
-        request: Request,
-        is_swapped: bool,
-    ) -> Self {
-        Question {
-            device: device.clone(),
-            target: Target::of(device),
-            types: [T::TYPE, O::TYPE],
-            request,
-            alpha: Factor::of(gemm.alpha),
-            beta: Factor::of(gemm.beta),
-            bias: Side::of(gemm, is_swapped),
-            activation: gemm.activation,
-            prepared: [false; 2],
-        }
-    }
 }
 
 /// The text in a file: one line, of printable characters alone.

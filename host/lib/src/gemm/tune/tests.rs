@@ -1,7 +1,12 @@
 use std::{fs, thread};
 
 use super::*;
-use crate::{Bf16, Compute, Device, Matrix, Shape, error::Error, gemm::Target, testing};
+use crate::{
+    Bf16, Compute, Device, Gemm, Matrix, Shape,
+    error::{Error, Result},
+    gemm::{Choice, Reason, Request, Target, select},
+    testing,
+};
 
 /// Microseconds are all that differs between two times of the same candidates.
 fn product(m: usize, n: usize, k: usize) -> [Matrix<f32>; 3] {
