@@ -24,6 +24,8 @@ mod plan;
 mod scarce;
 #[path = "common/shell.rs"]
 mod shell;
+#[path = "command/tuned.rs"]
+mod tuned;
 #[path = "command/types.rs"]
 mod types;
 

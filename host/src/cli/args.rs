@@ -14,14 +14,14 @@ mod profile;
 mod random;
 mod types;
 
-use std::{fmt, str::FromStr};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Device, Shape,
+    Device, Shape, TuningCache,
     gemm::{Output, Scalar},
 };
 
@@ -221,6 +221,11 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) invariant: bool,
 
+    /// Time at most eight kernels, and take the fastest instead of the one with the shortest
+    /// predicted time. With FILE: take the answer from there, or keep it there
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "plan")]
+    pub(crate) tune: Option<Option<PathBuf>>,
+
     /// Elements of A and B
     #[arg(long, value_enum, default_value_t = Init::Uniform)]
     pub(crate) init: Init,
@@ -306,12 +311,29 @@ impl Run {
         Ok(if self.invariant { gemm.invariant() } else { gemm })
     }
 
+    /// What was timed before, if the product is tuned.
+    ///
+    /// # Errors
+    /// As [`TuningCache::open`].
+    pub(crate) fn tuning(&self) -> host::Result<Option<TuningCache>> {
+        let open = |file: &Option<PathBuf>| match file {
+            Some(path) => TuningCache::open(path),
+            None => Ok(TuningCache::new()),
+        };
+        self.tune.as_ref().map(open).transpose()
+    }
+
     /// The command line that repeats this run on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Run { sizes, kernel, types, seed, .. } = self;
         let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
         if self.invariant {
             line += " --invariant";
+        }
+        match &self.tune {
+            Some(Some(path)) => line += &format!(" --tune {}", path.display()),
+            Some(None) => line += " --tune",
+            None => (),
         }
         line += &format!(" --kernel {kernel} --init {} --seed {seed}", name_of(&self.init));
         line += &format!(" --verify {}", name_of(&self.verify));

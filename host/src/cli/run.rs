@@ -6,8 +6,8 @@ use std::{
 };
 
 use host::{
-    Compute, Device, Error, Matrix, PlannedGemm, Shape, Stream,
-    gemm::{Request, Scalar},
+    Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream,
+    gemm::{Output, Request, Scalar},
     gpu::registry::Entry,
     operands,
     simt::with_types,
@@ -112,12 +112,19 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
+    let cache = args.tuning()?;
     let gemm = args.product::<T, O>()?;
-    let planned = gemm.plan_on(device, &Request::dense(shape))?;
+    let mut planned = checked_plan(args, &gemm, shape, device, 0)?;
+    if let Some(cache) = &cache {
+        let gemm = gemm.tuned(cache);
+        // While kernels are timed there is a second C.
+        let second = size_of::<O>() as u64 * shape.c_len() as u64;
+        checked_plan(args, &gemm, shape, device, second)?;
+        tune(&gemm, shape, device, args.seed)?;
+        planned = checked_plan(args, &gemm, shape, device, 0)?;
+    }
     let choice = *planned.choice();
     let entry = choice.entry;
-    let on_device = shape.bytes_of::<T, O>().saturating_add(choice.workspace_bytes);
-    check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
     let test = Test { stream: device.stream()?, planned, shape, args, steps };
@@ -196,6 +203,37 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     if right { Ok(()) } else { Err(Failure::Wrong) }
 }
 
+/// The plan of the product, if there is memory for it and `more` bytes.
+fn checked_plan<'a, T: Scalar<O>, O: Output>(
+    args: &Run,
+    gemm: &Gemm<'a, T, O>,
+    shape: Shape,
+    device: &Device,
+    more: u64,
+) -> Result<PlannedGemm<'a, T, O>, Error> {
+    let planned = gemm.plan_on(device, &Request::dense(shape))?;
+    let workspace = planned.choice().workspace_bytes.saturating_add(more);
+    let on_device = shape.bytes_of::<T, O>().saturating_add(workspace);
+    check_memory(shape, on_device, args.verify != Verify::None, device)?;
+    Ok(planned)
+}
+
+/// Launches a tuned product once, so that its cache has the answer.
+fn tune<T: Scalar<O> + Value, O: Output>(
+    gemm: &Gemm<T, O>,
+    shape: Shape,
+    device: &Device,
+    seed: u64,
+) -> Result<(), Error> {
+    let draw = |seed, rows, cols| {
+        Matrix::from_row_major(device, rows, cols, &operands::uniform::<T>(seed, rows * cols)?)
+    };
+    let a = draw(seed, shape.m(), shape.k())?;
+    let b = draw(operands::seed_of_b(seed), shape.k(), shape.n())?;
+    let mut c = Matrix::zeros(device, shape.m(), shape.n())?;
+    gemm.run(&device.stream()?, a.view(), b.view(), c.view_mut()).map(|_| ())
+}
+
 /// Times of a product's parts.
 struct Times {
     median: Duration,
@@ -215,9 +253,9 @@ struct Product {
 }
 
 /// A planned product on a device.
-struct Test<'a, T: 'static, O: 'static> {
+struct Test<'a, T, O> {
     stream: Stream,
-    planned: PlannedGemm<'static, T, O>,
+    planned: PlannedGemm<'a, T, O>,
     shape: Shape,
     args: &'a Run,
     steps: Steps,

@@ -286,7 +286,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// The first launch loads each candidate's kernel, which may take the driver a second, and
     /// launches each from two to some hundred times, for about 3 ms if it takes less. It waits for
     /// that, and for all work that was queued on the stream before. Until then it has memory for a
-    /// second C, which is as large, and for the candidates' workspace. The product's C is not
+    /// second C, with gaps as large, and for the candidates' workspace. The product's C is not
     /// touched before it is computed, once.
     ///
     /// Which kernel is the fastest may differ from run to run where two are as fast as each other,
@@ -297,8 +297,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// cache has, otherwise the predicted one. So launch once before. [`Gemm::choose`] and
     /// [`Gemm::plan`], which know no device, predict; [`Gemm::plan_on`] takes what the cache has.
     ///
-    /// The launch of a tuned product may fail with [`Error::OutOfMemory`] for the second C, and
-    /// with the errors of the cache's [file](TuningCache::open). C is then as it was.
+    /// The launch of a tuned product may fail with [`Error::OutOfMemory`] for the second C, with
+    /// errors of earlier work on the stream, for which it waits, and with those of the cache's
+    /// [file](TuningCache::open). C is then as it was.
     #[must_use]
     pub fn tuned(self, cache: &'a TuningCache) -> Self {
         Gemm { tuned: Some(cache), ..self }

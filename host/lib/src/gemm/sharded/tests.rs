@@ -236,6 +236,9 @@ fn what_is_for_one_device_is_refused() {
     let bias = crate::Device::cpu().upload(&[0.0f32; 130]).unwrap();
     let error = refuse(Gemm::new().bias(crate::Bias::PerRow(bias.all())));
     assert!(error.starts_with("bias = a vector"), "{error}");
+    let cache = crate::TuningCache::new();
+    let error = refuse(Gemm::new().tuned(&cache));
+    assert_eq!(error, "tuned = a cache: must be none over several devices");
     let error = refuse(Gemm::new().compute(crate::Compute::Fp32Bf16x6));
     assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
     // C is by rows that begin within a class.

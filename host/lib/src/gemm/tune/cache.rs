@@ -1,6 +1,7 @@
 //! What was timed.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{
         Mutex, PoisonError, RwLock,
@@ -48,14 +49,15 @@ use crate::{
 /// ```
 #[derive(Debug, Default)]
 pub struct TuningCache {
-    /// What this process has asked, and the choices. More than a model has products would be too
-    /// many for a linear search.
-    known: RwLock<Vec<(Question, Choice)>>,
+    /// What this process has asked, and the choices, by m, n and k.
+    known: RwLock<Known>,
     /// All answers: those of the file, too.
     answers: Mutex<Answers>,
     file: Option<File>,
     timed: AtomicU64,
 }
+
+type Known = HashMap<[usize; 3], Vec<(Question, Choice)>>;
 
 impl TuningCache {
     /// An empty one, in memory alone.
@@ -100,7 +102,8 @@ impl TuningCache {
         question: &Question,
     ) -> Option<(Kernel, Choice)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let choice = known.iter().find(|(other, _)| other == question).map(|(_, choice)| *choice);
+        let mut of_shape = known.get(&question.sizes()).into_iter().flatten();
+        let choice = of_shape.find(|(other, _)| other == question).map(|(_, choice)| *choice);
         drop(known);
         if let Some(choice) = choice {
             let product = choice.entry.product.as_ref()?;
@@ -120,8 +123,9 @@ impl TuningCache {
     /// Remembers a choice for the next time.
     fn note(&self, question: &Question, choice: Choice) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if !known.iter().any(|(other, _)| other == question) {
-            known.push((question.clone(), choice));
+        let of_shape = known.entry(question.sizes()).or_default();
+        if !of_shape.iter().any(|(other, _)| other == question) {
+            of_shape.push((question.clone(), choice));
         }
     }
 

@@ -51,6 +51,14 @@ pub(super) enum Side {
     Cols,
 }
 
+impl Question {
+    /// m, n and k.
+    pub(super) fn sizes(&self) -> [usize; 3] {
+        let shape = self.request.shape;
+        [shape.m(), shape.n(), shape.k()]
+    }
+}
+
 /// The text in a file: one line, of printable characters alone.
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
