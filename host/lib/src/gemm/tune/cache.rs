@@ -22,13 +22,13 @@ use crate::{
     },
 };
 
-/// The kernels that were the fastest when they were timed, for [`Gemm::tuned`](crate::Gemm::tuned). Products share it
-/// by reference, from several threads, too.
+/// The kernels that were the fastest when they were timed, for
+/// [`Gemm::tuned`](crate::Gemm::tuned). Products share it by reference, from several threads, too.
 ///
 /// An answer holds for one device (by its name, SMs and compute capability), driver, version of
 /// this library, pair of types, shape, strides, alignment of A, B and C, batch, arithmetic,
 /// epilogue, [prepared](crate::Gemm::prepared) operands, split of k, limit of the workspace, and
-/// invariance. For any of these being another, candidates are timed again. Once there is an answer
+/// invariance. Where any of these is another, candidates are timed again. Once there is an answer
 /// it stands, so the same product has the same kernel, and the same bits, with this cache.
 ///
 /// ```
