@@ -46,7 +46,7 @@ pub(in crate::gemm) fn shortlist<T: Scalar<O>, O: Output>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bf16, Compute, Shape};
+    use crate::{Bf16, Compute, Shape, gemm::Invariant};
 
     fn check<T: Scalar<O>, O: Output>(request: &Request, target: &Target) {
         let listed = shortlist::<T, O>(request, target, 8).unwrap();
@@ -57,6 +57,13 @@ mod tests {
         assert!(listed.is_sorted_by(|(_, a), (_, b)| us(a) <= us(b)));
         let known = |(_, one): &(Kernel, Choice)| (one.entry.name(), one.split_k, one.partials);
         let mut names = listed.iter().map(known).collect::<Vec<_>>();
+        // By its name and its split of k each is found again.
+        for &(kernel, listed) in &listed {
+            let (split_k, partials) = (Some(listed.split_k), Some(listed.partials));
+            let request = Request { split_k, partials, ..*request };
+            let (_, again) = choose_kernel::<T, O>(&request, target, Some(kernel)).unwrap();
+            assert_eq!(format!("{again:?}"), format!("{listed:?}"), "{request:?} {target:?}");
+        }
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), listed.len());
@@ -70,7 +77,11 @@ mod tests {
                 let plain = Request::dense(Shape::new(m, n, k).unwrap());
                 let partials = Request { partials: Some(4), ..plain };
                 let tf32 = Request { compute: Compute::Tf32, ..plain };
-                for request in [plain, tf32, Request { split_k: Some(2), ..plain }, partials] {
+                let slices = Request { compute: Compute::Fp32F16x3, ..plain };
+                let invariant = Request { invariant: Some(Invariant::Rows), ..plain };
+                let split = Request { split_k: Some(2), ..plain };
+                let unaligned = Request { aligned: [false; 3], ..plain };
+                for request in [plain, tf32, slices, split, partials, invariant, unaligned] {
                     if choose_kernel::<f32, f32>(&request, &target, None).is_ok() {
                         check::<f32, f32>(&request, &target);
                     }

@@ -44,11 +44,11 @@ struct Candidate {
 /// queued on `stream`, with a C of their own: the product's C is neither read nor written, and the
 /// stream's workspace and counters are as they were. Waits for all of it.
 ///
-/// A candidate that lacks memory for its workspace is left out.
+/// A candidate that lacks memory for its workspace, or that the driver does not load, is left out.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] for the second C, or if no candidate has memory enough. As
-/// [`Stream::launch`].
+/// [`Error::OutOfMemory`] for the second C; if no candidate is left, why the last one was left out.
+/// As [`Stream::launch`].
 pub(super) fn fastest<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
@@ -72,7 +72,10 @@ pub(super) fn fastest<T: Scalar<O>, O: Output>(
     for (kernel, choice) in listed {
         let plan = plan_of(gemm, device, operands, *request, (kernel, &choice))?;
         match launch(&choice, &plan, 1) {
-            Err(error @ Error::OutOfMemory { .. }) => refused = Some(error),
+            // The others may be loaded and have memory.
+            Err(error @ (Error::OutOfMemory { .. } | Error::Ptx { .. } | Error::Launch { .. })) => {
+                refused = Some(error)
+            }
             loaded => {
                 let [first, shortest] = [loaded?, Duration::MAX];
                 candidates.push(Candidate { choice, plan, first, shortest });
