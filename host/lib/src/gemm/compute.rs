@@ -1,5 +1,7 @@
 //! The arithmetic of a product.
 
+use gpu::registry::Scheme;
+
 /// The arithmetic of a product. All but [`Native`](Compute::Native) are for f32, and permissions,
 /// no orders: the kernels of `Native` remain candidates, and the shortest predicted time decides.
 /// So a permission makes no product slower by this prediction. At few rows, where slices cost more
@@ -49,6 +51,16 @@ pub enum Compute {
 }
 
 impl Compute {
+    /// The scheme of the kernels that it allows besides those of `Native`.
+    pub(crate) fn scheme(self) -> Scheme {
+        match self {
+            Compute::Native => Scheme::Native,
+            Compute::Tf32 => Scheme::Tf32,
+            Compute::Fp32Bf16x6 => Scheme::Bf16x6,
+            Compute::Fp32F16x3 => Scheme::F16x3,
+        }
+    }
+
     /// Whether it is emulated fp32.
     pub(crate) fn is_emulated(self) -> bool {
         matches!(self, Compute::Fp32Bf16x6 | Compute::Fp32F16x3)

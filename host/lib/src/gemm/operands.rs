@@ -53,7 +53,10 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
     let of_c = is_aligned(c.elements.as_view(), c.count, c.step);
     let of = |operand: &Batch<T>| is_aligned(operand.elements, operand.count, operand.step);
     let aligned = [of(a), of(b), of_c];
-    let request = gemm.request(&Request { batch: *count, aligned, ..request });
+    // Slices are of one matrix.
+    let has_slices = |operand| gemm.planes_of(operand, gemm.compute.scheme()).is_some();
+    let prepared = [a, b].map(|operand| *count == 1 && has_slices(operand));
+    let request = gemm.request(&Request { batch: *count, aligned, prepared, ..request });
     // Its rows are those of the product before A and B were swapped.
     let invariant = match operands.is_swapped {
         true => request.invariant.map(Invariant::transposed),

@@ -148,7 +148,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// Names an operand whose slices were made before: A or B, or with two calls both. Kernels for
-    /// emulated fp32 use the slices. Others use the matrix.
+    /// emulated fp32 use the slices. Others use the matrix. The predicted time has no time for
+    /// slices that are there, so slices are taken at fewer rows.
     ///
     /// A product is refused if the matrix, or its transpose, is neither A nor B.
     #[must_use]

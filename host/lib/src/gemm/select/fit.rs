@@ -12,7 +12,11 @@ use super::{
     times::{self, Times},
     work::{Work, two_widths},
 };
-use crate::gemm::{Target, scalar::Kernel, split};
+use crate::gemm::{
+    Target,
+    scalar::Kernel,
+    split::{self, Slice},
+};
 
 /// How a kernel computes a product.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +128,11 @@ impl Fit {
             return None;
         }
         let launch = self.work(&speed).times(target, self.split_k);
-        let (copies_us, copies) = (self.copies_us(), f64::from(self.operands.copies()));
+        let copies = match product.variant.scheme.is_split() {
+            true => self.given.prepared.into_iter().filter(|is_there| !is_there).count() as u32,
+            false => self.operands.copies(),
+        };
+        let (copies_us, copies) = (self.copies_us(), f64::from(copies));
         let maps = match product.variant.access {
             _ if !product.requires_layouts() => 0,
             Access::Ldg => 0,
@@ -142,8 +150,8 @@ impl Fit {
         let (operands, product, given) = (self.operands, self.kernel.product, &self.given);
         let Some(layouts) = &self.layouts else { return 0.0 };
         match product.variant.scheme {
-            Scheme::F16x3 => split::split_us::<F16>(operands.workspace_bytes()),
-            Scheme::Bf16x6 => split::split_us::<Bf16>(operands.workspace_bytes()),
+            Scheme::F16x3 => slices_us::<F16>(layouts, given),
+            Scheme::Bf16x6 => slices_us::<Bf16>(layouts, given),
             _ if operands.copies() == 0 => 0.0,
             _ => {
                 let timed = layouts.iter().zip(given.aligned);
@@ -216,5 +224,15 @@ impl Fit {
             recomputed: None,
             operands: self.operands,
         }
+    }
+}
+
+/// Microseconds in which A and B are split into slices, as far as they were not split before.
+fn slices_us<S: Slice>(layouts: &[OperandLayout; 2], given: &Request) -> f64 {
+    let operands = layouts.iter().zip(given.prepared).filter(|(_, is_prepared)| !is_prepared);
+    let bytes = operands.map(|(layout, _)| split::workspace_bytes::<S>(layout.rows(), given.batch));
+    match bytes.reduce(u64::saturating_add) {
+        Some(bytes) => split::split_us::<S>(bytes),
+        None => 0.0,
     }
 }

@@ -93,6 +93,8 @@ fn request_of(request: &Request, count: u32, sum_bytes: u64) -> Option<Request> 
         split_k: Some(1),
         partials: None,
         plain: false,
+        // Slices are of whole matrices.
+        prepared: [false; 2],
         workspace_limit: request.most_workspace() - bytes,
         ..*request
     })

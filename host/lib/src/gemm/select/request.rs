@@ -47,6 +47,8 @@ pub struct Request {
     /// The lines of C whose bits depend on nothing beside them: see
     /// [`Gemm::invariant`](crate::Gemm::invariant).
     pub invariant: Option<Invariant>,
+    /// Whether there are slices of A, and of B, for the arithmetic: then they are not split again.
+    pub(in crate::gemm) prepared: [bool; 2],
     /// The device whose order of sums it has, if not the one that it is computed on.
     pub(in crate::gemm) ordered_as_on: Option<Target>,
     /// The order of sums that follows from that.
@@ -69,6 +71,7 @@ impl Request {
             partials: None,
             compute: Compute::default(),
             invariant: None,
+            prepared: [false; 2],
             ordered_as_on: None,
             order: None,
             plain: true,
@@ -132,10 +135,12 @@ impl Request {
         let [a, b, c] = self.strides;
         let transposed = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
         let [aligned_a, aligned_b, aligned_c] = self.aligned;
+        let [prepared_a, prepared_b] = self.prepared;
         Request {
             shape: self.shape.transposed(),
             strides: [b, a, c].map(transposed),
             aligned: [aligned_b, aligned_a, aligned_c],
+            prepared: [prepared_b, prepared_a],
             invariant: self.invariant.map(Invariant::transposed),
             ..*self
         }

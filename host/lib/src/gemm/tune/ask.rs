@@ -26,11 +26,7 @@ pub(in crate::gemm) fn launched<T: Scalar<O>, O: Output>(
     operands: &Operands<T, O>,
     request: &Request,
 ) -> Result<Option<(Kernel, Choice)>> {
-    let Operands { a, b, is_swapped, .. } = operands;
-    let prepared = [a, b]
-        .map(|operand| gemm.prepared.iter().flatten().any(|prepared| operand.is(&prepared.view())));
-    let question = question(gemm, stream.device(), *request, *is_swapped);
-    let question = Question { prepared, ..question };
+    let question = question(gemm, stream.device(), *request, operands.is_swapped);
     if let Some(known) = cache.known::<T, O>(&question) {
         return Ok(Some(known));
     }
@@ -54,7 +50,7 @@ pub(in crate::gemm) fn planned<T: Scalar<O>, O: Output>(
     cache.known::<T, O>(&question)
 }
 
-/// The question of a product without prepared operands. `is_swapped`: the request's A and B are the
+/// The question of a product. `is_swapped`: the request's A and B are the
 /// product's B and A.
 fn question<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
@@ -76,6 +72,5 @@ fn question<T: Scalar<O>, O: Output>(
         beta: Factor::of(gemm.beta),
         bias,
         activation: gemm.activation,
-        prepared: [false; 2],
     }
 }

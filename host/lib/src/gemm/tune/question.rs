@@ -21,8 +21,6 @@ pub(super) struct Question {
     pub(super) beta: Factor,
     pub(super) bias: Side,
     pub(super) activation: Activation,
-    /// Whether there are slices of A, and of B.
-    pub(super) prepared: [bool; 2],
 }
 
 /// A factor, as far as the work depends on it.
@@ -63,7 +61,7 @@ impl Question {
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Question { device, target, types: [of_ab, of_c], request, .. } = self;
-        let Question { alpha, beta, bias, activation, prepared, .. } = self;
+        let Question { alpha, beta, bias, activation, .. } = self;
         let (major, minor) = target.capability;
         write!(f, "{} {major}.{minor} of {} SMs; {}; ", name(device), target.sms, driver(device))?;
         write!(f, "gpu-gemm {}; ", env!("CARGO_PKG_VERSION"))?;
@@ -73,7 +71,7 @@ impl fmt::Display for Question {
         write!(f, "strides {:?}; aligned {:?}; ", request.strides, request.aligned)?;
         write!(f, "{:?}; alpha {alpha:?}; beta {beta:?}; ", request.compute)?;
         write!(f, "bias {bias:?}; {activation:?}; plain {}; ", request.plain)?;
-        write!(f, "prepared {prepared:?}; split_k {:?}; ", request.split_k)?;
+        write!(f, "prepared {:?}; split_k {:?}; ", request.prepared, request.split_k)?;
         write!(f, "partials {:?}; invariant {:?}; ", request.partials, request.invariant)?;
         write!(f, "as on {:?}; ", request.ordered_as_on)?;
         write!(f, "workspace {}", request.workspace_limit)

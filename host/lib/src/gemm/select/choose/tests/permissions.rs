@@ -91,3 +91,23 @@ fn a_permission_makes_no_product_slower() {
         }
     }
 }
+
+/// What was split before is not split again: so slices are the fastest at fewer rows.
+#[test]
+fn prepared_slices_cost_nothing() {
+    for (compute, [m, n, k]) in
+        [(Compute::Fp32F16x3, [72, 4096, 4096]), (Compute::Fp32Bf16x6, [192, 4096, 4096])]
+    {
+        let plain = Request { compute, ..request([m, n, k], SLICES_WORKSPACE_LIMIT) };
+        let of = |request: Request| choose::<f32>(&request, &Target::H200, None).unwrap();
+        let [none, b, both] = [[false; 2], [false, true], [true; 2]]
+            .map(|prepared| of(Request { prepared, ..plain }));
+        assert_eq!(none.entry.scheme(), Scheme::Native, "{compute:?}");
+        assert_eq!(b.entry.scheme(), compute.scheme(), "{compute:?}");
+        let copies = |choice: Choice| choice.times.unwrap().copies_us;
+        assert!(0.0 < copies(b) && copies(b) < 10.0 && copies(both) == 0.0, "{compute:?}");
+        // A column-major C is computed with A and B swapped.
+        let swapped = of(Request { prepared: [false, true], ..plain }.swapped());
+        assert_eq!(swapped.entry.name(), b.entry.name());
+    }
+}
