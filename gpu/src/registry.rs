@@ -281,6 +281,7 @@ static PROGRAMS: &[Design] = &[
     ),
     program!(kernels::pack::transpose_rows, Product, "matrices transposed for TMA"),
     program!(kernels::pack::pack_rows_u16, Product, "matrices of 16-bit elements packed for TMA"),
+    program!(kernels::pack::pack_rows_f64, Product, "matrices of f64 packed for TMA"),
     program!(
         kernels::pack::transpose_rows_u16,
         Product,

@@ -103,7 +103,7 @@ fn copy<T: Numbered>(
 #[test]
 fn copies_are_clean_and_right() {
     use gpu::checked::kernels::pack::{
-        pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+        pack_rows, pack_rows_f64, pack_rows_u16, transpose_rows, transpose_rows_u16,
     };
     for case in CASES {
         for (start, order) in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)]
@@ -116,6 +116,7 @@ fn copies_are_clean_and_right() {
             options.order = order;
             copy(&pack_rows, case, start % 4, false, &options);
             copy(&pack_rows_u16, case, start, false, &options);
+            copy(&pack_rows_f64, case, start % 2, false, &options);
             copy(&transpose_rows, case, start % 4, true, &options);
             copy(&transpose_rows_u16, case, start, true, &options);
         }

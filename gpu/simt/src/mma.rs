@@ -9,6 +9,7 @@
 //!   Fragment::from_elements(elements)             16 outer elements by the k-steps of an atom, of f64 that each lane has loaded
 //!   sums.multiply_add(&a, &b)                     accumulates products of fragments: the atom's instruction
 //!   sums.multiply_add_row(i, &a[i], &b)           the same for one fragment of A
+//!   sums.multiply_add_one((i, j), &a[i], &b[j])   the same for one fragment of each
 //! ```
 //!
 //! An *atom* is an instruction, with the types of its factors and sums ([`atoms`](crate::atoms)).
@@ -122,6 +123,45 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
         {
             let _ = (row, a, b);
             crate::cpu::absent()
+        }
+    }
+
+    /// Accumulates products of one fragment of A and one of B, to the sums of the `row`th 16 rows and
+    /// the `col`th 16 columns.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    pub fn multiply_add_one<X: Atom<Sum = S>>(
+        &mut self,
+        (row, col): (usize, usize),
+        a: &Fragment<X>,
+        b: &Fragment<X>,
+    ) {
+        #[cfg(target_arch = "nvptx64")]
+        X::multiply_add(&mut self.0[row][col], a.registers, b.registers);
+        #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+        add(
+            core::array::from_mut(core::array::from_mut(&mut self.0[row][col])),
+            core::array::from_ref(a),
+            core::array::from_ref(b),
+            Location::caller(),
+        );
+        #[cfg(not(any(feature = "cpu", target_arch = "nvptx64")))]
+        {
+            let _ = (row, col, a, b);
+            crate::cpu::absent()
+        }
+    }
+
+    /// Calls `act` for each sixteen columns of the `PART`th 16 rows, with their number and with this
+    /// lane's elements as the instructions have them: 2 of row `lane / 4`, 2 of the eighth row after
+    /// it, and the same of the upper eight columns. A part past the last is empty.
+    #[inline(always)]
+    #[track_caller]
+    pub fn for_each_sixteen_of<const PART: usize>(&self, mut act: impl FnMut(usize, &[S; 8])) {
+        if PART < M {
+            for j in 0..N {
+                act(j, &self.0[PART][j]);
+            }
         }
     }
 

@@ -231,6 +231,18 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         stage
     }
 
+    /// [`acquire_warp`](Self::acquire_warp) of a stage that threads have read, and released without
+    /// a proxy fence ([`release_read_warp`](Consumer::release_read_warp)). Copies overwrite it
+    /// through the async proxy. One fence on the way from the reads to the copies is enough (PTX
+    /// ISA, "Proxy-preserved base causality order"). Here only the producer pays for it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire_read_warp(&self) -> usize {
+        let stage = self.acquire_warp();
+        fence_proxy_async();
+        stage
+    }
+
     /// Announces the bytes that copies will complete.
     #[inline(always)]
     #[track_caller]
@@ -321,6 +333,15 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     #[track_caller]
     pub fn release_warp(&self) {
         fence_proxy_async();
+        warp::sync_warp(warp::ALL);
+        S::arrive_warp(self.empty());
+    }
+
+    /// [`release_warp`](Self::release_warp) of a stage whose producer
+    /// [fences](Producer::acquire_read_warp).
+    #[inline(always)]
+    #[track_caller]
+    pub fn release_read_warp(&self) {
         warp::sync_warp(warp::ALL);
         S::arrive_warp(self.empty());
     }

@@ -15,7 +15,7 @@
 //! * **A thread** moves four elements.
 //!
 //! Every element is read once and written once. So the time is at least `8 rows cols` bytes over
-//! the memory bandwidth, with 16-bit elements half of that.
+//! the memory bandwidth, with 16-bit elements half of that, with f64 twice.
 //!
 //! The copy is launched before the product. Both are `dependent`: the product's blocks start while
 //! the copy runs.
@@ -97,6 +97,21 @@ pub fn pack_rows_u16(
     mut to: Out<u16>,
 ) {
     pack::<_, 8>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
+}
+
+/// [`pack_rows`] for f64.
+#[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
+pub fn pack_rows_f64(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<f64>,
+    mut to: Out<f64>,
+) {
+    pack::<_, 2>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
 
 /// Rows and columns that a block transposes at once.

@@ -15,6 +15,7 @@ use crate::{
     collective::wgmma_shape,
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
+        mma,
         tma::SLAB,
         wgmma_tf32,
     },
@@ -173,7 +174,9 @@ impl Design {
             stores: None,
             persistent: variant.family == Family::Wgmma,
             narrow: None,
-            has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
+            has_all_layouts: variant.access != Access::Strided
+                && matches!(variant.family, Family::Mma | Family::Wgmma)
+                && variant.scheme != Scheme::Tf32,
             packs_tail: false,
             split,
             costs: Costs::of(&variant),
@@ -212,6 +215,7 @@ impl Product {
         let cores = match family {
             Family::Lesson(_) | Family::Gemm => "CUDA cores",
             Family::Tma => "Hopper's CUDA cores",
+            Family::Mma if self.variant.access == Access::Tma => "Hopper's tensor cores by TMA",
             Family::Mma => "any GPU's tensor cores",
             Family::Wgmma => "Hopper's tensor cores",
         };
@@ -261,6 +265,15 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
             };
             let [a, b] = variant.k_major();
             [of(a, tile_a / classes, 0), of(b, tile_b, before)]
+        }
+        // A box has rows of one span: along k, or sixteen outer elements.
+        (Family::Mma, _) => {
+            let [a, b] = variant.k_major();
+            let of = |is_k_major: bool, tile: usize| {
+                let rows = if is_k_major { tile } else { mma::boxes::DEPTH };
+                BoxShape { rows, cols: mma::boxes::DEPTH, swizzle: 128 }
+            };
+            [of(a, tile_a), of(b, tile_b)]
         }
         (_, Scheme::Tf32) => {
             let depth = wgmma_tf32::BLOCK_K;

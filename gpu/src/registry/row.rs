@@ -111,9 +111,7 @@ impl Row {
 
     /// Hopper's tensor cores, all layouts.
     pub(crate) const fn wgmma<T: Elements, C: Elements>(tile: [u32; 3]) -> Self {
-        let row = Row::new::<T, C>(Family::Wgmma, tile);
-        let variant = Variant { access: Access::Tma, ..row.variant };
-        Row { variant, layouts: Layouts::Each, ..row }
+        Row::new::<T, C>(Family::Wgmma, tile).by_tma()
     }
 
     /// f32 rounded to tf32 on Hopper's tensor cores.
@@ -129,6 +127,12 @@ impl Row {
     /// How elements are multiplied.
     pub(crate) const fn scheme(self, scheme: Scheme) -> Self {
         Row { variant: Variant { scheme, ..self.variant }, ..self }
+    }
+
+    /// Operands are loaded by TMA, in all layouts.
+    pub(crate) const fn by_tma(self) -> Self {
+        let variant = Variant { access: Access::Tma, ..self.variant };
+        Row { variant, layouts: Layouts::Each, ..self }
     }
 
     /// One layout alone.

@@ -49,6 +49,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/operand.rs", include_str!("../kernels/gemm/operand.rs")),
     ("kernels/gemm/table.rs", include_str!("../kernels/gemm/table.rs")),
     ("kernels/gemm/through_registers.rs", include_str!("../kernels/gemm/through_registers.rs")),
+    ("kernels/mma/boxes.rs", include_str!("../kernels/mma/boxes.rs")),
+    ("kernels/mma/by_tma.rs", include_str!("../kernels/mma/by_tma.rs")),
     ("kernels/mma/element.rs", include_str!("../kernels/mma/element.rs")),
     ("kernels/mma/epilogue.rs", include_str!("../kernels/mma/epilogue.rs")),
     ("kernels/mma/main_loop.rs", include_str!("../kernels/mma/main_loop.rs")),

@@ -52,7 +52,22 @@ pub const fn staged_len(threads: usize, n: usize) -> usize {
 /// Fours of elements that a lane stores at once.
 const TOGETHER: usize = 4;
 
-/// Stores a warp's `16 M x 16 N` sums. The first is (row, col).
+/// Two neighbours in a row of sixteen by sixteen sums: row, column, sums.
+pub type Pair<R> = (u32, u32, [R; 2]);
+
+/// A lane's pairs of sixteen by sixteen sums, where the instruction has them.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+pub fn pairs<R: Copy>(sums: &[R; 8]) -> [Pair<R>; 4] {
+    let (row, col) = (thread::lane_id() / 4, thread::lane_id() % 4 * 2);
+    [
+        (row, col, [sums[0], sums[1]]),
+        (row + 8, col, [sums[2], sums[3]]),
+        (row, col + 8, [sums[4], sums[5]]),
+        (row + 8, col + 8, [sums[6], sums[7]]),
+    ]
+}
+
+/// Stores a warp's `16 M x 16 N` sums. The first is (row, col). `pairs` says where they are.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
@@ -60,29 +75,31 @@ pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
     warp: usize,
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
+    pairs: impl Fn(&[C::Real; 8]) -> [Pair<C::Real>; 4],
 ) {
-    const { assert!(M == 2 || M == 4, "registers cannot be indexed by a computed number") };
+    const { assert!(M == 1 || M == 2 || M == 4, "registers cannot be indexed by a computed number") };
     // In place of the stages.
     let mut staged = dynamic_shared![C::Real];
     let pitch = pitch(N);
     let lane = thread::lane_id() as usize;
     let base = warp * STAGED * pitch;
-    for part in 0..M / 2 {
-        let mut put = |row: u32, col: u32, pair: [C::Real; 2]| {
-            let at = base + row as usize * pitch + place::<C::Real>(N, col as usize);
-            Real::store_pair(&mut staged, at, pair);
+    for part in 0..M.div_ceil(2) {
+        let mut put = |first_row: usize, j: usize, sums: &[C::Real; 8]| {
+            for (row, col, pair) in pairs(sums) {
+                let (row, col) = (first_row + row as usize, j * SIDE + col as usize);
+                let at = base + row * pitch + place::<C::Real>(N, col);
+                Real::store_pair(&mut staged, at, pair);
+            }
         };
-        let mut put_below =
-            |row: u32, col: u32, pair: [C::Real; 2]| put(row + SIDE as u32, col, pair);
         if part == 0 {
-            sums.for_each_pair_of::<1>(&mut put_below);
-            sums.for_each_pair_of::<0>(&mut put);
+            sums.for_each_sixteen_of::<1>(|j, sums| put(SIDE, j, sums));
+            sums.for_each_sixteen_of::<0>(|j, sums| put(0, j, sums));
         } else {
-            sums.for_each_pair_of::<3>(&mut put_below);
-            sums.for_each_pair_of::<2>(&mut put);
+            sums.for_each_sixteen_of::<3>(|j, sums| put(SIDE, j, sums));
+            sums.for_each_sixteen_of::<2>(|j, sums| put(0, j, sums));
         }
         warp::sync_warp(warp::ALL);
-        finish::<C, N>(&staged, (base, lane), epilogue, (first_row + part * STAGED, first_col));
+        finish::<C, M, N>(&staged, (base, lane), epilogue, (first_row + part * STAGED, first_col));
         warp::sync_warp(warp::ALL);
     }
 }
@@ -91,7 +108,7 @@ pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
 /// has four neighbours of a row. Otherwise neighbouring lanes have neighbouring elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn finish<C: Stored, const N: usize>(
+fn finish<C: Stored, const M: usize, const N: usize>(
     staged: &DynamicShared<C::Real>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
@@ -101,7 +118,8 @@ fn finish<C: Stored, const N: usize>(
     let pitch = pitch(N);
     // The rows that C has. The compiler does not know their number, and so does not unroll the
     // loops, which would take more registers than four parts of sums leave.
-    let rows = epilogue.left((first_row, first_col)).0.min(STAGED);
+    let staged_rows = const { if M == 1 { SIDE } else { STAGED } };
+    let rows = epilogue.left((first_row, first_col)).0.min(staged_rows);
     let mut row = 0;
     if epilogue.is_in_fours() {
         let across = const { SIDE * N / FOUR };

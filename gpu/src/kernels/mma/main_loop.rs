@@ -86,7 +86,7 @@ pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
     let first = (first.0 + of_warp.0, first.1 + of_warp.1);
-    epilogue::store::<C, M, N>(sums, warp, &mut epilogue, first);
+    epilogue::store::<C, M, N>(sums, warp, &mut epilogue, first, epilogue::pairs);
 }
 
 /// The stages in shared memory, and the operands that fill them.

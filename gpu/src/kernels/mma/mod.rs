@@ -51,6 +51,10 @@
 //! instructions an element: 64, besides 32 MMAs, for a warp of 64 x 64 elements. Other differences
 //! are in [`element`].
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod boxes;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod by_tma;
 pub mod element;
 pub mod epilogue;
 pub mod main_loop;

@@ -22,7 +22,7 @@ const GROUP: u32 = 12;
 /// The first row and column of the block's tile. Blocks that run at the same time compute
 /// neighbouring tiles, so that they find more of A and B in L2.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams) -> (usize, usize) {
+pub fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams) -> (usize, usize) {
     // Through shuffles: what is computed of them twice need not be kept between.
     let [x, y] = [thread::block_idx_x(), thread::block_idx_y()]
         .map(|index| warp::shuffle(warp::ALL, index, 0));
@@ -35,7 +35,7 @@ fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams) -> 
 
 /// The number of the warp, and the row and the column of its part of the tile.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize)) {
+pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize)) {
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;

@@ -6,6 +6,8 @@
 //!                                                         the tile            shared memory       A and B
 //! ```
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+use super::by_tma;
 use super::{device::*, main_loop, stream, tile::threads};
 use crate::params::GemmParams;
 
@@ -94,6 +96,43 @@ macro_rules! entry_f64 {
     };
 }
 
+/// A kernel of f64 whose operands TMA copies.
+macro_rules! boxes_f64 {
+    (
+        $name:ident: $rows:tt x $cols:tt, $m:tt x 2 a warp, $slabs:tt slabs, $blocks:tt an SM
+    ) => {
+        #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+        #[doc = concat!("A, B and C of [`f64`], by TMA; tiles of ", $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (by_tma::WARPS * 32),
+            dynamic_shared = by_tma::STAGES * $slabs * by_tma::slab_len($rows, $cols) * size_of::<f64>(),
+            barriers = 2,
+            min_blocks = $blocks,
+            arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0),
+            dependent,
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: TensorMap<f64>,
+            b: TensorMap<f64>,
+            mut c: Out<f64>,
+            bias: In<f64>,
+        ) {
+            by_tma::multiply::<$rows, $cols, $m, $slabs>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                &pipeline![4],
+                [a_mn_major == 0, b_mn_major == 0],
+            );
+        }
+    };
+    (row $rows:tt x $cols:tt, $m:tt x 2 a warp, $slabs:tt slabs, $blocks:tt an SM) => {
+        crate::registry::Row::mma::<f64, f64>([$rows, $cols, $slabs * by_tma::DEPTH as u32]).by_tma()
+    };
+}
+
 /// Whether rows may be unaligned. Otherwise unaligned rows are slow.
 macro_rules! rows {
     (anywhere) => {
@@ -125,9 +164,18 @@ kernels! {
     // reading shared memory and rounding take (docs/log/mma.md).
     entry! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
         gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
-    // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64").
+    // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64"). The
+    // next two are for unaligned rows, and the first for operands of any strides.
     entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }
         gpu { gflops: 365.0, alone: 0.66, fixed_us: 5.0, tile_us: [1.6, 1.6] };
     entry_f64! { mma_f64_128x128x32: for Hopper, 128 x 128, 4 x 2 a warp, 3 stages of 32, 1 an SM }
         gpu { gflops: 403.0, alone: 1.0, fixed_us: 5.5, tile_us: [8.0, 8.0] };
+    boxes_f64! { mma_f64_128x64x16: 128 x 64, 4 x 2 a warp, 1 slabs, 2 an SM }
+        gpu { gflops: 415.0, alone: 0.97, fixed_us: 5.0, tile_us: [1.8, 1.8] };
+    boxes_f64! { mma_f64_64x64x16: 64 x 64, 2 x 2 a warp, 1 slabs, 3 an SM }
+        gpu { gflops: 415.0, alone: 0.74, fixed_us: 5.0, tile_us: [0.9, 0.9] };
+    boxes_f64! { mma_f64_64x32x32: 64 x 32, 1 x 2 a warp, 2 slabs, 2 an SM }
+        gpu { gflops: 385.0, alone: 0.8, fixed_us: 4.5, tile_us: [0.7, 0.7] };
+    boxes_f64! { mma_f64_32x64x32: 32 x 64, 1 x 2 a warp, 2 slabs, 2 an SM }
+        gpu { gflops: 380.0, alone: 0.8, fixed_us: 4.5, tile_us: [0.7, 0.7] };
 }

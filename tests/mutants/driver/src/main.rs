@@ -123,6 +123,7 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
         return Ok(match kernel {
             "pack_rows" => slices::pads::<f32>(&pack::pack_rows, false),
             "pack_rows_u16" => slices::pads::<u16>(&pack::pack_rows_u16, false),
+            "pack_rows_f64" => slices::pads::<f64>(&pack::pack_rows_f64, false),
             "transpose_rows" => slices::pads::<f32>(&pack::transpose_rows, true),
             "transpose_rows_u16" => slices::pads::<u16>(&pack::transpose_rows_u16, true),
             "reduce_f32" => reduce::sums::<f32, f32>(&adds::reduce_f32, Constants::NONE),

@@ -85,8 +85,8 @@ const F32: Rules = [
     &[(1024, BY_WARPS, 2, ALL), (0, BY_WARPS, 1, ALL)],
 ];
 const F64: Rules = [
-    &[(1024, Sum::Cores, 1, 512), (0, Sum::Cores, 1, ALL)],
-    &[(8192, Sum::Cores, 1, 2048), (0, Sum::Cores, 1, ALL)],
+    &[(1024, Sum::General, 1, 512), (0, Sum::General, 1, ALL)],
+    &[(8192, Sum::General, 1, 2048), (0, Sum::General, 1, ALL)],
 ];
 
 /// The order of all rows of a request.

@@ -25,7 +25,7 @@
 
 use gpu::{
     kernels::pack::{
-        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_u16, transpose_rows,
+        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u16, transpose_rows,
         transpose_rows_u16,
     },
     registry::{Access, Product, Scheme},
@@ -249,7 +249,8 @@ impl OperandLayout {
     /// The kernel that copies `len` elements of each row of `matrices` operands, and its launch.
     ///
     /// # Errors
-    /// [`Error::Argument`] for elements of eight bytes, which no kernel copies.
+    /// [`Error::Argument`] for a transpose of elements of eight bytes, for which there is no kernel:
+    /// no plan has one.
     pub(in crate::gemm) fn copy(
         &self,
         matrices: usize,
@@ -257,18 +258,21 @@ impl OperandLayout {
         limits: &Limits,
     ) -> Result<(&'static dyn AnyKernel, LaunchConfig)> {
         let bytes = 16 / self.unit;
-        let [pack, transpose]: [&'static dyn AnyKernel; 2] = match bytes {
-            2 => [&pack_rows_u16, &transpose_rows_u16],
-            4 => [&pack_rows, &transpose_rows],
+        let kernel: &'static dyn AnyKernel = match (bytes, self.transposed) {
+            (2, false) => &pack_rows_u16,
+            (2, true) => &transpose_rows_u16,
+            (4, false) => &pack_rows,
+            (4, true) => &transpose_rows,
+            (8, false) => &pack_rows_f64,
             _ => {
-                let limit = "must have the layout that the kernel reads: elements of eight bytes are not copied";
+                let limit = "must have the layout that the kernel reads: elements of eight bytes are not transposed";
                 return Err(Error::argument(self.operand, "a matrix", limit));
             }
         };
         let count = self.strided.0;
-        let (kernel, rows, cols, tile_rows, tile_cols) = match self.transposed {
-            true => (transpose, len, count, 32, 32),
-            false => (pack, count, len, PACK_ROWS, PACK_BYTES / bytes),
+        let (rows, cols, tile_rows, tile_cols) = match self.transposed {
+            true => (len, count, 32, 32),
+            false => (count, len, PACK_ROWS, PACK_BYTES / bytes),
         };
         // After its rows, a block continues with the rows a grid further down.
         let limit = limits.grid[1] as usize;
