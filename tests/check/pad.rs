@@ -36,6 +36,12 @@ impl Numbered for f32 {
     }
 }
 
+impl Numbered for f64 {
+    fn of(number: usize) -> f64 {
+        number as f64
+    }
+}
+
 impl Numbered for u16 {
     fn of(number: usize) -> u16 {
         number as u16

@@ -126,8 +126,8 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
         }
     }
 
-    /// Accumulates products of one fragment of A and one of B, to the sums of the `row`th 16 rows and
-    /// the `col`th 16 columns.
+    /// Accumulates products of one fragment of A and one of B, to the sums of the `row`th 16 rows
+    /// and the `col`th 16 columns.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn multiply_add_one<X: Atom<Sum = S>>(
@@ -152,9 +152,9 @@ impl<const M: usize, const N: usize, S: Sum> Accumulators<M, N, S> {
         }
     }
 
-    /// Calls `act` for each sixteen columns of the `PART`th 16 rows, with their number and with this
-    /// lane's elements as the instructions have them: 2 of row `lane / 4`, 2 of the eighth row after
-    /// it, and the same of the upper eight columns. A part past the last is empty.
+    /// Calls `act` for each sixteen columns of the `PART`th 16 rows, with their number and with
+    /// this lane's elements as the instructions have them: 2 of row `lane / 4`, 2 of the eighth row
+    /// after it, and the same of the upper eight columns. A part past the last is empty.
     #[inline(always)]
     #[track_caller]
     pub fn for_each_sixteen_of<const PART: usize>(&self, mut act: impl FnMut(usize, &[S; 8])) {

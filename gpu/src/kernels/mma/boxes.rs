@@ -83,7 +83,7 @@ impl Places {
             let k = lane % 4 + i / 2 * 4;
             let outer = outer(k_major, lane / 4, i % 2);
             let (row, at) = if k_major { (outer, k) } else { (k, outer) };
-            first / DEPTH * PART + row * DEPTH + (at / 2 ^ row % 8) * 2 + at % 2
+            first / DEPTH * PART + row * DEPTH + ((at / 2) ^ (row % 8)) * 2 + at % 2
         }))
     }
 
@@ -160,9 +160,9 @@ impl SumsOfLane {
         })
     }
 
-    /// Four neighbours of a row of C as lanes store them by sixteen bytes, two at a time: so that two
-    /// lanes write the 32 bytes of a sector together. First the row's of the even lane, then of the
-    /// odd one: their first column, and this lane's two of them.
+    /// Four neighbours of a row of C as lanes store them by sixteen bytes, two at a time: so that
+    /// two lanes write the 32 bytes of a sector together. First the row's of the even lane, then of
+    /// the odd one: their first column, and this lane's two of them.
     #[inline(always)]
     #[track_caller]
     pub fn by_sectors(&self, col: u32, [a, b, c, d]: [f64; 4]) -> [(u32, [f64; 2]); 2] {
@@ -180,7 +180,12 @@ impl SumsOfLane {
     #[inline(always)]
     pub fn pairs(&self, sums: &[f64; 8]) -> [Pair<f64>; 4] {
         let [(above, col, [a, b, c, d]), (below, _, [e, f, g, h])] = self.fours(sums);
-        [(above, col, [a, b]), (above, col + 2, [c, d]), (below, col, [e, f]), (below, col + 2, [g, h])]
+        [
+            (above, col, [a, b]),
+            (above, col + 2, [c, d]),
+            (below, col, [e, f]),
+            (below, col + 2, [g, h]),
+        ]
     }
 }
 

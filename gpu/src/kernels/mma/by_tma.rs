@@ -1,16 +1,17 @@
 //! The main loop of f64 with operands that TMA copies: Hopper, 16-byte aligned rows.
 //!
-//! * **Four warps** of a block multiply. Each issues the copies of one of the four stages. No thread
-//!   computes an address in global memory, and no barrier of the block is in the loop: a warp waits
-//!   for the mbarrier of a stage.
-//! * **The loop** over k has all four stages in its code. So where a stage is, and its mbarriers, are
-//!   numbers in the instructions: computing them took as long as eight of 32 instructions that
+//! * **Four warps** of a block multiply. Each issues the copies of one of the four stages. No
+//!   thread computes an address in global memory, and no barrier of the block is in the loop: a
+//!   warp waits for the mbarrier of a stage.
+//! * **The loop** over k has all four stages in its code. So where a stage is, and its mbarriers,
+//!   are numbers in the instructions: computing them took as long as seven of 32 instructions that
 //!   multiply.
 //! * **Two blocks** or more share an SM. So one multiplies while the other stores its tile.
 //! * **A fragment** is loaded while the one before it is multiplied.
 //! * **Sums** go from registers to C where C is `alpha A B` with 32-byte aligned rows. Otherwise
 //!   they are staged, as in the other kernels of the family.
 
+pub use super::boxes::DEPTH;
 use super::{
     boxes::{self, Elements, HALVES, Places},
     collective::epilogue::Epilogue,
@@ -19,7 +20,6 @@ use super::{
     stream::{tile_of_block, warp_of_block},
     tile::SIDE,
 };
-pub use super::boxes::DEPTH;
 use crate::params::GemmParams;
 
 /// Warps of a block.
@@ -139,7 +139,9 @@ impl Operands {
             let a = boxes::fragment(fragments.a[i]);
             let [left, right] = fragments.b.map(boxes::fragment);
             sums.multiply_add_one((i, 0), &a, &left);
-            if i == 0 && let Some(begun) = begun.take() {
+            if i == 0
+                && let Some(begun) = begun.take()
+            {
                 begun();
             }
             let next_a = self.rows.elements(&self.tiles, next, i);
@@ -210,7 +212,12 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLAB
     if (warp as u32) < left.min(STAGES as u32 - 1) {
         if warp::elect() {
             producer.announce(bytes);
-            source.load::<ROWS, COLS, SLABS>(&mut operands.tiles, warp * stage_len, p, producer.full());
+            source.load::<ROWS, COLS, SLABS>(
+                &mut operands.tiles,
+                warp * stage_len,
+                p,
+                producer.full(),
+            );
         }
         producer.advance();
         p += STAGES as u32 * steps;
@@ -249,7 +256,12 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLAB
                     if warp::elect() {
                         producer.announce(bytes);
                         let at = before * stage_len;
-                        source.load::<ROWS, COLS, SLABS>(&mut operands.tiles, at, p, producer.full());
+                        source.load::<ROWS, COLS, SLABS>(
+                            &mut operands.tiles,
+                            at,
+                            p,
+                            producer.full(),
+                        );
                     }
                     producer.advance();
                     p += STAGES as u32 * steps;

@@ -27,6 +27,10 @@
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
 //!   mma_f64_128x128x32        64 x 32             3 of 32            unaligned    1, of eight warps (Hopper alone)
+//!   mma_f64_128x64x16         64 x 32             4 of 16, by TMA    aligned      2 (Hopper alone)
+//!   mma_f64_64x64x16          32 x 32             4 of 16, by TMA    aligned      3 (Hopper alone)
+//!   mma_f64_64x32x32          16 x 32             4 of 32, by TMA    aligned      2 (Hopper alone)
+//!   mma_f64_32x64x32          16 x 32             4 of 32, by TMA    aligned      2 (Hopper alone)
 //! ```
 //!
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow. Shared
@@ -43,7 +47,8 @@
 //! core, and two warps share one. So a fragment is loaded while the one before it is multiplied,
 //! and a stage is filled by a few copies after each row of fragments: no warp is long without an
 //! instruction for its tensor core. An instruction multiplies 4 k-steps on any GPU, and 8 on
-//! Hopper, with the same bits.
+//! Hopper, with the same bits. For aligned rows on Hopper TMA fills the stages ([`by_tma`]): then
+//! warps only load and multiply.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

@@ -35,7 +35,8 @@ pub fn tile_of_block<const ROWS: usize, const COLS: usize>(problem: &GemmParams)
 
 /// The number of the warp, and the row and the column of its part of the tile.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize)) {
+pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (usize, (usize, usize))
+{
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;

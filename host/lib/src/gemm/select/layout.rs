@@ -249,8 +249,8 @@ impl OperandLayout {
     /// The kernel that copies `len` elements of each row of `matrices` operands, and its launch.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a transpose of elements of eight bytes, for which there is no kernel:
-    /// no plan has one.
+    /// [`Error::Argument`] for a transpose of elements of eight bytes, for which there is no
+    /// kernel: no plan has one.
     pub(in crate::gemm) fn copy(
         &self,
         matrices: usize,
