@@ -327,8 +327,8 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     /// call it.
     ///
     /// The stage will be overwritten through the async proxy. A barrier orders that after the reads
-    /// only if the readers execute a proxy fence (PTX ISA, "Async proxy"; Triton's PR 7262 is about
-    /// the same hazard).
+    /// only with a proxy fence on the way (PTX ISA, "Async proxy"; Triton's PR 7262 is about the
+    /// same hazard). Here each reader executes it.
     #[inline(always)]
     #[track_caller]
     pub fn release_warp(&self) {

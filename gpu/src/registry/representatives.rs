@@ -75,8 +75,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     ("pack", &["pack_rows", "transpose_rows", "pack_rows_u16", "transpose_rows_u16"]),
     // The last columns and rows of a tile, in all layouts, and a stage that has two slabs.
-    ("kernels/mma/boxes.rs", &["mma_f64_64x64x16", "mma_f64_64x32x32"]),
-    ("kernels/mma/by_tma.rs", &["mma_f64_64x64x16", "mma_f64_64x32x32"]),
+    ("kernels/mma/boxes.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
+    ("kernels/mma/by_tma.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
     ("reduce", &["reduce_f32", "reduce_half", "reduce_f64"]),
     // Copies of unaligned rows: before a product, and in the background of one.
     (

@@ -130,10 +130,14 @@ impl Costs {
             (Family::Lesson(_), _) => Costs::GEMM,
             (Family::Gemm, _) if matches!(variant.access, Access::Dot) => Costs::DOT,
             (Family::Gemm, _) => Costs::GEMM,
-            // By TMA. A block has three stages in flight, of 16 to 24 KiB.
-            (Family::Mma, _) if matches!(variant.access, Access::Tma) => {
-                Costs { memory_us: [H200_BYTE_US; 2], more_than_share: 1.6, ..Costs::MMA }
-            }
+            // By TMA: they read unaligned rows as aligned copies. A block has three stages in
+            // flight, of 16 to 24 KiB.
+            (Family::Mma, _) if matches!(variant.access, Access::Tma) => Costs {
+                memory_us: [H200_BYTE_US; 2],
+                more_than_share: 1.6,
+                unaligned: 1.0,
+                ..Costs::MMA
+            },
             // An f64 is copied alone: on an H200 at 4095x4093x4097.
             (Family::Mma, _) if variant.operands.bytes() == 8 => {
                 let unaligned = if variant.tile[0] == 128 { 1.12 } else { 1.27 };

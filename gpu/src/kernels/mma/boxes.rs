@@ -1,6 +1,6 @@
 //! The tiles of f64 that TMA copies, and where a lane finds its elements of a fragment.
 //!
-//! A row of shared memory is 128 bytes, the widest span of the swizzle: sixteen elements. A stage
+//! A row of shared memory is 128 bytes, the widest span of the swizzle: sixteen elements. A slab
 //! has sixteen k-steps. So sixteen outer elements of either layout are 2 KiB:
 //!
 //! ```text
@@ -27,20 +27,20 @@ use super::{
     epilogue::Pair,
 };
 
-/// K-steps of a stage, and outer elements of a fragment: 128 bytes.
+/// K-steps of a slab, and outer elements of a fragment: 128 bytes.
 pub const DEPTH: usize = 16;
 
 /// Bytes of a row: the span of the swizzle.
 const SPAN: usize = 128;
 
-/// Elements of sixteen outer elements in a stage.
+/// Elements of sixteen outer elements in a slab.
 const PART: usize = DEPTH * DEPTH;
 
 /// K-steps of an instruction.
 const STEP: usize = 8;
 
 /// Issues the copies of `TILE` outer elements, from element `at` on.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn load<const TILE: usize>(
     (tiles, at): (&mut DynamicShared<f64>, usize),
@@ -61,7 +61,7 @@ pub fn load<const TILE: usize>(
 
 /// The outer element, of a fragment's sixteen, that the instruction has as number `of_eight` of the
 /// lower or the upper eight.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn outer(k_major: bool, of_eight: usize, upper: usize) -> usize {
     let [g0, g1, g2] = [of_eight % 2, of_eight / 2 % 2, of_eight / 4];
     match k_major {
@@ -71,12 +71,12 @@ pub fn outer(k_major: bool, of_eight: usize, upper: usize) -> usize {
 }
 
 /// Where a lane has its elements of a fragment: from the fragment's first element on, those of both
-/// halves of a stage.
+/// halves of a slab.
 pub struct Places([usize; 8]);
 
 impl Places {
     /// Of an operand in that layout, whose part of the warp starts with the `first` outer element.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(k_major: bool, first: usize) -> Self {
         let lane = thread::lane_id() as usize;
         Places(core::array::from_fn(|i| {
@@ -89,7 +89,7 @@ impl Places {
 
     /// Loads element `i` of the `number`th fragment of the warp, of a half of the stage that starts
     /// with element `stage`.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn element(
         &self,
@@ -103,7 +103,7 @@ impl Places {
     }
 
     /// Loads the lane's elements of a fragment.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn elements(
         &self,
@@ -119,12 +119,12 @@ impl Places {
 pub type Elements = [f64; 4];
 
 /// The fragment that they are.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn fragment(elements: Elements) -> mma::Fragment<M16n8k8<f64>> {
     mma::Fragment::from_elements(elements)
 }
 
-/// Halves of a stage: each has the k-steps of an instruction.
+/// Halves of a slab: each has the k-steps of an instruction.
 pub const HALVES: usize = DEPTH / STEP;
 
 /// Where a lane's sums of sixteen rows and columns are in C.
@@ -138,7 +138,7 @@ pub struct SumsOfLane {
 
 impl SumsOfLane {
     /// For operands of these layouts.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(a_k_major: bool, b_k_major: bool) -> Self {
         let lane = thread::lane_id() as usize;
         SumsOfLane {
@@ -149,7 +149,7 @@ impl SumsOfLane {
     }
 
     /// Row, first column, and four neighbours of a row.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn fours(&self, sums: &[f64; 8]) -> [(u32, u32, [f64; 4]); 2] {
         core::array::from_fn(|upper| {
             // The instruction's columns 2 t and 2 t + 1, and these of the upper eight.
@@ -163,7 +163,7 @@ impl SumsOfLane {
     /// Four neighbours of a row of C as lanes store them by sixteen bytes, two at a time: so that
     /// two lanes write the 32 bytes of a sector together. First the row's of the even lane, then of
     /// the odd one: their first column, and this lane's two of them.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn by_sectors(&self, col: u32, [a, b, c, d]: [f64; 4]) -> [(u32, [f64; 2]); 2] {
         let is_odd = thread::lane_id() % 2 == 1;
@@ -177,7 +177,7 @@ impl SumsOfLane {
     }
 
     /// The same as pairs.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn pairs(&self, sums: &[f64; 8]) -> [Pair<f64>; 4] {
         let [(above, col, [a, b, c, d]), (below, _, [e, f, g, h])] = self.fours(sums);
         [
@@ -190,7 +190,7 @@ impl SumsOfLane {
 }
 
 /// The same element of the lane whose number differs in the last bit.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn of_neighbour(element: f64) -> f64 {
     let bits = element.to_bits();

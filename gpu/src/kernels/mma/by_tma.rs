@@ -8,8 +8,8 @@
 //!   multiply.
 //! * **Two blocks** or more share an SM. So one multiplies while the other stores its tile.
 //! * **A fragment** is loaded while the one before it is multiplied.
-//! * **Sums** go from registers to C where C is `alpha A B` with 32-byte aligned rows. Otherwise
-//!   they are staged, as in the other kernels of the family.
+//! * **Sums** go from registers to C where C is `alpha A B`, 16-byte aligned, and its rows are a
+//!   multiple of 32 bytes apart. Otherwise they are staged, as in the other kernels of the family.
 
 pub use super::boxes::DEPTH;
 use super::{
@@ -33,10 +33,13 @@ pub const fn slab_len(rows: usize, cols: usize) -> usize {
     (rows + cols) * DEPTH
 }
 
-/// The stages, in the code one after the other.
+/// The stages, in the code one after the other. (On the CPU a loop, which compiles sooner.)
 macro_rules! each_stage {
     (|$stage:ident| $act:block) => {
+        #[cfg(target_arch = "nvptx64")]
         each_stage! { @ [0 1 2 3] $stage $act }
+        #[cfg(not(target_arch = "nvptx64"))]
+        for $stage in 0..STAGES $act
     };
     (@ [$($number:literal)+] $stage:ident $act:tt) => {
         $({
@@ -50,7 +53,10 @@ macro_rules! each_stage {
 /// computed number.
 macro_rules! each_row {
     (|$row:ident| $act:block) => {
+        #[cfg(target_arch = "nvptx64")]
         each_row! { @ [0 1 2 3] $row $act }
+        #[cfg(not(target_arch = "nvptx64"))]
+        for $row in 0..M $act
     };
     (@ [$($number:literal)+] $row:ident $act:tt) => {
         $({
@@ -70,7 +76,7 @@ struct Source<'a> {
 
 impl Source<'_> {
     /// Issues the copies of a stage: `SLABS` times `DEPTH` k-steps from `p` on.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const ROWS: usize, const COLS: usize, const SLABS: usize>(
         &self,
@@ -109,7 +115,7 @@ type Half = (usize, usize);
 
 impl Operands {
     /// Loads the fragments of half a slab.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn fragments<const M: usize>(&self, half: Half) -> Fragments<M> {
         Fragments {
@@ -124,7 +130,7 @@ impl Operands {
     /// The instruction takes long to read its registers, and a load into them waits for that. So a
     /// fragment of A is loaded before the last product of the one before it in the same place: into
     /// other registers.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn multiply<const M: usize>(
         &self,
@@ -160,7 +166,7 @@ impl Operands {
 
 /// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 32` of them. A stage has
 /// `SLABS` times sixteen k-steps.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLABS: usize>(
     problem: &GemmParams,

@@ -59,8 +59,7 @@ pub(in crate::gemm) fn rows_at_once(request: &Request, count: usize, sum_bytes: 
     if request.invariant.is_none() {
         return shape.m();
     }
-    // Elements of eight bytes are not copied.
-    let is_copied = sum_bytes < 8 && !request.has_aligned_rows(sum_bytes);
+    let is_copied = !request.has_aligned_rows(sum_bytes);
     let copied = if is_copied { shape.k() } else { 0 };
     let sums = shape.n().saturating_mul(count);
     let row = sums.saturating_add(copied).saturating_mul(sum_bytes).max(1);

@@ -169,14 +169,21 @@ impl Answer {
     /// The choice of that kernel. `None` if it does not exist, or cannot compute the product.
     fn choice<T: Scalar<O>, O: Output>(&self, question: &Question) -> Option<(Kernel, Choice)> {
         let Question { request, target, .. } = question;
-        let is_asked = |asked: Option<u32>, count| asked.is_none_or(|asked| asked == count);
-        if !is_asked(request.split_k, self.split_k) || !is_asked(request.partials, self.partials) {
-            return None;
-        }
-        let (split_k, partials) = (Some(self.split_k), Some(self.partials));
-        let request = Request { split_k, partials, ..*request };
+        // A split that was asked for stays as it was asked: k may have fewer ranges than that. That
+        // of an invariant product follows from n and k.
+        let request = match request.invariant {
+            Some(_) => *request,
+            None => Request {
+                split_k: request.split_k.or(Some(self.split_k)),
+                partials: request.partials.or(Some(self.partials)),
+                ..*request
+            },
+        };
         let kernel = scalar::find::<T, O>(&self.kernel).ok()?;
         let (kernel, choice) = choose_kernel::<T, O>(&request, target, Some(kernel)).ok()?;
+        if (choice.split_k, choice.partials) != (self.split_k, self.partials) {
+            return None;
+        }
         let reason = Reason::Tuned { us: self.us, timed: self.timed };
         Some((kernel, Choice { reason, ..choice }))
     }

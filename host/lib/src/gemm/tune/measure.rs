@@ -44,7 +44,8 @@ struct Candidate {
 /// queued on `stream`, with a C of their own: the product's C is neither read nor written, and the
 /// stream's workspace and counters are as they were. Waits for all of it.
 ///
-/// A candidate that lacks memory for its workspace, or that the driver does not load, is left out.
+/// A candidate that cannot be planned, that lacks memory for its workspace, or that the driver does
+/// not load, is left out.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for the second C; if no candidate is left, why the last one was left out.
@@ -70,7 +71,14 @@ pub(super) fn fastest<T: Scalar<O>, O: Output>(
     };
     let (mut candidates, mut refused) = (Vec::new(), None);
     for (kernel, choice) in listed {
-        let plan = plan_of(gemm, device, operands, *request, (kernel, &choice))?;
+        let plan = match plan_of(gemm, device, operands, *request, (kernel, &choice)) {
+            Ok(plan) => plan,
+            // Others may need fewer launches.
+            Err(error) => {
+                refused = Some(error);
+                continue;
+            }
+        };
         match launch(&choice, &plan, 1) {
             // The others may be loaded and have memory.
             Err(error @ (Error::OutOfMemory { .. } | Error::Ptx { .. } | Error::Launch { .. })) => {

@@ -58,6 +58,20 @@ fn a_product_is_timed_once() {
     assert_eq!((named.reason, cache.timed()), (Reason::Named, 6));
 }
 
+/// Of k = 1000 there are fewer ranges than were asked for, and the answer is found again.
+#[test]
+fn a_product_in_ranges_is_timed_once() {
+    let cache = TuningCache::new();
+    let mut long = product(40, 70, 1000);
+    let asked = Gemm::new().partials(7).unwrap().tuned(&cache);
+    for gemm in [asked, asked, Gemm::new().invariant().tuned(&cache)] {
+        let choice = run(gemm, &mut long).unwrap();
+        assert!(matches!(choice.reason, Reason::Tuned { .. }), "{:?}", choice.reason);
+    }
+    run(Gemm::new().invariant().tuned(&cache), &mut long).unwrap();
+    assert_eq!(cache.timed(), 2);
+}
+
 /// C is read once and written once, with whatever scalars.
 #[test]
 fn c_is_computed_once() {
