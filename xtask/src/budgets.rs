@@ -11,7 +11,7 @@ use crate::{
     build_ptx,
     builder::ptx_files,
     environment::{known_files, output, say, shown},
-    ptx_commits,
+    machine, ptx_commits,
     times::Cost,
 };
 
@@ -76,25 +76,25 @@ const BINARY: Budget = Budget {
 
 const FIRST_COMMAND: Budget = Budget {
     what: "the first command in a fresh clone",
-    limit: 220,
+    limit: 240,
     unit: "CPU seconds",
-    reason: "a newcomer waits for it; about 175 on 2026-11-28, two thirds for the kernels, and a quarter for other machines",
+    reason: "a newcomer waits for it; 208 on 2026-11-29, before tuned products and the kernels of f64 by TMA",
     advice: "instantiate fewer kernels, inline less on the CPU, or have fewer dependencies",
 };
 
 const TESTS: Budget = Budget {
     what: "cargo test, after the first command",
-    limit: 1_200,
+    limit: 1_300,
     unit: "CPU seconds",
-    reason: "nobody runs tests that take long; 1117 on 2026-11-29, where the first command took 208",
+    reason: "nobody runs tests that take long; 1117 on 2026-11-29, before tuned products and the kernels of f64 by TMA",
     advice: "look in docs/testing/times.md for what takes longest: a smaller case that finds the same fault",
 };
 
 const CI: Budget = Budget {
     what: "`.ci/run` on two cores",
-    limit: 30,
+    limit: 32,
     unit: "minutes",
-    reason: "a change waits for it; 26 on 2026-11-29",
+    reason: "a change waits for it; 28 on 2026-11-29",
     advice: "look at the times of the steps above",
 };
 
@@ -167,11 +167,20 @@ fn lines(root: &Path) -> Result<()> {
     TREE.holds(all)
 }
 
+/// Seconds on the machine of the limits, for these here.
+fn there(seconds: u64) -> Result<u64> {
+    let slowness = machine::slowness();
+    say(&format!(
+        "ci: {seconds} s here; this machine is {slowness:.2} times as slow as that of the limits\n"
+    ))?;
+    Ok((seconds as f64 / slowness) as u64)
+}
+
 /// Checks the cost of the first command, where it has compiled the kernels, and the size of what it
 /// has built.
 pub fn of_first_command(cost: Cost, has_compiled: bool, command: &Path) -> Result<()> {
     match has_compiled {
-        true => FIRST_COMMAND.holds(cost.cpu.as_secs())?,
+        true => FIRST_COMMAND.holds(there(cost.cpu.as_secs())?)?,
         false => FIRST_COMMAND.was_not_measured("the kernels were compiled already")?,
     }
     let stripped = command.with_extension("stripped");
@@ -184,7 +193,7 @@ pub fn of_first_command(cost: Cost, has_compiled: bool, command: &Path) -> Resul
 /// Checks the cost of building and running the tests, where they were built.
 pub fn of_tests(cost: Cost, has_compiled: bool) -> Result<()> {
     match has_compiled {
-        true => TESTS.holds(cost.cpu.as_secs()),
+        true => TESTS.holds(there(cost.cpu.as_secs())?),
         false => TESTS.was_not_measured("the tests were compiled already"),
     }
 }
@@ -195,7 +204,7 @@ pub fn of_ci(wall: Duration, cores: usize, is_ci: bool) -> Result<()> {
     let minutes = wall.as_secs_f64() / 60.0;
     match cores {
         0 | 1 => CI.was_not_measured("there is one core"),
-        _ if is_ci => CI.holds(wall.as_secs().div_ceil(60)),
+        _ if is_ci => CI.holds(there(wall.as_secs())?.div_ceil(60)),
         _ => CI.was_not_measured(&format!("CI is not set. It took {minutes:.1} on {cores} cores")),
     }
 }
@@ -249,17 +258,18 @@ mod tests {
     #[test]
     fn what_was_compiled_before_is_not_measured() {
         let cost = |seconds| Cost { wall: Duration::ZERO, cpu: Duration::from_secs(seconds) };
-        assert!(of_tests(cost(1_200), true).is_ok());
+        assert!(of_tests(cost(1_300), true).is_ok());
         assert!(of_tests(cost(9_999), false).is_ok());
-        let error = of_tests(cost(1_201), true).unwrap_err().to_string();
-        assert!(error.contains("1201 CPU seconds, and 1200 are allowed"), "{error}");
+        // Twice as slow a machine is no excuse for more than twice the time.
+        let error = of_tests(cost(2_602), true).unwrap_err().to_string();
+        assert!(error.contains("CPU seconds, and 1300 are allowed"), "{error}");
     }
 
     #[test]
     fn a_change_waits_so_long_in_ci_alone() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        assert!(of_ci(minutes(30), 2, true).is_ok());
-        assert!(of_ci(minutes(30) + Duration::from_secs(1), 2, true).is_err());
+        assert!(of_ci(minutes(32), 2, true).is_ok());
+        assert!(of_ci(minutes(65), 2, true).is_err());
         assert!(of_ci(minutes(90), 2, false).is_ok());
         assert!(of_ci(minutes(90), 1, true).is_ok());
     }

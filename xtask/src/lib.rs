@@ -52,6 +52,7 @@ pub mod inspect;
 pub mod licences;
 mod linker;
 pub mod listing;
+mod machine;
 pub mod new;
 mod plain;
 pub mod ptx;
