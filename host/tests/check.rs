@@ -211,7 +211,7 @@ fn help_says_what_is_found_and_what_the_exit_codes_mean() {
 #[test]
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
-        ("--kernel", "tiled17", "did you mean tiled16? It must be one of "),
+        ("--kernel", "tiled17", "did you mean tiled16? It must be one of 3"),
         ("--kernel", "tiled17", " names (`kernels` lists them), or auto or all"),
         ("--order", "backward", "forward, reverse, or random:SEED"),
         ("--order", "random", "random:SEED"),

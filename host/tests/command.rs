@@ -344,7 +344,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         ("--n", "99999999999999999999999", "0 to 4294967295"),
         ("--iters", "0", "1 to 4294967295"),
         ("--iters", "-3", "1 to 4294967295"),
-        ("--kernel", "tiled17", "did you mean tiled16? It must be one of "),
+        ("--kernel", "tiled17", "did you mean tiled16? It must be one of 3"),
         (
             "--kernel",
             "tiled",

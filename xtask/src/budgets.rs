@@ -260,6 +260,8 @@ mod tests {
         let cost = |seconds| Cost { wall: Duration::ZERO, cpu: Duration::from_secs(seconds) };
         assert!(of_tests(cost(1_300), true).is_ok());
         assert!(of_tests(cost(9_999), false).is_ok());
+        let error = TESTS.holds(1_301).unwrap_err().to_string();
+        assert!(error.contains("1301 CPU seconds, and 1300 are allowed"), "{error}");
         // Twice as slow a machine is no excuse for more than twice the time.
         let error = of_tests(cost(2_602), true).unwrap_err().to_string();
         assert!(error.contains("CPU seconds, and 1300 are allowed"), "{error}");
@@ -269,6 +271,7 @@ mod tests {
     fn a_change_waits_so_long_in_ci_alone() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         assert!(of_ci(minutes(32), 2, true).is_ok());
+        assert!(CI.holds(32).is_ok() && CI.holds(33).is_err());
         assert!(of_ci(minutes(65), 2, true).is_err());
         assert!(of_ci(minutes(90), 2, false).is_ok());
         assert!(of_ci(minutes(90), 1, true).is_ok());
