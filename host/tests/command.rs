@@ -445,7 +445,11 @@ fn memory_of_a_gpu_is_not_overdrawn() {
     fails(
         on("", &sizes),
         4,
-        &["out of memory on cuda:0", "1600640000 bytes needed", "1073741824 free"],
+        &[
+            "out of memory on cuda:0",
+            "1600640000 bytes needed (1.5 GiB)",
+            "1073741824 free (1.0 GiB)",
+        ],
     );
 }
 

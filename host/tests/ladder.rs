@@ -351,6 +351,24 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
     }
 }
 
+/// A family's file is a table of kernels, which says nothing of one.
+#[test]
+fn a_kernel_of_the_library_is_explained_by_its_family() {
+    let (code, stdout, stderr) = finish(host(&["explain", "gemm_f32_64x64x16"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in [
+        "\nThe general product on CUDA cores: ",
+        "\ngpu/src/kernels/gemm/table.rs: its row of the table. ",
+        " | ",
+        " gemm_f32_64x64x16: f32 -> f32, 64 x 64",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    for none in ["The kernels, one row each", "gemm_f32_64x32x16"] {
+        assert!(!stdout.contains(none), "{none}: {stdout}");
+    }
+}
+
 /// The course's table: 2 x 2 blocks on matrices of 4 x 4.
 #[test]
 fn the_toy_example_is_printed_by_running_it() {
@@ -387,7 +405,7 @@ fn the_toy_example_is_printed_by_running_it() {
         fails(host(&["explain", "tiled2", "--trace", flag, value]), 2, &[flag, value, limit]);
     }
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
-    fails(host(&outside), 2, &["block = 0,7: the grid has 2 x 2 blocks"]);
+    fails(host(&outside), 2, &["--block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
     for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64"] {
         let quoted = format!("'{name}'");

@@ -164,5 +164,5 @@ fn wrong_uses_are_refused_before_anything_runs() {
         ["profile", "--m", "5", "--n", "5", "--k", "5", "--html", "/no/such/folder/page.html"];
     fails(host(&sizes), 2, &["--html", "there is no folder"]);
     let outside = ["explain", "tiled16", "--trace", "--json", "--block", "9,9"];
-    fails(host(&outside), 2, &["block = 9,9: the grid has 1 x 1 blocks"]);
+    fails(host(&outside), 2, &["--block = 9,9: the grid has 1 x 1 blocks"]);
 }

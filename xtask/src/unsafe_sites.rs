@@ -1,5 +1,5 @@
 //! Compares the table of unsafe code, `docs/design/unsafe.md`, with the sources: a row for each
-//! file, with the number of its sites.
+//! file, with the number of its sites, and the sums in its first paragraph.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -27,7 +27,14 @@ pub fn check(root: &Path) -> Result<()> {
         wrong.and_then(|file| found.get(file)).unwrap_or(&0),
         wrong.and_then(|file| rows.get(file)).unwrap_or(&0)
     );
+    let sums = summary(&found);
+    ensure!(text.contains(&sums), "{TABLE}: its first paragraph must say `{sums}`");
     Ok(())
+}
+
+/// How much the command in the table prints.
+fn summary(found: &BTreeMap<String, usize>) -> String {
+    format!("It prints {} lines, in {} files.", found.values().sum::<usize>(), found.len())
 }
 
 /// Whether `grep -E 'unsafe (\{|fn|impl)'` matches the line.
@@ -70,6 +77,8 @@ mod tests {
     #[test]
     fn a_row_has_a_file_and_a_number() {
         let table = "| file | sites | what |\n|---|---|---|\n| a/b.rs | 12 | x |\n| `c` | 3 | y |";
-        assert_eq!(rows(table), BTreeMap::from([("a/b.rs".to_owned(), 12)]));
+        let rows = rows(table);
+        assert_eq!(rows, BTreeMap::from([("a/b.rs".to_owned(), 12)]));
+        assert_eq!(summary(&rows), "It prints 12 lines, in 1 files.");
     }
 }

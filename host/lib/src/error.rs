@@ -168,12 +168,22 @@ pub enum Error {
 /// because it is in pieces. The CPU device leaves some for the C library. `free` was read after the
 /// allocation had failed, when what it was a part of may have been given back.
 fn shortage(needed: u64, free: u64) -> String {
+    let [of_needed, of_free] = [needed, free].map(in_units);
     match needed > free {
-        true => format!("{needed} bytes needed, {free} free"),
+        true => format!("{needed} bytes needed{of_needed}, {free} free{of_free}"),
         false => format!(
-            "{needed} bytes needed, which were refused, or too little would have been left: {free} free now"
+            "{needed} bytes needed{of_needed}, which were refused, or too little would have been left: {free} free now{of_free}"
         ),
     }
+}
+
+/// A large number of bytes in the unit that people read, in parentheses.
+fn in_units(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("TiB", 40), ("GiB", 30), ("MiB", 20)];
+    let unit = UNITS.into_iter().find(|(_, bits)| bytes >> bits > 0);
+    unit.map_or(String::new(), |(name, bits)| {
+        format!(" ({:.1} {name})", bytes as f64 / (1u64 << bits) as f64)
+    })
 }
 
 impl From<Infallible> for Error {

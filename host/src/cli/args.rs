@@ -73,6 +73,11 @@ const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show in two minutes what is here, without a GPU
+    ///
+    /// It runs the course's first kernel, counts its sectors, lets a race be found, compares three
+    /// rungs by their counts, and ends with three next commands.
+    Tour,
     /// Time kernels side by side, and compared with cuBLAS
     ///
     /// Every kernel is verified at every size. Then all are timed in turn, in one process, so that

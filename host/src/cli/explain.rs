@@ -38,18 +38,30 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
     let device = if std::ptr::eq(entry, &*TOY) { Device::cpu() } else { Device::best().device };
     let fit = fit(entry, &device)?;
     let text = registry::text(entry.declaration().file).unwrap_or_default();
+    let module = module_of(entry.declaration().file);
 
     headline(out, entry)?;
     writeln!(out)?;
-    for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
+    for line in module.unwrap_or(text).lines().map_while(|line| line.strip_prefix("//!")) {
         writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(line))?;
     }
     writeln!(out)?;
     figures(out, entry, &counted, &fit)?;
     writeln!(out)?;
-    let margin = steps.step(&format!("{}: counted by line", entry.name()), || margin(entry))?;
-    source(out, entry, text, &margin)?;
+    match module {
+        Some(_) => row_of_table(out, entry, text)?,
+        None => {
+            let name = format!("{}: counted by line", entry.name());
+            let margin = steps.step(&name, || margin(entry))?;
+            source(out, entry, text, &margin)?;
+        }
+    }
     if counted.clean { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// The family's own text, if the kernel's file is a table of its family's kernels.
+fn module_of(file: &str) -> Option<&'static str> {
+    registry::text(&format!("{}mod.rs", file.strip_suffix("table.rs")?))
 }
 
 /// The rung's number and idea.
@@ -196,6 +208,24 @@ fn source(out: &mut impl Write, entry: &Entry, text: &str, margin: &Margin) -> R
     for ((file, number), words) in margin.iter().filter(|((file, _), _)| file != own) {
         let line = registry::source(file, *number).unwrap_or_default().trim();
         writeln!(out, "{:>width$} {file}:{number} | {line}", words.join(", "))?;
+    }
+    Ok(())
+}
+
+/// The kernel's row in the table of its family, whose source all rows share.
+fn row_of_table(out: &mut impl Write, entry: &Entry, text: &str) -> Result<(), Failure> {
+    let file = entry.declaration().file;
+    writeln!(
+        out,
+        "{file}: its row of the table. The source is its family's, in the files beside it"
+    )?;
+    let name = format!(" {}:", entry.name());
+    let row = (1..).zip(text.lines()).skip_while(|(_, line)| !line.contains(&name));
+    for (number, line) in row {
+        writeln!(out, "{number:>4} | {line}")?;
+        if line.ends_with(';') {
+            break;
+        }
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ mod several;
 mod signals;
 mod spare;
 mod steps;
+mod tour;
 mod types;
 mod verification;
 
@@ -46,10 +47,21 @@ use self::{
     steps::Steps,
 };
 
+/// What the command says where nothing was asked of it.
+const BARE: &str = "\
+error: neither sizes nor a subcommand. Begin with one of
+  cargo run -p host -- --m 1000 --n 700 --k 513   multiply two matrices, verify the product, time it
+  cargo run -p host -- tour                       two minutes: a kernel, its sectors, a race, three rungs
+  cargo run -p host -- --help                     everything else";
+
 /// Runs the command line, and gives its exit code.
 pub(crate) fn main() -> ExitCode {
     #[cfg(target_env = "gnu")]
     crate::allocator::share_what_is_limited();
+    if std::env::args_os().len() <= 1 {
+        note(format_args!("{BARE}"));
+        return ExitCode::from(2);
+    }
     let invocation = match Invocation::try_parse() {
         Ok(invocation) => invocation,
         Err(refused) => return ended(told(&refused)),
@@ -68,6 +80,7 @@ pub(crate) fn main() -> ExitCode {
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
         Some(Command::Errors(args)) => errors::errors(args, steps, &mut out),
+        Some(Command::Tour) => tour::tour(steps, &mut out),
         Some(Command::Ladder(args)) => ladder::ladder(args, steps, &mut out),
         Some(Command::Explain(args)) => explain::explain(args, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),

@@ -52,7 +52,7 @@ fn is_true(stderr: &str) {
     assert!(line.starts_with("error: out of memory"), "{line}");
     match (bytes(line, " bytes needed"), bytes(line, " free")) {
         (Some(needed), Some(free)) => {
-            let words = "bytes needed, which were refused, or too little would have been left: ";
+            let words = ", which were refused, or too little would have been left: ";
             assert_eq!(free >= needed, line.contains(words), "{line}");
             // The CPU device's fixed reserve is not part of the needed bytes.
             assert_ne!(needed, (256 << 10) + (4 << 20), "{line}");
@@ -162,7 +162,7 @@ fn blocks_that_do_not_fit_into_what_is_free_are_memory_that_is_missing() {
         let command = on("", &[&args[..], &[device]].concat());
         let (code, _, stderr) = finish(under("ulimit -v 4194304", &command));
         assert_eq!(code, 4, "{stderr}");
-        let line = format!("error: out of memory on {device}: {} bytes needed, ", on_device + more);
+        let line = format!("error: out of memory on {device}: {} bytes needed (", on_device + more);
         assert!(stderr.contains(&line) && !stderr.contains("--device-memory-limit"), "{stderr}");
         is_true(&stderr);
     }
