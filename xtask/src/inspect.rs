@@ -16,16 +16,16 @@ use std::{fmt, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use self::{
+pub use self::{
     hint::hint,
+    options::Options,
+    variant::{BadConstant, constants},
+};
+use self::{
     machine::Machine,
     report::Report,
     variant::{chosen, of_variant, split},
     view::View,
-};
-pub use self::{
-    options::Options,
-    variant::{BadConstant, constants},
 };
 use crate::{
     Target, build_ptx,

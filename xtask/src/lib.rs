@@ -27,9 +27,8 @@
 //! | `ptx_commits` | a commit that changes much PTX says why |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `units` | the kernels are compiled once, whichever packages a command has |
-//! | `wheel` | the Python package, built and tested |
 //! | `circles` | a crate's files use each other in one direction |
-//! | [`build_ptx`], [`new`], [`inspect`], [`sass`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`new`], [`inspect`], [`sass`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`wheel`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 #![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
 
@@ -70,7 +69,7 @@ pub mod toolchain;
 mod units;
 mod unsafe_sites;
 mod version;
-mod wheel;
+pub mod wheel;
 
 pub use builder::{Ptx, PtxBuilder};
 pub use environment::{note, run_package, say, workspace_root};

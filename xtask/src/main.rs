@@ -12,8 +12,9 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, browser, build_ptx, ci, course, doctor, inspect, licences, new, note,
-    run_package, sass, say, site, tidy, times, workspace_root,
+    ToolchainAbsent, browser, build_ptx, ci, course, doctor,
+    inspect::{self, hint},
+    licences, new, note, run_package, sass, say, site, tidy, times, wheel, workspace_root,
 };
 
 /// The `--help` of a task.
@@ -25,7 +26,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 13] = [
+const MANUALS: [Manual; 14] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -119,6 +120,12 @@ const MANUALS: [Manual; 13] = [
         options: &[["--check", "compare with the files instead of writing them"]],
     },
     Manual {
+        name: "wheel",
+        arguments: "",
+        about: "build the Python package's wheel into target/wheels, without paths of this machine",
+        options: &[],
+    },
+    Manual {
         name: "times",
         arguments: "",
         about: "build and test everything anew, and write docs/testing/times.md",
@@ -195,6 +202,7 @@ enum Task {
     Browser(browser::Options),
     Tidy,
     Licences(licences::Options),
+    Wheel,
     Times,
     Ci(Vec<String>),
 }
@@ -243,6 +251,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
         Task::Tidy => tidy::run(&root()?)?,
         Task::Licences(options) => licences::run(&root()?, options)?,
+        Task::Wheel => wheel::run(&root()?)?,
         Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
         Task::Site(options) => site::run(&root()?, options)?,
@@ -295,6 +304,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Value(name), None) if name == "licences" => {
                 task = Some(Task::Licences(licences::Options::default()));
             }
+            (Value(name), None) if name == "wheel" => task = Some(Task::Wheel),
             (Value(name), None) if name == "times" => task = Some(Task::Times),
             (Value(name), None) if name == "ci" => task = Some(Task::Ci(Vec::new())),
             (Value(part), Some(Task::Ci(parts)))
@@ -339,6 +349,11 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("all"), Some(Task::Browser(options))) => options.all = true,
             (Long("site"), Some(Task::Browser(options))) => options.site = true,
             (Long("screenshots"), Some(Task::Browser(options))) => options.screenshots = true,
+            (Value(name), None) => {
+                let hint = hint(&name.to_string_lossy(), &MANUALS.map(|manual| manual.name));
+                let hint = hint.map(|hint| format!(": {hint}")).unwrap_or_default();
+                return Err(format!("there is no task {name:?}{hint}").into());
+            }
             (argument, _) => return Err(argument.unexpected()),
         }
     }

@@ -1,5 +1,5 @@
-//! The Python package of `host/python`: built, installed into a fresh environment, and tested
-//! there.
+//! The Python package of `host/python`: built for `cargo xtask wheel`; and for CI built, installed
+//! into a fresh environment, and tested there.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    environment::{self, succeed, target_folder},
+    environment::{self, say, shown, succeed, target_folder},
     licences::{self, FOLDER},
 };
 
@@ -71,6 +71,51 @@ fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
+/// `cargo xtask wheel`: builds the wheel that the guide installs, in the release profile.
+///
+/// # Errors
+/// No Python with `venv`; a package that cannot be fetched; what maturin refuses.
+pub fn run(root: &Path) -> Result<()> {
+    let tools = target_folder(root).join("wheel-tools");
+    let python = tools.join("bin/python");
+    if !tools.join("bin/maturin").exists() {
+        environment_with(&tools, &TOOLS[..2])?;
+    }
+    let wheels = target_folder(root).join("wheels");
+    build(root, &python, &["--release"], &wheels)?;
+    let built = newest(&wheels)?;
+    say(&format!("wheel: {}; `pip install` it\n", shown(&built, root)))
+}
+
+/// Makes an environment of Python with these packages.
+fn environment_with(folder: &Path, packages: &[&str]) -> Result<()> {
+    let made = Command::new("python3").args(["-m", "venv"]).arg(folder).status();
+    match made {
+        Ok(status) if status.success() => {}
+        _ => bail!(
+            "`python3 -m venv` fails: Python 3.9 or later with venv is needed (Debian: python3-venv)"
+        ),
+    }
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+    succeed(&mut pip)
+}
+
+/// Builds the wheel into that folder.
+fn build(root: &Path, python: &Path, profile: &[&str], wheels: &Path) -> Result<()> {
+    let mut build = Command::new(python);
+    // With the toolchain and the flags of the other parts.
+    build.args(["-m", "maturin", "build", "--quiet", "--locked"]).args(profile);
+    build.args(["--zig", "--compatibility", "manylinux2014"]);
+    build.arg("--interpreter").arg(python).arg("--out").arg(wheels);
+    build.current_dir(root.join(FOLDER));
+    // Zig is a package of this Python.
+    let programs = python.parent().context("python is in a folder")?.to_owned();
+    build.env("PATH", environment::prepend("PATH", &[programs])?);
+    compiling(&mut build, root);
+    succeed(&mut build)
+}
+
 /// Makes a fresh environment with the tools.
 ///
 /// # Errors
@@ -81,16 +126,7 @@ pub(crate) fn fresh(root: &Path) -> Result<()> {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let made = Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")).status();
-    match made {
-        Ok(status) if status.success() => {}
-        _ => bail!(
-            "`python3 -m venv` fails: Python 3.9 or later with venv is needed (Debian: python3-venv)"
-        ),
-    }
-    let mut pip = Command::new(python(root));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(TOOLS);
-    succeed(&mut pip)
+    environment_with(&folder.join("venv"), &TOOLS)
 }
 
 /// Builds the wheel as the guide does, but in the dev profile, which compiles the kernels fast, and
@@ -99,17 +135,7 @@ pub(crate) fn fresh(root: &Path) -> Result<()> {
 /// # Errors
 /// Those of the two.
 pub(crate) fn install(root: &Path) -> Result<()> {
-    let wheels = folder(root).join("wheels");
-    let mut build = Command::new(python(root));
-    // With the toolchain and the flags of the other parts.
-    build.args(["-m", "maturin", "build", "--quiet", "--profile", "dev", "--locked"]);
-    build.args(["--zig", "--compatibility", "manylinux2014"]);
-    build.arg("--interpreter").arg(python(root)).arg("--out").arg(&wheels);
-    build.current_dir(root.join(FOLDER));
-    // Zig is a package of this Python.
-    build.env("PATH", environment::prepend("PATH", &[folder(root).join("venv/bin")])?);
-    compiling(&mut build, root);
-    succeed(&mut build)?;
+    build(root, &python(root), &["--profile", "dev"], &folder(root).join("wheels"))?;
     let mut pip = Command::new(python(root));
     // Nothing but the wheel: it has no dependencies.
     pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(wheel(root)?);
@@ -118,9 +144,14 @@ pub(crate) fn install(root: &Path) -> Result<()> {
 
 /// The wheel that was built.
 fn wheel(root: &Path) -> Result<PathBuf> {
-    let wheels = folder(root).join("wheels");
-    let of_folder = fs::read_dir(&wheels).with_context(|| format!("no {}", wheels.display()))?;
-    of_folder.flatten().map(|entry| entry.path()).next().context("no wheel")
+    newest(&folder(root).join("wheels"))
+}
+
+/// The wheel that was written last into that folder.
+fn newest(wheels: &Path) -> Result<PathBuf> {
+    let of_folder = fs::read_dir(wheels).with_context(|| format!("no {}", wheels.display()))?;
+    let written = |path: &PathBuf| path.metadata().and_then(|file| file.modified()).ok();
+    of_folder.flatten().map(|entry| entry.path()).max_by_key(written).context("no wheel")
 }
 
 /// Refuses a wheel with a path of this machine in one of its files, or without the licences of what

@@ -275,7 +275,8 @@ fn usage_errors() {
         (&["course", "--write"], "--write"),
         (&["site", "--browser"], "--browser"),
         (&["browser", "--source"], "--source"),
-        (&["mend"], "\"mend\""),
+        (&["mend"], "there is no task \"mend\""),
+        (&["cuorse"], "there is no task \"cuorse\": did you mean course?"),
         (&[], "which task?"),
     ] {
         let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
@@ -287,11 +288,11 @@ fn usage_errors() {
             continue;
         }
         // And the usage in one line, not the whole help.
-        let task = args.first().filter(|task| **task != "mend");
+        let task = args.first().filter(|task| !["mend", "cuorse"].contains(task));
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|new|inspect|sass|doctor|mutants|course|site|browser|tidy|licences|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|new|inspect|sass|doctor|mutants|course|site|browser|tidy|licences|wheel|times|ci [OPTIONS]\n"
                     .into()
             }
         };
@@ -322,6 +323,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("build-ptx", &["--check", "--offline"][..]),
         ("inspect", &["--target NAME", "--constants C", "--sass"]),
         ("doctor", &["--offline"]),
+        ("wheel", &[]),
         ("times", &[]),
         ("course", &["--check"]),
         ("site", &[]),

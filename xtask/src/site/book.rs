@@ -41,6 +41,7 @@ default-theme = \"light\"
 preferred-dark-theme = \"navy\"
 additional-css = [\"theme/picture.css\", \"theme/site.css\"]
 additional-js = [\"theme/picture.js\"]
+no-section-label = true # a chapter has the number of its file
 
 [output.html.print]
 enable = false
@@ -104,11 +105,18 @@ fn title(text: &str) -> Result<String> {
     Ok(line.context("a page without a heading")?.replace(['`', '[', ']'], ""))
 }
 
+/// The number of a chapter: that with which its file's name begins.
+fn number(page: &str) -> Option<u32> {
+    let name = page.rsplit('/').next()?;
+    name.split_once('-')?.0.parse().ok()
+}
+
 /// The table of contents, in mdBook's form.
 fn summary(contents: &[(String, String)]) -> String {
     let mut text = "# Summary\n\n".to_owned();
     let entry = |(page, title): &(String, String), is_in_list: bool| {
-        format!("{}[{title}]({page})\n", if is_in_list { "- " } else { "" })
+        let number = number(page).map(|number| format!("{number}. ")).unwrap_or_default();
+        format!("{}[{number}{title}]({page})\n", if is_in_list { "- " } else { "" })
     };
     for page in contents.iter().filter(|(page, _)| !page.contains('/')) {
         text += &entry(page, false);
@@ -225,5 +233,9 @@ mod tests {
         let first = text.find("(course/README.md)").unwrap();
         assert!(first < text.find("(course/01-a.md)").unwrap());
         assert_eq!(title("a\n# The `x` [of] y\n").unwrap(), "The x of y");
+        // A chapter has the number of its file, whatever stands before it.
+        assert!(text.contains("- [1. COURSE/01-A.MD](course/01-a.md)"), "{text}");
+        assert!(text.contains("- [COURSE/README.MD]") && text.contains("- [LOG/B.MD]"), "{text}");
+        assert!(SETTINGS.contains("no-section-label = true"));
     }
 }
