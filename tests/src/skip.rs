@@ -4,13 +4,17 @@ use std::{
     collections::BTreeMap,
     env,
     ffi::c_int,
+    fs,
     io::Write,
     path::Path,
     sync::{Mutex, PoisonError},
 };
 
-/// The number of skips, by reason.
-static SKIPPED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+/// The number of skips, by reason, and whether the reason is that there is no GPU.
+static SKIPPED: Mutex<BTreeMap<String, (usize, bool)>> = Mutex::new(BTreeMap::new());
+
+/// The variable that forbids to skip what needs a GPU.
+const REQUIRE_GPU: &str = "REQUIRE_GPU";
 
 /// Makes some lines. The argument is the program's name.
 type Lines = fn(&str) -> Vec<String>;
@@ -40,12 +44,45 @@ pub fn skip(why: &str, forbidden_by: &str) {
     if skipped.is_empty() {
         at_end(skips);
     }
-    *skipped.entry(why.to_owned()).or_default() += 1;
+    let (count, needs_gpu) = skipped.entry(why.to_owned()).or_default();
+    *count += 1;
+    *needs_gpu |= forbidden_by == REQUIRE_GPU;
 }
 
 fn skips(name: &str) -> Vec<String> {
     let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
-    skipped.iter().map(|(why, count)| format!("{name}: SKIPPED {count} times: {why}")).collect()
+    let line = |(why, (count, _)): (&String, &(usize, bool))| {
+        format!("{name}: SKIPPED {count} times: {why}")
+    };
+    let mut lines = skipped.iter().map(line).collect::<Vec<_>>();
+    let on_gpu = skipped.values().filter(|(_, needs_gpu)| *needs_gpu).map(|(count, _)| count).sum();
+    if on_gpu > 0 {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/skipped");
+        let all = sum_of_command(&file, &command(), on_gpu);
+        lines.push(format!(
+            "this command has skipped {all} runs on a GPU; {REQUIRE_GPU}=1 makes that a failure"
+        ));
+    }
+    lines
+}
+
+/// The process that runs the test programs one after another: its number, and when it began.
+fn command() -> String {
+    let parent = std::os::unix::process::parent_id();
+    let stat = fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
+    // After the program's name, which may have any characters, the start is the 20th field.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    format!("{parent}-{}", fields.split_whitespace().nth(19).unwrap_or_default())
+}
+
+/// Adds to the number that a file keeps for a command. A file of another command counts as 0.
+fn sum_of_command(file: &Path, command: &str, more: usize) -> usize {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let before = text.strip_prefix(command).and_then(|count| count.trim().parse().ok());
+    let sum = before.unwrap_or(0) + more;
+    // If it cannot be kept, the next program's sum is its own.
+    let _ = fs::write(file, format!("{command} {sum}\n"));
+    sum
 }
 
 /// Prints `lines` when the program ends.
@@ -67,5 +104,20 @@ extern "C" fn tell() {
             // A closed stderr is no reason to fail.
             let _ = writeln!(std::io::stderr(), "{line}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skips_of_a_command_add_up() {
+        let file = env::temp_dir().join(format!("skipped-{}", std::process::id()));
+        let sums = [("7-100", 3), ("7-100", 4), ("7-101", 5)];
+        let sums = sums.map(|(command, more)| sum_of_command(&file, command, more));
+        fs::remove_file(&file).unwrap();
+        assert_eq!(sums, [3, 7, 5]);
+        assert_eq!(command(), command());
     }
 }
