@@ -136,6 +136,15 @@ async function look(browser, file, width, scheme) {
   const all = await page.evaluate(() => document.documentElement.scrollWidth);
   check(all <= width, name, `the page is ${all} pixels wide`);
 
+  // Nothing has the focus. The key goes to the picture that is in view, and turns no page.
+  await page.$eval(".trace .figure", (figure) => figure.scrollIntoView());
+  const start = await text(page, ".trace .where");
+  await page.keyboard.press("ArrowRight");
+  check((await text(page, ".trace .where")) !== start, name, "an arrow key does not step the picture in view");
+  check(page.url() === own, name, "an arrow key without a focus leaves the page for", page.url());
+  await page.keyboard.press("ArrowLeft");
+  check((await text(page, ".trace .where")) === start, name, "the left arrow does not lead back");
+
   check(await tabTo(page, ".trace .figure"), name, "Tab does not reach the picture");
   check(await outline(page) >= 2, name, "the focus is not seen");
   const before = await text(page, ".trace .where");

@@ -454,7 +454,21 @@
       [make("tr", {}, head.map(function (text) { return make("th", {}, [text]); }))].concat(rows))]);
   };
 
+  /* With nothing in focus, the arrow keys step the picture that is in view, before a book turns its pages by them. */
+  function watchKeys() {
+    document.addEventListener("keydown", function (event) {
+      var other = "a, button, input, select, textarea, summary, [tabindex='0']";
+      if (!/^Arrow(Left|Right)$/.test(event.key) || event.target.closest(other)) { return; }
+      var roots = Array.prototype.filter.call(document.querySelectorAll(".trace"), function (root) {
+        var box = root.trace.figure.getBoundingClientRect();
+        return box.bottom > 0 && box.top < window.innerHeight;
+      });
+      if (roots.length > 0) { roots[0].trace.key(event); }
+    }, true);
+  }
+
   function begin() {
+    watchKeys();
     Array.prototype.forEach.call(document.querySelectorAll(".trace"), function (root) {
       root.trace = new Trace(root, JSON.parse(root.querySelector("script").textContent));
     });
