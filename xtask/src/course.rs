@@ -44,7 +44,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-pub(crate) use self::source::body;
+pub(crate) use self::source::{body, function};
 use self::{counts::Counts, marker::Marker, measured::Measured, program::Programs};
 use crate::environment::say;
 

@@ -27,7 +27,11 @@ pub(crate) fn body(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn function(text: &str, name: &str) -> Result<String> {
+/// A function of a file, with its comments and attributes.
+///
+/// # Errors
+/// The file has none of that name, or cannot be parsed.
+pub(crate) fn function(text: &str, name: &str) -> Result<String> {
     let parsed = syn::parse_file(text).context("cannot be parsed")?;
     // A function of the file, or a method in it: the first with that name.
     let found = parsed.items.iter().find_map(|item| match item {

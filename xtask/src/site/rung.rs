@@ -9,7 +9,7 @@ use super::{
     beside::{new_lines, table},
     host::Host,
 };
-use crate::course::body;
+use crate::course::{body, function};
 
 /// A rung of one of the course's two ladders.
 pub(super) struct Rung {
@@ -76,17 +76,31 @@ impl Rung {
                 self.name
             ));
         }
-        let [old, new] = [file, &self.file].map(|file| {
-            let text = fs::read_to_string(root.join(file));
-            text.map(|text| body(&text)).with_context(|| format!("cannot read {file}"))
-        });
-        let (old, new) = (old?, new?);
+        let text = |file| {
+            fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))
+        };
+        let (what, [old, new]) = shown([(name, &text(file)?), (&self.name, &text(&self.file)?)]);
         let (count, all) = (new_lines(&old, &new), new.lines().count());
         Ok(format!(
-            "## Beside the last rung\n\n{count} of the {all} lines of `{}` are not in `{name}`. They are marked.\n\n{}\n\n",
+            "## Beside the last rung\n\n{count} of the {all} lines of `{}`{what} are not in `{name}`. They are marked.\n\n{}\n\n",
             self.name,
             table([(name, &old), (&self.name, &new)])
         ))
+    }
+}
+
+/// The fewest lines of a kernel that is more than a call of another function.
+const KERNEL_LINES: usize = 10;
+
+/// What is compared of two files: the kernels' own functions, or the files where one of the two only
+/// calls another function. And what to say of it.
+fn shown(kernels: [(&str, &str); 2]) -> (&'static str, [String; 2]) {
+    let alone = kernels.map(|(name, text)| {
+        function(text, name).ok().filter(|kernel| kernel.lines().count() >= KERNEL_LINES)
+    });
+    match alone {
+        [Some(old), Some(new)] => (" itself, without the functions that it calls,", [old, new]),
+        _ => ("", kernels.map(|(_, text)| body(text))),
     }
 }
 
@@ -106,6 +120,13 @@ mod tests {
         let page = "# a\n\nIdea.\n\n<!-- source: x.rs -->\ncode\n\n## More\n";
         assert_eq!(split(page), ("# a\n\nIdea.\n\n", "<!-- source: x.rs -->\ncode\n\n## More\n"));
         assert_eq!(split("# a\n\nIdea.\n"), ("# a\n\nIdea.\n", ""));
+        let kernel = format!("#[kernel]\npub fn k() {{\n{}}}", "    f();\n".repeat(8));
+        let file = format!("//! Head.\n\nfn f() {{}}\n\n{kernel}\n");
+        let (what, texts) = shown([("k", &file), ("k", &file)]);
+        assert!(!what.is_empty() && texts == [kernel.clone(), kernel]);
+        let short = "fn k() {\n    f();\n}\n";
+        let (what, [_, new]) = shown([("k", &file), ("k", short)]);
+        assert_eq!((what, &*new), ("", short.trim_end()));
         assert_eq!(body("//! Head.\n\nuse a;\n\nfn f() {}\n"), "use a;\n\nfn f() {}");
     }
 }
