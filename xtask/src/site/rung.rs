@@ -90,10 +90,10 @@ impl Rung {
 }
 
 /// The fewest lines of a kernel that is more than a call of another function.
-const KERNEL_LINES: usize = 10;
+const KERNEL_LINES: usize = 15;
 
-/// What is compared of two files: the kernels' own functions, or the files where one of the two only
-/// calls another function. And what to say of it.
+/// What is compared of two files: the kernels' own functions. If one of the two only calls another
+/// function: the files. And what to say of it.
 fn shown(kernels: [(&str, &str); 2]) -> (&'static str, [String; 2]) {
     let alone = kernels.map(|(name, text)| {
         function(text, name).ok().filter(|kernel| kernel.lines().count() >= KERNEL_LINES)
@@ -120,7 +120,7 @@ mod tests {
         let page = "# a\n\nIdea.\n\n<!-- source: x.rs -->\ncode\n\n## More\n";
         assert_eq!(split(page), ("# a\n\nIdea.\n\n", "<!-- source: x.rs -->\ncode\n\n## More\n"));
         assert_eq!(split("# a\n\nIdea.\n"), ("# a\n\nIdea.\n", ""));
-        let kernel = format!("#[kernel]\npub fn k() {{\n{}}}", "    f();\n".repeat(8));
+        let kernel = format!("#[kernel]\npub fn k() {{\n{}}}", "    f();\n".repeat(15));
         let file = format!("//! Head.\n\nfn f() {{}}\n\n{kernel}\n");
         let (what, texts) = shown([("k", &file), ("k", &file)]);
         assert!(!what.is_empty() && texts == [kernel.clone(), kernel]);
