@@ -1,6 +1,6 @@
 //! What the pages of `docs` promise their readers, where no other check sees it.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 fn page(name: &str) -> String {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(name);
@@ -45,4 +45,30 @@ fn each_of_the_five_crates_has_a_row() {
         assert!(text.lines().any(has), "{name}");
     }
     assert!(page("README.md").contains("docs/guide/device-compiler.md#cuda_std-"));
+}
+
+/// README and the guides call tasks that exist.
+#[test]
+fn tasks_in_the_pages_exist() {
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let mut pages = vec!["README.md".to_owned(), "docs/testing/README.md".to_owned()];
+    for folder in ["docs/guide", "docs/course"] {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder);
+        let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+        pages.extend(names.map(|name| format!("{folder}/{}", name.to_str().unwrap())));
+    }
+    let mut seen = 0;
+    for name in pages {
+        let text = page(&name);
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        for call in words.windows(3).filter(|call| call[0].ends_with("cargo") && call[1] == "xtask")
+        {
+            let task = call[2].trim_matches(|letter: char| !letter.is_ascii_alphabetic());
+            let has = |line: &str| line.split_whitespace().next() == Some(task);
+            assert!(help.lines().any(has), "{name}: cargo xtask {}", call[2]);
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen} calls");
 }

@@ -1,0 +1,106 @@
+//! The commands in README and in the pages of `docs`: each has a subcommand and flags that exist,
+//! and each example that they run is there.
+
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
+mod common;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use self::common::{finish, host};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// README, and the pages below `docs`.
+fn pages() -> Vec<PathBuf> {
+    let (mut pages, mut folders) = (vec![root().join("README.md")], vec![root().join("docs")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "md") => pages.push(path),
+                false => {}
+            }
+        }
+    }
+    pages
+}
+
+/// The commands of the blocks of a page that show a console: the words of each, without comments and
+/// files that the shell writes.
+fn commands(page: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(page).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
+    let words = |line: &str| {
+        let own = line.split_whitespace().take_while(|word| !["#", ">", "|"].contains(word));
+        own.map(str::to_owned).collect()
+    };
+    lines.map(words).collect()
+}
+
+/// The word after a flag.
+fn after<'a>(words: &'a [String], flag: &str) -> Option<&'a str> {
+    let place = words.iter().position(|word| word == flag)?;
+    words.get(place + 1).map(String::as_str)
+}
+
+#[test]
+fn commands_in_the_pages_have_flags_that_exist() {
+    let (mut helps, mut seen) = (BTreeMap::new(), 0);
+    for page in pages() {
+        for words in commands(&page) {
+            let of_host = after(&words, "-p") == Some("host");
+            let Some(place) = words.iter().position(|word| word == "--").filter(|_| of_host) else {
+                continue;
+            };
+            // An example has arguments of its own.
+            if words[1] != "run" || after(&words, "--example").is_some() {
+                continue;
+            }
+            let own = &words[place + 1..];
+            let name = own.first().filter(|word| !word.starts_with('-'));
+            let help = helps.entry(name.cloned()).or_insert_with_key(|name| {
+                let args = name.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>();
+                let (code, stdout, stderr) = finish(host(&args));
+                assert_eq!(code, 0, "{}: {name:?}: {stderr}", page.display());
+                stdout
+            });
+            for flag in own.iter().filter(|word| word.starts_with("--")) {
+                let flag = flag.split('=').next().unwrap_or_default();
+                let line = words.join(" ");
+                assert!(help.contains(flag), "{}: {line}: no {flag}", page.display());
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen} commands");
+}
+
+#[test]
+fn examples_in_the_pages_are_there() {
+    let folders = BTreeMap::from([
+        ("host", "host/examples"),
+        ("gpu-gemm", "host/lib/examples"),
+        ("gpu-simt", "gpu/simt/examples"),
+    ]);
+    let mut seen = 0;
+    for page in pages() {
+        for words in commands(&page) {
+            let (Some(package), Some(name)) = (after(&words, "-p"), after(&words, "--example"))
+            else {
+                continue;
+            };
+            let folder = folders.get(package).unwrap_or_else(|| panic!("{package}: {words:?}"));
+            let file = root().join(folder).join(format!("{name}.rs"));
+            assert!(file.is_file(), "{}: {words:?}: no {}", page.display(), file.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 6, "{seen} examples");
+}
