@@ -1,5 +1,5 @@
 //! The commands in README and in the pages of `docs`: each has a subcommand and flags that exist,
-//! and each example that they run is there.
+//! each example that they run is there, and what two of them print is what the pages show.
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
@@ -32,8 +32,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The commands of the blocks of a page that show a console: the words of each, without comments and
-/// files that the shell writes.
+/// The commands of the blocks of a page that show a console: the words of each, without comments
+/// and files that the shell writes.
 fn commands(page: &Path) -> Vec<Vec<String>> {
     let text = fs::read_to_string(page).unwrap();
     let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
@@ -48,6 +48,45 @@ fn commands(page: &Path) -> Vec<Vec<String>> {
 fn after<'a>(words: &'a [String], flag: &str) -> Option<&'a str> {
     let place = words.iter().position(|word| word == flag)?;
     words.get(place + 1).map(String::as_str)
+}
+
+/// The lines that a page shows below a command, in the next block.
+fn shown(page: &str, command: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let (_, after) = text.split_once(command).unwrap_or_else(|| panic!("{page}: {command}"));
+    let (_, block) = after.split_once("```text\n").unwrap();
+    block.split("\n```").next().unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Times depend on the machine; so do its cores, and the kernel that is fast on them.
+#[test]
+fn the_first_command_prints_what_readme_shows() {
+    let args = ["--m", "1000", "--n", "700", "--k", "513"];
+    let shown = shown("README.md", &format!("$ cargo run -p host -- {}", args.join(" ")));
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!(code, 0, "{stderr}");
+    let printed = stderr.lines().chain(stdout.lines()).collect::<Vec<_>>();
+    assert_eq!(printed.len(), shown.len(), "{stderr}{stdout}");
+    for (printed, shown) in printed.into_iter().zip(&shown) {
+        let word = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+        match ["device", "kernel", "time"].contains(&&*word(shown)) {
+            true => assert_eq!(word(printed), word(shown), "{stdout}"),
+            false => assert_eq!(printed, shown, "{stdout}"),
+        }
+    }
+}
+
+#[test]
+fn a_profile_prints_what_the_guide_shows() {
+    let args = ["profile", "--kernel", "tiled16", "--m", "1000", "--n", "700", "--k", "513"];
+    let command = format!("$ cargo run -p host -- {}", args.join(" "));
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!(code, 0, "{stderr}");
+    for line in shown("docs/guide/command-line.md", &command) {
+        // Dots stand for lines that are left out, and the time is another each time.
+        let known = line.split(" blocks in ").next().unwrap_or_default();
+        assert!(line == "..." || stdout.contains(known), "{line}: {stdout}");
+    }
 }
 
 #[test]
