@@ -138,6 +138,21 @@ async function look(browser, file, width, scheme) {
 
   // Nothing has the focus. The key goes to the picture that is in view, and turns no page.
   await page.$eval(".trace .figure", (figure) => figure.scrollIntoView());
+  const opened = await page.$eval(".trace", (root) => {
+    const { steps, step } = root.trace;
+    const lost = steps.map((one) => (one.width > 0 ? one.units - one.ideal : 0));
+    return lost[step] === Math.max(...lost);
+  });
+  check(opened, name, "the picture does not open at the request that loses the most");
+  const apart = await page.$eval(".trace", (root) => {
+    const box = (name) => root.querySelector(`.product .of-${name} svg`)?.getBoundingClientRect();
+    const [a, b, c] = ["A", "B", "C"].map(box);
+    if (!a) { return root.trace.data.sampled ? "" : "no product is drawn"; }
+    const same = (one, other) => Math.abs(one - other) < 1;
+    const lie = same(a.top, c.top) && same(a.height, c.height) && a.right < c.left;
+    return lie && same(b.left, c.left) && same(b.width, c.width) && b.bottom < c.top ? "" : "A, B and C do not lie as in a product";
+  });
+  check(apart === "", name, apart);
   const start = await text(page, ".trace .where");
   await page.keyboard.press("ArrowRight");
   check((await text(page, ".trace .where")) !== start, name, "an arrow key does not step the picture in view");
@@ -147,6 +162,7 @@ async function look(browser, file, width, scheme) {
 
   check(await tabTo(page, ".trace .figure"), name, "Tab does not reach the picture");
   check(await outline(page) >= 2, name, "the focus is not seen");
+  await page.keyboard.press("Home");
   const before = await text(page, ".trace .where");
   await page.keyboard.press("ArrowRight");
   const after = await text(page, ".trace .where");

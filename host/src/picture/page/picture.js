@@ -108,6 +108,7 @@
     this.step = 0;
     this.build();
     this.choose(data.sampled ? null : this.warps[0]);
+    this.step = this.worst();
     var self = this, width = 0;
     new ResizeObserver(function () {
       if (root.clientWidth !== width) { width = root.clientWidth; self.draw(); }
@@ -205,6 +206,12 @@
   /* What belongs together: a phase of a kernel with stages; elsewhere what is between two barriers. */
   Trace.prototype.part = function (one) { return this.data.stages ? one.phase : one.barriers; };
 
+  /* The first of the steps that lose the most sectors or wavefronts: there a picture opens. */
+  Trace.prototype.worst = function () {
+    var lost = this.steps.map(function (one) { return one.width > 0 ? one.units - one.ideal : 0; });
+    return Math.max(0, lost.indexOf(Math.max.apply(null, lost)));
+  };
+
   Trace.prototype.go = function (step) {
     this.step = Math.max(0, Math.min(this.steps.length - 1, step));
     this.draw();
@@ -283,15 +290,31 @@
     this.say.replaceChildren.apply(this.say, verdict ? [text, verdict] : [text]);
   };
 
-  /* Each matrix and each array small, with what this warp accesses now, and before in this phase. */
+  /* The numbers of A, B and C among the memories, and their common scale, if they are those of a product. */
+  Trace.prototype.product = function () {
+    var found = { A: -1, B: -1, C: -1 }, sides = {};
+    this.data.memories.forEach(function (memory, number) {
+      if (memory.space === "shared" || !memory.columns || found[memory.name] !== -1) { return; }
+      found[memory.name] = number;
+      sides[memory.name] = [Math.ceil(memory.bytes / memory.element / memory.columns), memory.columns];
+    });
+    var a = sides.A, b = sides.B, c = sides.C;
+    if (!a || !b || !c || a[0] !== c[0] || b[1] !== c[1] || a[1] !== b[0]) { return null; }
+    found.scale = Math.min(12, Math.min(480, this.space() - 24) / (a[1] + c[1]), 320 / (b[0] + c[0]));
+    return found;
+  };
+
+  /* Each matrix and each array small, A on the left of C and B above it as in a product, with what this warp accesses now, and before in this phase. */
   Trace.prototype.drawMaps = function (now) {
-    var self = this, trace = this.data, figures = [];
+    var self = this, trace = this.data, figures = [], product = this.product(), parts = {};
     trace.memories.forEach(function (memory, number) {
       var shared = memory.space === "shared", elements = Math.floor(memory.bytes / memory.element);
       var columns = memory.columns || (shared ? 128 / memory.element : elements), rows = Math.ceil(elements / columns);
       // Mbarriers are no data.
       if (!elements || (shared && !memory.columns && memory.element === 8)) { return; }
       var side = self.space() < 620 ? 92 : 132, scale = Math.min(12, side / Math.max(columns, rows)), width = Math.max(24, columns * scale), height = Math.max(8, rows * scale);
+      var isPart = product !== null && product[memory.name] === number;
+      if (isPart) { width = columns * product.scale; height = rows * product.scale; }
       var paths = { before: "", now: "" }, digits = function (value) { return Math.round(value * 100) / 100; };
       var mark = function (element, count, down, kind) {
         while (count > 0) {
@@ -323,10 +346,12 @@
       var title = memory.name + (memory.columns ? ", " + rows + " x " + columns : ", " + memory.bytes + " bytes");
       var cells = [rect(0, 0, width, height, "cell")];
       ["before", "now"].forEach(function (kind) { if (paths[kind]) { cells.push(svg("path", { d: paths[kind], "class": kind })); } });
-      figures.push(make("figure", {}, [
+      var figure = make("figure", isPart ? { "class": "of-" + memory.name } : {}, [
         drawing(width, height, title + (now.memory === number ? ", accessed in this step" : ""), cells), make("figcaption", {}, [title])
-      ]));
+      ]);
+      if (isPart) { parts[memory.name] = figure; } else { figures.push(figure); }
     });
+    if (product) { figures.unshift(make("div", { "class": "product" }, [parts.B, parts.A, parts.C])); }
     this.maps.replaceChildren.apply(this.maps, figures);
   };
 
