@@ -1,5 +1,4 @@
-//! `cargo xtask site` and `cargo xtask browser` on a machine that lacks the programs that they
-//! call.
+//! `cargo xtask site`, `browser` and `wheel` on a machine that lacks the programs that they call.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -52,4 +51,11 @@ fn without_a_browser_the_test_is_skipped_loudly_and_fails_in_ci() {
         stderr.contains("there is no Chromium on PATH") && stderr.contains("CI must have it"),
         "{stderr}"
     );
+}
+
+#[test]
+fn without_python_the_wheel_says_what_is_needed() {
+    let (code, stdout, stderr) = xtask("python", "wheel", &[]);
+    assert_eq!((code, &*stdout), (1, ""), "{stderr}");
+    assert!(stderr.contains("Python 3.9 or later with venv is needed"), "{stderr}");
 }
