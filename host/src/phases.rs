@@ -210,7 +210,7 @@ pub(crate) fn traced(
     let [columns, rows, _] = config.grid;
     if block[0] >= columns || block[1] >= rows {
         let limit = format!("the grid has {columns} x {rows} blocks, counted from 0,0");
-        return Err(Error::argument("--block", format!("{},{}", block[0], block[1]), limit));
+        return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
     }
     Device::cpu().require_memory(crate::profile::bytes(entry, shape))?;
     let options = Options { trace: Some(block), ..Options::default() };

@@ -241,7 +241,8 @@ fn draw(
     let file = args.html.as_deref().map(page::create).transpose()?;
     let shape = args.shape_of_picture(product)?;
     let name = format!("{}: traced", entry.name());
-    let picture = steps.step(&name, || picture::of_block(entry, shape, args.block.0, 1))?;
+    let picture = steps.step(&name, || picture::of_block(entry, shape, args.block.0, 1));
+    let picture = picture.map_err(as_flag)?;
     if args.json {
         json(out, &picture)?;
     }
@@ -254,6 +255,16 @@ fn draw(
     }
     note(format_args!("something is wrong: see `check --kernel {}`", entry.name()));
     Err(Failure::Wrong)
+}
+
+/// The error for the library's argument `block` as one for the command's flag.
+fn as_flag(error: host::Error) -> host::Error {
+    match error {
+        host::Error::Argument { argument, value, limit } if argument == "block" => {
+            host::Error::argument("--block", value, limit)
+        }
+        error => error,
+    }
 }
 
 /// The product that a kernel computes.
@@ -274,7 +285,8 @@ fn trace(
     let product = product_of(entry)?;
     let shape = args.shape(product.tile())?;
     let name = format!("{}: traced", entry.name());
-    let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1))?;
+    let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1));
+    let seen = seen.map_err(as_flag)?;
     headline(out, entry)?;
     writeln!(out, "{shape}   block {} (column, row of the grid)", args.block)?;
     let Phases { phases, asynchronous, barriers, left_out, findings, .. } = &seen;
