@@ -18,7 +18,7 @@ use super::{
     watched::Watched,
 };
 use crate::{
-    Element, Kernel, LaunchConfig, Param, Params, Record,
+    Declaration, Element, Kernel, LaunchConfig, Param, Params, Record,
     cpu::{
         Stop,
         access::Access,
@@ -266,9 +266,9 @@ pub trait CheckableParams: Params + sealed::Sealed {
     #[doc(hidden)]
     fn regions(&self) -> Vec<Region>;
 
-    /// The number of elements of the `param`th parameter, if it is a view.
+    /// The number of elements of each parameter that is a view.
     #[doc(hidden)]
-    fn elements(&self, param: usize) -> Option<usize>;
+    fn elements(&self) -> Vec<Option<usize>>;
 
     /// Attaches the views to the launch's buffers.
     #[doc(hidden)]
@@ -287,10 +287,10 @@ macro_rules! tuples {
                 [$($name.regions(params.next().unwrap_or_default())),+].concat()
             }
 
-            fn elements(&self, param: usize) -> Option<usize> {
+            fn elements(&self) -> Vec<Option<usize>> {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($name,)+) = self;
-                [$(Param::elements($name)),+].get(param).copied().flatten()
+                vec![$(Param::elements($name)),+]
             }
 
             fn attach(&mut self, buffers: &[Buffer]) {
@@ -335,45 +335,83 @@ pub unsafe fn launch<P: CheckableParams>(
     mut params: P,
     options: &Options,
 ) -> Result<Report, Stop> {
-    let name = kernel.declaration.name;
+    let declaration = &kernel.declaration;
+    let fits = kernel.check(config, &LIMITS, &params);
+    let values = Values {
+        words: params.slots().first_words().collect(),
+        elements: params.elements(),
+        regions: params.regions(),
+    };
+    run(declaration, config, options, fits, values, &mut |buffers| {
+        params.attach(buffers);
+        // SAFETY: this function's contract.
+        Box::new(unsafe { bind(&kernel.code.checked, params) })
+    })
+}
+
+/// What the checker knows of the values of the parameters.
+struct Values {
+    /// The first word of each.
+    words: Vec<u64>,
+    /// The number of elements of each that is a view.
+    elements: Vec<Option<usize>>,
+    /// The memory of all views.
+    regions: Vec<Region>,
+}
+
+/// A thread of a kernel, to be run with this thread's index.
+type Thread<'a> = Box<dyn Fn() + Sync + 'a>;
+
+/// The part of a checked launch that is the same for every kernel: compiled once, and not for each
+/// list of parameters. `fits`: whether the launch keeps what the kernel declares. `attach` attaches
+/// the parameters to the launch's buffers.
+fn run<'a>(
+    declaration: &Declaration,
+    config: &LaunchConfig,
+    options: &Options,
+    fits: Result<(), String>,
+    values: Values,
+    attach: &mut dyn FnMut(&[Buffer]) -> Thread<'a>,
+) -> Result<Report, Stop> {
+    let name = declaration.name;
     let report = |findings, profile, trace| {
         let order = options.order;
         Report { kernel: name, order, findings, profile, trace }
     };
-    if let Err(reason) = kernel.check(config, &LIMITS, &params) {
-        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
+    let refused = |reason| {
+        let finding = Finding::general(Kind::Launch, name, None, reason);
+        Ok(report(vec![finding], None, None))
+    };
+    if let Err(reason) = fits {
+        return refused(reason);
     }
 
-    let slots = params.slots().first_words().collect::<Vec<_>>();
     let raw = options.memory.iter().map(|memory| {
         let Memory { address, bytes, element, written, variable } = *memory;
-        let param = slots.iter().position(|slot| *slot == address as u64);
+        let param = values.words.iter().position(|word| *word == address as u64);
         let param = param.unwrap_or(usize::MAX);
         Region { address, bytes, element, written, param, variable }
     });
-    let regions: Vec<_> = params.regions().into_iter().chain(raw).collect();
-    let unknown = kernel.declaration.params.iter().zip(0..).find(|(declared, param)| {
+    let regions: Vec<_> = values.regions.into_iter().chain(raw).collect();
+    let unknown = declaration.params.iter().zip(0..).find(|(declared, param)| {
         declared.ty.contains('.')
-            && params.elements(*param).is_none()
-            && !options.memory.iter().any(|memory| memory.address as u64 == slots[*param])
+            && values.elements[*param].is_none()
+            && !options.memory.iter().any(|memory| memory.address as u64 == values.words[*param])
     });
     if let Some((declared, _)) = unknown {
-        let reason = format!(
+        return refused(format!(
             "{} is a raw pointer: say in check::Options::memory what it points to",
             declared.name
-        );
-        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
+        ));
     }
     let buffers = Buffer::join(regions)?;
     for gap in &options.gaps {
         buffers.iter().for_each(|buffer| buffer.set_gap(gap.address, gap.bytes));
     }
-    params.attach(&buffers);
 
-    // SAFETY: this function's contract.
-    let thread = unsafe { bind(&kernel.code.checked, params) };
+    let thread = attach(&buffers);
     let every = options.profile.map(|every| u64::from(every.get()));
-    let cluster = kernel.declaration.cluster.unwrap_or(config.cluster);
+    let cluster = declaration.cluster.unwrap_or(config.cluster);
     let cluster = cluster.iter().product::<u32>() as usize;
     let threads = config.threads() as usize;
     let most = FIRST_ENGINE as usize;
@@ -381,10 +419,10 @@ pub unsafe fn launch<P: CheckableParams>(
         let reason = format!(
             "cluster = {cluster} blocks of {threads} threads: a checked launch has {most} threads at most"
         );
-        return Ok(report(vec![Finding::general(Kind::Launch, name, None, reason)], None, None));
+        return refused(reason);
     }
     let checked = CheckedLaunch::new(
-        &kernel.declaration,
+        declaration,
         &buffers,
         (config.block, cluster),
         every,
@@ -398,9 +436,9 @@ pub unsafe fn launch<P: CheckableParams>(
         done: options.done,
         ..Default::default()
     };
-    run_blocks(&kernel.declaration, config, &thread, &run_options, options.order, Some(&checked))?;
+    run_blocks(declaration, config, &*thread, &run_options, options.order, Some(&checked))?;
 
-    let param_name = |param: usize| kernel.declaration.params.get(param).map_or("?", |p| p.name);
+    let param_name = |param: usize| declaration.params.get(param).map_or("?", |p| p.name);
     let buffer_name = |number: usize| {
         let mut regions: Vec<_> = buffers[number].regions.iter().collect();
         regions.sort_unstable_by_key(|region| region.param);
@@ -426,7 +464,7 @@ pub unsafe fn launch<P: CheckableParams>(
                 }
                 let is_written =
                     |ty: &str| ty.starts_with("out.") || ty.starts_with("tensormapmut.");
-                let param = kernel.declaration.params.get(region.param);
+                let param = declaration.params.get(region.param);
                 let output = param.is_some_and(|param| is_written(param.ty));
                 let (kind, access) = match output {
                     true => (Kind::NeverWritten, Access::Write),
