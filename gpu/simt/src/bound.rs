@@ -87,12 +87,17 @@ fn params<P: Params>(
     arguments: &[Bound],
 ) -> Result<P, String> {
     types_agree(declaration, config, arguments)?;
-    P::from_bound(arguments).map_err(|number| match declaration.params.get(number) {
+    P::from_bound(arguments).map_err(|number| wrong_argument(declaration, arguments, number))
+}
+
+/// Why the `number`th argument is refused. `usize::MAX`: the number of arguments is wrong.
+fn wrong_argument(declaration: &Declaration, arguments: &[Bound], number: usize) -> String {
+    match declaration.params.get(number) {
         Some(param) => format!("{}: the kernel's parameter is {}", param.name, param.ty),
         None => {
             format!("{} arguments: the kernel takes {}", arguments.len(), declaration.params.len())
         }
-    })
+    }
 }
 
 /// Checks that arguments are of the type that the kernel's constant chooses, if they are of one

@@ -61,6 +61,25 @@ macro_rules! cluster_pipeline {
     };
 }
 
+/// A loop over the numbers `0, 1, 2, ..` that is written out on a GPU, where registers cannot be
+/// indexed by a computed number: `unrolled!(for i in [0 1 2] { sums[i] += 1.0; })`. The compiler
+/// unrolls short loops by itself, and leaves long ones.
+///
+/// In the body `i` is a `usize`, and a constant on a GPU. On the CPU it is a loop, which compiles
+/// sooner. So the body has no `break` or `continue` without a label.
+#[macro_export]
+macro_rules! unrolled {
+    (for $number:ident in [$($each:literal)+] $body:block) => {
+        #[cfg(not(target_arch = "nvptx64"))]
+        for $number in [$($each),+] as [usize; _] $body
+        #[cfg(target_arch = "nvptx64")]
+        {$({
+            let $number: usize = $each;
+            $body
+        })+}
+    };
+}
+
 /// A function of a number that a numeric constant of the kernel chooses. It is called with the
 /// constant's value and the number. For a value without a function the number stays as it is.
 ///

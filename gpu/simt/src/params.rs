@@ -44,6 +44,7 @@ pub unsafe trait Param: Copy + 'static {
 
     /// The argument as this type; `None` where the argument is of another type.
     #[doc(hidden)]
+    #[inline(never)]
     fn from_bound(argument: &Bound) -> Option<Self> {
         match argument {
             Bound::Value(value) => value.downcast_ref().copied(),
@@ -56,6 +57,7 @@ macro_rules! scalars {
     ($($ty:ty => |$value:ident| $bits:expr;)*) => {$(
         // SAFETY: the type's own bits, widened.
         unsafe impl Param for $ty {
+            #[inline(never)]
             fn push(&self, words: &mut Vec<u64>) {
                 let $value = *self;
                 words.push($bits);
@@ -79,6 +81,8 @@ macro_rules! addresses {
         unsafe impl<T: Element, $($mode)*> Param for $ty {
             const WATCHED: bool = $watched;
 
+            // Once for each type, and not in each list of parameters: this is no hot path.
+            #[inline(never)]
             fn push(&self, words: &mut Vec<u64>) {
                 let $value = self;
                 words.push($address as u64);
@@ -91,6 +95,7 @@ macro_rules! addresses {
             }
 
             #[allow(unused_unsafe, reason = "what makes a pointer is safe")]
+            #[inline(never)]
             fn from_bound(argument: &Bound) -> Option<Self> {
                 match argument {
                     // SAFETY: such elements, as whoever made the argument has promised.
@@ -118,6 +123,7 @@ addresses! {
 unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
     const WATCHED: bool = M::WATCHED;
 
+    #[inline(never)]
     fn push(&self, words: &mut Vec<u64>) {
         words.extend(self.encoded());
     }
@@ -128,6 +134,7 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
 
     const ROUNDS: bool = T::IS_TF32;
 
+    #[inline(never)]
     fn from_bound(argument: &Bound) -> Option<Self> {
         match argument {
             Bound::Maps(maps) => match maps[..] {
@@ -143,6 +150,7 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
 unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COUNT, M> {
     const WATCHED: bool = M::WATCHED;
 
+    #[inline(never)]
     fn push(&self, words: &mut Vec<u64>) {
         self.0.iter().for_each(|map| map.push(words));
     }
@@ -153,6 +161,7 @@ unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COU
 
     const ROUNDS: bool = T::IS_TF32;
 
+    #[inline(never)]
     fn from_bound(argument: &Bound) -> Option<Self> {
         let Bound::Maps(maps) = argument else { return None };
         let maps = maps.iter().map(|&map| TensorMap::of(map)).collect::<Option<Vec<_>>>()?;
@@ -172,6 +181,7 @@ unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
         self.0.elements()
     }
 
+    #[inline(never)]
     fn from_bound(argument: &Bound) -> Option<Self> {
         match argument {
             Bound::Maps(maps) => match maps[..] {
@@ -193,6 +203,7 @@ pub unsafe trait Record: Copy + 'static {}
 
 // SAFETY: the struct's own bytes, whose layout is C's on the GPU and here.
 unsafe impl<T: Record> Param for T {
+    #[inline(never)]
     fn push(&self, words: &mut Vec<u64>) {
         const {
             assert!(

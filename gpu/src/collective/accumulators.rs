@@ -15,12 +15,12 @@ pub fn each_pair_of<const COLS: usize, const N: usize>(
 ) {
     // Registers cannot be indexed by a computed number.
     match part {
-        0 => sums.for_each_pair_of::<COLS, 0>(act),
-        1 => sums.for_each_pair_of::<COLS, 1>(act),
-        2 => sums.for_each_pair_of::<COLS, 2>(act),
-        _ if N <= 4 * COLS => sums.for_each_pair_of::<COLS, 3>(act),
-        3 => sums.for_each_pair_of::<COLS, 3>(act),
-        4 => sums.for_each_pair_of::<COLS, 4>(act),
-        _ => sums.for_each_pair_of::<COLS, 5>(act),
+        0 => sums.for_each_pair_of::<COLS>(0, act),
+        1 => sums.for_each_pair_of::<COLS>(1, act),
+        2 => sums.for_each_pair_of::<COLS>(2, act),
+        _ if N <= 4 * COLS => sums.for_each_pair_of::<COLS>(3, act),
+        3 => sums.for_each_pair_of::<COLS>(3, act),
+        4 => sums.for_each_pair_of::<COLS>(4, act),
+        _ => sums.for_each_pair_of::<COLS>(5, act),
     }
 }

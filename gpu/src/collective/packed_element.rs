@@ -38,10 +38,12 @@ pub trait PackedStore: Stored<Real = f32> {
     /// multiple of sixteen. It has no branch.
     fn load_words(view: &Out<Self>, index: usize, valid: bool) -> [f32; FOUR];
 
-    /// Replaces each two neighbouring accumulators of the `PART`th `WORDS` words of a row by
-    /// `with(row, column of the first, both)`. Columns are counted from the start of the part.
-    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+    /// Replaces each two neighbouring accumulators of the `part`th `WORDS` words of a row by
+    /// `with(row, column of the first, both)`. Columns are counted from the start of the part. On a
+    /// GPU `part` is a number that the compiler knows.
+    fn map_pairs_of<const WORDS: usize, const N: usize>(
         sums: &mut Fragment<N>,
+        part: usize,
         with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
     );
 
@@ -105,11 +107,12 @@ impl PackedStore for f32 {
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+    fn map_pairs_of<const WORDS: usize, const N: usize>(
         sums: &mut Fragment<N>,
+        part: usize,
         with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
     ) {
-        sums.map_pairs_of::<WORDS, PART>(with);
+        sums.map_pairs_of::<WORDS>(part, with);
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -158,12 +161,12 @@ impl PackedStore for Half {
         const { assert!(WORDS == 64, "two parts of 64 columns each") };
         match part {
             0 => {
-                sums.for_each_pair_of::<64, 0>(&mut act);
-                sums.for_each_pair_of::<64, 1>(|row, col, two| act(row, 64 + col, two));
+                sums.for_each_pair_of::<64>(0, &mut act);
+                sums.for_each_pair_of::<64>(1, |row, col, two| act(row, 64 + col, two));
             }
             _ => {
-                sums.for_each_pair_of::<64, 2>(&mut act);
-                sums.for_each_pair_of::<64, 3>(|row, col, two| act(row, 64 + col, two));
+                sums.for_each_pair_of::<64>(2, &mut act);
+                sums.for_each_pair_of::<64>(3, |row, col, two| act(row, 64 + col, two));
             }
         }
     }
@@ -195,12 +198,13 @@ impl PackedStore for Half {
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn map_pairs_of<const WORDS: usize, const PART: usize, const N: usize>(
+    fn map_pairs_of<const WORDS: usize, const N: usize>(
         sums: &mut Fragment<N>,
+        part: usize,
         with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
     ) {
         const { assert!(WORDS == 64, "128 columns") };
-        sums.map_pairs_of::<128, PART>(with);
+        sums.map_pairs_of::<128>(part, with);
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

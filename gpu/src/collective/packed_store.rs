@@ -211,31 +211,27 @@ fn add_old<
     let each = const { rows_at_once_of(WORDS) };
     let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
     let (beta, (_, cols_left)) = (epilogue.beta(), epilogue.left(first));
-    // Written out: registers cannot be indexed by a computed number.
-    macro_rules! parts {
-        ($($part:literal)*) => {$(
-            // A branch a part: in straight code ptxas moves all loads before the first addition.
-            if const { $part * WORDS * C::PER_WORD < N } && $part * cols < cols_left {
-                for i in 0..ROWS / each {
-                    staged.store128(base + place::<WORDS>(each * i + row_of_lane, word), old[i]);
-                }
-                warp::sync_warp(warp::ALL);
-                if const { ($part + 1) * WORDS * C::PER_WORD < N } {
-                    old = old_of::<_, WORDS, N>(epilogue, lane, first, $part + 1);
-                }
-                C::map_pairs_of::<WORDS, $part, N>(sums, |row, col, two| {
-                    // In this form the compiler knows all but the lane's part.
-                    let row = lane / 4 + row as usize % ROWS / 8 * 8;
-                    let col = lane % 4 * 2 + col as usize / 8 * 8;
-                    let at = base + place::<WORDS>(row, col / C::PER_WORD);
-                    let old = C::staged_two(staged, at);
-                    [fma(beta, old[0], two[0]), fma(beta, old[1], two[1])]
-                });
-                warp::sync_warp(warp::ALL);
+    unrolled!(for part in [0 1 2 3] {
+        // A branch a part: in straight code ptxas moves all loads before the first addition.
+        if part * cols < N && part * cols < cols_left {
+            for i in 0..ROWS / each {
+                staged.store128(base + place::<WORDS>(each * i + row_of_lane, word), old[i]);
             }
-        )*};
-    }
-    parts! { 0 1 2 3 }
+            warp::sync_warp(warp::ALL);
+            if (part + 1) * cols < N {
+                old = old_of::<_, WORDS, N>(epilogue, lane, first, part + 1);
+            }
+            C::map_pairs_of::<WORDS, N>(sums, part, |row, col, two| {
+                // In this form the compiler knows all but the lane's part.
+                let row = lane / 4 + row as usize % ROWS / 8 * 8;
+                let col = lane % 4 * 2 + col as usize / 8 * 8;
+                let at = base + place::<WORDS>(row, col / C::PER_WORD);
+                let old = C::staged_two(staged, at);
+                [fma(beta, old[0], two[0]), fma(beta, old[1], two[1])]
+            });
+            warp::sync_warp(warp::ALL);
+        }
+    });
 }
 
 /// Loads of a lane for 16 rows of 64 words.

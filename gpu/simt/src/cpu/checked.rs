@@ -15,7 +15,7 @@ pub use crate::{
     checked_dynamic_shared as dynamic_shared, checked_global as global,
     checked_global_pointer as global_pointer, checked_shared as shared,
     element::{from_words, to_words},
-    function_by_constant,
+    function_by_constant, unrolled,
 };
 
 /// Global memory that the kernel reads, indexed like a slice.

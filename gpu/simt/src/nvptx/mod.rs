@@ -36,7 +36,7 @@ pub use crate::{
     float::{Float, at_least, fma},
     function_by_constant, global, global_pointer,
     in_order::{add_in_order, fma_in_order},
-    named_barriers, shared, shared_array,
+    named_barriers, shared, shared_array, unrolled,
 };
 #[cfg(target_feature = "sm_90a")]
 pub use crate::{

@@ -229,12 +229,13 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     }
 
     #[inline(always)]
-    pub fn map_pairs_of<const COLS: usize, const PART: usize>(
+    pub fn map_pairs_of<const COLS: usize>(
         &mut self,
+        part: usize,
         mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2],
     ) {
         let (row, col) = place();
-        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
+        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == part {
             let two = [self.0[2 * i], self.0[2 * i + 1]];
             let (row, col) = (row + 8 * (i as u32 % 2), col + 8 * ((i % (COLS / 4)) as u32 / 2));
             [self.0[2 * i], self.0[2 * i + 1]] = with(row, col, two);
@@ -262,12 +263,13 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     }
 
     #[inline(always)]
-    pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
+    pub fn for_each_pair_of<const COLS: usize>(
         &self,
+        part: usize,
         mut act: impl FnMut(u32, u32, [S; 2]),
     ) {
         let (row, col) = place();
-        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
+        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == part {
             act(
                 row + 8 * (i as u32 % 2),
                 col + 8 * ((i % (COLS / 4)) as u32 / 2),
@@ -277,12 +279,9 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     }
 
     #[inline(always)]
-    pub fn for_each_square_of<const PART: usize>(
-        &self,
-        mut act: impl FnMut(u32, u32, [[S; 2]; 2]),
-    ) {
+    pub fn for_each_square_of(&self, part: usize, mut act: impl FnMut(u32, u32, [[S; 2]; 2])) {
         let (row, col) = place();
-        wgmma::each_square!(|i| if i < N / 8 && i / 8 == PART {
+        wgmma::each_square!(|i| if i < N / 8 && i / 8 == part {
             let [a, b, c, d] = [0, 1, 2, 3].map(|j| self.0[4 * i + j]);
             act(row, col + 8 * (i as u32 % 8), [[a, b], [c, d]]);
         });

@@ -72,27 +72,23 @@ pub fn store_plain<
     let (alpha, at, between_rows) =
         (epilogue.alpha(), epilogue.place(first), epilogue.between_rows());
     let (rows, cols) = epilogue.left(first);
-    // Written out: registers cannot be indexed by a computed number.
-    macro_rules! parts {
-        ($($part:literal)*) => {$(
-            if const { $part * COLS < N } {
-                sums.for_each_pair_of::<COLS, $part>(|row, col, two| {
-                    // In this form the compiler knows all but the lane's part.
-                    let (row, col) = (row as usize % ROWS / 8 * 8, col as usize / 8 * 8);
-                    args.staged.store64(put + row * PITCH + col, two);
-                });
-                warp::sync_warp(warp::ALL);
-                for row in (0..ROWS).step_by(4) {
-                    let four: [f32; FOUR] = args.staged.load128(take + row * PITCH);
-                    let to = at + row * between_rows + $part * COLS;
-                    let valid = row < rows && $part * COLS < cols;
-                    epilogue.c().store_if(to, four.map(|sum| alpha * sum), valid);
-                }
-                warp::sync_warp(warp::ALL);
+    unrolled!(for part in [0 1 2 3 4 5] {
+        if part * COLS < N {
+            sums.for_each_pair_of::<COLS>(part, |row, col, two| {
+                // In this form the compiler knows all but the lane's part.
+                let (row, col) = (row as usize % ROWS / 8 * 8, col as usize / 8 * 8);
+                args.staged.store64(put + row * PITCH + col, two);
+            });
+            warp::sync_warp(warp::ALL);
+            for row in (0..ROWS).step_by(4) {
+                let four: [f32; FOUR] = args.staged.load128(take + row * PITCH);
+                let to = at + row * between_rows + part * COLS;
+                let valid = row < rows && part * COLS < cols;
+                epilogue.c().store_if(to, four.map(|sum| alpha * sum), valid);
             }
-        )*};
-    }
-    parts! { 0 1 2 3 4 5 }
+            warp::sync_warp(warp::ALL);
+        }
+    });
 }
 
 /// Stores a warpgroup's 64 x `N` sums to any C. The first is (product, row, col). If the sums of

@@ -33,39 +33,6 @@ pub const fn slab_len(rows: usize, cols: usize) -> usize {
     (rows + cols) * DEPTH
 }
 
-/// The stages, in the code one after the other. (On the CPU a loop, which compiles sooner.)
-macro_rules! each_stage {
-    (|$stage:ident| $act:block) => {
-        #[cfg(target_arch = "nvptx64")]
-        each_stage! { @ [0 1 2 3] $stage $act }
-        #[cfg(not(target_arch = "nvptx64"))]
-        for $stage in 0..STAGES $act
-    };
-    (@ [$($number:literal)+] $stage:ident $act:tt) => {
-        $({
-            let $stage: usize = $number;
-            $act
-        })+
-    };
-}
-
-/// The fragments of A `0..M`, in the code one after the other: registers cannot be indexed by a
-/// computed number.
-macro_rules! each_row {
-    (|$row:ident| $act:block) => {
-        #[cfg(target_arch = "nvptx64")]
-        each_row! { @ [0 1 2 3] $row $act }
-        #[cfg(not(target_arch = "nvptx64"))]
-        for $row in 0..M $act
-    };
-    (@ [$($number:literal)+] $row:ident $act:tt) => {
-        $({
-            let $row: usize = $number;
-            if $row < M $act
-        })+
-    };
-}
-
 /// Where the tile of a block is, and what fills its stages.
 struct Source<'a> {
     a: (&'a TensorMap<f64>, bool),
@@ -141,23 +108,25 @@ impl Operands {
     ) {
         let mut begun = Some(begun);
         let mut next_b = [[0.0; 4]; N];
-        each_row!(|i| {
-            let a = boxes::fragment(fragments.a[i]);
-            let [left, right] = fragments.b.map(boxes::fragment);
-            sums.multiply_add_one((i, 0), &a, &left);
-            if i == 0
-                && let Some(begun) = begun.take()
-            {
-                begun();
-            }
-            let next_a = self.rows.elements(&self.tiles, next, i);
-            sums.multiply_add_one((i, 1), &a, &right);
-            fragments.a[i] = next_a;
-            // Of B as many after each row.
-            let each = const { 4 * N / M };
-            for load in i * each..(i + 1) * each {
-                let (j, e) = (load / 4, load % 4);
-                next_b[j][e] = self.cols.element(&self.tiles, next, j, e);
+        unrolled!(for i in [0 1 2 3] {
+            if i < M {
+                let a = boxes::fragment(fragments.a[i]);
+                let [left, right] = fragments.b.map(boxes::fragment);
+                sums.multiply_add_one((i, 0), &a, &left);
+                if i == 0
+                    && let Some(begun) = begun.take()
+                {
+                    begun();
+                }
+                let next_a = self.rows.elements(&self.tiles, next, i);
+                sums.multiply_add_one((i, 1), &a, &right);
+                fragments.a[i] = next_a;
+                // Of B as many after each row.
+                let each = const { 4 * N / M };
+                for load in i * each..(i + 1) * each {
+                    let (j, e) = (load / 4, load % 4);
+                    next_b[j][e] = self.cols.element(&self.tiles, next, j, e);
+                }
             }
         });
         fragments.b = next_b;
@@ -237,7 +206,7 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLAB
         consumers[0].wait_warp();
         let mut fragments = operands.fragments::<M>((0, 0));
         'all: loop {
-            each_stage!(|stage| {
+            unrolled!(for stage in [0 1 2 3] {
                 let (next, before) = ((stage + 1) % STAGES, (stage + STAGES - 1) % STAGES);
                 for half in 1..SLABS * HALVES {
                     let slab = stage * stage_len + half / HALVES * slab_len(ROWS, COLS);

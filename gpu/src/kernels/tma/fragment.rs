@@ -217,10 +217,10 @@ impl<
     ) -> Self {
         let (rows, cols) = ([[0.0; ROWS]; FOUR], [[0.0; COLS]; 2]);
         let mut fragment = Fragment { rows, cols, places: PhantomData };
-        fragment.load_step::<0>(tiles, steps);
+        fragment.load_step(tiles, steps, 0);
         if A::K_MAJOR {
             for i in 0..ROWS {
-                fragment.load_group::<0>(tiles, steps, i);
+                fragment.load_group(tiles, steps, 0, i);
             }
         }
         fragment
@@ -239,27 +239,22 @@ impl<
     /// Loads the columns of a step, and the rows of an M-major A.
     #[inline(always)]
     #[track_caller]
-    fn load_step<const STEP: usize>(&mut self, tiles: &DynamicShared<f32>, steps: Steps) {
-        let cols = &mut self.cols[STEP % 2];
+    fn load_step(&mut self, tiles: &DynamicShared<f32>, steps: Steps, step: usize) {
+        let cols = &mut self.cols[step % 2];
         let at = (steps.cols, steps.tail);
-        ThreadRows::<B, TILE_COLS, COL_LANES>::load_beside(tiles, at, STEP, cols);
+        ThreadRows::<B, TILE_COLS, COL_LANES>::load_beside(tiles, at, step, cols);
         if !A::K_MAJOR {
-            let rows = &mut self.rows[STEP % 2];
+            let rows = &mut self.rows[step % 2];
             let at = (steps.rows[0], steps.rows[0]);
-            ThreadRows::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, at, STEP, rows);
+            ThreadRows::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, at, step, rows);
         }
     }
 
     /// Loads the group of the i-th row that starts with a step, of a K-major A.
     #[inline(always)]
     #[track_caller]
-    fn load_group<const STEP: usize>(
-        &mut self,
-        tiles: &DynamicShared<f32>,
-        steps: Steps,
-        i: usize,
-    ) {
-        let four = ThreadRows::<A, TILE_ROWS, ROW_LANES>::load_along(tiles, steps.rows, i, STEP);
+    fn load_group(&mut self, tiles: &DynamicShared<f32>, steps: Steps, step: usize, i: usize) {
+        let four = ThreadRows::<A, TILE_ROWS, ROW_LANES>::load_along(tiles, steps.rows, i, step);
         for p in 0..FOUR {
             self.rows[p][i] = four[p];
         }
@@ -280,39 +275,46 @@ impl<
     ) {
         let mut next = Some(next);
         // LLVM does not unroll a loop of this length.
-        macro_rules! steps {
-            ($($step:literal)*) => {$(
-                if $step == FOUR && are_last_four {
-                    return;
-                }
-                let ahead = if $step + 1 < STEPS { now } else { next.take().map_or(now, |next| next(tiles)) };
-                self.load_step::<{ ($step + 1) % STEPS }>(tiles, ahead);
-                steps!(row $step, ahead; 0 1 2 3 4 5 6 7 8);
-            )*};
-            (row $step:literal, $ahead:ident; $($i:literal)*) => {$(
-                if $i < ROWS {
-                    self.multiply_add_row::<$step, $i>(sums);
+        unrolled!(for step in [0 1 2 3 4 5 6 7] {
+            if step == FOUR && are_last_four {
+                return;
+            }
+            let is_last = step + 1 == STEPS;
+            let ahead = if is_last { next.take().map_or(now, |next| next(tiles)) } else { now };
+            self.load_step(tiles, ahead, (step + 1) % STEPS);
+            unrolled!(for i in [0 1 2 3 4 5 6 7 8] {
+                if i < ROWS {
+                    self.multiply_add_row(sums, step, i);
                 }
                 // The row's group has been used up.
-                if $i < ROWS && A::K_MAJOR && ($step + 1) % FOUR == 0 {
-                    self.load_group::<{ ($step + 1) % STEPS }>(tiles, $ahead, $i);
+                if i < ROWS && A::K_MAJOR && (step + 1) % FOUR == 0 {
+                    self.load_group(tiles, ahead, (step + 1) % STEPS, i);
                 }
-            )*};
-        }
-        steps! { 0 1 2 3 4 5 6 7 }
+            });
+        });
     }
 
     /// One row by all columns.
     #[inline(always)]
     #[track_caller]
-    fn multiply_add_row<const STEP: usize, const I: usize>(&self, sums: &mut Sums<ROWS, COLS>) {
-        let row = self.rows[if A::K_MAJOR { STEP % FOUR } else { STEP % 2 }][I];
+    fn multiply_add_row(&self, sums: &mut Sums<ROWS, COLS>, step: usize, i: usize) {
+        let row = self.rows[if A::K_MAJOR { step % FOUR } else { step % 2 }][i];
         for j in 0..COLS {
-            let j = if I.is_multiple_of(2) { j } else { COLS - 1 - j };
-            let j = if A::K_MAJOR { ends_even(j, COLS) ^ (STEP % 2) } else { j };
-            sums[I][j] = fma_in_order(row, self.cols[STEP % 2][j], sums[I][j]);
+            // On the CPU in the order of memory, in which the processor adds many at once.
+            let j = match cfg!(target_arch = "nvptx64") {
+                true => nth_column::<COLS>(j, (A::K_MAJOR, step, i)),
+                false => j,
+            };
+            sums[i][j] = fma_in_order(row, self.cols[step % 2][j], sums[i][j]);
         }
     }
+}
+
+/// The j-th column of the i-th row of a step.
+#[inline(always)]
+fn nth_column<const COLS: usize>(j: usize, (is_k_major, step, i): (bool, usize, usize)) -> usize {
+    let j = if i.is_multiple_of(2) { j } else { COLS - 1 - j };
+    if is_k_major { ends_even(j, COLS) ^ (step % 2) } else { j }
 }
 
 /// The j-th of `cols` columns in an order that starts and ends with an even one. With each column

@@ -274,8 +274,8 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
     // Registers cannot be indexed by a computed number.
     match round {
         _ if PITCH - PAD == N => sums.for_each_pair(put),
-        0 => sums.for_each_pair_of::<64, 0>(put),
-        _ => sums.for_each_pair_of::<64, 1>(put),
+        0 => sums.for_each_pair_of::<64>(0, put),
+        _ => sums.for_each_pair_of::<64>(1, put),
     }
 }
 

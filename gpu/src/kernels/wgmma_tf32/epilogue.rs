@@ -91,10 +91,10 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
         };
         // Registers cannot be indexed by a computed number.
         match part / (NAMED / ROWS) {
-            0 => sums.for_each_square_of::<0>(&mut put),
-            1 => sums.for_each_square_of::<1>(&mut put),
-            2 => sums.for_each_square_of::<2>(&mut put),
-            _ => sums.for_each_square_of::<3>(&mut put),
+            0 => sums.for_each_square_of(0, &mut put),
+            1 => sums.for_each_square_of(1, &mut put),
+            2 => sums.for_each_square_of(2, &mut put),
+            _ => sums.for_each_square_of(3, &mut put),
         }
         together.sync();
         let of_part = (first_row + part * ROWS, first_col);

@@ -176,7 +176,7 @@ fn stage_partials<const ROWS: usize, const COLS: usize, const STAGED: usize>(
     // The rows of the fragment are columns of C.
     let col = BFragment::column(warp, lane / 4);
     let part = rank * GROUPS + group;
-    sums.for_each_square_of::<0>(|_, row, [first, second]| {
+    sums.for_each_square_of(0, |_, row, [first, second]| {
         for i in 0..2 {
             // In this form the compiler knows all but the lane's part.
             let row = lane % 4 * 2 + row as usize / 8 * 8 + i;

@@ -48,7 +48,7 @@ fn store<const PART: usize>(
         bulk::wait_group_read::<1>();
     }
     warp::sync_warp(warp::ALL);
-    sums.for_each_pair_of::<64, PART>(|row, col, two| {
+    sums.for_each_pair_of::<64>(PART, |row, col, two| {
         let row = row % 16;
         let place = row * 64 + ((col / 8) ^ (row % 8)) * 8 + col % 8;
         tiles.store32(at + place as usize, Bf16::from_two_f32(two));

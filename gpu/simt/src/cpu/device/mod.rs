@@ -31,7 +31,7 @@ pub use crate::{
     in_order::{add_in_order, fma_in_order},
     mbarriers, named_barriers, pipeline,
     pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
-    shared, shared_array,
+    shared, shared_array, unrolled,
 };
 pub use box_shape::BoxShape;
 pub use mbarrier::{Mbarrier, Mbarriers};

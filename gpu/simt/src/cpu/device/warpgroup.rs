@@ -11,7 +11,7 @@
 //! rounded as on Hopper, as far as that is known. While a product is in flight, the accumulators
 //! read as NaN. Registers are not limited.
 
-use std::{marker::PhantomData, mem::size_of, panic::Location};
+use std::{marker::PhantomData, mem::size_of, ops::Range, panic::Location};
 
 #[cfg(not(feature = "cpu"))]
 use simt_macros::signatures;
@@ -364,14 +364,16 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         }
     }
 
-    /// [`map_pairs`](Self::map_pairs) for the `PART`th `COLS` columns only. Columns are counted
-    /// from the part's first column. A part past the last is empty.
-    pub fn map_pairs_of<const COLS: usize, const PART: usize>(
+    /// [`map_pairs`](Self::map_pairs) for the `part`th `COLS` columns only. Columns are counted
+    /// from the part's first column. A part past the last is empty. On a GPU `part` is a number
+    /// that the compiler knows, or the elements are found by branches.
+    pub fn map_pairs_of<const COLS: usize>(
         &mut self,
+        part: usize,
         mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2],
     ) {
         let (_, thread) = own();
-        for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
+        for i in elements_of::<N>(COLS, part).step_by(2) {
             let (row, col) = fragment::accumulator(thread, i);
             let two = [self.0[i], self.0[i + 1]];
             [self.0[i], self.0[i + 1]] = with(row as u32, (col % COLS) as u32, two);
@@ -398,30 +400,30 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         }
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are
-    /// counted from the part's first column. A part past the last is empty.
+    /// [`for_each_pair`](Self::for_each_pair) for the `part`th `COLS` columns only. Columns are
+    /// counted from the part's first column. A part past the last is empty. On a GPU `part` is a
+    /// number that the compiler knows, or the elements are found by branches.
     #[track_caller]
-    pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
+    pub fn for_each_pair_of<const COLS: usize>(
         &self,
+        part: usize,
         mut act: impl FnMut(u32, u32, [S; 2]),
     ) {
         let (_, thread) = own();
-        for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
+        for i in elements_of::<N>(COLS, part).step_by(2) {
             let (row, col) = fragment::accumulator(thread, i);
             act(row as u32, (col % COLS) as u32, [self.0[i], self.0[i + 1]]);
         }
     }
 
     /// Calls `act` with the row and column of the first of four elements, and the elements, for the
-    /// `PART`th 64 columns. The four are two neighbours in each of two rows, which are eight apart.
-    /// Columns are counted from the part's first column.
+    /// `part`th 64 columns. The four are two neighbours in each of two rows, which are eight apart.
+    /// Columns are counted from the part's first column. On a GPU `part` is a number that the
+    /// compiler knows, or the elements are found by branches.
     #[track_caller]
-    pub fn for_each_square_of<const PART: usize>(
-        &self,
-        mut act: impl FnMut(u32, u32, [[S; 2]; 2]),
-    ) {
+    pub fn for_each_square_of(&self, part: usize, mut act: impl FnMut(u32, u32, [[S; 2]; 2])) {
         let (_, thread) = own();
-        for i in (32 * PART..N / 2).step_by(4).take(8) {
+        for i in elements_of::<N>(64, part).step_by(4) {
             let (row, col) = fragment::accumulator(thread, i);
             let [a, b, c, d] = [0, 1, 2, 3].map(|j| self.0[i + j]);
             act(row as u32, (col % 64) as u32, [[a, b], [c, d]]);
@@ -446,4 +448,10 @@ impl<const N: usize> Fragment<N> {
             *sum += value;
         }
     }
+}
+
+/// The elements of a thread, of a fragment of `N` columns, that are in the `part`th `cols` columns.
+fn elements_of<const N: usize>(cols: usize, part: usize) -> Range<usize> {
+    let [start, end] = [part, part + 1].map(|part| (cols / 2 * part).min(N / 2));
+    start..end
 }
