@@ -2,7 +2,7 @@
 //! and as partial products.
 
 use gpu::{
-    collective::stored::Stored,
+    collective::{real::Real, stored::Stored},
     params::{COL_BIAS, GemmParams, RELU},
     registry::Type,
 };
@@ -26,8 +26,12 @@ const SIZES: [[usize; 3]; 6] =
     [[1, 1, 1], [4, 4, 300], [3, 17, 70], [9, 130, 21], [8, 16, 515], [5, 3, 1100]];
 
 /// Small integers, whose sums are exact.
-fn integer(row: usize, col: usize, salt: usize) -> f32 {
-    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+fn integer(row: usize, col: usize, salt: usize) -> f64 {
+    ((row * 7 + col * 3 + salt) % 11) as f64 - 5.0
+}
+
+fn stored<T: Stored>(value: f64) -> T {
+    T::nearest(T::Real::from_f64(value))
 }
 
 /// A launch: its layout (A, B: bits 0 and 1, row by row if 0), and what blocks along z are.
@@ -42,10 +46,7 @@ struct Launch {
     order: Order,
 }
 
-fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
-    (entry, product): Kernel,
-    launch: Launch,
-) {
+fn is_exact<T: Stored, O: Stored<Real = T::Real>>((entry, product): Kernel, launch: Launch) {
     let Launch { sizes: [m, n, k], layout, count, range, order } = launch;
     let place =
         |bit: usize, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| match layout >> bit & 1 {
@@ -57,11 +58,11 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
         _ => [1, rows as u64],
     };
     let operand = |bit: usize, size @ [rows, cols]: [usize; 2]| {
-        let mut all = vec![T::nearest(0.0); count * rows * cols];
+        let mut all = vec![stored::<T>(0.0); count * rows * cols];
         for (i, row) in (0..count).flat_map(|i| (0..rows).map(move |row| (i, row))) {
             for col in 0..cols {
                 let value = integer(row + i, col, bit);
-                all[i * rows * cols + place(bit, [row, col], size)] = T::nearest(value);
+                all[i * rows * cols + place(bit, [row, col], size)] = stored(value);
             }
         }
         all
@@ -69,10 +70,10 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
     let (a, b) = (operand(0, [m, k]), operand(1, [k, n]));
     let blocks_z = range.map_or(count, |range| k.div_ceil(range));
     let full = range.is_none() && layout == 3;
-    let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f32::NAN };
-    let mut c = (0..blocks_z * m * n).map(|i| O::nearest(before(i))).collect::<Vec<_>>();
+    let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f64::NAN };
+    let mut c = (0..blocks_z * m * n).map(|i| stored::<O>(before(i))).collect::<Vec<_>>();
     let cols = if full { 0..n } else { 0..0 };
-    let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
+    let bias = cols.map(|col| stored::<O>(col as f64 - 7.0)).collect::<Vec<_>>();
 
     let mut problem = GemmParams::dense(m as u32, n as u32, range.unwrap_or(k) as u32);
     (problem.a, problem.b) = (strides(0, [m, k]), strides(1, [k, n]));
@@ -113,19 +114,19 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
             Some(range) => (0, z * range..k.min((z + 1) * range)),
         };
         let sum =
-            steps.map(|p| integer(row + product, p, 0) * integer(p + product, col, 1)).sum::<f32>();
+            steps.map(|p| integer(row + product, p, 0) * integer(p + product, col, 1)).sum::<f64>();
         let want = match full {
-            true => (sum + before(i) + col as f32 - 7.0).max(0.0),
+            true => (sum + before(i) + col as f64 - 7.0).max(0.0),
             false => sum,
         };
-        assert_eq!(got.widened(), O::nearest(want).widened(), "{context}: element {i}");
+        assert!(got.widened() == stored::<O>(want).widened(), "{context}: element {i}");
     }
 }
 
 fn of_types<T, O>(orders: &mut Turns)
 where
-    T: Stored<Real = f32> + Output,
-    O: Stored<Real = f32> + Output,
+    T: Stored + Output,
+    O: Stored<Real = T::Real> + Output,
 {
     let all = host::check::orders(10, 1);
     let cases = kernels(|product| {
@@ -142,7 +143,7 @@ where
                     if i % 2 == 1 {
                         is_exact::<T, O>(kernel, Launch { count: 2, ..launch });
                     }
-                    if O::TYPE == Type::F32 && sizes[2] > 64 {
+                    if matches!(O::TYPE, Type::F32 | Type::F64) && sizes[2] > 64 {
                         is_exact::<T, O>(kernel, Launch { range: Some(64), ..launch });
                     }
                 }
@@ -158,6 +159,7 @@ fn products_and_partial_products_are_clean_and_right_in_every_order() {
     let Some(_note) = once(name, SOURCES) else { return };
     let mut orders = Turns::of(10);
     of_types::<f32, f32>(&mut orders);
+    of_types::<f64, f64>(&mut orders);
     of_types::<Bf16, Bf16>(&mut orders);
     of_types::<Bf16, f32>(&mut orders);
     of_types::<F16, F16>(&mut orders);

@@ -102,9 +102,15 @@ fn kernels_by_name() {
     // Of f64, by a factor that has more digits than an f32.
     for device in devices() {
         let mut bench = Bench::<f64>::new(&device);
-        for name in
-            ["gemm_f64_64x64x16", "mma_f64_64x64x32", "mma_f64_128x128x32", "mma_f64_64x32x32_nn"]
-        {
+        for name in [
+            "gemm_f64_64x64x16",
+            "gemm_f64_4x4x256_dot",
+            "gemm_f64_8x16x64_dot",
+            "gemm_f64_8x64x16_dot",
+            "mma_f64_64x64x32",
+            "mma_f64_128x128x32",
+            "mma_f64_64x32x32_nn",
+        ] {
             for ([m, n, k], partials) in CASES {
                 let case = Case::<f64>::dense([m, n, k], Data::exact(k), 97);
                 let case = case.scaled(2f64.powi(30) + 1.0, 0.0, Data::exact(k), 98);

@@ -344,27 +344,35 @@ pub trait Atomic: Element {
     unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
 }
 
-/// A 32-bit value that the lanes of a warp can shuffle.
+/// A value that the lanes of a warp can shuffle: of 32 bits by one shuffle, of 64 bits by two.
 pub trait Shuffle: Copy {
-    /// Its bits.
+    /// The value with each of its words, the lower one first, replaced by `each(word)`.
     #[doc(hidden)]
-    fn into_bits(self) -> u32;
-    /// The value with these bits.
-    #[doc(hidden)]
-    fn from_bits(bits: u32) -> Self;
+    fn map_words(self, each: impl FnMut(u32) -> u32) -> Self;
 }
 
 macro_rules! words {
     ($($ty:ty: |$value:ident| $into:expr, |$bits:ident| $from:expr;)*) => {$(
         impl Shuffle for $ty {
             #[inline(always)]
-            fn into_bits(self) -> u32 {
+            fn map_words(self, mut each: impl FnMut(u32) -> u32) -> Self {
                 let $value = self;
-                $into
+                let $bits = each($into);
+                $from
             }
+        }
+    )*};
+}
 
+macro_rules! pairs_of_words {
+    ($($ty:ty: |$value:ident| $into:expr, |$bits:ident| $from:expr;)*) => {$(
+        impl Shuffle for $ty {
             #[inline(always)]
-            fn from_bits($bits: u32) -> Self {
+            fn map_words(self, mut each: impl FnMut(u32) -> u32) -> Self {
+                let $value = self;
+                let bits: u64 = $into;
+                let (low, high) = (each(bits as u32), each((bits >> 32) as u32));
+                let $bits = u64::from(low) | u64::from(high) << 32;
                 $from
             }
         }
@@ -375,4 +383,10 @@ words! {
     u32: |v| v, |bits| bits;
     i32: |v| v as u32, |bits| bits as i32;
     f32: |v| v.to_bits(), |bits| f32::from_bits(bits);
+}
+
+pairs_of_words! {
+    u64: |v| v, |bits| bits;
+    i64: |v| v as u64, |bits| bits as i64;
+    f64: |v| v.to_bits(), |bits| f64::from_bits(bits);
 }

@@ -10,7 +10,13 @@ use super::{
 
 /// f32 or f64, and what differs between them.
 pub trait Real:
-    Element + Float + PartialOrd + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+    Element
+    + Float
+    + Shuffle
+    + PartialOrd
+    + Add<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
 {
     /// 0.
     const ZERO: Self;

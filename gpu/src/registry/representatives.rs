@@ -35,7 +35,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         &["gemm_f32_64x64x16", "gemm_f32_64x32x16", "gemm_f32_64x16x16"],
     ),
     ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
-    ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_half_f32_dot"]),
+    ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_f64_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
     ("collective/activation/half.rs", &["gemm_half_64x64x16"]),

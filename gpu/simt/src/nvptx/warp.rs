@@ -57,22 +57,22 @@ pub fn any(mask: u32, predicate: bool) -> bool {
 
 #[inline(always)]
 pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
-    T::from_bits(shfl_idx(mask, value.into_bits(), lane % 32, LAST))
+    value.map_words(|word| shfl_idx(mask, word, lane % 32, LAST))
 }
 
 #[inline(always)]
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
-    T::from_bits(shfl_bfly(mask, value.into_bits(), lanes, LAST))
+    value.map_words(|word| shfl_bfly(mask, word, lanes, LAST))
 }
 
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
-    T::from_bits(shfl_down(mask, value.into_bits(), delta, LAST))
+    value.map_words(|word| shfl_down(mask, word, delta, LAST))
 }
 
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
-    T::from_bits(shfl_up(mask, value.into_bits(), delta, 0))
+    value.map_words(|word| shfl_up(mask, word, delta, 0))
 }
 
 #[cfg(target_feature = "sm_90a")]

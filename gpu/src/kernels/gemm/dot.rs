@@ -4,8 +4,8 @@
 //! Here each thread reads its own k-steps from global memory, and nobody waits for anybody before
 //! the end.
 //!
-//! * **A block** of eight warps computes a tile of C: 4 x 4, 8 x 16 or 8 x 128 elements. The
-//!   constant `cols` says which.
+//! * **A block** of eight warps computes a tile of C: 4 x 4, 8 x 16 or 8 x 128 elements (of f64 8 x
+//!   64). The constant `cols` says which.
 //! * **A warp** takes every eighth group of k-steps. Its lanes have `cols / 4` columns side by
 //!   side; the other lanes split the group. With 128 columns a warp reads rows of B. With four it
 //!   reads along k.
@@ -20,7 +20,7 @@
 //! has loaded them before. So these kernels are for a C of few elements or few rows.
 
 use super::{
-    collective::{epilogue::Epilogue, stored::Stored, vector::FOUR},
+    collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
     device::*,
 };
 use crate::params::GemmParams;
@@ -28,14 +28,17 @@ use crate::params::GemmParams;
 /// Rows, columns, and k-steps that a block takes at a time, of each tile.
 pub const TILES: [[u32; 3]; 3] = [[4, 4, 256], [8, 16, 64], [8, 128, 8]];
 
+/// The same of f64, whose sums take twice the shared memory.
+pub const TILES_F64: [[u32; 3]; 3] = [[4, 4, 256], [8, 16, 64], [8, 64, 16]];
+
 /// Warps of a block.
 const WARPS: usize = 8;
 
 /// Threads of a block.
 pub const THREADS: u32 = 32 * WARPS as u32;
 
-/// The sums of a block: a tile of each warp.
-pub type Sums = Shared<f32, { WARPS * 8 }, 128>;
+/// Rows of the sums of a block: a tile of each warp.
+pub const ROWS: usize = WARPS * 8;
 
 /// How the lanes of a warp share a tile: a power of two has neighbouring columns, and the others
 /// split k. (Shifts instead of divisions: a division by a constant of the load could be by zero for
@@ -59,21 +62,21 @@ impl Lanes {
     }
 }
 
-/// Computes and stores a tile of `cols` columns, a power of two from 4 to 128.
+/// Computes and stores a tile of `cols` columns, a power of two from 4 to `MOST`.
 #[inline(always)]
 #[track_caller]
-pub fn multiply<S: Stored<Real = f32>, O: Stored<Real = f32>>(
+pub fn multiply<S: Stored, O: Stored<Real = S::Real>, const MOST: usize>(
     problem: &GemmParams,
     operands: (&In<S>, &In<S>),
     (c, bias): (&mut Out<O>, &In<O>),
-    mut sums: Sums,
+    mut sums: Shared<S::Real, ROWS, MOST>,
     cols: u32,
 ) {
     let lanes = Lanes { across: cols.trailing_zeros().wrapping_sub(FOUR.trailing_zeros()) };
     // Both are compiled, and the constant leaves one.
     let rows = match lanes.across {
-        0 => add_in_warp::<_, 4, 16, 4>(problem, operands, &mut sums, lanes),
-        _ => add_in_warp::<_, 8, 32, 2>(problem, operands, &mut sums, lanes),
+        0 => add_in_warp::<_, 4, 16, 4, MOST>(problem, operands, &mut sums, lanes),
+        _ => add_in_warp::<_, 8, 32, 2, MOST>(problem, operands, &mut sums, lanes),
     };
     let (t, cols) = (thread::thread_idx_x() as usize, lanes.cols());
     let (row, col) = (t >> lanes.across, (t * FOUR) & (cols - 1));
@@ -84,34 +87,39 @@ pub fn multiply<S: Stored<Real = f32>, O: Stored<Real = f32>>(
     let columns = epilogue.columns(core::array::from_fn(|i| first_col + i as u32));
     thread::sync_threads();
     if row < rows {
-        let mut all = [0.0; FOUR];
+        let mut all = [S::Real::ZERO; FOUR];
         for warp in 0..WARPS {
-            let four: [f32; FOUR] = sums.load128((warp * rows + row) * cols + col);
+            let four = S::Real::load_shared(&sums, (warp * rows + row) * cols + col);
             for i in 0..FOUR {
-                all[i] += four[i];
+                all[i] = all[i] + four[i];
             }
         }
         epilogue.finish_any_fours(&[&columns], [first_row], [all]);
     }
 }
 
-/// Computes the sums of a warp, of `ROWS` rows, and stores them. Returns `ROWS`. A thread has
-/// `SUMS = 4 ROWS` sums, and loads `AHEAD` k-steps before it multiplies the first of them.
+/// Computes the sums of a warp, of `OWN` rows, and stores them. Returns `OWN`. A thread has
+/// `SUMS = 4 OWN` sums, and loads `AHEAD` k-steps before it multiplies the first of them.
 #[inline(always)]
 #[track_caller]
-fn add_in_warp<S: Stored<Real = f32>, const ROWS: usize, const SUMS: usize, const AHEAD: usize>(
+fn add_in_warp<
+    S: Stored,
+    const OWN: usize,
+    const SUMS: usize,
+    const AHEAD: usize,
+    const MOST: usize,
+>(
     problem: &GemmParams,
     operands: (&In<S>, &In<S>),
-    sums: &mut Sums,
+    sums: &mut Shared<S::Real, ROWS, MOST>,
     lanes: Lanes,
 ) -> usize {
-    const { assert!(SUMS == ROWS * FOUR, "a thread has four columns") };
+    const { assert!(SUMS == OWN * FOUR, "a thread has four columns") };
     let (t, (lanes_k, log2)) = (thread::thread_idx_x() as usize, lanes.along_k());
     let (warp, lane_k, lane_n) = (t / 32, t & (lanes_k - 1), (t % 32) >> log2);
     let col = (thread::block_idx_x() as usize * lanes.cols() + lane_n, 1 << lanes.across);
     let first_k = warp * lanes_k + lane_k;
-    let mut values =
-        sums_of_thread::<S, ROWS, SUMS, AHEAD>(problem, operands, col, (first_k, log2));
+    let mut values = sums_of_thread::<S, OWN, SUMS, AHEAD>(problem, operands, col, (first_k, log2));
 
     // In each round a lane adds one half of its elements for itself and for its partner, which adds
     // the other half. At last the lanes that split k have different elements.
@@ -127,7 +135,7 @@ fn add_in_warp<S: Stored<Real = f32>, const ROWS: usize, const SUMS: usize, cons
             }
             if half == 0 {
                 // One element is left, and both lanes add it.
-                values[0] += warp::shuffle_xor(u32::MAX, values[0], partner as u32);
+                values[0] = values[0] + warp::shuffle_xor(u32::MAX, values[0], partner as u32);
                 has_own &= !is_upper;
             } else if is_upper {
                 first += half;
@@ -138,27 +146,22 @@ fn add_in_warp<S: Stored<Real = f32>, const ROWS: usize, const SUMS: usize, cons
         if (i == 0 || i < SUMS >> log2) && has_own {
             let element = first + i;
             let (row, col) = (element / FOUR, ((element % FOUR) << lanes.across) + lane_n);
-            sums[(warp * ROWS + row) * lanes.cols() + col] = values[i];
+            sums[(warp * OWN + row) * lanes.cols() + col] = values[i];
         }
     }
-    ROWS
+    OWN
 }
 
 /// The sums of a thread. Of columns it has the first one, and the step to the next. Of k-steps it
 /// has the first one, and the logarithm of the lanes that split k.
 #[inline(always)]
 #[track_caller]
-fn sums_of_thread<
-    S: Stored<Real = f32>,
-    const ROWS: usize,
-    const SUMS: usize,
-    const AHEAD: usize,
->(
+fn sums_of_thread<S: Stored, const ROWS: usize, const SUMS: usize, const AHEAD: usize>(
     problem: &GemmParams,
     (a, b): (&In<S>, &In<S>),
     (col, apart): (usize, usize),
     (first, lanes_log2): (usize, u32),
-) -> [f32; SUMS] {
+) -> [S::Real; SUMS] {
     let (m, n) = (problem.m as usize, problem.n as usize);
     let strides = |[row, col]: [u64; 2]| (row as usize, col as usize);
     let ((a_row, a_step), (b_step, b_col)) = (strides(problem.a), strides(problem.b));
@@ -175,7 +178,7 @@ fn sums_of_thread<
         // Addresses are computed one after another: those of all loads do not fit in registers.
         let (at_a, at_b) = (thread::opaque(at.0), thread::opaque(at.1));
         at = (at_a + to_next.0, at_b + to_next.1);
-        let (mut of_a, mut of_b) = ([0.0; ROWS], [0.0; FOUR]);
+        let (mut of_a, mut of_b) = ([S::Real::ZERO; ROWS], [S::Real::ZERO; FOUR]);
         for i in 0..ROWS {
             of_a[i] = a[at_a + rows[i]].widened();
         }
@@ -184,11 +187,11 @@ fn sums_of_thread<
         }
         (of_a, of_b)
     };
-    let mut sums = [0.0; SUMS];
+    let mut sums = [S::Real::ZERO; SUMS];
     let all = k_steps(problem, product);
     let steps = (all + step - 1).saturating_sub(first) >> (lanes_log2 + WARPS.trailing_zeros());
     for _ in 0..steps / AHEAD {
-        let mut loaded = [([0.0; ROWS], [0.0; FOUR]); AHEAD];
+        let mut loaded = [([S::Real::ZERO; ROWS], [S::Real::ZERO; FOUR]); AHEAD];
         for step in 0..AHEAD {
             loaded[step] = load();
         }
@@ -214,9 +217,9 @@ fn k_steps(problem: &GemmParams, product: usize) -> usize {
 
 /// Adds the products of one k-step.
 #[inline(always)]
-fn add_products<const ROWS: usize, const SUMS: usize>(
-    sums: &mut [f32; SUMS],
-    (of_a, of_b): ([f32; ROWS], [f32; FOUR]),
+fn add_products<R: Real, const ROWS: usize, const SUMS: usize>(
+    sums: &mut [R; SUMS],
+    (of_a, of_b): ([R; ROWS], [R; FOUR]),
 ) {
     for i in 0..ROWS {
         for j in 0..FOUR {

@@ -168,7 +168,7 @@ impl SumsOfLane {
     pub fn by_sectors(&self, col: u32, [a, b, c, d]: [f64; 4]) -> [(u32, [f64; 2]); 2] {
         let is_odd = thread::lane_id() % 2 == 1;
         let (kept, sent) = if is_odd { ([c, d], [a, b]) } else { ([a, b], [c, d]) };
-        let received = sent.map(of_neighbour);
+        let received = sent.map(|element| warp::shuffle_xor(warp::ALL, element, 1));
         let other = warp::shuffle_xor(warp::ALL, col, 1);
         match is_odd {
             true => [(other + 2, received), (col + 2, kept)],
@@ -187,14 +187,4 @@ impl SumsOfLane {
             (below, col + 2, [g, h]),
         ]
     }
-}
-
-/// The same element of the lane whose number differs in the last bit.
-#[cfg_attr(target_arch = "nvptx64", inline(always))]
-#[track_caller]
-fn of_neighbour(element: f64) -> f64 {
-    let bits = element.to_bits();
-    let [low, high] = [bits as u32, (bits >> 32) as u32]
-        .map(|word| u64::from(warp::shuffle_xor(warp::ALL, word, 1)));
-    f64::from_bits(low | high << 32)
 }

@@ -24,7 +24,7 @@ pub mod warpgroup;
 
 pub use crate::mma;
 pub use crate::{
-    Bf16, Element, F16, Half, Tf32, cluster_pipeline, constant, dynamic_shared,
+    Bf16, Element, F16, Half, Shuffle, Tf32, cluster_pipeline, constant, dynamic_shared,
     element::{from_words, to_words},
     float::{Float, at_least, fma},
     function_by_constant, global, global_pointer,

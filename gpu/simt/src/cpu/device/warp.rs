@@ -111,7 +111,7 @@ fn from_lane<T: Shuffle>(
     value: T,
     place: &'static Location<'static>,
 ) -> T {
-    T::from_bits(operation(kind, mask, value.into_bits(), place))
+    value.map_words(|word| operation(kind, mask, word, place))
 }
 
 #[cfg(feature = "cpu")]
