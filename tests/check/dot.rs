@@ -143,7 +143,7 @@ where
                     if i % 2 == 1 {
                         is_exact::<T, O>(kernel, Launch { count: 2, ..launch });
                     }
-                    if matches!(O::TYPE, Type::F32 | Type::F64) && sizes[2] > 64 {
+                    if [Type::F32, Type::F64].contains(&O::TYPE) && sizes[2] > 64 {
                         is_exact::<T, O>(kernel, Launch { range: Some(64), ..launch });
                     }
                 }

@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(
             start,
             format!(
-                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16, gemm_f64_4x64x1, mma_f64_64x64x32"
+                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16, gemm_f64_4x64x1, gemm_f64_4x4x256_dot, gemm_f64_8x16x64_dot, gemm_f64_8x64x16_dot, mma_f64_64x64x32"
             )
         );
         assert!(end.ends_with(", mma_f64_32x64x32_tt for f64"), "{error}");

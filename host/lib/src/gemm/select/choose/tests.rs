@@ -231,6 +231,7 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
         let request = Request { batch, compute, ..request(shape, DEFAULT_WORKSPACE_LIMIT) };
         let choice = match ty {
             "bf16" => choose::<Bf16>(&request, &Target::H200, None),
+            "f64" => choose::<f64>(&request, &Target::H200, None),
             _ => choose::<f32>(&request, &Target::H200, None),
         };
         let Choice { entry, split_k, partials, .. } = choice.unwrap();
@@ -270,6 +271,12 @@ fn on_hopper_random_shapes_have_the_kernels_that_were_the_fastest() {
         // Threads that split k: 6.8 (17.9), 19.7 (39.3).
         ("f32", 1, [2, 378, 1657], ("gemm_f32_4x4x256_dot", 1, 1)),
         ("f32", 1, [24, 8, 134312], ("gemm_f32_8x16x64_dot", 1, 124)),
+        // On an H200 (docs/log/mma.md, "By TMA"): 45.1 (64 x 64: 54.4), 2590 (2613 with 128 x 64).
+        ("f64", 1, [1024; 3], ("mma_f64_64x32x32_nn", 1, 1)),
+        ("f64", 1, [4096; 3], ("mma_f64_64x64x16_nn", 1, 1)),
+        // Predicted: tiles of tensor cores took four times as long as cuBLAS.
+        ("f64", 1, [8, 8, 134312], ("gemm_f64_8x16x64_dot", 1, 234)),
+        ("f64", 1, [14, 1, 1027386], ("gemm_f64_4x4x256_dot", 1, 32)),
     ] {
         assert_eq!(of(ty, batch, shape), wanted, "{ty} {batch} of {shape:?}");
     }
