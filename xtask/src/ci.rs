@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     browser, budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, say, succeed, target_folder},
-    licences, new, site, tidy,
-    times::{self, Cost},
+    licences, machine, new, site, tidy,
+    times::{self, Compilation, Cost},
     units, unsafe_sites, wheel,
 };
 
@@ -42,7 +42,7 @@ const FUZZ: &str = "fuzz";
 /// all but the sanitizers and the random products.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
-    let mut ci = Ci { root, rows: String::new(), last: Cost::default() };
+    let mut ci = Ci { root, rows: String::new(), last: Cost::default(), slowness: None };
     let is_wanted = |name: &str| match parts {
         [] => ![SANITIZERS, FUZZ].contains(&name),
         parts => parts.iter().any(|part| part == name),
@@ -64,7 +64,8 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     });
     if is_push {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        budgets::of_ci(start.elapsed(), cores, env::var_os("CI").is_some())?;
+        let is_ci = env::var_os("CI").is_some();
+        budgets::of_ci(start.elapsed(), cores, is_ci, ci.slowness)?;
     }
     for (name, what) in PARTS {
         if !is_wanted(name) {
@@ -94,6 +95,8 @@ struct Ci<'a> {
     rows: String,
     /// What the last step took.
     last: Cost,
+    /// How slow the machine is, if the first command has shown it.
+    slowness: Option<f64>,
 }
 
 impl Ci<'_> {
@@ -229,19 +232,23 @@ impl Ci<'_> {
     /// The first command, and what it costs where nothing was compiled before but this program.
     fn first(&mut self) -> Result<()> {
         let command = target_folder(self.root).join("debug/host");
-        let (cost, has_compiled) = self.compiling(FIRST_COMMAND, "gpu")?;
+        let (cost, all) = self.compiling(FIRST_COMMAND, "gpu")?;
+        let compiled = times::sums(&all);
+        self.slowness = machine::slowness(&compiled).filter(|_| compiled.contains_key("gpu"));
+        let slowness = self.slowness;
         self.step("budgets of the first command", || {
-            budgets::of_first_command(cost, has_compiled, &command)
+            budgets::of_first_command(cost, slowness, &command)
         })
     }
 
     /// The tests, and what they cost.
     fn test(&mut self) -> Result<()> {
         let root = self.root;
-        let (built, has_compiled) = self.compiling("test --workspace --no-run", "tests")?;
+        let (built, compiled) = self.compiling("test --workspace --no-run", "tests")?;
         self.cargo("test --workspace")?;
-        let all = built + self.last;
-        self.step("budgets of the tests", || budgets::of_tests(all, has_compiled))?;
+        let (all, slowness) = (built + self.last, self.slowness);
+        let has_compiled = times::sums(&compiled).contains_key("tests");
+        self.step("budgets of the tests", || budgets::of_tests(all, has_compiled, slowness))?;
         let args = "test --workspace --test fuzz";
         self.step(&format!("FUZZ_COUNT=100000 cargo {args}"), || {
             succeed(cargo_of(root, args).env("FUZZ_COUNT", "100000"))
@@ -258,8 +265,8 @@ impl Ci<'_> {
         })
     }
 
-    /// A step that calls cargo. The cost, and whether it has compiled that library.
-    fn compiling(&mut self, args: &str, library: &str) -> Result<(Cost, bool)> {
+    /// A step that calls cargo. The cost, and what it has compiled, with that library's time told.
+    fn compiling(&mut self, args: &str, library: &str) -> Result<(Cost, Vec<Compilation>)> {
         let (root, target) = (self.root, target_folder(self.root));
         fs::create_dir_all(&target)?;
         let log = target.join(format!("compilations-{}.tsv", std::process::id()));
@@ -268,11 +275,10 @@ impl Ci<'_> {
         })?;
         let all = times::compilations(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
-        let of_library = times::sums(&all).get(library).copied();
-        if let Some(took) = of_library {
+        if let Some(took) = times::sums(&all).get(library) {
             say(&format!("ci: compiling {library}: {:.1} CPU seconds\n", took.as_secs_f64()))?;
         }
-        Ok((self.last, of_library.is_some()))
+        Ok((self.last, all))
     }
 
     fn cargo(&mut self, args: &str) -> Result<()> {

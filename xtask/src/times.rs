@@ -107,8 +107,11 @@ pub fn as_compiler() -> Option<ExitCode> {
     }
 }
 
-/// The recorded compilations of a build: the crate's name, its kind, and the time.
-pub fn compilations(log: &Path) -> Result<Vec<(String, String, Cost)>> {
+/// A call of the compiler: the crate's name, its kind, and the time.
+pub type Compilation = (String, String, Cost);
+
+/// The recorded compilations of a build.
+pub fn compilations(log: &Path) -> Result<Vec<Compilation>> {
     let text = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let line = |line: &str| {
         let mut cells = line.split('\t');
@@ -196,7 +199,7 @@ pub fn row(cells: &[&str], Cost { wall, cpu }: Cost) -> String {
 }
 
 /// Times of the same name, added.
-pub fn sums(all: &[(String, String, Cost)]) -> BTreeMap<&str, Duration> {
+pub fn sums(all: &[Compilation]) -> BTreeMap<&str, Duration> {
     let mut sums = BTreeMap::<_, Duration>::new();
     for (name, kind, cost) in all {
         if kind.contains("lib") {
