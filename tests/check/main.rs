@@ -21,6 +21,7 @@ mod reduce;
 mod registry;
 mod sliced;
 mod tensor;
+mod third;
 mod unfinished;
 mod wgmma;
 mod wgmma_tf32;

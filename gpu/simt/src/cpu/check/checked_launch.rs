@@ -10,6 +10,7 @@ use super::{
     findings::{Findings, MemoryId},
     flags::FlagReleases,
     global::Buffer,
+    limits::Limits,
     place::Place,
     profile::Profile,
     profiler::Profiler,
@@ -38,6 +39,14 @@ pub(in crate::cpu) struct CheckedLaunch<'a> {
     /// Whether a thread has called `sync_warp`. Then two readers of one warp do not stand for all
     /// of the block.
     pub(super) lanes_ordered: AtomicBool,
+    /// Whether one has called it for a part of its warp. Then two readers that are lanes of one warp
+    /// do not stand for the warp.
+    pub(super) halves_ordered: AtomicBool,
+    /// Whether threads of a block were ordered one by one: by an mbarrier, a named barrier, a proxy
+    /// fence or a flag. Later blocks count for that from their start.
+    pub(super) threads_ordered: AtomicBool,
+    /// What could not be seen.
+    pub(super) limits: Limits,
     collected: Mutex<Vec<Collected>>,
     pub(super) flags: FlagReleases,
     /// The most accesses of a thread before it waits.
@@ -77,6 +86,9 @@ impl<'a> CheckedLaunch<'a> {
             profile,
             trace,
             lanes_ordered: AtomicBool::new(false),
+            halves_ordered: AtomicBool::new(false),
+            threads_ordered: AtomicBool::new(false),
+            limits: Limits::default(),
             collected: Mutex::default(),
             flags: FlagReleases::default(),
             most_accesses,

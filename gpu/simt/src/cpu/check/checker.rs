@@ -29,6 +29,7 @@ use super::{
     copies::Copies,
     finding::Kind,
     findings::{Findings, Key, Seen},
+    limits::Limit,
     profiler::Profiler,
     shared::Array,
     trace::Tracer,
@@ -166,7 +167,7 @@ impl<'a> Checker<'a> {
         }
         self.clocks.borrow_mut().begin();
         self.has_met.set(false);
-        if self.launch.cluster > 1 {
+        if self.launch.cluster > 1 || self.launch.threads_ordered.load(Ordering::Relaxed) {
             self.clocks.borrow_mut().generalise(threads, self.clock.get());
         }
         self.tick();
@@ -212,6 +213,9 @@ impl<'a> Checker<'a> {
         drop(arrays);
         if outcome.is_ok() {
             self.check_ends();
+        }
+        if self.clocks.borrow().has_run_out() {
+            self.launch.limits.add(Limit::Clock);
         }
         self.late_uses.borrow_mut().clear();
         self.not_fenced.borrow_mut().clear();
@@ -261,6 +265,7 @@ impl<'a> Checker<'a> {
     /// Updates the vector clocks in their general form: threads are about to be ordered in other
     /// ways than by barriers and within warps.
     fn with_general_clocks<R>(&self, act: impl FnOnce(&mut VectorClocks) -> R) -> R {
+        self.launch.threads_ordered.store(true, Ordering::Relaxed);
         let mut clocks = self.clocks.borrow_mut();
         clocks.generalise(self.launch.block_stride * self.launch.cluster, self.clock.get());
         let result = act(&mut clocks);

@@ -298,6 +298,15 @@ impl VectorClocks {
         }
     }
 
+    /// Whether a clock has come to its last value, from where on it orders everything.
+    pub(super) fn has_run_out(&self) -> bool {
+        let mut lanes = self.lanes.iter().flatten().flatten();
+        let mut threads = self.threads.iter().enumerate();
+        lanes.any(|clock| *clock == LAST_CLOCK)
+            || threads.any(|(number, seen)| seen[number] == LAST_CLOCK)
+            || self.engines.contains(&LAST_CLOCK)
+    }
+
     /// The own clock of a thread or an engine.
     pub(super) fn clock(&self, number: u32) -> u16 {
         if number >= FIRST_ENGINE {

@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::record::{LAST_CLOCK, Record};
@@ -55,12 +58,21 @@ struct FlagHistory {
 
 /// The releases of a launch, by the flags' addresses.
 #[derive(Default)]
-pub(super) struct FlagReleases(Mutex<BTreeMap<usize, FlagHistory>>);
+pub(super) struct FlagReleases {
+    flags: Mutex<BTreeMap<usize, FlagHistory>>,
+    are_used: AtomicBool,
+}
 
 impl FlagReleases {
+    /// Whether there is one.
+    pub(super) fn are_used(&self) -> bool {
+        self.are_used.load(Ordering::Relaxed)
+    }
+
     /// A block makes these releases. `add` adds to the flag and gives its old and its new value.
     pub(super) fn release(&self, flag: usize, all: Vec<Release>, add: impl FnOnce() -> [u32; 2]) {
-        let mut flags = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.are_used.store(true, Ordering::Relaxed);
+        let mut flags = self.flags.lock().unwrap_or_else(PoisonError::into_inner);
         let [before, after] = add();
         let new = || FlagHistory { before, releases: Vec::new() };
         flags.entry(flag).or_insert_with(new).releases.push((after, all));
@@ -70,7 +82,7 @@ impl FlagReleases {
     /// the value in another way. None, if it had the value before: somebody has not reset it, and
     /// a wait for it ends before this launch's first release.)
     pub(super) fn until(&self, flag: usize, at_least: u32) -> Vec<Release> {
-        let flags = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let flags = self.flags.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(FlagHistory { before, releases: history }) = flags.get(&flag) else {
             return Vec::new();
         };

@@ -3,12 +3,16 @@
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     ptr::NonNull,
-    sync::atomic::{AtomicU8, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use super::{
+    more::{Found, More},
     record::Record,
-    shadow::{Hazard, Now, Shadow, granule},
+    shadow::{Hazard, Now, Shadow, Third, granule},
 };
 use crate::cpu::{access::Access, fault::Stop};
 
@@ -46,6 +50,8 @@ pub struct Buffer {
     pub(super) regions: Vec<Region>,
     states: Zeroed<AtomicU8>,
     shadows: Zeroed<Shadow>,
+    /// Accesses for which a shadow has no room, of granules that are [`CROWDED`].
+    more: Mutex<More>,
 }
 
 // The flags of a granule.
@@ -60,6 +66,8 @@ const READ: u8 = 4;
 const WRITTEN: u8 = 8;
 /// It is in a gap between the elements of a view.
 const GAP: u8 = 16;
+/// The buffer keeps more accesses of it than its shadow does.
+const CROWDED: u8 = 32;
 /// A worker is changing its shadow.
 const LOCKED: u8 = 128;
 
@@ -68,6 +76,8 @@ pub(super) enum Wrong {
     Race(Hazard, Record),
     NeverWritten,
     InGap,
+    /// Nothing is known to be wrong, but not all accesses before it are remembered.
+    TooMany,
 }
 
 impl Buffer {
@@ -103,8 +113,8 @@ impl Buffer {
         let granules = bytes.div_ceil(granule_bytes);
         let states = Zeroed::<AtomicU8>::new(granules)?;
         let shadows = Zeroed::<Shadow>::new(granules)?;
-        let buffer =
-            Buffer { address, bytes, shift: granule_bytes.ilog2(), regions, states, shadows };
+        let (shift, more) = (granule_bytes.ilog2(), Mutex::default());
+        let buffer = Buffer { address, bytes, shift, regions, states, shadows, more };
         for region in buffer.regions.iter().filter(|region| region.written) {
             let first = (region.address - address) / granule_bytes;
             for number in first..first + region.bytes.div_ceil(granule_bytes) {
@@ -154,7 +164,7 @@ impl Buffer {
         &self,
         now: &Now,
         (address, bytes): (usize, usize),
-        access: Access,
+        (access, keep): (Access, Third),
         mut report: impl FnMut(usize, Wrong),
     ) {
         let first = (address - self.address) >> self.shift;
@@ -172,11 +182,26 @@ impl Buffer {
                 *shadow = Shadow::NONE;
             }
             let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
-            let hazard = shadow.access(now, access, 1);
+            let (mut hazard, third) = shadow.access(now, access, 1);
+            let mut too_many = false;
+            if flags & CROWDED != 0 {
+                match self.more().access(number, now, access, 1) {
+                    Found::Nothing => {}
+                    Found::Race(kind, old) => hazard = hazard.or(Some((kind, old))),
+                    Found::TooMany => too_many = true,
+                }
+                if access == Access::Write {
+                    flags &= !CROWDED;
+                }
+            }
+            if let Some(third) = third.filter(|third| shadow.needs(third, access, keep, now)) {
+                self.more().keep(number, third, access, now);
+                flags |= CROWDED;
+            }
             match access {
                 Access::Read => {
                     flags |= READ;
-                    if shadow.is_read_by_two_blocks(now) {
+                    if keep != Third::Any && shadow.is_read_by_two_blocks(now) {
                         flags |= SATURATED;
                     }
                 }
@@ -190,8 +215,14 @@ impl Buffer {
                 report(number << self.shift, Wrong::Race(hazard, other));
             } else if unwritten {
                 report(number << self.shift, Wrong::NeverWritten);
+            } else if too_many {
+                report(number << self.shift, Wrong::TooMany);
             }
         }
+    }
+
+    fn more(&self) -> std::sync::MutexGuard<'_, More> {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The elements of a region that the launch has not read, or not written: their number and the

@@ -374,13 +374,13 @@ fn run<'a>(
     attach: &mut dyn FnMut(&[Buffer]) -> Thread<'a>,
 ) -> Result<Report, Stop> {
     let name = declaration.name;
-    let report = |findings, profile, trace| {
+    let report = |findings, limits, profile, trace| {
         let order = options.order;
-        Report { kernel: name, order, findings, profile, trace }
+        Report { kernel: name, order, findings, limits, profile, trace }
     };
     let refused = |reason| {
         let finding = Finding::general(Kind::Launch, name, None, reason);
-        Ok(report(vec![finding], None, None))
+        Ok(report(vec![finding], Vec::new(), None, None))
     };
     if let Err(reason) = fits {
         return refused(reason);
@@ -482,7 +482,7 @@ fn run<'a>(
             }
         }
     }
-    Ok(report(findings, checked.take_profile(config.blocks()), trace))
+    Ok(report(findings, checked.limits.reached(), checked.take_profile(config.blocks()), trace))
 }
 
 /// The name of a shared array: its shape and the place where it is declared.

@@ -46,7 +46,8 @@
 //! slot's clock ticks at every barrier and at every block's start and never goes back, so nothing
 //! is cleared between blocks. The lanes of a warp have vector clocks. All threads of a cluster have
 //! vector clocks once an mbarrier is initialised, and then every reader of shared memory is
-//! recorded. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`),
+//! recorded. Where threads, or blocks, are ordered one by one, further readers and additions of the
+//! few words that have more than two are kept in a table beside the shadows. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`),
 //! which the system provides as they are touched.
 //!
 //! # What it cannot find
@@ -60,16 +61,17 @@
 //!   Its destination is checked from its beginning to its wait.
 //! * An element is one unit: a race on one component of a `[f32; 4]` is a race on all of it, and a
 //!   write of one component writes all of it.
-//! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two.
-//!   A thread that is eight phases behind is assumed to know more than it may. A clock that has
-//!   reached 16383 orders everything.
+//! * A thread that is eight phases behind an mbarrier is assumed to know more than it may. A clock
+//!   that has reached 16383 orders everything ([`Limit::Clock`]).
+//! * Of an element's readers, and additions, that nothing orders, 64 beyond the first two are
+//!   recorded, and 2^18 of a buffer ([`Limit::Accesses`]). Of those before the launch's first
+//!   operation that orders threads one by one (an mbarrier, a named barrier, a proxy fence, a flag,
+//!   `sync_warp` of a part of a warp), two, where they are in one block's warps or in different
+//!   blocks.
 //! * If one thread of a cluster has waited for a flag, all its threads are assumed to know what the
-//!   flag tells. Whether a proxy fence stands before TMA copies of that data is not checked. Of
-//!   more than two blocks that have read an element, two are recorded. (A flag tells nothing of
-//!   what a TMA copy has written to global memory: that is reported even if the copy's thread has
-//!   waited for it.)
-//! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of
-//!   the warp, one.
+//!   flag tells. Whether a proxy fence stands before TMA copies of that data is not checked. (A
+//!   flag tells nothing of what a TMA copy has written to global memory: that is reported even if
+//!   the copy's thread has waited for it.)
 //!
 //! With more than one worker it depends on timing which block of a race between blocks is seen
 //! first. With [`Options::workers`] 1 a launch in one order always gives the same report.
@@ -81,9 +83,9 @@
 //! |---|---|
 //! | `place`, `source` | places in a kernel's source, and their text |
 //! | `unit` | units that access memory by themselves, and what waits for them |
-//! | `record`, `flags`, `clocks`, `shadow` | when one access happens before another |
+//! | `record`, `flags`, `clocks`, `shadow`, `more` | when one access happens before another |
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
-//! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
+//! | `finding`, `findings`, `limits`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
 //! | `watched`, `raw`, `compound`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
@@ -99,6 +101,8 @@ mod findings;
 mod flags;
 mod global;
 mod launch;
+mod limits;
+mod more;
 mod place;
 mod profile;
 mod profiler;
@@ -120,6 +124,7 @@ pub(super) use checker::Checker;
 pub use finding::{Example, Finding, Kind, Untouched};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
+pub use limits::Limit;
 pub use place::Place;
 pub use profile::{Line, Operation, Profile};
 pub(super) use record::MOST_SLOTS;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{finding::Finding, profile::Profile, trace::Trace};
+use super::{finding::Finding, limits::Limit, profile::Profile, trace::Trace};
 use crate::cpu::order::Order;
 
 /// What a checked launch found.
@@ -15,6 +15,8 @@ pub struct Report {
     pub order: Order,
     /// What is wrong with the kernel; empty where nothing was found.
     pub findings: Vec<Finding>,
+    /// What may have been missed, since a limit was reached. They make a report no less clean.
+    pub limits: Vec<Limit>,
     /// Counts of accesses, if [`Options::profile`](super::Options::profile) asked for them.
     pub profile: Option<Profile>,
     /// The traced block's accesses. `None` where [`Options::trace`](super::Options::trace) asked
@@ -31,12 +33,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Report { kernel, order, findings, .. } = self;
+        let Report { kernel, order, findings, limits, .. } = self;
         match findings.len() {
-            0 => return write!(f, "{kernel}: nothing found (order: {order})"),
+            0 => write!(f, "{kernel}: nothing found (order: {order})")?,
             1 => write!(f, "{kernel}: 1 finding (order: {order})")?,
             count => write!(f, "{kernel}: {count} findings (order: {order})")?,
         }
-        findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+        findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))?;
+        limits.iter().try_for_each(|limit| write!(f, "\nlimit reached: {}", limit.says()))
     }
 }

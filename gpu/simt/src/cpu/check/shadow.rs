@@ -38,6 +38,15 @@ impl<'a> Now<'a> {
         old.slot() == self.record.slot() && old.clock >= self.block_start
     }
 
+    /// Whether `old` is a record of the thread (of the same run of its block) that made `new`.
+    pub(super) fn is_same_thread(&self, old: &Record, new: &Record) -> bool {
+        old.slot() == new.slot()
+            && old.thread() == new.thread()
+            && !old.is_engine()
+            && old.clock.min(new.clock) >= self.block_start
+            && new.slot() == self.record.slot()
+    }
+
     /// Whether threads are ordered in other ways than by barriers and `sync_warp`: then two readers
     /// do not stand for all.
     pub(super) fn is_general(&self) -> bool {
@@ -73,6 +82,20 @@ pub(super) enum Hazard {
     WriteAfterWrite,
 }
 
+/// Which third accesses are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Third {
+    /// None: barriers alone order threads.
+    No,
+    /// Those where all three are of one warp, some of whose lanes are ordered.
+    OfWarp,
+    /// Those where all three are of one block (or cluster), whose threads are ordered one by one.
+    /// Who is of another block is ordered after none of them.
+    OfBlock,
+    /// All: blocks are ordered by flags.
+    Any,
+}
+
 /// The bytes of a granule for elements of that size: the largest of 4, 2 and 1 that divides it.
 pub(super) fn granule(element: usize) -> usize {
     [4, 2].into_iter().find(|granule| element.is_multiple_of(*granule)).unwrap_or(1)
@@ -82,9 +105,9 @@ pub(super) fn granule(element: usize) -> usize {
 /// since. All bytes zero: no access.
 ///
 /// Two readers are enough to find that there is a race, though not to name all its threads: a write
-/// that is not ordered after all readers is unordered to one of two distinct ones. (Where
-/// `sync_warp` orders some lanes of a warp and not others, a third reader of that warp may be
-/// missed. Readers of different warps and blocks are not missed, since they are kept in
+/// that is not ordered after all readers is unordered to one of two distinct ones. That holds where
+/// barriers order threads, and whole warps. Elsewhere a third one is given back, and
+/// [`More`](super::more) keeps it. (Readers of different warps and blocks are kept here in
 /// preference.)
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -100,29 +123,29 @@ impl Shadow {
         Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
 
     /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a
-    /// race.
+    /// race; and an access of the same kind, this one or an earlier one, for which there is no room.
     #[inline]
     pub(super) fn access(
         &mut self,
         now: &Now,
         access: Access,
         horizon: u32,
-    ) -> Option<(Hazard, Record)> {
+    ) -> (Option<(Hazard, Record)>, Option<Record>) {
         let races = |old: &Record| now.races(old, horizon);
         let of = |pair: &Pair| pair.0.into_iter().find(races);
         let writer = Some(self.writer).filter(races);
         match access {
             Access::Read => {
                 let hazard = writer.or_else(|| of(&self.atomics));
-                self.readers.keep(now, horizon);
-                hazard.map(|old| (Hazard::ReadAfterWrite, old))
+                let third = self.readers.keep(now, horizon);
+                (hazard.map(|old| (Hazard::ReadAfterWrite, old)), third)
             }
             Access::Atomic => {
                 let hazard = writer.map(|old| (Hazard::WriteAfterWrite, old));
                 let hazard =
                     hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
-                self.atomics.keep(now, horizon);
-                hazard
+                let third = self.atomics.keep(now, horizon);
+                (hazard, third)
             }
             Access::Write => {
                 let hazard = writer.or_else(|| of(&self.atomics));
@@ -130,7 +153,7 @@ impl Shadow {
                 let hazard =
                     hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
                 *self = Shadow { writer: now.record, ..Shadow::NONE };
-                hazard
+                (hazard, None)
             }
         }
     }
@@ -220,6 +243,21 @@ impl Shadow {
             && self.atomics.0[0].clock == 0
     }
 
+    /// Whether a third access of that kind must be kept elsewhere.
+    pub(super) fn needs(&self, third: &Record, access: Access, keep: Third, now: &Now) -> bool {
+        let pair = if access == Access::Read { &self.readers } else { &self.atomics };
+        let all = [&pair.0[0], &pair.0[1], third];
+        let of_block = || all.iter().all(|record| now.same_block(record));
+        let warp = third.thread() / WARP;
+        let of_warp = || all.iter().all(|record| record.thread() / WARP == warp);
+        match keep {
+            Third::No => false,
+            Third::OfWarp => of_warp() && of_block(),
+            Third::OfBlock => of_block(),
+            Third::Any => true,
+        }
+    }
+
     /// Whether two blocks have read it and no thread has written: then further readers of global
     /// memory add nothing new.
     #[inline]
@@ -241,16 +279,21 @@ impl Pair {
     const NONE: Pair = Pair([Record::NONE; 2]);
 
     /// Keeps an access. It replaces one that happens before it, which adds no information (Flanagan
-    /// and Freund, FastTrack, 2009).
+    /// and Freund, FastTrack, 2009). Gives the access for which there is no room.
     #[inline]
-    fn keep(&mut self, now: &Now, horizon: u32) {
+    fn keep(&mut self, now: &Now, horizon: u32) -> Option<Record> {
         let replaceable = |old: &Record| old.clock < horizon || now.is_ordered(old);
         let [first, second] = &self.0;
         if replaceable(first) {
             self.0[0] = now.record;
-        } else if replaceable(second) || self.is_close(now) {
+        } else if replaceable(second) {
             self.0[1] = now.record;
+        } else if self.is_close(now) {
+            return Some(std::mem::replace(&mut self.0[1], now.record));
+        } else {
+            return Some(now.record);
         }
+        None
     }
 
     /// Whether the two are of one warp (or block), and the new one is of another.

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use super::{
+    more::{Found, More},
     record::Record,
-    shadow::{Hazard, Now, Shadow, granule},
+    shadow::{Hazard, Now, Shadow, Third, granule},
     unit::Unit,
 };
 use crate::cpu::access::{Access, ArrayDeclaration};
@@ -30,6 +31,8 @@ struct Cells {
     shadows: Vec<Shadow>,
     /// For each granule the accesses of all threads; empty as long as two readers stand for all.
     all_threads: Vec<AllThreads>,
+    /// Until then, accesses for which a shadow has no room.
+    more: More,
 }
 
 impl Cells {
@@ -96,6 +99,8 @@ impl std::fmt::Debug for Cells {
 pub(super) enum Wrong {
     Race(Hazard, Record),
     NeverWritten,
+    /// Nothing is known to be wrong, but not all accesses before it are remembered.
+    TooMany,
 }
 
 impl Array {
@@ -115,6 +120,7 @@ impl Array {
                 granule,
                 shadows: vec![Shadow::NONE; bytes.div_ceil(granule)],
                 all_threads: Vec::new(),
+                more: More::default(),
             }),
         }
     }
@@ -138,6 +144,7 @@ impl Array {
             let all_threads = cells.all_threads.iter();
             let all_threads = all_threads.flat_map(|all| std::iter::repeat_n(all.clone(), copies));
             cells.all_threads = all_threads.collect();
+            cells.more = cells.more.refined(copies);
             cells.granule = finer;
         }
     }
@@ -210,7 +217,7 @@ impl Array {
         &self,
         now: &Now,
         (offset, bytes): (usize, usize),
-        access: Access,
+        (access, keep): (Access, Third),
         block_start: u32,
         across: bool,
         mut report: impl FnMut(usize, Wrong),
@@ -229,15 +236,29 @@ impl Array {
         for number in first..=last {
             let shadow = &mut cells.shadows[number];
             let unwritten = access != Access::Write && !shadow.is_written(block_start);
-            let mut hazard = shadow.access(now, access, block_start);
+            let (mut hazard, third) = shadow.access(now, access, block_start);
+            let mut too_many = false;
+            if !cells.more.is_empty() {
+                match cells.more.access(number, now, access, block_start) {
+                    Found::Nothing => {}
+                    Found::Race(kind, old) => hazard = hazard.or(Some((kind, old))),
+                    Found::TooMany => too_many = true,
+                }
+            }
             if now.is_general() {
                 let of_all = cells.all_threads[number].access(now, access, block_start);
                 hazard = hazard.or(of_all);
+            } else if let Some(third) = third
+                && shadow.needs(&third, access, keep, now)
+            {
+                cells.more.keep(number, third, access, now);
             }
             if let Some((hazard, other)) = hazard {
                 report(number * cells.granule, Wrong::Race(hazard, other));
             } else if unwritten {
                 report(number * cells.granule, Wrong::NeverWritten);
+            } else if too_many {
+                report(number * cells.granule, Wrong::TooMany);
             }
             if cells.granule == 4 {
                 self.saturated[number].set(if is_saturated(shadow) { clock } else { 0 });

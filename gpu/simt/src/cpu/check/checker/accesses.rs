@@ -12,10 +12,11 @@ use crate::cpu::{
         finding::Kind,
         findings::{Key, MemoryId, Seen, memory_of},
         global::{self, Buffer},
+        limits::Limit,
         profile::Operation,
         profiler::Event,
         record::Record,
-        shadow::Now,
+        shadow::{Now, Third},
         shared::{self, Array},
         trace::{CopiedBox, Recorded},
         unit::Unit,
@@ -192,10 +193,12 @@ impl<'a> Checker<'a> {
             return;
         }
         let mut last = None;
-        array.access(&now, (offset, bytes), access, block_start, across, |at, wrong| {
+        let what = (access, self.third(access));
+        array.access(&now, (offset, bytes), what, block_start, across, |at, wrong| {
             let (kind, other) = match wrong {
                 shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
                 shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
+                shared::Wrong::TooMany => return self.launch.limits.add(Limit::Accesses),
             };
             // A wide access may be wrong in several granules: each kind and other place is reported
             // once.
@@ -265,8 +268,10 @@ impl<'a> Checker<'a> {
         let times = (self.clock.get(), self.block_start.get());
         let now = Now::new((self.slot, number), times, &clocks, place).by(unit);
         let mut last = None;
-        buffer.access(&now, (address, bytes), access, |at, wrong| {
+        let what = (access, self.third(access));
+        buffer.access(&now, (address, bytes), what, |at, wrong| {
             let (kind, other) = match wrong {
+                global::Wrong::TooMany => return self.launch.limits.add(Limit::Accesses),
                 global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
                 global::Wrong::NeverWritten => (Kind::Uninitialised, None),
                 global::Wrong::InGap => (Kind::OutOfBounds, None),
@@ -285,6 +290,24 @@ impl<'a> Checker<'a> {
                 self.add(kind, memory, place, thread, element, other, detail);
             }
         });
+    }
+
+    /// Which third reads, or additions, of a word are remembered.
+    fn third(&self, access: Access) -> Third {
+        let is_first = || self.ended_blocks.get() == 0;
+        if self.launch.flags.are_used() {
+            Third::Any
+        } else if self.launch.threads_ordered.load(Ordering::Relaxed) {
+            Third::OfBlock
+        } else if access == Access::Atomic && is_first() {
+            // What the kernel will use is not known yet. Reads of one word by all threads are too
+            // many to keep them for that.
+            Third::OfBlock
+        } else if self.launch.halves_ordered.load(Ordering::Relaxed) || is_first() {
+            Third::OfWarp
+        } else {
+            Third::No
+        }
     }
 
     /// A buffer's number in the launch.

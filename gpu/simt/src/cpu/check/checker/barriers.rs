@@ -84,6 +84,10 @@ impl Checker<'_> {
     /// `sync_warp` of the lanes of `mask`.
     pub(in crate::cpu) fn warp_sync(&self, warp: u32, mask: u32) {
         self.launch.lanes_ordered.store(true, Ordering::Relaxed);
+        let before = (warp * WARP) as usize % self.launch.block_stride;
+        if mask.count_ones() < WARP.min((self.launch.threads - before) as u32) {
+            self.launch.halves_ordered.store(true, Ordering::Relaxed);
+        }
         self.clocks.borrow_mut().sync(warp, mask);
         if self.profiling.get() {
             self.profiler.borrow_mut().flush_one(warp);
