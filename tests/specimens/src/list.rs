@@ -256,6 +256,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     tma::written_before_all_reads[boxes](128, 2): [ReadAfterWrite, WriteAfterRead];
     tma::written_before_the_copy[boxes](128, 2): [WriteAfterWrite];
     tma::ends_before_its_copy[boxes](256, 2): [EndedBlock, NeverWritten];
+    pipelines::released_without_a_fence[boxes](1024, 2): [WriteAfterRead];
+    pipelines::fenced_by_the_producer[boxes](1024, 2): [];
     pipelines::producer_and_consumers[boxes](2048, 2): [];
     pipelines::one_lane_for_its_warp[boxes](2048, 2): [];
     tma::boxes_partly_outside[boxes](352, 6): [];

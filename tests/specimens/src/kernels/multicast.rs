@@ -50,6 +50,7 @@ pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
             let stage = consumer.wait();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -81,6 +82,7 @@ pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) 
             let stage = consumer.wait();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -112,6 +114,7 @@ pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
             let stage = consumer.wait();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -142,6 +145,7 @@ pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
             let stage = consumer.wait();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -194,6 +198,7 @@ pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
             let stage = consumer.wait();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }

@@ -28,6 +28,7 @@ pub fn read_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         for number in (first..first + rounds).map(|number| number as usize) {
             let stage = number % 2;
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -56,6 +57,7 @@ pub fn waits_for_another_stage(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         for number in (first..first + rounds).map(|number| number as usize) {
             let stage = 1 - consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -112,6 +114,7 @@ pub fn released_for_the_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         for number in (first..first + rounds).map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
             if t.is_multiple_of(32) {
                 consumer.release();
             }
@@ -172,6 +175,7 @@ pub fn one_reader_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
                 sum += tiles[stage * BOX + i];
             }
             y[number * BOX + t] = sum;
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -223,6 +227,7 @@ pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         for number in (first..first + rounds).map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -250,9 +255,67 @@ pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         let stage = consumer.wait();
         if t < 64 {
             y[number as usize * BOX + t] = tiles[stage * BOX / 2 + 63 - t];
+            fence_proxy_async();
             consumer.release();
         }
         consumer.advance();
+    }
+}
+
+/// A stage is released without a proxy fence after the reads: TMA does not see that they came first.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn released_without_a_fence(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// The same as [`released_without_a_fence`], but the producer's thread fences after it has waited.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn fenced_by_the_producer(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            fence_proxy_async();
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
     }
 }
 
@@ -278,6 +341,7 @@ pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         for number in (first..first + rounds).map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
             consumer.release();
             consumer.advance();
         }
@@ -314,6 +378,7 @@ pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         warp::sync_warp(warp::ALL);
         let stage = round as usize % 2;
         y[(first + round) as usize * BOX + t] = tiles[stage * BOX + 63 - t];
+        fence_proxy_async();
         warp::sync_warp(warp::ALL);
         if t.is_multiple_of(32) {
             consumer.release();

@@ -224,6 +224,11 @@ impl Shadow {
         (by_a_thread && now.is_ordered(&self.writer)).then_some(self.writer)
     }
 
+    /// The readers that it remembers.
+    pub(super) fn readers(&self) -> [Record; 2] {
+        self.readers.0
+    }
+
     /// Whether there is a write or an addition that is not older than `horizon`.
     #[inline]
     pub(super) fn is_written(&self, horizon: u32) -> bool {

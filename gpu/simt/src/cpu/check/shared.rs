@@ -185,6 +185,24 @@ impl Array {
         Some(((number + at) * granule, shadow.writer))
     }
 
+    /// A read of one of these bytes that `is_wrong`.
+    pub(super) fn find_reader(
+        &self,
+        bytes: (usize, usize),
+        is_wrong: impl Fn(&Record) -> bool,
+    ) -> Option<Record> {
+        let cells = &mut *self.cells.borrow_mut();
+        let first = bytes.0 / cells.granule;
+        let last = (bytes.0 + bytes.1 - 1) / cells.granule;
+        // What `all_threads` has, a shadow mostly has, too; before the general case it alone.
+        let mut shadows = cells.shadows[first..=last].iter().flat_map(Shadow::readers);
+        if let Some(found) = shadows.find(|old| is_wrong(old)) {
+            return Some(found);
+        }
+        let all = cells.all_threads.get(first..=last).unwrap_or(&[]);
+        all.iter().flat_map(|all| &all.reads).find(|old| is_wrong(old)).copied()
+    }
+
     /// Records an access to one element if nothing can be wrong with it; otherwise gives `false`.
     /// Almost all accesses are such, and every access comes through here except saturated reads:
     /// this is most of the checker's cost.

@@ -27,7 +27,7 @@ impl Checker<'_> {
         self.needs_fence(copy.done, copy.origin.at);
         for (place, bytes) in copy.source.places(copy.to.addr()) {
             let part = (offset + place, bytes);
-            self.check_written_before(array, part, copy.origin.at);
+            self.check_used_before(array, part, copy.origin.at);
             self.check_shared(array, part, Access::Write, copy.origin.at);
             array.begin_copy(part, Unit::Load);
             // SAFETY: inside the array, as whoever began the copy has checked. Until the copy
@@ -44,9 +44,9 @@ impl Checker<'_> {
         block::current_cluster().begin_copy(copy);
     }
 
-    /// Reports a TMA copy to where a thread has written, if no proxy fence stands between: a
-    /// barrier alone does not order the two.
-    fn check_written_before(
+    /// Reports a TMA copy to where a thread has written, or read, if no proxy fence stands between:
+    /// a barrier, or an mbarrier, alone does not order the two.
+    fn check_used_before(
         &self,
         array: &Array,
         bytes: (usize, usize),
@@ -54,12 +54,27 @@ impl Checker<'_> {
     ) {
         let (thread, clocks) = (block::current(), self.clocks.borrow());
         let now = self.now(thread, &clocks, place);
-        let other = array.ordered_write(&now, bytes, self.block_start.get());
+        let start = self.block_start.get();
+        let memory = memory_of(array);
+        let element = Some(bytes.0 / array.declaration.element);
+        let other = array.ordered_write(&now, bytes, start);
         if let Some(other) = other.filter(|other| !clocks.is_behind_fence(thread.number, other)) {
-            let (memory, element) = (memory_of(array), bytes.0 / array.declaration.element);
             let detail = "fence_proxy_async must stand after the write, before the barrier";
             let (kind, other) = (Kind::WriteAfterWrite, Some(other));
-            self.add(kind, memory, place, thread, Some(element), other, || detail.to_owned());
+            return self.add(kind, memory, place, thread, element, other, || detail.to_owned());
+        }
+        // Whoever is not ordered after it at all is reported as a race.
+        let is_unfenced = |old: &Record| {
+            old.clock >= start
+                && !old.is_engine()
+                && now.is_ordered(old)
+                && !clocks.is_behind_fence(thread.number, old)
+        };
+        if let Some(other) = array.find_reader(bytes, is_unfenced) {
+            let detail = "fence_proxy_async must stand between: after the read (Consumer::release_warp has it), or \
+                          where the copy's thread has waited for it (Producer::acquire_read_warp)";
+            let (kind, other) = (Kind::WriteAfterRead, Some(other));
+            self.add(kind, memory, place, thread, element, other, || detail.to_owned());
         }
     }
 
