@@ -19,6 +19,12 @@ fn text(place: Option<&Place>) -> &'static str {
         () if place.file.ends_with("kernels/clusters.rs") => {
             include_str!("../specimens/src/kernels/clusters.rs")
         }
+        () if place.file.ends_with("kernels/named.rs") => {
+            include_str!("../specimens/src/kernels/named.rs")
+        }
+        () if place.file.ends_with("kernels/warps.rs") => {
+            include_str!("../specimens/src/kernels/warps.rs")
+        }
         () if place.file.ends_with("kernels/multicast.rs") => {
             include_str!("../specimens/src/kernels/multicast.rs")
         }
@@ -227,7 +233,7 @@ fn bytes_that_do_not_add_up_name_the_copy() {
 #[test]
 fn a_second_initialisation_names_its_line() {
     every_order_finds("initialised_again", |finding| {
-        finding.kind == Kind::Panic
+        finding.kind == Kind::BarrierMisuse
             && finding
                 .detail
                 .contains("the mbarrier has been initialised before (at tests/specimens/")
@@ -321,9 +327,32 @@ fn a_named_barrier_that_is_used_wrongly_says_how() {
             Kind::Deadlock,
             "waits for 32 of 128 threads, and for the other lanes of 16 threads that have arrived",
         ),
-        ("arrives_again", Kind::Panic, "named barrier 1: a thread arrives again"),
-        ("one_id_for_two", Kind::Panic, "each id is for one barrier"),
+        ("arrives_again", Kind::BarrierMisuse, "named barrier 1: a thread arrives again"),
+        ("one_id_for_two", Kind::BarrierMisuse, "each id is for one barrier"),
     ] {
         every_order_finds(name, |finding| finding.kind == kind && finding.detail.contains(detail));
+    }
+    // Its heading does not speak of different barriers: there is one.
+    every_order_finds("one_barrier_for_both_halves", |finding| {
+        let text = "an arrival that may be counted in a barrier's previous round";
+        finding.kind == Kind::BarrierMismatch && finding.to_string().starts_with(text)
+    });
+}
+
+/// What stops a thread has a place of its own, and not in its text alone.
+#[test]
+fn what_stops_a_thread_has_its_place() {
+    for (name, kind, line) in [
+        ("one_reader_too_many", Kind::Deadlock, "consumer.wait()"),
+        ("bytes_not_announced", Kind::Transaction, "tile.load_box("),
+        ("initialised_again", Kind::BarrierMisuse, ".init("),
+        ("waits_for_no_arrival", Kind::BarrierMisuse, "cluster::wait();"),
+        ("arrives_again", Kind::BarrierMisuse, "arrive();"),
+        ("wrong_mask", Kind::Deadlock, "warp::"),
+    ] {
+        every_order_finds(name, |finding| {
+            finding.kind == kind
+                && finding.place.as_ref().is_some_and(|place| text(Some(place)).contains(line))
+        });
     }
 }

@@ -248,10 +248,10 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     tma::bytes_that_never_come[boxes](128, 2): [Deadlock, NeverWritten];
     tma::bytes_not_announced[boxes](128, 2): [Transaction, NeverWritten];
     tma::bytes_of_one_box[boxes](256, 2): [Transaction, ReadAfterWrite];
-    tma::parity_not_turned[boxes](512, 2): [ReadAfterWrite, WriteAfterRead, Panic, NeverRead, NeverWritten];
-    tma::no_barrier_after_init[boxes](128, 2): [ReadAfterWrite, Uninitialised, Panic, NeverRead, NeverWritten];
+    tma::parity_not_turned[boxes](512, 2): [ReadAfterWrite, WriteAfterRead, BarrierMisuse, NeverRead, NeverWritten];
+    tma::no_barrier_after_init[boxes](128, 2): [ReadAfterWrite, Uninitialised, BarrierMisuse, NeverRead, NeverWritten];
     tma::no_fence_after_init[boxes](128, 2): [ReadAfterWrite];
-    tma::initialised_again[boxes](256, 2): [Panic, NeverRead, NeverWritten];
+    tma::initialised_again[boxes](256, 2): [BarrierMisuse, NeverRead, NeverWritten];
     pipelines::overlapping_stages[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead];
     tma::written_before_all_reads[boxes](128, 2): [ReadAfterWrite, WriteAfterRead];
     tma::written_before_the_copy[boxes](128, 2): [WriteAfterWrite];
@@ -267,8 +267,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clusters::barrier_of_the_block_alone(256, 4): [ReadAfterWrite, UnbegunBlock];
     clusters::writes_before_the_other_begins(256, 4): [UnbegunBlock];
     clusters::writes_before_it_has_waited(256, 4): [UnbegunBlock];
-    clusters::waits_for_no_arrival(256, 4): [Panic, NeverRead, NeverWritten];
-    clusters::a_barrier_within_another(256, 4): [Panic, NeverRead, NeverWritten];
+    clusters::waits_for_no_arrival(256, 4): [BarrierMisuse, NeverRead, NeverWritten];
+    clusters::a_barrier_within_another(256, 4): [BarrierMisuse, NeverRead, NeverWritten];
     clusters::ends_before_the_last_read(256, 4): [EndedBlock];
     clusters::ends_before_the_last_arrival(256, 4): [EndedBlock];
     clusters::arrives_before_the_init(256, 4): [ReadAfterWrite, UnbegunBlock];
@@ -279,7 +279,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clusters::remote_reads(256, 4): [];
     clusters::remote_arrivals(256, 4): [];
     multicast::released_to_its_block_alone[boxes](2048, 4): [ReadAfterWrite, WriteAfterWrite];
-    multicast::announces_its_own_copy_alone[boxes](2048, 4): [ReadAfterWrite, WriteAfterWrite, Transaction, Panic, NeverRead, NeverWritten];
+    multicast::announces_its_own_copy_alone[boxes](2048, 4): [ReadAfterWrite, WriteAfterWrite, Transaction, BarrierMisuse, NeverRead, NeverWritten];
     multicast::sent_before_the_init[boxes](2048, 4): [ReadAfterWrite, UnbegunBlock];
     multicast::ends_without_a_drain[boxes](2048, 4): [EndedBlock];
     multicast::sent_to_an_ended_block[boxes](128, 2): [EndedBlock, NeverRead, NeverWritten];
@@ -304,8 +304,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     named::half_a_warp_comes(256, 2): [Deadlock, NeverWritten];
     named::arrives_before_it_writes(128, 2): [ReadAfterWrite];
     named::arrives_and_does_not_wait(128, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised];
-    named::arrives_again(128, 2): [Panic, NeverRead, NeverWritten];
-    named::one_id_for_two(256, 2): [Panic, NeverRead, NeverWritten];
+    named::arrives_again(128, 2): [BarrierMisuse, NeverRead, NeverWritten];
+    named::one_id_for_two(256, 2): [BarrierMisuse, NeverRead, NeverWritten];
     named::halves_by_themselves(256, 2): [];
     named::written_and_read_in_turns(1024, 2): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];

@@ -63,6 +63,15 @@ pub enum FaultKind {
         /// File, line and column.
         location: String,
     },
+    /// A barrier, or an mbarrier, that is used as it must not be: one arrival too many, no
+    /// initialisation, or a second one.
+    #[error("{message} (at {location})")]
+    BarrierMisuse {
+        /// What is wrong.
+        message: String,
+        /// File, line and column.
+        location: String,
+    },
     /// A thread that overflows its stack, mostly because of large local arrays.
     #[error(
         "needs more stack than the {bytes} bytes that a thread has; `#[kernel(stack = ..)]` declares more"

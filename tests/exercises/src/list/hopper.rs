@@ -60,7 +60,13 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: TILED64,
         shapes: SHAPES,
         counters: &[Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) }],
-        fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite, Panic, NeverRead, NeverWritten]),
+        fails: Fails::Findings(&[
+            ReadAfterWrite,
+            WriteAfterWrite,
+            BarrierMisuse,
+            NeverRead,
+            NeverWritten
+        ]),
     }),
     exercise!(place_of_a_box {
         rung: "tensor_tma",

@@ -152,7 +152,7 @@ impl<'a> CheckedLaunch<'a> {
                     Some(MemoryId::Shared(_, _, (_, columns))) if columns > 1 => Some(columns),
                     _ => None,
                 },
-                place: key.place.map(Place::new),
+                place: key.place.map(Place::new).or_else(|| key.fault_place.parse().ok()),
                 other_place: key.other_place.map(Place::new),
                 untouched: None,
                 detail: group.detail,

@@ -232,6 +232,7 @@ impl<'a> Checker<'a> {
     fn add_fault(&self, fault: Fault) {
         let kind = match &fault.kind {
             FaultKind::Panic { .. } => Kind::Panic,
+            FaultKind::BarrierMisuse { .. } => Kind::BarrierMisuse,
             FaultKind::BarrierSkipped { .. } => Kind::BarrierSkipped,
             FaultKind::WarpOperation { .. } | FaultKind::Wait { .. } => Kind::Deadlock,
             FaultKind::Copy { .. } => Kind::Transaction,
@@ -244,6 +245,7 @@ impl<'a> Checker<'a> {
         let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
         let fault_place = match &fault.kind {
             FaultKind::Panic { location, .. }
+            | FaultKind::BarrierMisuse { location, .. }
             | FaultKind::BarrierSkipped { location, .. }
             | FaultKind::WarpOperation { location, .. }
             | FaultKind::Wait { location, .. }

@@ -79,6 +79,9 @@ pub enum Kind {
     /// Threads of a block that wait at different barriers, or arrive at a named barrier whose
     /// previous round may not have ended.
     BarrierMismatch,
+    /// A barrier, or an mbarrier, that is used as it must not be: more arrivals than a phase waits
+    /// for, no initialisation, a second one, a barrier within another.
+    BarrierMisuse,
     /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its
     /// lanes never reach.
     Deadlock,
@@ -122,6 +125,7 @@ impl Kind {
             Kind::Misaligned => "misaligned",
             Kind::BarrierSkipped => "barrier-skipped",
             Kind::BarrierMismatch => "barrier-mismatch",
+            Kind::BarrierMisuse => "barrier-misuse",
             Kind::Deadlock => "deadlock",
             Kind::ProxyFence => "proxy-fence",
             Kind::Transaction => "transaction",
@@ -170,6 +174,7 @@ impl fmt::Display for Kind {
             Kind::Misaligned => "a misaligned access",
             Kind::BarrierSkipped => "a barrier that not all threads of the block reach",
             Kind::BarrierMismatch => "threads of a block at different barriers",
+            Kind::BarrierMisuse => "a barrier that is used as it must not be",
             Kind::Deadlock => "threads that wait for what never comes",
             Kind::ProxyFence => {
                 "a read by tensor cores or TMA of what a thread wrote without a proxy fence"
@@ -233,7 +238,13 @@ impl Finding {
             let column = (place.column as usize).saturating_sub(1 + indent);
             write!(f, "\n           {}\n           {:column$}^", text.trim_end(), "")
         };
-        write!(f, "{}", self.kind)?;
+        match self.kind {
+            // One barrier, and two of its rounds.
+            Kind::BarrierMismatch if self.other_place.is_none() => {
+                write!(f, "an arrival that may be counted in a barrier's previous round")?;
+            }
+            kind => write!(f, "{kind}")?,
+        }
         if let Some(memory) = &self.memory {
             write!(f, ", in {memory}")?;
         }
@@ -241,7 +252,9 @@ impl Finding {
             write!(f, " ({} times)", self.count)?;
         }
         let race = self.kind.race();
-        if let Some(place) = &self.place {
+        // Where threads wait in vain, the detail begins with what waits at that place.
+        let is_told = |place: &&Place| !self.detail.contains(&place.to_string());
+        if let Some(place) = self.place.as_ref().filter(is_told) {
             let does = race.map_or("at", |(does, _)| does);
             write_place(f, does, place)?;
         }

@@ -65,10 +65,11 @@ pub fn arrive_relaxed() {
 #[cfg(feature = "cpu")]
 #[track_caller]
 fn arrive(how: ClusterArrival) {
-    assert!(
-        current_cluster().arrive_at_cluster(current().number, how),
-        "arrives at the cluster's barrier again, and has not waited there since it arrived"
-    );
+    if !current_cluster().arrive_at_cluster(current().number, how) {
+        crate::cpu::panics::misuse(
+            "arrives at the cluster's barrier again, and has not waited there since it arrived",
+        );
+    }
 }
 
 /// Waits until every thread of the cluster has arrived ([`arrive_relaxed`]).
@@ -79,7 +80,9 @@ fn arrive(how: ClusterArrival) {
 #[track_caller]
 pub fn wait() {
     let arrived = current_cluster().wait_at_cluster(current().number);
-    let how = arrived.expect("waits at the cluster's barrier, and has not arrived there");
+    let Some(how) = arrived else {
+        crate::cpu::panics::misuse("waits at the cluster's barrier, and has not arrived there")
+    };
     wait_for(Wait::Cluster(how), Location::caller());
 }
 

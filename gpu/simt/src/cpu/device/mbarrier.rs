@@ -72,7 +72,7 @@ impl Mbarrier {
         let place = self.place();
         // Not in a closure, which would not have the caller's location.
         if let Err(reason) = current_cluster().init(place, arrivals) {
-            panic!("{reason}");
+            crate::cpu::panics::misuse(reason);
         }
         if let Some(checker) = block::checker() {
             checker.init_mbarrier(place, self.array, Location::caller());
@@ -122,7 +122,7 @@ impl Mbarrier {
             }
         }
         match current_cluster().arrive(at, bytes) {
-            Err(reason) => panic!("{reason}"),
+            Err(reason) => crate::cpu::panics::misuse(reason),
             Ok(ended) => {
                 if let Some(checker) = checker {
                     checker.arrive(at, ended);
@@ -141,7 +141,7 @@ impl Mbarrier {
             checker.use_mbarrier(at, place);
         }
         match current_cluster().has_ended(at, parity) {
-            Err(reason) => panic!("{reason}"),
+            Err(reason) => crate::cpu::panics::misuse(reason),
             Ok(true) => {}
             Ok(false) => wait_for(Wait::Mbarrier(at, parity), place),
         }

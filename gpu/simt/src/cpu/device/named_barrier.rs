@@ -32,7 +32,9 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
             if let Err(reason) =
                 current_cluster().declare_named((block::rank(), id), THREADS, place)
             {
-                panic!("the named barrier {id} is declared here {reason}");
+                crate::cpu::panics::misuse(format_args!(
+                    "the named barrier {id} is declared here {reason}"
+                ));
             }
         }
         NamedBarriers(())
@@ -80,7 +82,9 @@ impl<const THREADS: u32> NamedBarrier<THREADS> {
         }
         let (cluster, arrival) = (current_cluster(), Arrival { thread, waits, place });
         match cluster.arrive_at_named(at, arrival, block::lanes_of_warp()) {
-            Err(reason) => panic!("named barrier {}: {reason}", self.id),
+            Err(reason) => {
+                crate::cpu::panics::misuse(format_args!("named barrier {}: {reason}", self.id))
+            }
             Ok(Some(come)) => {
                 if let Some(checker) = checker {
                     checker.end_named_round(at, &come);
