@@ -96,6 +96,23 @@ fn a_race_names_threads_element_and_both_lines() {
     assert!(text.contains("32 elements of 4 bytes declared at"), "{text}");
 }
 
+/// It is a race all the same, and the finding says so: in its text, and in a field for who allows
+/// it.
+#[test]
+fn a_race_of_equal_values_says_that_they_are_equal() {
+    let same = "each of these writes wrote the value that was there already";
+    for (name, expected) in
+        [("all_write_one_value", true), ("two_writers", false), ("two_blocks_write", false)]
+    {
+        for order in orders() {
+            let (report, _) = run_checked(find(name).expect("listed"), order);
+            let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+            assert_eq!(finding.same_value, expected, "{report}");
+            assert_eq!(finding.detail.starts_with(same), expected, "{report}");
+        }
+    }
+}
+
 #[test]
 fn a_finding_shows_the_lines_whose_text_is_known() {
     let (report, _) = run_checked(find("read_too_early").expect("listed"), Order::Forward);

@@ -192,6 +192,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     races::read_too_early(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
     races::written_too_early(100, 2): [WriteAfterRead, ReadAfterWrite];
     races::two_writers(100, 2): [WriteAfterWrite];
+    races::all_write_one_value(100, 2): [WriteAfterWrite];
+    races::one_writes_for_all(100, 2): [];
     races::bytes_read_too_early(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
     races::counted_too_early(100, 2): [WriteAfterWrite, Uninitialised];
     races::sum_read_too_early(100, 2): [ReadAfterWrite, WriteAfterRead];

@@ -45,6 +45,32 @@ pub fn two_writers(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
+/// All threads write one value: what remains is right, and nothing orders the writes.
+#[kernel(block = (64), shared = 4, len(x = n, y = n))]
+pub fn all_write_one_value(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut found = shared![f32; 1];
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    found[0] = 1.0;
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = x[i] + found[0];
+    }
+}
+
+/// One thread writes it for all.
+#[kernel(block = (64), shared = 4, len(x = n, y = n))]
+pub fn one_writes_for_all(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut found = shared![f32; 1];
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    if thread::thread_idx_x() == 0 {
+        found[0] = 1.0;
+    }
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = x[i] + found[0];
+    }
+}
+
 /// A race on bytes: each thread's neighbour has another byte of the same word, and the thread reads
 /// that one.
 #[kernel(block = (64), shared = 64, len(x = n, y = n))]

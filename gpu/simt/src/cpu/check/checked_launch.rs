@@ -21,6 +21,10 @@ use crate::{
     cpu::{limits::WARP, watchdog::Watchdog},
 };
 
+/// What is said of a race whose writes do not differ.
+const SAME_VALUE: &str =
+    "each of these writes wrote the value that was there already: one thread can write for all";
+
 /// A checked launch as its workers share it.
 pub(in crate::cpu) struct CheckedLaunch<'a> {
     pub(super) kernel: &'static str,
@@ -155,7 +159,12 @@ impl<'a> CheckedLaunch<'a> {
                 place: key.place.map(Place::new).or_else(|| key.fault_place.parse().ok()),
                 other_place: key.other_place.map(Place::new),
                 untouched: None,
-                detail: group.detail,
+                same_value: group.is_same_value(),
+                detail: match group.is_same_value() {
+                    true if group.detail.is_empty() => SAME_VALUE.to_owned(),
+                    true => format!("{}. {SAME_VALUE}", group.detail),
+                    false => group.detail,
+                },
                 count: group.count,
                 examples: group
                     .examples

@@ -12,6 +12,7 @@ mod limits;
 mod mbarriers;
 mod tracing;
 mod unfinished;
+mod values;
 
 use std::{
     cell::{Cell, RefCell},
@@ -35,6 +36,8 @@ use super::{
     trace::Tracer,
     unit::Unit,
 };
+use values::RacingWrite;
+
 use crate::cpu::{
     cluster,
     fault::{Fault, FaultKind, Stop},
@@ -81,6 +84,12 @@ pub struct Checker<'a> {
     /// For each cluster the slot's clock at its start, and the indices of its blocks.
     blocks: RefCell<Vec<(u32, Vec<[u32; 3]>)>>,
     findings: RefCell<Findings>,
+    /// The race of the write that is being observed.
+    reported_write: Cell<Option<Key>>,
+    has_reported_write: Cell<bool>,
+    /// A write in a race whose value is compared next, and whether there is one.
+    racing_write: RefCell<Option<RacingWrite>>,
+    has_racing_write: Cell<bool>,
     /// Whether the cluster is profiled.
     profiling: Cell<bool>,
     profiler: RefCell<Profiler>,
@@ -137,6 +146,10 @@ impl<'a> Checker<'a> {
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
+            reported_write: Cell::default(),
+            has_reported_write: Cell::new(false),
+            racing_write: RefCell::default(),
+            has_racing_write: Cell::new(false),
             profiling: Cell::new(false),
             profiler: RefCell::default(),
             tracing: Cell::new(false),
@@ -202,6 +215,7 @@ impl<'a> Checker<'a> {
     /// A cluster has ended or failed. Faults of the kernel become findings.
     pub(in crate::cpu) fn end_cluster(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
         self.ended_blocks.set(self.ended_blocks.get() + 1);
+        self.end_racing_write();
         if self.is_profiling() {
             PROFILED_BLOCKS.fetch_sub(1, Ordering::Relaxed);
         }

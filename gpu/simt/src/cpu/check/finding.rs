@@ -23,6 +23,9 @@ pub struct Finding {
     pub other_place: Option<Place>,
     /// Of [`Kind::NeverRead`] and [`Kind::NeverWritten`]: which elements.
     pub untouched: Option<Untouched>,
+    /// Of [`Kind::WriteAfterWrite`]: whether all these writes wrote the value that was there
+    /// already. (A value that another worker's thread wrote meanwhile may count as one's own.)
+    pub same_value: bool,
     /// Further details as text; may be empty.
     pub detail: String,
     /// The number of times that it was seen.
@@ -210,6 +213,7 @@ impl Finding {
             place: None,
             other_place: None,
             untouched: None,
+            same_value: false,
             detail,
             count: 1,
             examples: Vec::new(),

@@ -47,6 +47,17 @@ pub(super) struct Group {
     pub(super) count: u64,
     pub(super) detail: String,
     pub(super) examples: Vec<Seen>,
+    /// Of a race of two writes: how often the second wrote what was there already, and how often it
+    /// did not, or was not compared.
+    pub(super) same_values: u64,
+    pub(super) other_values: u64,
+}
+
+impl Group {
+    /// Whether all writes that were seen wrote what was there already.
+    pub(super) fn is_same_value(&self) -> bool {
+        self.same_values > 0 && self.other_values == 0
+    }
 }
 
 /// One time that a finding was seen. The other thread is still a record: its block is known only
@@ -68,8 +79,17 @@ impl Findings {
             group.examples.push(seen);
             keep_first(&mut group.examples);
         } else if !full {
-            let group = Group { count: 1, detail: detail(), examples: vec![seen] };
+            let (detail, examples) = (detail(), vec![seen]);
+            let group = Group { count: 1, detail, examples, same_values: 0, other_values: 0 };
             self.0.insert(key, group);
+        }
+    }
+
+    /// Notes whether a write in a race wrote what was there already.
+    pub(super) fn compared(&mut self, key: &Key, is_same: bool) {
+        if let Some(group) = self.0.get_mut(key) {
+            let times = if is_same { &mut group.same_values } else { &mut group.other_values };
+            *times += 1;
         }
     }
 
@@ -79,6 +99,8 @@ impl Findings {
             match self.0.get_mut(&key) {
                 Some(known) => {
                     known.count += group.count;
+                    known.same_values += group.same_values;
+                    known.other_values += group.other_values;
                     known.examples.extend(group.examples);
                     keep_first(&mut known.examples);
                 }

@@ -156,6 +156,13 @@ impl<'a> Checker<'a> {
             }
         }
         self.check_shared(array, (offset, bytes), access, place);
+        if self.has_reported_write.get() && operation == Operation::SharedStore {
+            let is_own = array.rank == block::rank();
+            let address = is_own.then(|| {
+                block::shared_base().wrapping_add(array.offset + offset).expose_provenance()
+            });
+            self.begin_racing_write((address, bytes), place);
+        }
     }
 
     /// Records and checks an access of the running thread to a shared array, inside it.
@@ -242,6 +249,9 @@ impl<'a> Checker<'a> {
             }
         }
         self.global_by((number, None), buffer, (address, bytes), access, place);
+        if self.has_reported_write.get() && access == Access::Write {
+            self.begin_racing_write((Some(address), bytes), place);
+        }
     }
 
     /// Checks an access to global memory by the thread, or the engine of a unit, of that number. An
@@ -347,6 +357,7 @@ impl<'a> Checker<'a> {
         let fault_place = String::new();
         let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
         let seen = Seen { block: block::block_index(), thread: thread.index, element, other };
+        self.note_racing_write(&key, other.as_ref());
         self.findings.borrow_mut().add(key, seen, detail);
     }
 }

@@ -30,6 +30,9 @@ impl Checker<'_> {
     /// abandon one that has just been counted.
     #[inline]
     pub(in crate::cpu) fn count(&self, place: &'static Location<'static>) {
+        if self.has_racing_write.get() {
+            self.end_racing_write();
+        }
         self.heartbeat.tick();
         let accesses = self.accesses.get() + 1;
         self.accesses.set(accesses);
