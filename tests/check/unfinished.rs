@@ -1,7 +1,11 @@
-//! A race with a copy that is not waited for says which copy it is, and what waits for it. (Those
+//! A race with a copy that is not waited for says which copy it is, and what waits for it. (More
 //! with products of warpgroups are in the exercises' tests.)
 
-use simt::check::{Example, Finding, Kind};
+use simt::{
+    LaunchConfig,
+    check::{self, Example, Finding, Kind},
+    checked,
+};
 use specimens::list::{SPECIMENS, find};
 
 use crate::findings::{orders, run_checked};
@@ -51,6 +55,61 @@ fn a_race_with_a_copy_says_which_copy_and_what_waits_for_it() {
                 "{name}: {finding}"
             );
             assert!(finding.to_string().contains(what), "{finding}");
+        }
+    }
+}
+
+mod products {
+    use simt::checked::*;
+
+    /// Two products in groups of their own, and a wait for neither; then the operands of one are
+    /// overwritten.
+    #[kernel(block = (128), dynamic_shared = 32_768, arch = 90)]
+    pub fn overwritten_too_early(product: u32, mut y: Out<f32>) {
+        let mut tile = dynamic_shared![Bf16];
+        let t = thread::thread_idx_x() as usize;
+        for i in 0..128 {
+            tile[i * 128 + t] = Bf16::from_f32(1.0);
+        }
+        fence_proxy_async();
+        thread::sync_threads();
+        let mut sums = warpgroup::Accumulators::<16>::zeroed();
+        for stage in 0..2 {
+            let a = tile.operand::<warpgroup::KMajor<64>>(stage * 8192);
+            let b = tile.operand::<warpgroup::MnMajor<64>>(stage * 8192 + 4096);
+            sums.multiply_add(a, b);
+            warpgroup::commit();
+        }
+        thread::sync_threads();
+        if t == 0 {
+            tile[product as usize * 8192] = Bf16::from_f32(2.0);
+        }
+        sums.wait::<0>().for_each(|_, _, value| y[t] = value);
+    }
+}
+
+/// The advice has the number of groups that may stay in flight.
+#[test]
+fn a_product_that_is_not_waited_for_says_how_many_may_be_in_flight() {
+    for (product, waits) in [
+        (0u32, "must call Accumulators::wait::<1> (or warpgroup::wait::<1>), or with a smaller"),
+        (1, "must call Accumulators::wait::<0> (or warpgroup::wait::<0>) before"),
+    ] {
+        for order in orders() {
+            let mut y = vec![0.0; 128];
+            let mut options = check::Options::default();
+            options.order = order;
+            let mut config = LaunchConfig::new([1, 1, 1], [128, 1, 1]);
+            config.dynamic_shared = 32_768;
+            // SAFETY: the memory outlives the launch, and nobody else uses it.
+            let report = unsafe {
+                let params = (product, checked::Out::new(y.as_mut_ptr(), y.len()));
+                check::launch(&products::overwritten_too_early, &config, params, &options)
+            }
+            .expect("a report");
+            let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+            assert_eq!(finding.kind, Kind::WriteAfterRead, "{report}");
+            assert!(finding.detail.contains(waits), "{report}");
         }
     }
 }

@@ -194,14 +194,14 @@ fn a_race_with_a_unit_names_the_wait() {
         (
             "products_under_way",
             "read   tests/exercises/src/kernels/products_under_way.rs:",
-            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
-             Accumulators::wait (or warpgroup::wait) before",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call \
+             Accumulators::wait::<0> (or warpgroup::wait::<0>) before",
         ),
         (
             "released_too_early",
             "read   tests/exercises/src/kernels/released_too_early.rs:",
-            "(wgmma), which may still read, is not waited for. The warpgroup must call warpgroup::commit and \
-             Accumulators::wait (or warpgroup::wait) before",
+            "(wgmma), which may still read, is not waited for. The warpgroup must call \
+             Accumulators::wait::<1> (or warpgroup::wait::<1>), or with a smaller number, before",
         ),
         (
             "box_in_use",

@@ -372,6 +372,14 @@ impl Warpgroup {
         Some(self.product(number.checked_sub(1)?)?.clock)
     }
 
+    /// How many groups a thread has committed that hold the product with that clock of the checker,
+    /// or a later one. `None`: the product is not remembered.
+    pub(super) fn groups_since(&self, thread: usize, clock: u16) -> Option<usize> {
+        let at = self.products.iter().position(|product| product.clock == clock)?;
+        let (number, part) = (self.first + at as u64, self.threads.get(thread)?);
+        Some(part.groups.iter().filter(|end| **end > number).count())
+    }
+
     /// What the products below that number wait for, as text.
     pub(super) fn missing(&self, number: u64) -> String {
         let count = number.saturating_sub(self.first) as usize;

@@ -180,10 +180,13 @@ impl<'a> Checker<'a> {
         }
         self.clocks.borrow_mut().begin();
         self.has_met.set(false);
-        if self.launch.cluster > 1 || self.launch.threads_ordered.load(Ordering::Relaxed) {
+        if self.launch.cluster > 1 {
             self.clocks.borrow_mut().generalise(threads, self.clock.get());
         }
         self.tick();
+        if self.launch.threads_ordered.load(Ordering::Relaxed) {
+            self.with_general_clocks(|_| ());
+        }
         self.block_start.set(self.clock.get());
         // Copies that a block began and never waited for end with it.
         self.copies.borrow_mut().clear();

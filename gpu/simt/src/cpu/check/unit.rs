@@ -40,7 +40,16 @@ impl Unit {
             Unit::StoreRead => ("bulk::commit_group", "bulk::wait_group_read"),
             Unit::StoreWrite => ("bulk::commit_group", "bulk::wait_group"),
             Unit::Product => {
-                return "warpgroup::commit and Accumulators::wait (or warpgroup::wait)".to_owned();
+                let wait =
+                    |most: &str| format!("Accumulators::wait{most} (or warpgroup::wait{most})");
+                return match group {
+                    Some(Group::Open) => format!("warpgroup::commit and {}", wait("::<0>")),
+                    Some(Group::Committed(0)) => wait("::<0>"),
+                    Some(Group::Committed(most)) => {
+                        format!("{}, or with a smaller number,", wait(&format!("::<{most}>")))
+                    }
+                    None => format!("warpgroup::commit and {}", wait("")),
+                };
             }
         };
         match group {
@@ -120,6 +129,14 @@ mod tests {
                 format!(
                     "the product begun at a.rs:3:5 (wgmma), which may still read, is not waited for. The warpgroup must call \
                      warpgroup::commit and Accumulators::wait (or warpgroup::wait) {after}"
+                ),
+            ),
+            (
+                Unit::Product,
+                Some(Group::Committed(1)),
+                format!(
+                    "the product begun at a.rs:3:5 (wgmma), which may still read, is not waited for. The warpgroup must call \
+                     Accumulators::wait::<1> (or warpgroup::wait::<1>), or with a smaller number, {after}"
                 ),
             ),
             (

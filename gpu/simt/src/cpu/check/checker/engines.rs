@@ -65,10 +65,11 @@ impl Checker<'_> {
         }
         // Whoever is not ordered after it at all is reported as a race.
         let is_unfenced = |old: &Record| {
+            // Mostly there is a fence, and the rest need not be asked.
             old.clock >= start
+                && !clocks.is_behind_fence(thread.number, old)
                 && !old.is_engine()
                 && now.is_ordered(old)
-                && !clocks.is_behind_fence(thread.number, old)
         };
         if let Some(other) = array.find_reader(bytes, is_unfenced) {
             let detail = "fence_proxy_async must stand between: after the read (Consumer::release_warp has it), or \

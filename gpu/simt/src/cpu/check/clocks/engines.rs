@@ -189,6 +189,13 @@ impl VectorClocks {
         })
     }
 
+    /// The warpgroup whose tensor cores are that engine.
+    pub(in crate::cpu::check) fn warpgroup_of(&self, engine: u32) -> Option<WarpgroupKey> {
+        let engine = engine.checked_sub(FIRST_ENGINE)? as usize;
+        let mut warpgroups = self.warpgroups.iter();
+        Some(*warpgroups.find(|(_, warpgroup)| warpgroup.engine == engine)?.0)
+    }
+
     /// The vector clock of a thread; or of an engine, for the product or the copy that it carries
     /// out now.
     pub(super) fn known_to(&self, number: u32) -> Option<&[u16]> {
