@@ -65,10 +65,10 @@ impl Checker<'_> {
         }
         // Whoever is not ordered after it at all is reported as a race.
         let is_unfenced = |old: &Record| {
-            // Mostly there is a fence, and the rest need not be asked.
+            // Mostly it is an engine, or there is a fence, and the rest need not be asked.
             old.clock >= start
-                && !clocks.is_behind_fence(thread.number, old)
                 && !old.is_engine()
+                && !clocks.is_behind_fence(thread.number, old)
                 && now.is_ordered(old)
         };
         if let Some(other) = array.find_reader(bytes, is_unfenced) {
