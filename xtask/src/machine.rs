@@ -25,8 +25,9 @@ const CRATES: [&str; 12] = [
 ];
 
 /// The CPU seconds that they take on the machine of the limits, as the lock file has them. Another
-/// version of one is another time: then this is measured anew, beside the first command.
-const REFERENCE: f64 = 24.0;
+/// version of one is another time: then this is measured anew, beside the first command (which took
+/// 153 CPU seconds in the same run).
+const REFERENCE: f64 = 25.2;
 
 /// Beyond this a limit means nothing.
 const MOST: f64 = 2.0;

@@ -169,8 +169,8 @@ kernels! {
         cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
     direct! { gemm_f64_4x64x1: f64 -> f64, 24 blocks an SM }
         cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
-    // As f32's, with half its multiply-adds a clock. Not yet timed: `fixed_us` is so long that tensor cores have the
-    // products where the two are close.
+    // As f32's, with half its multiply-adds a clock. Not yet timed: `fixed_us` is so long that
+    // tensor cores have the products where the two are close.
     dot! { gemm_f64_dot: f64 -> f64 }
         gpu { gflops: 75.0, alone: 1.0, fixed_us: 7.0, tile_us: [0.45, 0.45] };
 

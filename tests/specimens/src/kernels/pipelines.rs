@@ -262,7 +262,8 @@ pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// A stage is released without a proxy fence after the reads: TMA does not see that they came first.
+/// A stage is released without a proxy fence after the reads: TMA does not see that they came
+/// first.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_without_a_fence(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);

@@ -43,8 +43,8 @@ pub(in crate::cpu) struct CheckedLaunch<'a> {
     /// Whether a thread has called `sync_warp`. Then two readers of one warp do not stand for all
     /// of the block.
     pub(super) lanes_ordered: AtomicBool,
-    /// Whether one has called it for a part of its warp. Then two readers that are lanes of one warp
-    /// do not stand for the warp.
+    /// Whether one has called it for a part of its warp. Then two readers that are lanes of one
+    /// warp do not stand for the warp.
     pub(super) halves_ordered: AtomicBool,
     /// Whether threads of a block were ordered one by one: by an mbarrier, a named barrier, a proxy
     /// fence or a flag. Later blocks count for that from their start.

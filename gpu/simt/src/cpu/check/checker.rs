@@ -32,11 +32,11 @@ use super::{
     findings::{Findings, Key, Seen},
     limits::Limit,
     profiler::Profiler,
+    racing_write::RacingWrite,
     shared::Array,
     trace::Tracer,
     unit::Unit,
 };
-use values::RacingWrite;
 
 use crate::cpu::{
     cluster,

@@ -47,8 +47,9 @@
 //! is cleared between blocks. The lanes of a warp have vector clocks. All threads of a cluster have
 //! vector clocks once an mbarrier is initialised, and then every reader of shared memory is
 //! recorded. Where threads, or blocks, are ordered one by one, further readers and additions of the
-//! few words that have more than two are kept in a table beside the shadows. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`),
-//! which the system provides as they are touched.
+//! few words that have more than two are kept in a table beside the shadows. The shadow of global
+//! memory takes 20.25 bytes for each byte of `f32` (81 for `u8`), which the system provides as they
+//! are touched.
 //!
 //! # What it cannot find
 //! * Races that do not happen with the chosen sizes and inputs; weak memory ordering.
@@ -103,9 +104,11 @@ mod global;
 mod launch;
 mod limits;
 mod more;
+mod params;
 mod place;
 mod profile;
 mod profiler;
+mod racing_write;
 #[doc(hidden)]
 pub mod raw;
 mod record;
@@ -123,8 +126,9 @@ pub(super) use checked_launch::CheckedLaunch;
 pub(super) use checker::Checker;
 pub use finding::{Example, Finding, Kind, Untouched};
 pub use global::{Region, shadow_bytes};
-pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
+pub use launch::{Memory, Options, launch};
 pub use limits::Limit;
+pub use params::{Checkable, CheckableParams};
 pub use place::Place;
 pub use profile::{Line, Operation, Profile};
 pub(super) use record::MOST_SLOTS;

@@ -123,7 +123,8 @@ impl Shadow {
         Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
 
     /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a
-    /// race; and an access of the same kind, this one or an earlier one, for which there is no room.
+    /// race; and an access of the same kind, this one or an earlier one, for which there is no
+    /// room.
     #[inline]
     pub(super) fn access(
         &mut self,

@@ -3,28 +3,14 @@
 //! An access is observed before it is made, so the value is compared when the worker observes the
 //! next one: the thread has stored by then, and no other thread of this worker has.
 
-use std::{
-    panic::Location,
-    sync::atomic::{AtomicU8, Ordering},
-};
+use std::panic::Location;
 
 use super::Checker;
-use crate::cpu::check::{finding::Kind, findings::Key, record::Record};
-
-/// The most bytes of a write that are compared: those of one access.
-const MOST: usize = 16;
-
-/// A write of which a race has been reported, and what was there before.
-pub(super) struct RacingWrite {
-    key: Key,
-    address: usize,
-    bytes: usize,
-    before: [u8; MOST],
-}
+use crate::cpu::check::{finding::Kind, findings::Key, racing_write::RacingWrite, record::Record};
 
 impl Checker<'_> {
-    /// Remembers that a write of the running thread has just been reported, if the other writer is a
-    /// thread, too.
+    /// Remembers that a write of the running thread has just been reported, if the other writer is
+    /// a thread, too.
     pub(super) fn note_racing_write(&self, key: &Key, other: Option<&Record>) {
         let by_thread = other.is_some_and(|old| !old.is_engine() && old.unit().is_none());
         if key.kind == Kind::WriteAfterWrite && by_thread {
@@ -33,8 +19,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A thread is about to write there, and a write has been reported. If it was this one, its value
-    /// will be compared.
+    /// A thread is about to write there, and a write has been reported. If it was this one, its
+    /// value will be compared.
     #[cold]
     pub(super) fn begin_racing_write(
         &self,
@@ -46,10 +32,9 @@ impl Checker<'_> {
         if key.place != Some(place) {
             return; // It was a copy.
         }
-        match address.filter(|_| bytes <= MOST) {
-            Some(address) => {
-                let before = read(address, bytes);
-                let write = RacingWrite { key, address, bytes, before };
+        let write = address.and_then(|address| RacingWrite::new(key.clone(), address, bytes));
+        match write {
+            Some(write) => {
                 self.has_racing_write.set(true);
                 *self.racing_write.borrow_mut() = Some(write);
             }
@@ -62,21 +47,7 @@ impl Checker<'_> {
     pub(super) fn end_racing_write(&self) {
         self.has_racing_write.set(false);
         if let Some(write) = self.racing_write.take() {
-            let is_same = read(write.address, write.bytes) == write.before;
-            self.findings.borrow_mut().compared(&write.key, is_same);
+            self.findings.borrow_mut().compared(&write.key, write.is_same());
         }
     }
-}
-
-/// The bytes of memory that a thread of the kernel has been allowed to write.
-fn read(address: usize, bytes: usize) -> [u8; MOST] {
-    let mut all = [0; MOST];
-    for (at, byte) in all.iter_mut().take(bytes).enumerate() {
-        // SAFETY: inside a buffer, or the shared memory of a block of this worker: the access has
-        // been checked. Both live as long as the launch, and have been written, since there is a
-        // race of two writes. Other workers may write there, as in every race of the kernel.
-        let place = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU8>(address + at) };
-        *byte = place.load(Ordering::Relaxed);
-    }
-    all
 }
