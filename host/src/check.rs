@@ -19,7 +19,7 @@ use std::{fmt, num::NonZeroU32};
 use gpu::registry::{Entry, Type};
 use simt::{
     LaunchConfig,
-    check::{Finding, Order, Profile, Report, Trace, shadow_bytes},
+    check::{Finding, Limit, Order, Profile, Report, Trace, shadow_bytes},
     with_types,
 };
 
@@ -65,6 +65,8 @@ pub struct Checked {
     pub order: Order,
     /// The kernel's errors.
     pub findings: Vec<Finding>,
+    /// What the checker could not see, since a limit of its own was reached.
+    pub limits: Vec<Limit>,
     /// How C compares with the product in float64.
     pub comparison: Comparison,
 }
@@ -178,13 +180,13 @@ fn product_of<T: Drawn, O: Drawn>(
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     // An element that is not written is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
-    let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
+    let Watched { findings, limits, .. } = multiply(&a_matrix, &b_matrix, &mut c)?;
     let c = c.to_row_major()?;
     let comparison = slices(shape, &a, &b, &c, |mut claim| {
         claimed(&mut claim);
         claim.compare(criterion)
     })?;
-    Ok(Checked { data, order, findings, comparison })
+    Ok(Checked { data, order, findings, limits, comparison })
 }
 
 /// A, B, and the criterion for C, whose type is `c`.
@@ -262,6 +264,8 @@ impl Options {
 pub struct Watched {
     /// The kernel's errors.
     pub findings: Vec<Finding>,
+    /// What the checker could not see, since a limit of its own was reached.
+    pub limits: Vec<Limit>,
     /// The counts, if asked for: one profile for each launch.
     pub profiles: Vec<Profile>,
     /// The trace of the block, if asked for.
@@ -272,6 +276,9 @@ impl Watched {
     /// Adds the report of the next launch.
     fn add(&mut self, report: Report) {
         self.findings.extend(report.findings);
+        let new = |limit: &Limit| !self.limits.contains(limit);
+        let limits: Vec<_> = report.limits.into_iter().filter(new).collect();
+        self.limits.extend(limits);
         self.profiles.extend(report.profile);
         self.trace = self.trace.take().or(report.trace);
     }

@@ -8,7 +8,8 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::{
-    Bf16, Device, Devices, Error, Gemm, Matrix, Result, ShardLayout, Sharded, gemm::ShardedScalar,
+    Bf16, Device, Devices, Error, Gemm, Matrix, Result, Shape, ShardLayout, Sharded,
+    gemm::ShardedScalar,
 };
 
 /// How often each is timed.
@@ -70,12 +71,17 @@ where
     let a = Sharded::from_row_major(devices, size, size, rows.clone(), &a)?;
     let b = Sharded::from_row_major(devices, size, size, cols, &b)?;
     let mut c = Sharded::zeros(devices, size, size, rows)?;
-    let plan = gemm.run_sharded(devices, &a, &b, &mut c)?;
-    let over_all = timed(|| gemm.run_sharded(devices, &a, &b, &mut c).map(|_| ()))?;
+    let (side, layouts) = (size as u64, [a.layout(), b.layout(), c.layout()]);
+    let mut product = gemm.prepare_sharded(devices, Shape::new(side, side, side)?, layouts)?;
+    let over_all = timed(|| product.run(&a, &b, &mut c))?;
+    println!("{}\n", product.plan());
+    drop(product);
+    let anew = timed(|| gemm.run_sharded(devices, &a, &b, &mut c).map(|_| ()))?;
 
-    println!("{plan}\n");
     println!("{} alone: {of_one:.1?}", one.name());
-    println!("{devices}: {over_all:.1?}");
+    println!(
+        "{devices}: {over_all:.1?}, and {anew:.1?} with its plan, streams and panels made anew"
+    );
     let is_same = c.gather()? == c1.to_row_major()?;
     println!("the numbers of one device: {}", if is_same { "yes" } else { "NO" });
     match is_same {

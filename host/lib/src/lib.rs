@@ -63,7 +63,8 @@
 //! current context as it was.
 //!
 //! **Several devices.** [`Gemm::run_sharded`] multiplies matrices in shards ([`Sharded`]) over
-//! [`Devices`] of this process, with the bits of one device.
+//! [`Devices`] of this process, with the bits of one device. [`Gemm::prepare_sharded`] is for a
+//! product that runs more than once.
 //!
 //! **Graphs.** [`Stream::capture`] makes a CUDA [`Graph`] of launches, which is launched by one
 //! call of the driver. [`Gemm::prepare`] loads and allocates before what a capture cannot.

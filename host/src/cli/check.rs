@@ -40,6 +40,8 @@ struct Line<'a> {
     /// Whether there are no findings. `null` if nothing was launched.
     clean: Option<bool>,
     findings: Vec<FindingLine<'a>>,
+    /// What the checker could not see, since a limit of its own was reached.
+    limits: Vec<&'static str>,
     /// On real numbers, against the product in float64. `null` for NaN.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
@@ -117,6 +119,7 @@ fn check_kernel(
         orders: orders.iter().map(Order::to_string).collect(),
         clean: something.then_some(seen.is_empty()),
         findings: seen.iter().map(FindingLine::new).collect(),
+        limits: limits_of(&products),
         max_abs_err: real.filter(|_| something).map(|real| real.max_abs_err),
         max_err_over_bound: real.filter(|_| something).map(|real| real.max_err_over_bound),
         exact_on_integers: exact.filter(|_| something).map(|exact| exact.wrong == 0),
@@ -129,6 +132,17 @@ fn check_kernel(
     }
     complain(args, &products, entry);
     Ok(seen.is_empty() && right)
+}
+
+/// The limits that any of these products has reached, each once.
+fn limits_of(products: &[Checked]) -> Vec<&'static str> {
+    let mut limits = Vec::new();
+    for limit in products.iter().flat_map(|product| &product.limits).map(|limit| limit.says()) {
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    limits
 }
 
 /// Among the comparisons of this data, the one with the largest error. NaN is the largest.
@@ -183,6 +197,9 @@ fn print(
             writeln!(out, "FOUND     {} finding{s} in {:.2} s", seen.len(), line.seconds)?;
         }
     }
+    for limit in &line.limits {
+        writeln!(out, "limit     {limit}")?;
+    }
     // C may be right in spite of findings, and wrong without any.
     let word = match (right, line.exact_on_integers) {
         (false, _) => "WRONG    ",
@@ -205,26 +222,27 @@ fn print(
 
 #[cfg(test)]
 mod tests {
+    use host::simt::check::Limit;
+
     use super::*;
 
-    /// The lines about a kernel: whether it has findings, and whether C is right.
-    fn lines(clean: bool, right: bool, exact: Option<bool>) -> [String; 2] {
-        let (max_abs_err, max_err_over_bound) = (Some(1e-6), Some(0.5));
-        let (m, n, k, seed, orders, findings) = (5, 5, 5, 1, vec![], vec![]);
+    /// The lines about a kernel: whether it has findings, the limits that were reached, and whether C is right.
+    fn printed(clean: bool, limits: &[Limit], right: bool, exact: Option<bool>) -> Vec<String> {
         let line = Line {
             kernel: "basic",
-            m,
-            n,
-            k,
+            m: 5,
+            n: 5,
+            k: 5,
             dtype: "f32",
             out_dtype: "f32",
             trans: "nn".to_owned(),
-            seed,
-            orders,
+            seed: 1,
+            orders: vec![],
             clean: Some(clean),
-            findings,
-            max_abs_err,
-            max_err_over_bound,
+            findings: vec![],
+            limits: limits.iter().map(|limit| limit.says()).collect(),
+            max_abs_err: Some(1e-6),
+            max_err_over_bound: Some(0.5),
             exact_on_integers: exact,
             verified: Some(right),
             seconds: 0.25,
@@ -233,8 +251,20 @@ mod tests {
         let entry = host::product::find("basic").unwrap();
         print(&mut out, &line, &[], right, &[Order::Forward], entry).unwrap();
         let text = String::from_utf8(out).unwrap();
-        let mut lines = text.lines().skip(1).map(str::to_owned);
+        text.lines().skip(1).map(str::to_owned).collect()
+    }
+
+    fn lines(clean: bool, right: bool, exact: Option<bool>) -> [String; 2] {
+        let mut lines = printed(clean, &[], right, exact).into_iter();
         [(); 2].map(|()| lines.next().unwrap())
+    }
+
+    #[test]
+    fn a_limit_that_was_reached_is_said() {
+        let lines = printed(true, &[Limit::Clock], true, Some(true));
+        assert!(lines[0].starts_with("clean "), "{lines:?}");
+        assert!(lines[1].starts_with("limit     a thread has arrived, or waited,"), "{lines:?}");
+        assert!(lines[2].starts_with("verified "), "{lines:?}");
     }
 
     #[test]

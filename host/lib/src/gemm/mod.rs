@@ -90,6 +90,6 @@ pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Invariant, Reason, Request,
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose,
 };
-pub use sharded::{Algorithm, ShardedPlan, ShardedScalar};
+pub use sharded::{Algorithm, PreparedSharded, ShardedPlan, ShardedScalar};
 pub use target::Target;
 pub use tune::TuningCache;

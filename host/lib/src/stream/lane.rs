@@ -56,17 +56,22 @@ impl Stream {
         self.lane.as_ref()
     }
 
-    /// Marks the end of what is queued now.
+    /// Marks the end of what is queued now. A mark of this lane that nobody needs any more can serve
+    /// again: an event takes the driver time to make.
     ///
     /// # Errors
     /// Those of the driver.
-    pub(crate) fn mark(&self) -> Result<Mark> {
+    pub(crate) fn mark(&self, kept: Option<Mark>) -> Result<Mark> {
         #[cfg(feature = "cuda")]
         if let Some(stream) = &self.cuda {
-            let event = cuda::Event::new(stream.context())?;
+            let event = match kept {
+                Some(Mark::Cuda(event)) => event,
+                _ => cuda::Event::without_time(stream.context())?,
+            };
             event.record(stream)?;
             return Ok(Mark::Cuda(event));
         }
+        drop(kept);
         Ok(Mark::Host(match self.lane.as_ref().and_then(|lane| lane.ledger.as_ref()) {
             None => Vec::new(),
             Some((ledger, lane)) => ledger.mark(*lane),
@@ -96,7 +101,8 @@ impl Stream {
 pub(crate) struct AllLanes<'l, const COUNT: usize>(pub(crate) &'l [[Stream; COUNT]]);
 
 impl<const COUNT: usize> AllLanes<'_, COUNT> {
-    /// Waits for all. Gives the first error, as `named` makes it of its place's.
+    /// Waits for all, and lets the ledger know. Gives the first error, as `named` makes it of its
+    /// place's.
     pub(crate) fn wait(self, named: impl Fn(usize, Error) -> Error) -> Result<()> {
         let mut ended = Ok(());
         for (place, lanes) in self.0.iter().enumerate() {
@@ -104,6 +110,8 @@ impl<const COUNT: usize> AllLanes<'_, COUNT> {
                 ended = ended.and(lane.synchronize().map_err(|error| named(place, error)));
             }
         }
+        let ledgers = self.0.iter().flatten().filter_map(|lane| lane.lane()?.ledger.as_ref());
+        ledgers.for_each(|(ledger, _)| ledger.forget());
         // It would wait again.
         std::mem::forget(self);
         ended

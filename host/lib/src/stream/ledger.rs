@@ -72,6 +72,11 @@ impl Ledger {
         })
     }
 
+    /// All that the lanes were given has ended, and the program has waited for it.
+    pub(super) fn forget(&self) {
+        self.with(|notes| notes.uses.clear());
+    }
+
     /// A lane waits for a mark, whose clock this is.
     pub(super) fn after(&self, lane: usize, seen: &[u64]) {
         self.with(|notes| {

@@ -6,6 +6,7 @@
 //! * [`order`] finds which step waits for which, from what each reads and writes.
 //! * [`predict`] gives each step a time, and simulates the plan on devices and links.
 //! * [`run`] runs the steps in one loop.
+//! * [`prepared`] keeps what a run needs for the next one.
 //!
 //! docs/design/several-devices.md has the reasons.
 
@@ -15,6 +16,7 @@ mod order;
 mod pieces;
 mod plan;
 mod predict;
+mod prepared;
 mod run;
 mod scatter;
 #[cfg(test)]
@@ -22,8 +24,11 @@ mod tests;
 
 use simt::Limits;
 
-pub use self::plan::{Algorithm, ShardedPlan, ShardedScalar};
 use self::{build::Places, predict::Link};
+pub use self::{
+    plan::{Algorithm, ShardedPlan, ShardedScalar},
+    prepared::PreparedSharded,
+};
 use super::{Gemm, Output, Target};
 use crate::{
     devices::{Devices, ShardLayout, Sharded, check_places},
@@ -31,7 +36,7 @@ use crate::{
     shape::Shape,
 };
 
-impl<T, O> Gemm<'_, T, O>
+impl<'a, T, O> Gemm<'a, T, O>
 where
     T: ShardedScalar<O>,
     O: Output,
@@ -55,22 +60,24 @@ where
     ) -> Result<ShardedPlan> {
         let shape = run::check(devices, a, b, c)?;
         let layouts = [a.layout(), b.layout(), c.layout()];
-        let mut refused = None;
-        for plan in self.plan_sharded(devices, shape, layouts)? {
-            match run::reserve(&plan, devices) {
-                // Another plan may need less memory.
-                Err(Error::Device { device, error })
-                    if matches!(*error, Error::OutOfMemory { .. }) =>
-                {
-                    refused.get_or_insert(Error::Device { device, error });
-                }
-                reserved => {
-                    run::run(self, (&plan, reserved?), devices, (a, b, c))?;
-                    return Ok(plan);
-                }
-            }
-        }
-        Err(refused.unwrap_or_else(|| Error::argument("devices", devices, "must have a plan")))
+        let mut prepared = self.prepare_sharded(devices, shape, layouts)?;
+        prepared.run(a, b, c)?;
+        Ok(prepared.into_plan())
+    }
+
+    /// A product that is run more than once: its plan, its streams and the buffers of its panels are
+    /// made here, and kept. What [`run_sharded`](Self::run_sharded) makes anew takes the host up to
+    /// a millisecond.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare_sharded(
+        &self,
+        devices: &Devices,
+        shape: Shape,
+        layouts: [&ShardLayout; 3],
+    ) -> Result<PreparedSharded<'a, T, O>> {
+        PreparedSharded::of(self, devices, self.plan_sharded(devices, shape, layouts)?)
     }
 
     /// All plans of a product over these devices, by their predicted times. An algorithm may have
@@ -134,7 +141,8 @@ where
             let limit = "must be one that the layouts and the choice of the product allow";
             return Err(Error::argument("algorithm", algorithm, limit));
         };
-        run::run(self, (&plan, run::reserve(&plan, devices)?), devices, (a, b, c))?;
-        Ok(plan)
+        let mut prepared = PreparedSharded::of(self, devices, [plan])?;
+        prepared.run(a, b, c)?;
+        Ok(prepared.into_plan())
     }
 }

@@ -35,18 +35,21 @@ pub(super) fn check<T: Pod, O: Pod>(
 /// The memories of all places.
 struct Memories<'m, T, O, S> {
     operands: [&'m [Buffer<T>]; 2],
-    panels: Vec<Vec<Buffer<T>>>,
+    panels: &'m mut [Vec<Buffer<T>>],
     /// The shards of C, and then the results of each place.
     outputs: Vec<BufferViewMut<'m, O>>,
     /// Three of each place.
-    sums: Vec<Buffer<S>>,
+    sums: &'m mut [Buffer<S>],
 }
 
-/// The buffers of a plan, of all places.
+/// What a plan needs at all places: buffers, lanes, and the marks of its steps.
 pub(super) struct Reserved<T, O, S> {
     panels: Vec<Vec<Buffer<T>>>,
     results: Vec<Buffer<O>>,
     sums: Vec<Buffer<S>>,
+    lanes: Vec<[Stream; LANES]>,
+    /// Of the steps that others wait for, once they have run.
+    marks: Vec<Option<Mark>>,
 }
 
 /// An error of a place, with its name.
@@ -57,10 +60,10 @@ fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
     }
 }
 
-/// Allocates what a plan needs.
+/// Allocates and opens what a plan needs.
 ///
 /// # Errors
-/// [`Error::Device`] with an [`Error::OutOfMemory`].
+/// [`Error::Device`] with an [`Error::OutOfMemory`]; those of the driver.
 pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
     plan: &ShardedPlan,
     devices: &Devices,
@@ -76,13 +79,14 @@ pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
             sums.push(device.uninit(len).map_err(failed())?);
         }
     }
-    Ok(Reserved { panels, results, sums })
+    let marks = plan.steps.iter().map(|_| None).collect();
+    Ok(Reserved { panels, results, sums, lanes: devices.lanes()?, marks })
 }
 
 /// Runs a plan for matrices that fit it, and waits for it.
 pub(super) fn run<T, O>(
     gemm: &Gemm<T, O>,
-    (plan, reserved): (&ShardedPlan, Reserved<T, O, Sums<T, O>>),
+    (plan, reserved): (&ShardedPlan, &mut Reserved<T, O, Sums<T, O>>),
     devices: &Devices,
     (a, b, c): (&Sharded<T>, &Sharded<T>, &mut Sharded<O>),
 ) -> Result<()>
@@ -91,8 +95,7 @@ where
     O: Output,
 {
     check_complete(plan, gemm.beta)?;
-    let Reserved { panels, mut results, sums } = reserved;
-    let lanes = devices.lanes::<LANES>()?;
+    let Reserved { panels, results, sums, lanes, marks } = reserved;
     // What was queued on the shards before.
     for place in 0..devices.len() {
         for shard in [&a.shards()[place], &b.shards()[place]] {
@@ -102,8 +105,8 @@ where
     }
     let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
     let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
-    let all = AllLanes(&lanes);
-    let ran = memories.steps(gemm, plan, all.0);
+    let all = AllLanes(lanes);
+    let ran = memories.steps(gemm, plan, all.0, marks);
     let ran = ran.map_err(|(place, error)| failed(devices, place)(error));
     // After an error, too.
     let ended = all.wait(|place, error| failed(devices, place)(error));
@@ -116,26 +119,29 @@ where
     O: Output,
     S: Output,
 {
-    /// Runs all steps. An error has its place.
+    /// Runs all steps, each with its mark. An error has its place.
     fn steps(
         &mut self,
         gemm: &Gemm<T, O>,
         plan: &ShardedPlan,
         lanes: &[[Stream; LANES]],
+        marks: &mut [Option<Mark>],
     ) -> std::result::Result<(), (usize, Error)> {
         let mut is_awaited = vec![false; plan.steps.len()];
         plan.steps
             .iter()
             .flat_map(|step| &step.after)
             .for_each(|&earlier| is_awaited[earlier] = true);
-        let mut marks = Vec::<Option<Mark>>::new();
         for (index, step) in plan.steps.iter().enumerate() {
             let lane = &lanes[step.place][step.lane];
-            let mut waited = step.after.iter().filter_map(|&earlier| marks.get(earlier)?.as_ref());
+            // A step waits for earlier ones: their marks are of this run.
+            let mut waited =
+                step.after.iter().filter_map(|&earlier| marks[..index].get(earlier)?.as_ref());
             let ran = waited.try_for_each(|mark| lane.after(mark));
             let ran = ran.and_then(|()| self.step(gemm, plan, step, lane));
-            let mark = ran.and_then(|()| is_awaited[index].then(|| lane.mark()).transpose());
-            marks.push(mark.map_err(|error| (step.place, error))?);
+            let kept = marks[index].take();
+            let mark = ran.and_then(|()| is_awaited[index].then(|| lane.mark(kept)).transpose());
+            marks[index] = mark.map_err(|error| (step.place, error))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::{
     plan::{Algorithm, COMPUTE, Memory, OPERANDS, ShardedPlan, What},
     predict::simulate,
+    prepared::PreparedSharded,
     run,
 };
 use crate::{
@@ -55,9 +56,9 @@ impl Case {
     }
 
     fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
-        let reserved = run::reserve(plan, &self.devices)?;
+        let mut reserved = run::reserve(plan, &self.devices)?;
         let matrices = (&self.a, &self.b, &mut self.c);
-        run::run(&self.gemm, (plan, reserved), &self.devices, matrices)?;
+        run::run(&self.gemm, (plan, &mut reserved), &self.devices, matrices)?;
         self.c.gather()
     }
 
@@ -224,6 +225,52 @@ fn partial_products_are_reduced_where_c_is() {
         assert_eq!(sent.count() > 0, places > 1);
         assert_eq!(c.gather().unwrap(), c1.to_row_major().unwrap(), "{plan}");
     }
+}
+
+/// A prepared product keeps its lanes, marks and buffers from one run to the next.
+#[test]
+fn a_prepared_product_runs_again() {
+    for (case, algorithm) in cases() {
+        let (wanted, before, plan) =
+            (case.wanted(), case.c.gather().unwrap(), case.plan(algorithm));
+        let Case { devices, gemm, a, b, c } = &case;
+        let fresh = |layout: &ShardLayout| {
+            Sharded::from_row_major(devices, c.rows(), c.cols(), layout.clone(), &before).unwrap()
+        };
+        let mut product = PreparedSharded::of(gemm, devices, [plan]).unwrap();
+        for run in 0..3 {
+            let mut c = fresh(c.layout());
+            product.run(a, b, &mut c).unwrap();
+            assert_eq!(c.gather().unwrap(), wanted, "{algorithm}, run {run}");
+        }
+        let (rows, cols) = (vec![0, c.rows(), c.rows()], vec![0, c.cols()]);
+        let layout = if devices.len() == 2 {
+            ShardLayout::Grid { rows, cols }
+        } else {
+            ShardLayout::Replicated
+        };
+        let mut other = fresh(&layout);
+        let error = product.run(a, b, &mut other).unwrap_err().to_string();
+        assert!(error.starts_with("C = ") && error.contains("must be laid out"), "{error}");
+    }
+}
+
+/// An event that a later run forgets is found, although an earlier one had it.
+#[test]
+fn a_later_run_is_ordered_by_its_own_events() {
+    let mut case = Case::new(Devices::cpu(2).unwrap());
+    let mut plan = case.plan(Algorithm::AllGather);
+    let mut reserved = run::reserve(&plan, &case.devices).unwrap();
+    let mut run = |plan: &ShardedPlan| {
+        let Case { devices, gemm, a, b, c } = &mut case;
+        run::run(gemm, (plan, &mut reserved), devices, (a, b, c))
+    };
+    run(&plan).unwrap();
+    let needed = plan.steps.iter().position(|step| !step.after.is_empty()).unwrap();
+    let after = std::mem::take(&mut plan.steps[needed].after);
+    assert!(matches!(run(&plan), Err(Error::Unordered { .. })));
+    plan.steps[needed].after = after;
+    run(&plan).unwrap();
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn an_access_without_an_event_is_found() {
     );
     assert!(error.ends_with("and no event orders the two"), "{error}");
     // A lane of the same device is ordered by an event alone, too. A mark before does not help.
-    let early = third.mark().unwrap();
+    let early = third.mark(None).unwrap();
     assert!(copy(&third, &c, &mut b).is_err());
     first.after(&early).unwrap();
     assert!(copy(&first, &b, &mut a).is_err());
@@ -43,7 +43,7 @@ fn an_event_orders_what_follows_it() {
     let [[first], [second]] = <[_; 2]>::try_from(devices.lanes::<1>().unwrap()).unwrap();
     let [mut a, mut b] = two(&devices);
     copy(&second, &a, &mut b).unwrap();
-    first.after(&second.mark().unwrap()).unwrap();
+    first.after(&second.mark(None).unwrap()).unwrap();
     copy(&first, &b, &mut a).unwrap();
     // Not the other way around.
     assert!(copy(&second, &a, &mut b).is_err());
