@@ -226,7 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// The lines about a kernel: whether it has findings, the limits that were reached, and whether C is right.
+    /// The lines about a kernel: whether it has findings, the limits that were reached, and whether
+    /// C is right.
     fn printed(clean: bool, limits: &[Limit], right: bool, exact: Option<bool>) -> Vec<String> {
         let line = Line {
             kernel: "basic",

@@ -220,7 +220,10 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLAB
                         consumers[next].wait_warp();
                     }
                 };
-                operands.multiply(&mut fragments, &mut sums, (next * stage_len, 0), begun);
+                // After the last stage nobody uses what is read here: this stage's, since the next
+                // one may never have been written.
+                let ahead = if left > 0 { next } else { stage };
+                operands.multiply(&mut fragments, &mut sums, (ahead * stage_len, 0), begun);
                 if left == 0 {
                     break 'all;
                 }

@@ -56,8 +56,8 @@ impl Stream {
         self.lane.as_ref()
     }
 
-    /// Marks the end of what is queued now. A mark of this lane that nobody needs any more can serve
-    /// again: an event takes the driver time to make.
+    /// Marks the end of what is queued now. A mark of this lane that nobody needs any more can
+    /// serve again: an event takes the driver time to make.
     ///
     /// # Errors
     /// Those of the driver.

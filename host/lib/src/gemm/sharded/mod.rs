@@ -65,9 +65,9 @@ where
         Ok(prepared.into_plan())
     }
 
-    /// A product that is run more than once: its plan, its streams and the buffers of its panels are
-    /// made here, and kept. What [`run_sharded`](Self::run_sharded) makes anew takes the host up to
-    /// a millisecond.
+    /// A product that is run more than once: its plan, its streams and the buffers of its panels
+    /// are made here, and kept. What [`run_sharded`](Self::run_sharded) makes anew takes the host
+    /// up to a millisecond.
     ///
     /// # Errors
     /// As there.

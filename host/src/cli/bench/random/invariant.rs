@@ -47,8 +47,8 @@ fn cost<T: Scalar<O>, O: Output>(what: &str, compute: Compute) -> ([f64; 2], usi
 
 #[test]
 fn invariant_products_are_predicted_to_cost_so_much() {
-    // As docs/log/selection.md says, and a little more. (f64's `auto` has a kernel for few rows and columns, whose
-    // order no other has.)
+    // As docs/log/selection.md says, and a little more. (f64's `auto` has a kernel for few rows
+    // and columns, whose order no other has.)
     let all = [
         (cost::<f32, f32>("f32", Compute::Native), [1.40, 1.92]),
         (cost::<Bf16, Bf16>("bf16", Compute::Native), [1.10, 1.33]),
