@@ -21,7 +21,7 @@ fn the_tour_shows_a_kernel_its_sectors_a_race_and_three_rungs() {
         "host/src/cli/tour.rs",
         "y[first + i] = tile[BLOCK - 1 - i];",
         "tile[i] = x[first + i];",
-        "There are 2 more findings. With `thread::sync_threads();` between the two lines: nothing found.\n",
+        "Other findings: 2. With `thread::sync_threads();` between the two lines: nothing found.\n",
         "\n4 of 4: three rungs",
         "\nbasic                      200.0           0.0          0.25\n",
         "tiled16                     12.5         200.0          4.00\n",

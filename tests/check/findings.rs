@@ -100,7 +100,7 @@ fn a_race_names_threads_element_and_both_lines() {
 /// it.
 #[test]
 fn a_race_of_equal_values_says_that_they_are_equal() {
-    let same = "each of these writes wrote the value that was there already";
+    let same = "each of these writes seems to have written the value that was there already";
     for (name, expected) in
         [("all_write_one_value", true), ("two_writers", false), ("two_blocks_write", false)]
     {

@@ -117,6 +117,26 @@ mod kernels {
         three_lanes_come(0b1111u32);
     }
 
+    /// More threads add to a word than are remembered, and barriers order them all.
+    #[kernel(block = (256), shared = 4)]
+    pub fn counted_behind_barriers(mut y: Out<u32>, flag: Out<u32>) {
+        let _ = flag;
+        let mut count = shared![u32; 1];
+        let t = thread::thread_idx_x();
+        if t == 0 {
+            count[0] = 0;
+        }
+        thread::sync_threads();
+        count.atomic_add(0, 1);
+        thread::sync_threads();
+        if t == 0 {
+            y[thread::block_idx_x() as usize] = count[0];
+            count[0] = 0;
+        }
+        thread::sync_threads();
+        count.atomic_add(0, 1);
+    }
+
     /// Each thread reads the word, and one that knows of itself alone writes it.
     #[kernel(block = (128))]
     pub fn all_read_and_tell(mut y: Out<u32>, mut flag: Out<u32>) {
@@ -191,6 +211,11 @@ fn a_third_lane_is_not_forgotten() {
         another_two_of_three_lanes_come(1): ReadAfterWrite | WriteAfterRead;
         three_lanes_come(1):;
     }
+}
+
+#[test]
+fn a_barrier_is_behind_more_additions_than_are_remembered() {
+    finds! { counted_behind_barriers(3):; }
 }
 
 /// Where more have read than are remembered, the report says so.

@@ -127,7 +127,7 @@ fn race(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "\nThere are {others} more findings. With `thread::sync_threads();` between the two lines: nothing found."
+        "\nOther findings: {others}. With `thread::sync_threads();` between the two lines: nothing found."
     )?;
     Ok(())
 }

@@ -5,7 +5,8 @@
 //!   warp waits for the mbarrier of a stage.
 //! * **The loop** over k has all four stages in its code. So where a stage is, and its mbarriers,
 //!   are numbers in the instructions: computing them took as long as seven of 32 instructions that
-//!   multiply.
+//!   multiply. (But where the next stage's first fragments are: after the last stage there is no
+//!   next one. Leaving the loop before them makes 128 x 64 spill.)
 //! * **Two blocks** or more share an SM. So one multiplies while the other stores its tile.
 //! * **A fragment** is loaded while the one before it is multiplied.
 //! * **Sums** go from registers to C where C is `alpha A B`, 16-byte aligned, and its rows are a

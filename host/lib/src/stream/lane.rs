@@ -101,6 +101,12 @@ impl Stream {
 pub(crate) struct AllLanes<'l, const COUNT: usize>(pub(crate) &'l [[Stream; COUNT]]);
 
 impl<const COUNT: usize> AllLanes<'_, COUNT> {
+    /// Lets the ledger know that all has been waited for.
+    fn have_ended(&self) {
+        let ledgers = self.0.iter().flatten().filter_map(|lane| lane.lane()?.ledger.as_ref());
+        ledgers.for_each(|(ledger, _)| ledger.forget());
+    }
+
     /// Waits for all, and lets the ledger know. Gives the first error, as `named` makes it of its
     /// place's.
     pub(crate) fn wait(self, named: impl Fn(usize, Error) -> Error) -> Result<()> {
@@ -110,8 +116,7 @@ impl<const COUNT: usize> AllLanes<'_, COUNT> {
                 ended = ended.and(lane.synchronize().map_err(|error| named(place, error)));
             }
         }
-        let ledgers = self.0.iter().flatten().filter_map(|lane| lane.lane()?.ledger.as_ref());
-        ledgers.for_each(|(ledger, _)| ledger.forget());
+        self.have_ended();
         // It would wait again.
         std::mem::forget(self);
         ended
@@ -124,6 +129,7 @@ impl<const COUNT: usize> Drop for AllLanes<'_, COUNT> {
             // What has failed was reported, or a panic is.
             let _ = lane.synchronize();
         }
+        self.have_ended();
     }
 }
 

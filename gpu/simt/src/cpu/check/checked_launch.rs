@@ -22,8 +22,7 @@ use crate::{
 };
 
 /// What is said of a race whose writes do not differ.
-const SAME_VALUE: &str =
-    "each of these writes wrote the value that was there already: one thread can write for all";
+const SAME_VALUE: &str = "each of these writes seems to have written the value that was there already: then one thread can write for all";
 
 /// A checked launch as its workers share it.
 pub(in crate::cpu) struct CheckedLaunch<'a> {

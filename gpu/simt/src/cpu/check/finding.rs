@@ -23,8 +23,9 @@ pub struct Finding {
     pub other_place: Option<Place>,
     /// Of [`Kind::NeverRead`] and [`Kind::NeverWritten`]: which elements.
     pub untouched: Option<Untouched>,
-    /// Of [`Kind::WriteAfterWrite`]: whether all these writes wrote the value that was there
-    /// already. (A value that another worker's thread wrote meanwhile may count as one's own.)
+    /// Of [`Kind::WriteAfterWrite`]: whether all these writes seem to have written the value that
+    /// was there already. It may be wrong: for a value that another worker's thread wrote
+    /// meanwhile, and where a thread holds a reference to the element and reads before it writes.
     pub same_value: bool,
     /// Further details as text; may be empty.
     pub detail: String,
@@ -256,8 +257,12 @@ impl Finding {
             write!(f, " ({} times)", self.count)?;
         }
         let race = self.kind.race();
-        // Where threads wait in vain, the detail begins with what waits at that place.
-        let is_told = |place: &&Place| !self.detail.contains(&place.to_string());
+        // Where threads wait in vain, the detail says what waits at that place.
+        let is_told = |place: &&Place| {
+            let place = place.to_string();
+            let mut words = self.detail.split([' ', '\n', ',', ';']);
+            race.is_some() || !words.any(|word| word.trim_end_matches([':', '.']) == place)
+        };
         if let Some(place) = self.place.as_ref().filter(is_told) {
             let does = race.map_or("at", |(does, _)| does);
             write_place(f, does, place)?;

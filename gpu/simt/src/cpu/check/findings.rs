@@ -47,16 +47,15 @@ pub(super) struct Group {
     pub(super) count: u64,
     pub(super) detail: String,
     pub(super) examples: Vec<Seen>,
-    /// Of a race of two writes: how often the second wrote what was there already, and how often it
-    /// did not, or was not compared.
+    /// Of a race of two writes: how often the second wrote what was there already.
     pub(super) same_values: u64,
-    pub(super) other_values: u64,
 }
 
 impl Group {
-    /// Whether all writes that were seen wrote what was there already.
+    /// Whether all writes that were seen wrote what was there already. One that was not compared
+    /// may not have.
     pub(super) fn is_same_value(&self) -> bool {
-        self.same_values > 0 && self.other_values == 0
+        self.same_values > 0 && self.same_values == self.count
     }
 }
 
@@ -80,16 +79,15 @@ impl Findings {
             keep_first(&mut group.examples);
         } else if !full {
             let (detail, examples) = (detail(), vec![seen]);
-            let group = Group { count: 1, detail, examples, same_values: 0, other_values: 0 };
+            let group = Group { count: 1, detail, examples, same_values: 0 };
             self.0.insert(key, group);
         }
     }
 
-    /// Notes whether a write in a race wrote what was there already.
-    pub(super) fn compared(&mut self, key: &Key, is_same: bool) {
+    /// Notes that a write in a race wrote what was there already.
+    pub(super) fn add_same_value(&mut self, key: &Key) {
         if let Some(group) = self.0.get_mut(key) {
-            let times = if is_same { &mut group.same_values } else { &mut group.other_values };
-            *times += 1;
+            group.same_values += 1;
         }
     }
 
@@ -100,7 +98,6 @@ impl Findings {
                 Some(known) => {
                     known.count += group.count;
                     known.same_values += group.same_values;
-                    known.other_values += group.other_values;
                     known.examples.extend(group.examples);
                     keep_first(&mut known.examples);
                 }

@@ -195,7 +195,7 @@ impl Buffer {
                 }
             }
             if let Some(third) = third.filter(|third| shadow.needs(third, access, keep, now)) {
-                self.more().keep(number, third, access, now);
+                self.more().keep(number, third, access, now, 1);
                 flags |= CROWDED;
             }
             match access {

@@ -9,14 +9,15 @@ use std::collections::HashMap;
 
 use super::{
     record::Record,
-    shadow::{Hazard, Now},
+    shadow::{Dropped, Hazard, Now},
 };
 use crate::cpu::access::Access;
 
 /// The most accesses of a word that are kept here. A word that all threads of a grid read would
 /// take more memory than the data, and more time than the launch.
 const MOST_OF_A_WORD: usize = 64;
-/// The most accesses of all words of a buffer, or of a shared array: 4 MiB.
+/// The most accesses of all words of a buffer, or of a shared array: 4 MiB, and up to 30 MiB where
+/// each is of another word.
 const MOST: usize = 1 << 18;
 
 /// The accesses of one word.
@@ -24,8 +25,8 @@ const MOST: usize = 1 << 18;
 struct Word {
     reads: Vec<Record>,
     additions: Vec<Record>,
-    /// There was no room for another one.
-    is_full: bool,
+    /// Those for which there was no room.
+    dropped: Option<Dropped>,
 }
 
 /// Reads and additions since the last write, by the number of the word (granule).
@@ -33,6 +34,8 @@ struct Word {
 pub(super) struct More {
     words: HashMap<usize, Word>,
     kept: usize,
+    /// Those of words that are not there, because there was no room for any more.
+    dropped: Option<Dropped>,
 }
 
 /// What an access finds among them.
@@ -47,14 +50,25 @@ pub(super) enum Found {
 
 impl More {
     pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.words.is_empty() && self.dropped.is_none()
     }
 
     /// Keeps an access for which there was no room: `old`, which is the one that is being made or
     /// an earlier one of that kind.
     #[cold]
-    pub(super) fn keep(&mut self, word: usize, old: Record, access: Access, now: &Now) {
+    pub(super) fn keep(
+        &mut self,
+        word: usize,
+        old: Record,
+        access: Access,
+        now: &Now,
+        horizon: u32,
+    ) {
         let is_full = self.kept >= MOST;
+        if is_full && !self.words.contains_key(&word) {
+            self.dropped = Some(Dropped::and(self.dropped, &old));
+            return;
+        }
         let word = self.words.entry(word).or_default();
         let list = if access == Access::Read { &mut word.reads } else { &mut word.additions };
         // A thread's last access stands for those before it.
@@ -64,11 +78,11 @@ impl More {
         }
         if list.len() >= MOST_OF_A_WORD {
             let before = list.len();
-            list.retain(|old| !now.is_ordered(old));
+            list.retain(|old| old.clock >= horizon && !now.is_ordered(old));
             self.kept -= before - list.len();
         }
         if is_full || list.len() >= MOST_OF_A_WORD {
-            word.is_full = true;
+            word.dropped = Some(Dropped::and(word.dropped, &old));
             return;
         }
         list.push(old);
@@ -85,7 +99,13 @@ impl More {
         access: Access,
         horizon: u32,
     ) -> Found {
-        let Some(word) = self.words.get(&number) else { return Found::Nothing };
+        let may_race = |dropped: Option<Dropped>| {
+            access == Access::Write && dropped.is_some_and(|all| !now.is_after_all(&all, horizon))
+        };
+        let of_others = may_race(self.dropped);
+        let Some(word) = self.words.get(&number) else {
+            return if of_others { Found::TooMany } else { Found::Nothing };
+        };
         let of = |list: &[Record]| list.iter().copied().find(|old| now.races(old, horizon));
         let found = match access {
             Access::Read => of(&word.additions).map(|old| (Hazard::ReadAfterWrite, old)),
@@ -94,14 +114,14 @@ impl More {
                 .map(|old| (Hazard::WriteAfterWrite, old))
                 .or_else(|| of(&word.reads).map(|old| (Hazard::WriteAfterRead, old))),
         };
-        let is_full = word.is_full;
+        let has_too_many = of_others || may_race(word.dropped);
         if access == Access::Write {
             self.kept -= word.reads.len() + word.additions.len();
             self.words.remove(&number);
         }
         match found {
             Some((hazard, old)) => Found::Race(hazard, old),
-            None if is_full && access == Access::Write => Found::TooMany,
+            None if has_too_many => Found::TooMany,
             None => Found::Nothing,
         }
     }
@@ -111,6 +131,6 @@ impl More {
         let words = self.words.iter().flat_map(|(number, word)| {
             (number * copies..(number + 1) * copies).map(|part| (part, word.clone()))
         });
-        More { words: words.collect(), kept: self.kept * copies }
+        More { words: words.collect(), kept: self.kept * copies, dropped: self.dropped }
     }
 }

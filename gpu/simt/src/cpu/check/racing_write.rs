@@ -32,8 +32,10 @@ fn read(address: usize, bytes: usize) -> [u8; MOST] {
     let mut all = [0; MOST];
     for (at, byte) in all.iter_mut().take(bytes).enumerate() {
         // SAFETY: inside a buffer, or the shared memory of a block of this worker: the access has
-        // been checked. Both live as long as the launch, and have been written, since there is a
-        // race of two writes. Other workers may write there, as in every race of the kernel.
+        // been checked. Both live as long as the launch. Bytes beside those of the race may hold
+        // nothing yet; they are read as they are, like elements that a kernel reads before it
+        // writes them, which is a finding. Other workers may write there, as in every race of the
+        // kernel.
         let place = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU8>(address + at) };
         *byte = place.load(Ordering::Relaxed);
     }

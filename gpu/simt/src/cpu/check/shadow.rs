@@ -47,6 +47,14 @@ impl<'a> Now<'a> {
             && new.slot() == self.record.slot()
     }
 
+    /// Whether all of these accesses happen before this one, as far as their clocks say: barriers
+    /// stand between, or they are older than `horizon`.
+    pub(super) fn is_after_all(&self, dropped: &Dropped, horizon: u32) -> bool {
+        let of_block =
+            dropped.slot == Some(self.record.slot()) && dropped.oldest >= self.block_start;
+        dropped.newest < horizon || of_block && dropped.newest < self.record.clock
+    }
+
     /// Whether threads are ordered in other ways than by barriers and `sync_warp`: then two readers
     /// do not stand for all.
     pub(super) fn is_general(&self) -> bool {
@@ -71,6 +79,30 @@ impl<'a> Now<'a> {
                 || (old.thread() == thread && !old.is_engine())
                 || self.clocks.knows(thread, old));
         in_cluster || self.clocks.is_released(old)
+    }
+}
+
+/// Accesses for which there was no room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dropped {
+    /// The slot, if all are of one.
+    slot: Option<u32>,
+    oldest: u32,
+    newest: u32,
+}
+
+impl Dropped {
+    /// Those that there were, and one more.
+    pub(super) fn and(before: Option<Dropped>, record: &Record) -> Dropped {
+        let (slot, clock) = (Some(record.slot()), record.clock);
+        match before {
+            None => Dropped { slot, oldest: clock, newest: clock },
+            Some(all) => Dropped {
+                slot: all.slot.filter(|_| all.slot == slot),
+                oldest: all.oldest.min(clock),
+                newest: all.newest.max(clock),
+            },
+        }
     }
 }
 

@@ -269,7 +269,7 @@ impl Array {
             } else if let Some(third) = third
                 && shadow.needs(&third, access, keep, now)
             {
-                cells.more.keep(number, third, access, now);
+                cells.more.keep(number, third, access, now, block_start);
             }
             if let Some((hazard, other)) = hazard {
                 report(number * cells.granule, Wrong::Race(hazard, other));

@@ -1,7 +1,9 @@
 //! Whether writes that are in a race wrote the value that was there already.
 //!
 //! An access is observed before it is made, so the value is compared when the worker observes the
-//! next one: the thread has stored by then, and no other thread of this worker has.
+//! next one: the thread has stored by then, and no other thread of this worker has. (It has not
+//! where it holds a reference, `let y = &mut y[i]; *y = x[i];`: such a write counts as one of the
+//! same value. So a finding says that it seems so.)
 
 use std::panic::Location;
 
@@ -32,13 +34,10 @@ impl Checker<'_> {
         if key.place != Some(place) {
             return; // It was a copy.
         }
-        let write = address.and_then(|address| RacingWrite::new(key.clone(), address, bytes));
-        match write {
-            Some(write) => {
-                self.has_racing_write.set(true);
-                *self.racing_write.borrow_mut() = Some(write);
-            }
-            None => self.findings.borrow_mut().compared(&key, false),
+        let write = address.and_then(|address| RacingWrite::new(key, address, bytes));
+        if let Some(write) = write {
+            self.has_racing_write.set(true);
+            *self.racing_write.borrow_mut() = Some(write);
         }
     }
 
@@ -47,7 +46,9 @@ impl Checker<'_> {
     pub(super) fn end_racing_write(&self) {
         self.has_racing_write.set(false);
         if let Some(write) = self.racing_write.take() {
-            self.findings.borrow_mut().compared(&write.key, write.is_same());
+            if write.is_same() {
+                self.findings.borrow_mut().add_same_value(&write.key);
+            }
         }
     }
 }
