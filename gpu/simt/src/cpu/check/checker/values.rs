@@ -45,10 +45,8 @@ impl Checker<'_> {
     #[cold]
     pub(super) fn end_racing_write(&self) {
         self.has_racing_write.set(false);
-        if let Some(write) = self.racing_write.take() {
-            if write.is_same() {
-                self.findings.borrow_mut().add_same_value(&write.key);
-            }
+        if let Some(write) = self.racing_write.take().filter(RacingWrite::is_same) {
+            self.findings.borrow_mut().add_same_value(&write.key);
         }
     }
 }
