@@ -100,7 +100,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
-    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer.
+    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; and f64
+    // by TMA.
     (
         "mma",
         &[
@@ -109,6 +110,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "mma_tf32_64x64x32",
             "mma_tf32_128x128x32",
             "mma_f64_64x64x32",
+            "mma_f64_64x32x32",
         ],
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a
