@@ -100,8 +100,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
-    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; and f64
-    // by TMA.
+    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; and
+    // f64 by TMA.
     (
         "mma",
         &[
