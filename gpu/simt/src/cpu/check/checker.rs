@@ -37,7 +37,6 @@ use super::{
     trace::Tracer,
     unit::Unit,
 };
-
 use crate::cpu::{
     cluster,
     fault::{Fault, FaultKind, Stop},
@@ -284,7 +283,10 @@ impl<'a> Checker<'a> {
     /// Updates the vector clocks in their general form: threads are about to be ordered in other
     /// ways than by barriers and within warps.
     fn with_general_clocks<R>(&self, act: impl FnOnce(&mut VectorClocks) -> R) -> R {
-        self.launch.threads_ordered.store(true, Ordering::Relaxed);
+        // It is mostly set already, and a store would take the line from the other workers.
+        if !self.launch.threads_ordered.load(Ordering::Relaxed) {
+            self.launch.threads_ordered.store(true, Ordering::Relaxed);
+        }
         let mut clocks = self.clocks.borrow_mut();
         clocks.generalise(self.launch.block_stride * self.launch.cluster, self.clock.get());
         let result = act(&mut clocks);

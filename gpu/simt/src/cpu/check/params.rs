@@ -78,8 +78,8 @@ impl<T: Element> Checkable for *const T {}
 impl<T: Element> Checkable for *mut T {}
 
 macro_rules! views {
-    ($($view:ident: $written:expr;)*) => {$(
-        impl<T: Element> Checkable for device::views::$view<T, Watched> {
+    ($($view:ty: $written:expr;)*) => {$(
+        impl<T: Element> Checkable for $view {
             fn regions(&self, param: usize) -> Vec<Region> {
                 let element = size_of::<T>();
                 let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
@@ -99,25 +99,9 @@ macro_rules! views {
 }
 
 views! {
-    In: true;
-    Out: false;
-}
-
-impl<T: Element> Checkable for TensorMap<T, Watched> {
-    fn regions(&self, param: usize) -> Vec<Region> {
-        let element = size_of::<T>();
-        let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
-        let written = self.tag.written;
-        vec![Region { address, bytes, element, written, param, variable: None }]
-    }
-
-    fn attach(&mut self, buffers: &[Buffer]) {
-        let address = self.as_ptr().addr();
-        let holds = |b: &&Buffer| (b.address..b.address + b.bytes).contains(&address);
-        if let Some(buffer) = buffers.iter().find(holds) {
-            self.tag.buffer = buffer;
-        }
-    }
+    device::views::In<T, Watched>: true;
+    device::views::Out<T, Watched>: false;
+    TensorMap<T, Watched>: false;
 }
 
 impl<T: Element, const COUNT: usize> Checkable for TensorMaps<T, COUNT, Watched> {
