@@ -106,7 +106,7 @@ impl Ci<'_> {
             FIRST => self.first(),
             "lint" => {
                 self.step("budgets of files", || budgets::of_files(root))?;
-                self.step("table of unsafe code", || unsafe_sites::check(root))?;
+                self.step("comments of unsafe code", || unsafe_sites::check(root))?;
                 self.step("circles of files", || circles::check(root))?;
                 self.step("cargo xtask tidy", || tidy::run(root))?;
                 self.cargo("fmt --all --check")?;

@@ -25,7 +25,7 @@
 //! | `download` | downloads that are kept: verified, by one process at a time, complete or not at all |
 //! | `budgets` | limits of files, PTX and builds |
 //! | `ptx_commits` | a commit that changes much PTX says why |
-//! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `unsafe_sites` | every unsafe block has a comment `SAFETY:` |
 //! | `units` | the kernels are compiled once, whichever packages a command has |
 //! | `circles` | a crate's files use each other in one direction |
 //! | [`build_ptx`], [`new`], [`inspect`], [`sass`], [`doctor`], [`course`], [`site`], [`browser`], [`tidy`], [`licences`], [`wheel`], [`ci`], [`times`] | the tasks of `cargo xtask` |

@@ -1,58 +1,36 @@
-//! Compares the table of unsafe code, `docs/design/unsafe.md`, with the sources: a row for each
-//! file, with the number of its sites, and the sums in its first paragraph.
+//! Every unsafe block and implementation has a comment `SAFETY:`. Clippy asks for it too, but does
+//! not see the device library, which is compiled for a GPU alone, nor what a macro writes.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::environment::known_files;
 
-const TABLE: &str = "docs/design/unsafe.md";
+/// The comment is at most so many lines above, or the first line of the block.
+const NEAR: usize = 10;
 
-/// Checks that every file has its row.
+/// Checks the files of `gpu` and `host`. The fakes of NVIDIA's libraries say why once for a file.
 pub fn check(root: &Path) -> Result<()> {
-    let text = fs::read_to_string(root.join(TABLE)).with_context(|| format!("no {TABLE}"))?;
-    let sites = |text: &str| text.lines().filter(|line| is_site(line)).count();
     let files = known_files(root, &["gpu/**.rs", "host/**.rs"])?.into_iter();
-    let found = files.map(|(file, text)| (file, sites(&text))).filter(|(_, sites)| *sites > 0);
-    let found = found.collect::<BTreeMap<_, _>>();
-    let rows = rows(&text);
-    let differs = |file: &&String| rows.get(*file) != found.get(*file);
-    let wrong = rows.keys().chain(found.keys()).find(differs);
-    ensure!(
-        wrong.is_none(),
-        "{TABLE}: {} has {} lines with unsafe code, and its row says {}. Say in the row which invariant no type enforces, and who \
-         holds it",
-        wrong.map_or("", String::as_str),
-        wrong.and_then(|file| found.get(file)).unwrap_or(&0),
-        wrong.and_then(|file| rows.get(file)).unwrap_or(&0)
-    );
-    let sums = summary(&found);
-    ensure!(text.contains(&sums), "{TABLE}: its first paragraph must say `{sums}`");
+    let files = files.filter(|(file, _)| !file.contains("/tests/fake/"));
+    let bare = files
+        .flat_map(|(file, text)| bare(&text).into_iter().map(move |line| format!("{file}:{line}")));
+    let bare = bare.collect::<Vec<_>>();
+    ensure!(bare.is_empty(), "unsafe code that no comment `// SAFETY:` explains: {bare:?}");
     Ok(())
 }
 
-/// How much the command in the table prints.
-fn summary(found: &BTreeMap<String, usize>) -> String {
-    format!("It prints {} lines, in {} files.", found.values().sum::<usize>(), found.len())
-}
-
-/// Whether `grep -E 'unsafe (\{|fn|impl)'` matches the line.
-fn is_site(line: &str) -> bool {
-    line.match_indices("unsafe ").any(|(at, word)| {
-        let next = &line[at + word.len()..];
-        ["{", "fn", "impl"].iter().any(|start| next.starts_with(start))
-    })
-}
-
-/// The files in the table, and the numbers of their sites.
-fn rows(table: &str) -> BTreeMap<String, usize> {
-    let row = |line: &str| {
-        let mut cells = line.strip_prefix("| ")?.split(" | ");
-        let file = cells.next().filter(|cell| cell.ends_with(".rs"))?;
-        Some((file.to_owned(), cells.next()?.parse().ok()?))
+/// The numbers of the lines that begin unsafe code without such a comment.
+fn bare(text: &str) -> Vec<usize> {
+    let lines = text.lines().collect::<Vec<_>>();
+    let is_bare = |at: &usize| {
+        let code = lines[*at].split("//").next().unwrap_or_default();
+        let near = &lines[at.saturating_sub(NEAR)..lines.len().min(at + 2)];
+        (code.contains("unsafe {") || code.contains("unsafe impl"))
+            && !near.iter().any(|line| line.contains("SAFETY:"))
     };
-    table.lines().filter_map(row).collect()
+    (0..lines.len()).filter(is_bare).map(|at| at + 1).collect()
 }
 
 #[cfg(test)]
@@ -60,25 +38,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_what_the_command_in_the_table_prints() {
-        for site in [
-            "    unsafe { x }",
-            "pub unsafe fn f()",
-            "unsafe impl Sync for X {}",
-            "a: unsafe fn(&P),",
-        ] {
-            assert!(is_site(site), "{site}");
+    fn a_block_or_an_implementation_needs_a_comment() {
+        for text in ["let x = unsafe { x() };", "unsafe impl Sync for X {}"] {
+            assert_eq!(bare(text), [1]);
+            assert_eq!(bare(&format!("// SAFETY: it is true.\n{text}")), [0usize; 0]);
+            assert_eq!(bare(&format!("// SAFETY: far.{}{text}", "\n".repeat(11))), [12]);
         }
-        for none in ["unsafe trait X {", "#[unsafe(no_mangle)]", "/// unsafe code"] {
-            assert!(!is_site(none), "{none}");
-        }
-    }
-
-    #[test]
-    fn a_row_has_a_file_and_a_number() {
-        let table = "| file | sites | what |\n|---|---|---|\n| a/b.rs | 12 | x |\n| `c` | 3 | y |";
-        let rows = rows(table);
-        assert_eq!(rows, BTreeMap::from([("a/b.rs".to_owned(), 12)]));
-        assert_eq!(summary(&rows), "It prints 12 lines, in 1 files.");
+        assert_eq!(bare("unsafe fn f() {}\n/// unsafe { x }"), [0usize; 0]);
     }
 }

@@ -17,7 +17,7 @@
 //! | `equivalent` | mutants that make no difference, with reasons |
 //! | `workspace` | the generated crate, and the mutants that do not compile |
 //! | `trial` | one mutant, in a process of its own |
-//! | `report` | what found which mutants, the rates, and the table in `docs/testing/mutants.md` |
+//! | `report` | what found which mutants, the rates, and the table in `tests/mutants/record.txt` |
 
 #![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `said` does not
 
@@ -78,7 +78,7 @@ pub struct Options {
     pub built: bool,
     /// Run nothing, and use the output of such a run with `json`.
     pub from: Option<PathBuf>,
-    /// Write the results of whole files to `docs/testing/mutants.md`.
+    /// Write the results of whole files to `tests/mutants/record.txt`.
     pub write: bool,
 }
 
@@ -106,7 +106,7 @@ struct Project {
     record: Record,
 }
 
-const RECORD: &str = "docs/testing/mutants.md";
+const RECORD: &str = "tests/mutants/record.txt";
 
 /// Runs mutants of the project in `root` and reports on them.
 ///

@@ -30,7 +30,7 @@ Usage: cargo xtask mutants [OPTIONS]
       --build          builds the program for these and runs nothing
       --built          runs the program that was built for the same options; it needs no Rust
       --from FILE      runs nothing, and takes what such a run printed with --json
-      --write          renews the rows of docs/testing/mutants.md
+      --write          renews the rows of tests/mutants/record.txt
   -h, --help           this
 ";
 

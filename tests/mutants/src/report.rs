@@ -1,4 +1,4 @@
-//! The outcomes of mutants: a line each, the rates, and the table in `docs/testing/mutants.md`.
+//! The outcomes of mutants: a line each, the rates, and the table in `tests/mutants/record.txt`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -175,7 +175,7 @@ pub fn wrongly_listed(outcomes: &[Outcome]) -> Vec<&str> {
     wrong.map(|one| &*one.mutant.name).collect()
 }
 
-/// The known results of each file: a row of the table in `docs/testing/mutants.md`.
+/// The known results of each file: a row of the table in `tests/mutants/record.txt`.
 #[derive(Default)]
 pub struct Record {
     rows: BTreeMap<String, Row>,
