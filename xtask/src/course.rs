@@ -12,7 +12,6 @@
 //! | `ladder` | a row for each rung: its idea, its ratios, its reads |
 //! | `measured: KERNEL` | its speed on a GPU, from the file that recorded it |
 //! | `bench: FOLDER` | a row for each size, compared with cuBLAS, from the folder that recorded them |
-//! | `kernels` | every kernel: its name, tile, block, and a sentence on it |
 //! | `families` | the operations, and the number of kernels for each |
 //! | `exercises` | the list of all exercises, by rung |
 //! | `words` | the words of `simt`, by the files that define them |
@@ -24,7 +23,7 @@
 //! | `marker` | a document taken apart at its markers, and put together again |
 //! | `source` | a function's text out of a file |
 //! | `counts` | tables of what `host` counts |
-//! | `kernels` | lists of kernels out of the registry |
+//! | `kernels` | the families of kernels out of the registry |
 //! | `measured` | speeds out of the recorded file |
 //! | `bench` | speeds beside cuBLAS out of the recorded folder |
 //! | `program` | what programs of the workspace print |
@@ -160,7 +159,7 @@ impl Writer {
     fn write(&mut self, marker: &Marker) -> Result<String> {
         let Marker { kind, arguments, .. } = *marker;
         let programs = &self.programs;
-        if matches!(kind, "kernels" | "families" | "counts" | "ladder") && self.kernels.is_none() {
+        if matches!(kind, "families" | "counts" | "ladder") && self.kernels.is_none() {
             self.kernels = Some(kernels::take(programs)?);
         }
         if matches!(kind, "counts" | "ladder") && self.counts.is_none() {
@@ -170,8 +169,8 @@ impl Writer {
         if matches!(kind, "measured" | "ladder") && self.measured.is_none() {
             self.measured = Some(Measured::read(&programs.root)?);
         }
-        if let ("kernels" | "families", Some(all)) = (kind, &self.kernels) {
-            return Ok(if kind == "kernels" { kernels::list(all) } else { kernels::families(all) });
+        if let ("families", Some(all)) = (kind, &self.kernels) {
+            return Ok(kernels::families(all));
         }
         match (kind, &self.counts, &self.measured) {
             ("source", ..) => source::excerpt(&programs.root, arguments),

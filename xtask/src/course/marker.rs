@@ -3,10 +3,9 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// The kinds of markers, and whether arguments must follow.
-const KINDS: [(&str, bool); 11] = [
+const KINDS: [(&str, bool); 10] = [
     ("source", true),
     ("counts", true),
-    ("kernels", false),
     ("families", false),
     ("exercises", false),
     ("ladder", false),
