@@ -95,10 +95,9 @@ fn markdown(out: &mut dyn Write) -> Result<bool, Failed> {
             out,
             "| exercise | idea | to be passed besides findings and result |\n|---|---|---|"
         )?;
-        for Exercise { name, idea, counters, start, .. } in of_rung(rung) {
+        for Exercise { name, idea, counters, .. } in of_rung(rung) {
             let gates = counters.iter().map(|counter| counter.to_string()).collect::<Vec<_>>();
-            let file = start.file(name);
-            writeln!(out, "| [{name}](../../{file}) | {idea} | {} |", gates.join("; "))?;
+            writeln!(out, "| `{name}` | {idea} | {} |", gates.join("; "))?;
         }
         for Question { name, about, .. } in questions::of_rung(rung) {
             writeln!(out, "| `ask {name}` | a question: {about} | |")?;
