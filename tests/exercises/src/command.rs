@@ -91,10 +91,7 @@ fn list(out: &mut dyn Write) -> Result<bool, Failed> {
 fn markdown(out: &mut dyn Write) -> Result<bool, Failed> {
     for (rung, page) in RUNGS {
         writeln!(out, "## {rung}\n\nThe page: [{page}]({page}).\n")?;
-        writeln!(
-            out,
-            "| exercise | idea | to be passed besides findings and result |\n|---|---|---|"
-        )?;
+        writeln!(out, "| exercise | idea | limits |\n|---|---|---|")?;
         for Exercise { name, idea, counters, .. } in of_rung(rung) {
             let gates = counters.iter().map(|counter| counter.to_string()).collect::<Vec<_>>();
             writeln!(out, "| `{name}` | {idea} | {} |", gates.join("; "))?;
