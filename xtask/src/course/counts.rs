@@ -47,8 +47,9 @@ impl Counts {
         let mut table =
             format!("| `{kernel}`, {size} | operation | requests | a request | at best |\n");
         table += "|---|---|--:|--:|--:|\n";
-        for line in array(&profile["lines"]) {
-            table += &row(line);
+        let lines = array(&profile["lines"]);
+        for (line, before) in lines.iter().zip([&Value::Null].into_iter().chain(lines)) {
+            table += &row(line, before["source"] == line["source"]);
         }
         table += &format!("\n{}", summary(&profile, &listed));
         Ok(table)
@@ -91,13 +92,14 @@ fn profiles(programs: &Programs, kernels: &str, size: [u64; 3]) -> Result<Vec<Va
     kernels::lines(programs, &[&profile[..], &rest].concat())
 }
 
-/// A line of the profile.
-fn row(line: &Value) -> String {
+/// A line of the profile. `again`: of the same line of the source as the one before.
+fn row(line: &Value, again: bool) -> String {
     let text = |key: &str| line[key].as_str().unwrap_or_default().trim();
     let number = |key: &str| line[key].as_f64().unwrap_or_default();
     let requests = number("requests");
     // A pipe would end the cell.
-    let code = text("source").replace('|', "\\|");
+    let code =
+        if again { String::new() } else { format!(" `{}`", text("source").replace('|', "\\|")) };
     let width = number("bytes");
     let operation = match width {
         // Barriers and multiply-adds move no bytes.
@@ -107,7 +109,7 @@ fn row(line: &Value) -> String {
                 _ => String::new(),
             };
             return format!(
-                "| `{code}` | {} | {requests} {}{bytes} | | |\n",
+                "|{code} | {} | {requests} {}{bytes} | | |\n",
                 text("operation"),
                 text("unit")
             );
@@ -116,7 +118,7 @@ fn row(line: &Value) -> String {
     };
     let wide = if width > 4.0 { format!(" ({} bits)", 8.0 * width) } else { String::new() };
     format!(
-        "| `{code}` | {operation}{wide} | {requests} | {:.2} {} | {:.2} |\n",
+        "|{code} | {operation}{wide} | {requests} | {:.2} {} | {:.2} |\n",
         number("units_per_request"),
         text("unit"),
         number("ideal_per_request"),
@@ -233,7 +235,7 @@ mod tests {
         let copy = json!({
             "source": "load_box()", "operation": "tma-load", "bytes": 0, "unit": "boxes", "requests": 2, "units": 800,
         });
-        assert_eq!(row(&copy), "| `load_box()` | tma-load | 2 boxes, 800 bytes | | |\n");
+        assert_eq!(row(&copy, false), "| `load_box()` | tma-load | 2 boxes, 800 bytes | | |\n");
         assert_eq!(flop_per_byte(&json!({ "flop": 3200.0, "lines": [copy] })), Some(4.0));
     }
 
@@ -242,7 +244,7 @@ mod tests {
         let text = counts().of(&programs(), "k").unwrap();
         for part in [
             "| `a[i] \\|\\| b` | global-load | 10 | 16.00 sectors | 4.00 |",
-            "| global-load (128 bits) | 90 | 4.00 sectors |",
+            "\n| | global-load (128 bits) | 90 | 4.00 sectors |",
             "| fma | 1600 sectors | | |",
             // 32 lanes of 10 requests of 4 bytes and 90 of 16 bytes.
             "\n0.07 FLOP for each byte that threads load (0.25 on paper); 32 registers",
