@@ -108,7 +108,13 @@ fn line(row: &Value) -> Result<String> {
     let instead = instead.map_or(String::new(), |words| format!(" ({words})"));
     let not = if row["baseline_is_fp32"] == false { ", not float32" } else { "" };
     let ratio = match ["ratio", "ratio_low", "ratio_high"].map(|key| row[key].as_f64()) {
-        [Some(ratio), Some(low), Some(high)] => format!("{ratio:.2} ({low:.2} to {high:.2})"),
+        [Some(ratio), Some(low), Some(high)] => {
+            match [ratio, low, high].map(|it| format!("{it:.2}")) {
+                // The interval is narrower than the last digit.
+                [ratio, low, high] if low == high => ratio,
+                [ratio, low, high] => format!("{ratio} ({low} to {high})"),
+            }
+        }
         _ => "-".to_owned(),
     };
     Ok(format!(
