@@ -14,7 +14,7 @@ use simt::{
 use tests::{
     Turns,
     kernels::{Kernel, kernels, read, watch, write},
-    passed::once,
+    once,
 };
 
 /// What these tests are of.
@@ -155,8 +155,7 @@ where
 /// By default each case has one of ten orders.
 #[test]
 fn products_and_partial_products_are_clean_and_right_in_every_order() {
-    let name = "check::dot::products_and_partial_products_are_clean_and_right_in_every_order";
-    let Some(_note) = once(name, SOURCES) else { return };
+    once!(SOURCES);
     let mut orders = Turns::of(10);
     of_types::<f32, f32>(&mut orders);
     of_types::<f64, f64>(&mut orders);

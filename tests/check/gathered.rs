@@ -14,7 +14,7 @@ use simt::{
 use tests::{
     Turns,
     kernels::{Kernel, kernels, read, run, watch, write},
-    passed::once,
+    once,
 };
 
 /// The sources that these tests depend on.
@@ -205,10 +205,7 @@ fn integers_are_exact<T: Stored<Real = f32> + Output>(this: usize) {
 
 #[test]
 fn integers_are_exact_wherever_rows_begin() {
-    let Some(_note) = once("check::gathered::integers_are_exact_wherever_rows_begin", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     integers_are_exact::<Bf16>(0);
     integers_are_exact::<F16>(1);
 }
@@ -229,10 +226,7 @@ where
 
 #[test]
 fn checked_launches_are_clean_in_every_order() {
-    let Some(_note) = once("check::gathered::checked_launches_are_clean_in_every_order", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let kernels =
         [is_clean::<Bf16, f32>, is_clean::<F16, F16>, is_clean::<Bf16, Bf16>, is_clean::<F16, f32>];

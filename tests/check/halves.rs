@@ -11,7 +11,7 @@ use gpu::{
 use simt::{F16, check::Order};
 
 use super::sliced::{Given, Slice, cut};
-use tests::passed::once;
+use tests::once;
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
@@ -160,7 +160,7 @@ impl Given<F16> {
 
 #[test]
 fn slices_are_the_number() {
-    let Some(_note) = once("check::halves::slices_are_the_number", SOURCES) else { return };
+    once!(SOURCES);
     // Of one size; of all sizes one by one; with special ones among them.
     let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
     let all = spread.filter(|x| x.is_finite()).collect::<Vec<_>>();

@@ -16,7 +16,7 @@ use simt::{
 use tests::{
     Turns,
     kernels::{Kernel, kernels, read, run, watch, write},
-    passed::once,
+    once,
 };
 
 /// The sources that these tests depend on.
@@ -242,10 +242,7 @@ fn every_case_is_right_and_clean<T: Stored, C: Stored<Real: Into<f64>>>(
 
 #[test]
 fn operands_of_tensor_cores_may_begin_anywhere() {
-    let Some(_note) = once("check::mma::operands_of_tensor_cores_may_begin_anywhere", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(1)];
     every_case_is_right_and_clean::<Bf16, Bf16>(kernels_of(Type::BF16, Type::BF16), &orders);
     every_case_is_right_and_clean::<F16, F16>(
@@ -256,7 +253,7 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
 
 #[test]
 fn and_so_they_may_with_c_of_f32() {
-    let Some(_note) = once("check::mma::and_so_they_may_with_c_of_f32", SOURCES) else { return };
+    once!(SOURCES);
     every_case_is_right_and_clean::<Bf16, f32>(
         kernels_of(Type::BF16, Type::F32),
         &[Order::Random(3)],
@@ -274,14 +271,14 @@ fn of_tf32() -> Vec<Kernel> {
 
 #[test]
 fn and_so_they_may_of_tf32() {
-    let Some(_note) = once("check::mma::and_so_they_may_of_tf32", SOURCES) else { return };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(5), Order::Random(6)];
     every_case_is_right_and_clean::<f32, f32>(of_tf32(), &orders);
 }
 
 #[test]
 fn and_so_they_may_of_f64() {
-    let Some(_note) = once("check::mma::and_so_they_may_of_f64", SOURCES) else { return };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(7), Order::Random(8)];
     every_case_is_right_and_clean::<f64, f64>(kernels_of(Type::F64, Type::F64), &orders);
 }
@@ -299,11 +296,7 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
 /// `ldmatrix`, MN-major ones word by word.
 #[test]
 fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
-    let Some(_note) =
-        once("check::mma::factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let [m, n, k] = [70, 40, 1000];
     let factor = |value: f32| f64::from(Tf32::from_f32(value).to_f32());
     let cut_off = |value: f32| f64::from(Tf32::from_bits(value.to_bits()).to_f32());
@@ -414,12 +407,12 @@ fn no_bank_conflicts<T: Stored>(kernels: Vec<Kernel>) {
 
 #[test]
 fn of_tf32_no_bank_conflicts() {
-    let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
+    once!(SOURCES);
     no_bank_conflicts::<f32>(of_tf32());
 }
 
 #[test]
 fn of_f64_no_bank_conflicts() {
-    let Some(_note) = once("check::mma::of_f64_no_bank_conflicts", SOURCES) else { return };
+    once!(SOURCES);
     no_bank_conflicts::<f64>(kernels_of(Type::F64, Type::F64));
 }

@@ -18,7 +18,7 @@ use simt::{
     checked::{In, Out},
 };
 use tests::Turns;
-use tests::passed::once;
+use tests::once;
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
@@ -31,7 +31,7 @@ fn kernels() -> Vec<&'static Entry> {
 
 #[test]
 fn products_are_clean_and_right() {
-    let Some(_note) = once("check::sliced::products_are_clean_and_right", SOURCES) else { return };
+    once!(SOURCES);
     // Whole and partial tiles, several of a block, more slices than the ring has stages.
     let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
     // Kernels with one kind of slices and one tile differ in the layouts of A and B.
@@ -61,9 +61,7 @@ fn products_are_clean_and_right() {
 /// tiles.
 #[test]
 fn doubted_elements_are_clean_and_right() {
-    let Some(_note) = once("check::sliced::doubted_elements_are_clean_and_right", SOURCES) else {
-        return;
-    };
+    once!(SOURCES);
     let device = Device::cpu();
     let hash =
         |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b);
@@ -293,7 +291,7 @@ pub(super) fn cut<S: Slice>(
 
 #[test]
 fn slices_are_the_number() {
-    let Some(_note) = once("check::sliced::slices_are_the_number", SOURCES) else { return };
+    once!(SOURCES);
     let mut numbers = vec![
         0.0,
         -0.0,

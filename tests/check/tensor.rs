@@ -13,7 +13,7 @@ use simt::{
 use tests::{
     Turns, everything,
     kernels::{Kernel, kernels, read, watch, write},
-    passed::once,
+    once,
 };
 
 /// The sources that these tests depend on.
@@ -174,10 +174,7 @@ fn is_clean_and_right(
 
 #[test]
 fn products_by_tensor_copies_are_clean_and_right() {
-    let Some(_note) = once("check::tensor::products_by_tensor_copies_are_clean_and_right", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let mut seen = 0;
     let mut turns = Turns::of(4);
     for kernel in products() {
@@ -203,11 +200,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
 /// Partial tiles of 72 x 80 in both directions, and more stages than the ring has.
 #[test]
 fn tiles_of_72_x_80_are_clean_in_ten_random_orders() {
-    let Some(_note) =
-        once("check::tensor::tiles_of_72_x_80_are_clean_in_ten_random_orders", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let names = ["tma_f32_72x80x8_nn", "tma_f32_72x80x8_ua4_nn"];
     let mut turns = Turns::of(names.len());
     for seed in 1..=10 {

@@ -29,7 +29,7 @@ enum Work {
     Parts(u32),
 }
 use Work::{Parts, Walkers};
-use tests::passed::once;
+use tests::once;
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
@@ -241,10 +241,7 @@ fn integers_are_exact<T: Number>(turns: &mut Turns) {
 
 #[test]
 fn integers_are_exact_whatever_way_operands_lie() {
-    let Some(_note) = once("check::wgmma::integers_are_exact_whatever_way_operands_lie", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     // Each kernel has another shape with the other type.
     let mut turns = Turns::of(5);
     integers_are_exact::<Bf16>(&mut turns);
@@ -300,10 +297,7 @@ fn is_clean_in_every_order<T: Number>() {
 
 #[test]
 fn checked_launches_are_clean_in_every_order() {
-    let Some(_note) = once("check::wgmma::checked_launches_are_clean_in_every_order", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     is_clean_in_every_order::<Bf16>();
     is_clean_in_every_order::<F16>();
 }
@@ -326,21 +320,13 @@ fn is_clean_in_ten_random_orders<T: Number>(texts: impl Iterator<Item = usize>) 
 
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
-    let Some(_note) =
-        once("check::wgmma::checked_launches_are_clean_in_ten_random_orders", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     is_clean_in_ten_random_orders::<Bf16>(0..texts());
 }
 
 #[test]
 fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
-    let Some(_note) =
-        once("check::wgmma::checked_launches_of_f16_are_clean_in_ten_random_orders", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     // From the last to the first, so that a kernel has other orders than with bf16.
     is_clean_in_ten_random_orders::<F16>((0..texts()).rev());
 }
@@ -366,11 +352,7 @@ fn real_numbers_are_within_the_bound<T: Number>() {
 
 #[test]
 fn real_numbers_are_within_the_bound_of_truncated_sums() {
-    let Some(_note) =
-        once("check::wgmma::real_numbers_are_within_the_bound_of_truncated_sums", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     real_numbers_are_within_the_bound::<Bf16>();
     real_numbers_are_within_the_bound::<F16>();
 }
@@ -379,10 +361,7 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
 /// infinite if the nearest number would be 2^16.
 #[test]
 fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
-    let Some(_note) = once("check::wgmma::f16_is_subnormal_and_overflows_as_ieee_has_it", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let case = cases::<F16, f32>()[0];
     let tiny = 2f32.powi(-24);
     let given = Given::<F16, f32>::new(

@@ -15,7 +15,7 @@ use simt::{
 use tests::{
     Turns,
     kernels::{Kernel, kernels, read, run, watch, write},
-    passed::once,
+    once,
 };
 
 /// The sources that these tests depend on.
@@ -252,11 +252,7 @@ impl Given {
 
 #[test]
 fn integers_are_exact_and_no_access_is_out_of_order() {
-    let Some(_note) =
-        once("check::wgmma_tf32::integers_are_exact_and_no_access_is_out_of_order", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     // By itself, and watched by the checker.
     let mut ways = Turns::of(2);
@@ -296,10 +292,7 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
 /// With unaligned rows, the elements before a row's first k-step are the end of the row before.
 #[test]
 fn what_is_no_part_of_a_row_may_be_infinite() {
-    let Some(_note) = once("check::wgmma_tf32::what_is_no_part_of_a_row_may_be_infinite", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let shifted = cases().into_iter().filter(is_of_classes).collect::<Vec<_>>();
     assert!(!shifted.is_empty());
     for case in shifted {
@@ -322,9 +315,7 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
 /// has.
 #[test]
 fn blocks_of_a_cluster_split_k() {
-    let Some(_note) = once("check::wgmma_tf32::blocks_of_a_cluster_split_k", SOURCES) else {
-        return;
-    };
+    once!(SOURCES);
     let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
     for case in cases().into_iter().filter(|(_, product)| product.most_splits > 1) {
         for (number, (shape, parts, scales, full)) in [
@@ -347,11 +338,7 @@ fn blocks_of_a_cluster_split_k() {
 
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
-    let Some(_note) =
-        once("check::wgmma_tf32::checked_launches_are_clean_in_ten_random_orders", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let mut turns = Turns::of(10);
     for case in cases() {
         let shape = if case.1.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
@@ -373,9 +360,7 @@ fn checked_launches_are_clean_in_ten_random_orders() {
 /// sectors.
 #[test]
 fn accesses_are_as_few_as_can_be() {
-    let Some(_note) = once("check::wgmma_tf32::accesses_are_as_few_as_can_be", SOURCES) else {
-        return;
-    };
+    once!(SOURCES);
     for case in cases() {
         let splits = case.1.most_splits > 1;
         for n in [128, 133] {
@@ -402,10 +387,7 @@ fn accesses_are_as_few_as_can_be() {
 /// order of the threads.
 #[test]
 fn parts_are_added_in_the_order_of_ranks() {
-    let Some(_note) = once("check::wgmma_tf32::parts_are_added_in_the_order_of_ranks", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     for case in cases().into_iter().filter(|(_, product)| product.most_splits > 1) {
         let given = Given::new(case, [20, 70, 700], (1.0, 0.0), false, real);
         for parts in [1, 3] {
@@ -423,11 +405,7 @@ fn parts_are_added_in_the_order_of_ranks() {
 /// is that of rounded factors, half of that of truncated factors.
 #[test]
 fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
-    let Some(_note) =
-        once("check::wgmma_tf32::factors_are_rounded_to_the_nearest_and_sums_cut_off", SOURCES)
-    else {
-        return;
-    };
+    once!(SOURCES);
     let case = cases()[0];
     let k = 1000;
     let given = Given::new(case, [70, 40, k], (1.0, 0.0), false, real);

@@ -6,7 +6,7 @@ use gpu::{
 };
 use host::{Activation, Bf16, F16, verify};
 use tests::gemm::{Case, Data, Number, Operand, Order, Place, Suite, Want, counted, own_error};
-use tests::passed::once;
+use tests::once;
 
 /// The smooth activations, their numbers in kernels, and where they are x or zero from in f32 and
 /// f64.
@@ -73,7 +73,7 @@ fn ulp<T: Number>(value: f64) -> f64 {
 /// two are the reference's.
 #[test]
 fn off_by_two_units() {
-    let Some(_note) = once("gemm::activation::off_by_two_units", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let numbers = two_units::<f32>(127, -148) + two_units::<f64>(1022, -1073);
     counted("activation::off_by_two_units", numbers);
 }
@@ -103,9 +103,7 @@ fn all_numbers<T: Number>(from_bits: fn(u16) -> T) -> usize {
 /// a small number.
 #[test]
 fn all_numbers_of_16_bits() {
-    let Some(_note) = once("gemm::activation::all_numbers_of_16_bits", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let numbers = all_numbers::<Bf16>(Bf16::from_bits) + all_numbers::<F16>(F16::from_bits);
     counted("activation::all_numbers_of_16_bits", numbers);
 }
@@ -114,9 +112,7 @@ fn all_numbers_of_16_bits() {
 /// of 16 bits have the same function, and every device the same source.
 #[test]
 fn the_value_before_it_has_16_bits() {
-    let Some(_note) = once("gemm::activation::the_value_before_it_has_16_bits", &[]) else {
-        return;
-    };
+    once!(&[]);
     let range = (2f32.powi(-40).to_bits()..=64f32.to_bits()).step_by(256);
     let mut count = 0;
     for (activation, kind, _) in SMOOTH {
@@ -185,8 +181,7 @@ fn bits_of_sums<T: Number>(suite: Suite<T>) {
 
 #[test]
 fn sums_have_the_bits_of_the_function() {
-    let name = "gemm::activation::sums_have_the_bits_of_the_function";
-    let Some(_note) = once(name, crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     bits_of_sums::<Bf16>(Suite::new());
     bits_of_sums::<F16>(Suite::new());
 }

@@ -2,7 +2,7 @@
 //! every place.
 
 use tests::gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Suite, bytes};
-use tests::passed::once;
+use tests::once;
 
 const SIZES: [[usize; 3]; 6] =
     [[1, 1, 1], [5, 9, 3], [33, 20, 17], [64, 65, 32], [100, 37, 50], [129, 70, 24]];
@@ -68,9 +68,7 @@ fn identity<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &O
 
 #[test]
 fn the_identity_changes_nothing() {
-    let Some(_note) = once("gemm::algebra::the_identity_changes_nothing", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     holds("algebra::the_identity_changes_nothing", identity, identity);
 }
 
@@ -88,9 +86,7 @@ fn transpose<T: Number>(
 
 #[test]
 fn the_transpose_of_a_product() {
-    let Some(_note) = once("gemm::algebra::the_transpose_of_a_product", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     holds("algebra::the_transpose_of_a_product", transpose, transpose);
 }
 
@@ -106,7 +102,7 @@ fn permuted<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &O
 
 #[test]
 fn rows_in_another_order() {
-    let Some(_note) = once("gemm::algebra::rows_in_another_order", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     holds("algebra::rows_in_another_order", permuted, permuted);
 }
 
@@ -123,7 +119,7 @@ fn split<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &Oper
 
 #[test]
 fn columns_by_themselves() {
-    let Some(_note) = once("gemm::algebra::columns_by_themselves", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     holds("algebra::columns_by_themselves", split, split);
 }
 
@@ -140,7 +136,7 @@ fn doubled<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &Op
 
 #[test]
 fn powers_of_two() {
-    let Some(_note) = once("gemm::algebra::powers_of_two", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     holds("algebra::powers_of_two", doubled, doubled);
 }
 
@@ -162,8 +158,6 @@ fn thrice<T: Number>(bench: &mut Bench<T>, kernel: &str, a: &Operand<T>, b: &Ope
 
 #[test]
 fn once_and_twice_is_thrice() {
-    let Some(_note) = once("gemm::algebra::once_and_twice_is_thrice", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     holds("algebra::once_and_twice_is_thrice", thrice, thrice);
 }

@@ -1,7 +1,7 @@
 //! Batches, and arrays of products.
 
 use host::{Batch, BatchMut, Bf16, Gemm, Layout, Matrix, MatrixView, gemm::Scalar, testing};
-use tests::passed::once;
+use tests::once;
 use tests::{
     devices,
     gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
@@ -41,7 +41,7 @@ fn evenly_spaced<T: Number>() {
 
 #[test]
 fn strided() {
-    let Some(_note) = once("gemm::batches::strided", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     evenly_spaced::<f32>();
     evenly_spaced::<f64>();
 }
@@ -49,7 +49,7 @@ fn strided() {
 /// One matrix for all products of a batch, by [`Batch::repeat`].
 #[test]
 fn repeated() {
-    let Some(_note) = once("gemm::batches::repeated", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let stream = device.stream().unwrap();
@@ -79,7 +79,7 @@ fn repeated() {
 /// are the same.
 #[test]
 fn interleaved() {
-    let Some(_note) = once("gemm::batches::interleaved", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let count = interleaved_of::<f32>(|x| x) + interleaved_of::<Bf16>(Bf16::from_f32);
     counted("batches::interleaved", count / devices().len());
 }
@@ -127,7 +127,7 @@ fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) -> usize {
 /// Products of different shapes in any layouts. Each has the bits that it has alone.
 #[test]
 fn arrays() {
-    let Some(_note) = once("gemm::batches::arrays", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let stream = device.stream().unwrap();
@@ -171,7 +171,7 @@ fn arrays() {
 /// Then one half from the other's elements.
 #[test]
 fn halves() {
-    let Some(_note) = once("gemm::batches::halves", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     let [m, n, k] = [67, 70, 33];
     for device in devices() {

@@ -2,7 +2,7 @@
 
 use host::{Activation, Bf16, F16};
 use tests::gemm::{Case, Data, INFINITY, NAN, Number, Order, Place, Random, Side, Suite};
-use tests::passed::once;
+use tests::once;
 
 const ACTIVATIONS: [Activation; 5] = [
     Activation::Identity,
@@ -47,10 +47,7 @@ fn combinations<T: Number>(mut suite: Suite<T>) {
 
 #[test]
 fn every_bias_activation_and_order() {
-    let Some(_note) = once("gemm::epilogue::every_bias_activation_and_order", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     combinations::<f32>(Suite::new());
     // On tensor cores, which take long on a CPU.
     combinations::<f64>(Suite::new().in_turns());
@@ -61,7 +58,7 @@ fn every_bias_activation_and_order() {
 /// NaN and infinities in the bias and in C, with each activation.
 #[test]
 fn nan_and_infinity() {
-    let Some(_note) = once("gemm::epilogue::nan_and_infinity", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     for activation in ACTIVATIONS {
         for side in Side::BOTH {
@@ -88,7 +85,7 @@ fn nan_and_infinity() {
 /// A negative zero stays negative with every activation.
 #[test]
 fn a_zero_keeps_its_sign() {
-    let Some(_note) = once("gemm::epilogue::a_zero_keeps_its_sign", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     // -1 times a sum of zeros.
     let mut case =

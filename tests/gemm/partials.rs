@@ -7,7 +7,7 @@ use host::{
 use tests::{
     devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, counted},
-    passed::once,
+    once,
 };
 
 /// Sizes, and the numbers of partial products. The last range of k is whole, or shorter, or one
@@ -57,9 +57,7 @@ fn every_layout<T: Number + Scalar>() -> usize {
 
 #[test]
 fn every_layout_and_epilogue() {
-    let Some(_note) = once("gemm::partials::every_layout_and_epilogue", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let count = every_layout::<f32>() + every_layout::<Bf16>() + every_layout::<F16>();
     every_layout::<f64>();
     counted("partials::every_layout_and_epilogue", count / devices().len());
@@ -68,7 +66,7 @@ fn every_layout_and_epilogue() {
 /// Kernels on tensor cores and TMA kernels, by name, on a batch with a range of k each.
 #[test]
 fn kernels_by_name() {
-    let Some(_note) = once("gemm::partials::kernels_by_name", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);

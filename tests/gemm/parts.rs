@@ -4,7 +4,7 @@ use host::{Bf16, Compute, F16, gemm::Scalar};
 use tests::{
     devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Want, counted},
-    passed::once,
+    once,
 };
 
 /// The sums of a tile are added from as many parts as blocks split k, 1 to 8. Some blocks have a
@@ -49,7 +49,7 @@ fn by_every_number_of_parts<T: Number>() -> usize {
 
 #[test]
 fn every_number_of_parts() {
-    let Some(_note) = once("gemm::parts::every_number_of_parts", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     // Four by TMA, two of tf32.
     assert_eq!(by_every_number_of_parts::<f32>(), 6);
     let of_bf16 = by_every_number_of_parts::<Bf16>();

@@ -1,6 +1,6 @@
 //! Places of matrices: leading dimensions, any strides, any misalignment.
 
-use tests::passed::once;
+use tests::once;
 use tests::{
     devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Suite, Want, bytes, counted},
@@ -38,7 +38,7 @@ fn leading<T: Number>() {
 /// and its NaN does not reach the result.
 #[test]
 fn leading_dimensions() {
-    let Some(_note) = once("gemm::places::leading_dimensions", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     leading::<f32>();
     leading::<f64>();
 }
@@ -90,7 +90,7 @@ fn strides<T: Number>() {
 
 #[test]
 fn strides_of_any_kind() {
-    let Some(_note) = once("gemm::places::strides_of_any_kind", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     strides::<f32>();
     strides::<f64>();
 }
@@ -123,7 +123,7 @@ fn slices<T: Number>() -> usize {
 /// The same with matrices in host memory. Memory between their elements is not changed.
 #[test]
 fn slices_of_any_kind() {
-    let Some(_note) = once("gemm::places::slices_of_any_kind", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     counted("places::slices_of_any_kind", slices::<f32>() + slices::<f64>());
 }
 
@@ -160,9 +160,7 @@ fn distances<T: Number>() {
 /// same bits.
 #[test]
 fn distances_from_a_boundary() {
-    let Some(_note) = once("gemm::places::distances_from_a_boundary", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     distances::<f32>();
     distances::<f64>();
 }

@@ -5,7 +5,7 @@ use host::{Compute, Gemm, Matrix};
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Operand, Order, Place, Random, counted},
-    passed::once,
+    once,
 };
 
 use super::{
@@ -20,9 +20,7 @@ const TILES: [&str; 3] = ["64x128x64", "256x128x64_c2", "256x192x64_c2"];
 /// these sums are certain. With infinity a zero gives NaN.
 #[test]
 fn rows_and_columns_of_zeros() {
-    let Some(_note) = once("gemm::recomputed::rows_and_columns_of_zeros", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     // A wide tile and a narrow one, of the kernels that have both.
     const SIZES: [usize; 3] = [150, 260, 300];
     let [m, n, k] = SIZES;
@@ -80,10 +78,7 @@ fn rows_and_columns_of_zeros() {
 /// small compared with its neighbours, and for numbers of all sizes all of a tile.
 #[test]
 fn what_is_computed_again_is_counted() {
-    let Some(_note) = once("gemm::recomputed::what_is_computed_again_is_counted", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const SIZES: [usize; 3] = [64, 192, 130];
     let [m, n, k] = SIZES;
     let mut count = 0;
@@ -150,9 +145,7 @@ fn all_within_the_bound(
 /// certain part is stored while the next tile is multiplied, the others before.
 #[test]
 fn some_tiles_are_doubted() {
-    let Some(_note) = once("gemm::recomputed::some_tiles_are_doubted", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     const M: usize = 64;
     const K: usize = 70;
     const TILE: usize = 128;
@@ -198,7 +191,7 @@ fn some_tiles_are_doubted() {
 /// its factor, is infinite, or so small that a test by division would give zero.
 #[test]
 fn scales_at_the_ends() {
-    let Some(_note) = once("gemm::recomputed::scales_at_the_ends", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     const M: usize = 64;
     const N: usize = 128;
     let two = |exponent: i32| 2f32.powi(exponent);

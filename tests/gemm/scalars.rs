@@ -2,7 +2,7 @@
 
 use host::testing;
 use tests::gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Suite, Want, bytes};
-use tests::passed::once;
+use tests::once;
 
 /// None of them a multiple of a tile's side.
 const SHAPES: [[usize; 3]; 3] = [[255, 127, 63], [62, 126, 254], [253, 61, 125]];
@@ -41,9 +41,7 @@ fn beta_zero<T: Number>() {
 
 #[test]
 fn beta_zero_does_not_read_c() {
-    let Some(_note) = once("gemm::scalars::beta_zero_does_not_read_c", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     beta_zero::<f32>();
     beta_zero::<f64>();
 }
@@ -71,10 +69,7 @@ fn alpha_zero<T: Number>() {
 
 #[test]
 fn alpha_zero_does_not_read_a_and_b() {
-    let Some(_note) = once("gemm::scalars::alpha_zero_does_not_read_a_and_b", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     alpha_zero::<f32>();
     alpha_zero::<f64>();
 }
@@ -83,9 +78,7 @@ fn alpha_zero_does_not_read_a_and_b() {
 /// its NaNs.
 #[test]
 fn alpha_zero_and_beta_one_leave_c() {
-    let Some(_note) = once("gemm::scalars::alpha_zero_and_beta_one_leave_c", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     for [m, n, k] in SHAPES {
         let case = Case::plain(full((m, k), 1.0), full((k, n), 1.0), Place::strided([n + 1, 1]));
@@ -106,10 +99,7 @@ fn alpha_zero_and_beta_one_leave_c() {
 /// Without products alpha is not read, even if it is NaN.
 #[test]
 fn without_products_alpha_may_be_nan() {
-    let Some(_note) = once("gemm::scalars::without_products_alpha_may_be_nan", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     for [m, n, _] in SHAPES {
         for beta in [0.0, 1.0, 1.3] {
@@ -141,7 +131,7 @@ fn pairs<T: Number>() {
 /// signs are added.
 #[test]
 fn every_pair() {
-    let Some(_note) = once("gemm::scalars::every_pair", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     pairs::<f32>();
     pairs::<f64>();
 }
@@ -149,9 +139,7 @@ fn every_pair() {
 /// Scalars are rounded to the operands' type. What is zero or one then counts as that.
 #[test]
 fn scalars_are_rounded_first() {
-    let Some(_note) = once("gemm::scalars::scalars_are_rounded_first", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     let case = Case::<f32>::dense([9, 10, 11], Data::Uniform, 12);
     for (alpha, beta, same) in [

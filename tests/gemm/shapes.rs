@@ -3,7 +3,7 @@
 
 use host::{Bf16, F16};
 use tests::gemm::{Case, Data, Number, Random, Suite};
-use tests::passed::once;
+use tests::once;
 
 /// Scalars that keep integers exact.
 const SCALARS: [(f64, f64); 4] = [(1.0, 0.0), (2.0, -1.0), (-1.0, 1.0), (0.5, 2.0)];
@@ -52,14 +52,14 @@ fn rotations([m, n, k]: [usize; 3]) -> [[usize; 3]; 3] {
 
 #[test]
 fn squares() {
-    let Some(_note) = once("gemm::shapes::squares", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     shapes("shapes::squares", (1..=20).map(|size| [size; 3]));
 }
 
 /// One less than a kernel's tile, as many, and one more, at one and at two tiles.
 #[test]
 fn edges_of_tiles() {
-    let Some(_note) = once("gemm::shapes::edges_of_tiles", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let edges = |tile: usize| [tile - 1, tile, tile + 1];
     let around = |tile: usize, k: usize| {
         let [sizes, k] = [edges(tile), edges(k)];
@@ -73,13 +73,13 @@ fn edges_of_tiles() {
 /// buffers.
 #[test]
 fn edges_of_phases() {
-    let Some(_note) = once("gemm::shapes::edges_of_phases", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     shapes("shapes::edges_of_phases", (1..=50).map(|k| [33, 34, k]));
 }
 
 #[test]
 fn thin() {
-    let Some(_note) = once("gemm::shapes::thin", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let thin = triples(&[63, 64, 65], &[1, 2, 3, 4], &[5, 6, 7, 8]).collect::<Vec<_>>();
     let single = [[1, 1, 1000], [1, 300, 200]];
     shapes("shapes::thin", thin.into_iter().chain(single).flat_map(rotations));
@@ -87,7 +87,7 @@ fn thin() {
 
 #[test]
 fn primes() {
-    let Some(_note) = once("gemm::shapes::primes", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let primes = [[7, 13, 31], [61, 127, 251], [127, 61, 13], [251, 7, 61], [13, 509, 127]];
     let more = [[1021, 31, 7], [1000, 700, 513]];
     shapes("shapes::primes", primes.into_iter().flat_map(rotations).chain(more));
@@ -95,7 +95,7 @@ fn primes() {
 
 #[test]
 fn long_sums() {
-    let Some(_note) = once("gemm::shapes::long_sums", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     shapes("shapes::long_sums", [[9, 16, 23040], [33, 17, 5000]]);
 }
 

@@ -14,7 +14,7 @@ use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
     kernels::variant,
-    passed::once,
+    once,
 };
 
 /// The kernels with that tile. For each, whether A, and B, is K-major.
@@ -77,10 +77,7 @@ pub(super) fn computes_again(
 /// none for numbers of all sizes.
 #[test]
 fn what_is_computed_again_is_counted() {
-    let Some(_note) = once("gemm::sliced::what_is_computed_again_is_counted", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const SIZES: [usize; 3] = [70, 140, 40];
     let [m, n, k] = SIZES;
     let mut random = Random::new(29);
@@ -120,7 +117,7 @@ fn orders([a, b]: [bool; 2]) -> [Order; 2] {
 /// and unaligned rows and first elements; whole and partial tiles.
 #[test]
 fn every_way_to_lie() {
-    let Some(_note) = once("gemm::sliced::every_way_to_lie", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let kernels = kernels();
     let mut count = 0;
     for device in devices() {
@@ -173,9 +170,7 @@ fn every_way_to_lie() {
 /// numbers of the latter are too small.
 #[test]
 fn a_tile_has_parts_of_patches() {
-    let Some(_note) = once("gemm::sliced::a_tile_has_parts_of_patches", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     const K: usize = 40;
     let mut count = 0;
     for device in devices() {
@@ -211,9 +206,7 @@ fn a_tile_has_parts_of_patches() {
 /// subnormal numbers, overflow, infinities; and any NaN.
 #[test]
 fn special_values_are_those_of_f32() {
-    let Some(_note) = once("gemm::sliced::special_values_are_those_of_f32", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let tiny = f32::from_bits(1);
     let values = [
         0.0,
@@ -278,10 +271,7 @@ fn special_values_are_those_of_f32() {
 /// values.
 #[test]
 fn errors_are_not_larger_than_those_of_f32() {
-    let Some(_note) = once("gemm::sliced::errors_are_not_larger_than_those_of_f32", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const M: usize = 48;
     const N: usize = 40;
     let mut count = 0;
@@ -344,11 +334,7 @@ fn errors_are_not_larger_than_those_of_f32() {
 /// first, the errors would be too large for [`errors_are_not_larger_than_those_of_f32`].
 #[test]
 fn promotion_and_the_order_of_products_matter() {
-    let Some(_note) =
-        once("gemm::sliced::promotion_and_the_order_of_products_matter", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const M: usize = 24;
     const N: usize = 8;
     const K: usize = 1024;
@@ -397,9 +383,7 @@ fn promotion_and_the_order_of_products_matter() {
 /// types are not affected.
 #[test]
 fn only_where_it_is_asked_for() {
-    let Some(_note) = once("gemm::sliced::only_where_it_is_asked_for", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let sliced = Gemm::<f32>::new().compute(Compute::Fp32Bf16x6);
     let mut ampere = Target::H200;
     ampere.capability = (8, 0);
@@ -431,10 +415,7 @@ fn only_where_it_is_asked_for() {
 /// Slices that were prepared before give the same bits, for either operand and in either layout.
 #[test]
 fn prepared_matrices_give_the_same_bits() {
-    let Some(_note) = once("gemm::sliced::prepared_matrices_give_the_same_bits", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const M: usize = 70;
     const N: usize = 90;
     const K: usize = 130;

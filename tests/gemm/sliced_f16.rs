@@ -12,7 +12,7 @@ use tests::{
 };
 
 use super::sliced::{Kind, errors, of_two_widths, run, step};
-use tests::passed::once;
+use tests::once;
 
 /// Each element's sum, and the sum of its terms' absolute values.
 pub(super) fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f64, f64)> {
@@ -35,7 +35,7 @@ pub(super) fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f6
 /// ones.
 #[test]
 fn wide_numbers() {
-    let Some(_note) = once("gemm::sliced_f16::wide_numbers", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     const SIZES: [usize; 3] = [70, 130, 300];
     let [m, n, k] = SIZES;
     let mut count = 0;
@@ -144,11 +144,7 @@ fn sum(
 /// for `errors_are_not_larger_than_those_of_f32`.
 #[test]
 fn promotion_the_order_and_the_factor_matter() {
-    let Some(_note) =
-        once("gemm::sliced_f16::promotion_the_order_and_the_factor_matter", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     const M: usize = 24;
     const N: usize = 40;
     const SMALL_FIRST: [(usize, usize); 3] = [(1, 0), (0, 1), (0, 0)];
@@ -232,9 +228,7 @@ fn promotion_the_order_and_the_factor_matter() {
 /// integers so small that 64 products are below 2^24.
 #[test]
 fn small_integers_are_exact() {
-    let Some(_note) = once("gemm::sliced_f16::small_integers_are_exact", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     // A wide tile and a narrow one, of the kernels that have both.
     const SIZES: [usize; 3] = [30, 300, 64];
     let [m, n, k] = SIZES;
@@ -284,9 +278,7 @@ fn small_integers_are_exact() {
 /// exact.
 #[test]
 fn wide_and_narrow_tiles() {
-    let Some(_note) = once("gemm::sliced_f16::wide_and_narrow_tiles", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     const K: usize = 70;
     let mut count = 0;
     for device in devices() {
@@ -333,9 +325,7 @@ fn wide_and_narrow_tiles() {
 /// It is selected on request, on Hopper, and where it is faster; or by its name.
 #[test]
 fn only_where_it_is_asked_for() {
-    let Some(_note) = once("gemm::sliced_f16::only_where_it_is_asked_for", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut count = 0;
     for size in [1, 64, 512, 1024, 8192] {
         let request = Request::dense(Shape::new(size, size, size).unwrap());

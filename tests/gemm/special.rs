@@ -5,7 +5,7 @@ use host::{Bf16, Compute, Device, F16, Gemm, Matrix, gemm::Scalar};
 use tests::{
     devices,
     gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Random, Suite, counted},
-    passed::once,
+    once,
 };
 
 /// Corners, and edges of tiles, of a 37 x 41 by 41 x 39 product.
@@ -72,10 +72,7 @@ fn planted<T: Number>() {
 
 #[test]
 fn nan_and_infinity_go_where_they_belong() {
-    let Some(_note) = once("gemm::special::nan_and_infinity_go_where_they_belong", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     planted::<f32>();
     planted::<f64>();
     planted::<Bf16>();
@@ -109,7 +106,7 @@ fn single<T: Number>(suite: &mut Suite<T>, a: &[f64], b: &[f64], scalars: [f64; 
 /// by alpha, by beta. Later operations do not undo it.
 #[test]
 fn overflow() {
-    let Some(_note) = once("gemm::special::overflow", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     let large = 2f64.powi(127);
     for (a, b, scalars, want) in [
@@ -133,7 +130,7 @@ fn overflow() {
 /// 65504, the largest number.
 #[test]
 fn overflow_of_f16() {
-    let Some(_note) = once("gemm::special::overflow_of_f16", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut suite = Suite::<F16>::new();
     let large = 65504.0;
     for (a, b, scalars, want) in [
@@ -155,9 +152,7 @@ fn overflow_of_f16() {
 /// Subnormal numbers are kept: none is flushed to zero, neither when read nor as a result.
 #[test]
 fn subnormal_numbers_are_kept() {
-    let Some(_note) = once("gemm::special::subnormal_numbers_are_kept", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     let (normal, tiny) = (2f64.powi(-126), 2f64.powi(-149));
     for (a, b, scalars, want) in [
@@ -183,10 +178,7 @@ fn subnormal_numbers_are_kept() {
 /// smallest number.
 #[test]
 fn subnormal_numbers_of_f16_are_kept() {
-    let Some(_note) = once("gemm::special::subnormal_numbers_of_f16_are_kept", crate::SOURCES)
-    else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut suite = Suite::<F16>::new();
     let (normal, tiny) = (2f64.powi(-14), 2f64.powi(-24));
     for (a, b, scalars, want) in [
@@ -209,7 +201,7 @@ fn subnormal_numbers_of_f16_are_kept() {
 /// the sign.
 #[test]
 fn the_sign_of_zero() {
-    let Some(_note) = once("gemm::special::the_sign_of_zero", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut suite = Suite::<f32>::new();
     for (a, scalars, negative) in [
         (&[-0.0][..], [1.0, 0.0, 0.0], false),
@@ -235,9 +227,7 @@ fn the_sign_of_zero() {
 /// instruction, on every device.
 #[test]
 fn subnormal_sums_on_tensor_cores() {
-    let Some(_note) = once("gemm::special::subnormal_sums_on_tensor_cores", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let bf16 = Gemm::<Bf16, f32>::of_types;
     let tf32 = || Gemm::<f32, f32>::of_types().compute(Compute::Tf32);
     // Hashes of C: measured on an H100 80GB HBM3, driver 580.159.04, 2026-11-27.

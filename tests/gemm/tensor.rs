@@ -15,7 +15,7 @@ use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, bytes, counted},
     kernels::variant,
-    passed::once,
+    once,
 };
 
 /// The kernels that neither round operands nor split them. For each, whether A is K-major, and B
@@ -76,7 +76,7 @@ fn each<C>(
 /// with an odd distance.
 #[test]
 fn every_pitch() {
-    let Some(_note) = once("gemm::tensor::every_pitch", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let cases = |by_rows: (bool, bool)| {
         let (data, [m, n, k]) = (Data::exact(50), [67, 131, 50]);
         let mut cases = Vec::new();
@@ -112,7 +112,7 @@ fn every_pitch() {
 /// Whole and partial tiles, fewer stages than blocks and more, with and without an epilogue.
 #[test]
 fn every_size_and_split() {
-    let Some(_note) = once("gemm::tensor::every_size_and_split", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let shapes = [[1, 1, 1], [64, 64, 64], [128, 256, 96], [63, 130, 65], [200, 5, 513]];
     let cases = |by_rows| {
         let cases = shapes.into_iter().flat_map(|shape @ [.., k]| {
@@ -135,9 +135,7 @@ fn every_size_and_split() {
 /// C in any layout; and A and B in a batch, or one for all.
 #[test]
 fn every_place_of_c_and_batches() {
-    let Some(_note) = once("gemm::tensor::every_place_of_c_and_batches", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let cases = |by_rows: (bool, bool)| {
         let (m, n, k) = (70, 40, 36);
         let data = Data::exact(k);
@@ -179,7 +177,7 @@ fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
 /// Every layout of A, B and C: swapped, copied, transposed.
 #[test]
 fn every_way_to_lie() {
-    let Some(_note) = once("gemm::tensor::every_way_to_lie", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -220,9 +218,7 @@ fn every_way_to_lie() {
 
 #[test]
 fn every_way_to_lie_on_tensor_cores() {
-    let Some(_note) = once("gemm::tensor::every_way_to_lie_on_tensor_cores", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let count = every_way_on_tensor_cores::<Bf16>(true);
     counted("tensor::every_way_to_lie_on_tensor_cores", count);
     assert_eq!(every_way_on_tensor_cores::<F16>(false), count);
@@ -230,9 +226,7 @@ fn every_way_to_lie_on_tensor_cores() {
 
 #[test]
 fn rows_anywhere_on_tensor_cores() {
-    let Some(_note) = once("gemm::tensor::rows_anywhere_on_tensor_cores", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let count =
         anywhere_on_tensor_cores::<Bf16>("wgmma_bf16_128x256x64", "wgmma_bf16_64x64x64_ldg");
     counted("tensor::rows_anywhere_on_tensor_cores", count);
@@ -244,9 +238,7 @@ fn rows_anywhere_on_tensor_cores() {
 /// copy. C has unaligned rows, too, and every epilogue.
 #[test]
 fn shifted_rows_on_tensor_cores() {
-    let Some(_note) = once("gemm::tensor::shifted_rows_on_tensor_cores", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
     let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
     assert_eq!((auto.entry.name(), auto.workspace_bytes), ("wgmma_bf16_256x256x64_c2_ua16_nn", 0));
@@ -304,9 +296,7 @@ fn shifted_rows_on_tensor_cores() {
 /// before.
 #[test]
 fn columns_are_copied_beside_others() {
-    let Some(_note) = once("gemm::tensor::columns_are_copied_beside_others", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let n = if device.is_cuda() { 20001 } else { 1029 };
@@ -324,9 +314,7 @@ fn columns_are_copied_beside_others() {
 /// Layouts change no bits, for kernels with the same tiles, and for sums that are not split.
 #[test]
 fn the_same_bits_in_every_way() {
-    let Some(_note) = once("gemm::tensor::the_same_bits_in_every_way", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let [m, n, k] = [100, 90, 300];
     let ways = || WAYS.into_iter().flat_map(|way| Order::BOTH.map(|order| (way, order)));
     let cases = ways().map(|(way, order)| {
@@ -361,7 +349,7 @@ fn the_same_bits_in_every_way() {
 /// whose sums are not split have the bits of every other kernel.
 #[test]
 fn the_same_bits() {
-    let Some(_note) = once("gemm::tensor::the_same_bits", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let cases = |by_rows| [1, 4].map(|split| (case([100, 90, 300], by_rows, Data::Uniform), split));
     let count = each(
         false,
@@ -389,7 +377,7 @@ fn the_same_bits() {
 /// Cases that such a kernel cannot compute. The message says what it takes.
 #[test]
 fn what_is_refused() {
-    let Some(_note) = once("gemm::tensor::what_is_refused", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let shape = Shape::new(100, 60, 40).unwrap();
     let request = Request::dense(shape);
     let refusal = |gemm: host::Result<Gemm<f32>>, request: &Request, target: &Target| {

@@ -10,7 +10,7 @@ use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
     kernels::variant,
-    passed::once,
+    once,
 };
 
 /// The kernels, Hopper's and those of every GPU, with k whole, and in three parts if they can split
@@ -28,7 +28,7 @@ fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
 /// elements; whole and partial tiles.
 #[test]
 fn every_way_to_lie() {
-    let Some(_note) = once("gemm::tf32::every_way_to_lie", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -81,7 +81,7 @@ fn check(bench: &mut Bench<f32>, turns: &mut Turns, case: &Case<f32>) {
 /// `C = 2 A B` with aligned, unaligned and contiguous rows; whole and partial tiles.
 #[test]
 fn rows_of_c_anywhere() {
-    let Some(_note) = once("gemm::tf32::rows_of_c_anywhere", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -105,7 +105,7 @@ fn rows_of_c_anywhere() {
 /// whose products start at different misalignments: by the kernels that take every product.
 #[test]
 fn any_strides_and_sizes() {
-    let Some(_note) = once("gemm::tf32::any_strides_and_sizes", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let general = f32::kernels()
         .filter(|kernel| kernel.entry.is_tf32() && kernel.product.is_general())
         .map(|kernel| kernel.entry.name())
@@ -157,7 +157,7 @@ fn any_strides_and_sizes() {
 /// types are not affected.
 #[test]
 fn only_where_it_may() {
-    let Some(_note) = once("gemm::tf32::only_where_it_may", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let tf32 = Gemm::<f32>::new().compute(Compute::Tf32);
     let ampere = {
         let mut target = Target::H200;

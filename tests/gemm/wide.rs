@@ -1,7 +1,7 @@
 //! Elements more than 2^32 places after the first; more rows and more products than one launch has.
 
 use host::{Batch, BatchMut, Buffer, Device, Error, Gemm, Stream};
-use tests::passed::once;
+use tests::once;
 use tests::{
     cuda_devices, devices, everything, full,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
@@ -123,7 +123,7 @@ fn strides<T: Number>() {
 /// holds the distance.
 #[test]
 fn strides_beyond_2_31() {
-    let Some(_note) = once("gemm::wide::strides_beyond_2_31", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     strides::<f32>();
     strides::<f64>();
 }
@@ -198,9 +198,7 @@ fn rows<T: Number>() {
 
 #[test]
 fn more_rows_than_a_launch_has() {
-    let Some(_note) = once("gemm::wide::more_rows_than_a_launch_has", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     rows::<f32>();
     if full() {
         rows::<f64>();
@@ -210,9 +208,7 @@ fn more_rows_than_a_launch_has() {
 /// A launch has 65535 layers of blocks. A larger batch takes several launches.
 #[test]
 fn more_products_than_a_launch_has() {
-    let Some(_note) = once("gemm::wide::more_products_than_a_launch_has", crate::SOURCES) else {
-        return;
-    };
+    once!(crate::SOURCES);
     let count = 2 * 65535 + 3;
     let mut suite = Suite::<f32>::new().only(&kernels::<f32>());
     let data = Data::exact(1);
@@ -227,7 +223,7 @@ fn more_products_than_a_launch_has() {
 /// If nothing is read, or there is a single row, strides may be any, however large.
 #[test]
 fn distances_to_nothing() {
-    let Some(_note) = once("gemm::wide::distances_to_nothing", crate::SOURCES) else { return };
+    once!(crate::SOURCES);
     let (long, data) = (65535 * 32 + 5, Data::exact(1));
     let far = |strides| Place::strided(strides);
     let mut suite = Suite::<f32>::new().only(&kernels::<f32>()[..1]);
