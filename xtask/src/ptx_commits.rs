@@ -200,9 +200,6 @@ mod tests {
         check_since(&own.0, &since).unwrap();
     }
 
-    /// A name, and what is done to a repository.
-    type Case<'a> = (&'a str, &'a dyn Fn(&Repository));
-
     /// What is wrong after `change`, in a repository with a file of few and one of many lines.
     fn wrong_after(name: &str, change: impl Fn(&Repository)) -> Option<String> {
         let own = Repository::new(&format!("ptx-commits-{name}"));
@@ -213,113 +210,66 @@ mod tests {
         check_since(&own.0, &since).err().map(|error| error.to_string())
     }
 
+    /// Two branches with a commit each. Stays on the first one.
+    fn branch_off(own: &Repository, on_the_side: impl Fn(&Repository)) {
+        own.git(&["checkout", "--quiet", "-b", "side"]);
+        on_the_side(own);
+        own.git(&["checkout", "--quiet", "-"]);
+        own.commit("main.ptx", 3, "Of main");
+    }
+
     #[test]
     fn lines_count_however_they_are_brought() {
-        let write = |own: &Repository, file: &str, line: &str, lines: u64| {
-            let text = format!("{line}\n").repeat(lines as usize);
-            fs::write(own.0.join(build_ptx::FOLDER).join(file), text).unwrap();
-        };
-        let commit = |own: &Repository, message: &str| {
-            own.git(&["add", "--all"]);
-            own.git(&["commit", "--quiet", "-m", message]);
-        };
-        let main = |own: &Repository| own.git(&["branch", "--show-current"]).trim().to_owned();
-        let start_of_merge = |own: &Repository| {
-            let main = main(own);
-            own.git(&["checkout", "--quiet", "-b", "side"]);
-            own.commit("side.ptx", 3, "Of the side");
-            own.git(&["checkout", "--quiet", &main]);
-            own.commit("main.ptx", 3, "Of main");
-            own.git(&["merge", "--quiet", "--no-commit", "side"]);
-        };
-        let cases: [Case; 8] = [
-            ("moved", &|own| {
-                own.git(&["mv", "gpu/ptx/many.ptx", "gpu/ptx/moved.ptx"]);
-                commit(own, "Moved");
-            }),
-            ("away", &|own| {
-                own.git(&["mv", "gpu/ptx/many.ptx", "many.ptx"]);
-                commit(own, "Moved to another folder");
-            }),
-            ("cancelled", &|own| {
-                let main = main(own);
-                own.git(&["checkout", "--quiet", "-b", "side"]);
+        let moved = wrong_after("moved", |own| {
+            own.git(&["mv", "gpu/ptx/many.ptx", "gpu/ptx/moved.ptx"]);
+            own.git(&["commit", "--quiet", "-m", "Moved"]);
+        });
+        let cancelled = wrong_after("cancelled", |own| {
+            branch_off(own, |own| {
                 own.commit("new.ptx", LINES + 1, "Added");
                 own.git(&["rm", "--quiet", "gpu/ptx/new.ptx"]);
-                commit(own, "Removed\n\nPTX: they were for nothing");
-                own.git(&["checkout", "--quiet", &main]);
-                own.commit("main.ptx", 3, "Of main");
-                own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
-            }),
-            ("merge", &|own| {
-                start_of_merge(own);
-                own.commit("merge.ptx", LINES + 1, "In the merge itself");
-            }),
-            ("merged", &|own| {
-                start_of_merge(own);
-                write(own, "side.ptx", "in the merge itself", LINES + 1);
-                commit(own, "Merge");
-            }),
-            ("root", &|own| {
-                let main = main(own);
-                own.git(&["checkout", "--quiet", "--orphan", "other"]);
-                own.git(&["rm", "--quiet", "-r", "--cached", "."]);
-                own.commit("root.ptx", LINES + 1, "A history of its own");
-                own.git(&["checkout", "--quiet", "--force", &main]);
-                own.git(&[
-                    "merge",
-                    "--quiet",
-                    "--allow-unrelated-histories",
-                    "other",
-                    "-m",
-                    "Merge",
-                ]);
-            }),
-            ("letters", &|own| own.commit("größer\"\t.ptx", LINES + 1, "A name")),
-            ("message", &|own| own.commit("new.ptx", LINES + 1, "A\u{1}message\u{1}\n\nwith\u{1}")),
-        ];
-        for (name, change) in cases {
-            let wrong = wrong_after(name, change).unwrap_or_default();
-            let lines = wrong.split_once(" changes ").and_then(|(_, rest)| rest.split_once(' '));
-            let lines = lines.and_then(|(lines, _)| lines.parse::<u64>().ok());
-            assert!(lines.is_some_and(|lines| lines > LINES), "{name}: {wrong:?}");
-            assert_eq!(wrong.matches("lines of PTX").count(), 1, "{name}: {wrong}");
-        }
-        for (name, attributes, message) in
-            [("attributes", "*.ptx -diff\n", "Binary"), ("nul", "", "Binary\0")]
-        {
-            let wrong = wrong_after(name, |own| {
-                fs::write(own.0.join(".gitattributes"), attributes).unwrap();
-                write(own, "new.ptx", message, 1);
-                commit(own, "Binary");
+                own.git(&["commit", "--quiet", "-m", "Removed\n\nPTX: they were for nothing"]);
             });
+            own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
+        });
+        let merge = wrong_after("merge", |own| {
+            branch_off(own, |own| own.commit("side.ptx", 3, "Of the side"));
+            own.git(&["merge", "--quiet", "--no-commit", "side"]);
+            own.commit("merge.ptx", LINES + 1, "In the merge itself");
+        });
+        for (wrong, lines) in [(moved, 2 * (LINES + 1)), (cancelled, LINES + 1), (merge, LINES + 1)]
+        {
             let wrong = wrong.unwrap_or_default();
-            assert!(wrong.contains("changes PTX that is binary for git"), "{name}: {wrong:?}");
+            assert!(wrong.contains(&format!(" changes {lines} lines of PTX: ")), "{wrong:?}");
         }
+        let binary = wrong_after("binary", |own| {
+            fs::write(own.0.join(".gitattributes"), "*.ptx -diff\n").unwrap();
+            own.commit("new.ptx", 1, "Binary");
+        });
+        let binary = binary.unwrap_or_default();
+        assert!(binary.contains("changes PTX that is binary for git"), "{binary:?}");
         // What a merge brings in was another commit's, which says why.
-        let merged = wrong_after("clean-merge", |own| {
-            start_of_merge(own);
-            own.git(&["commit", "--quiet", "-m", "Merge"]);
-            let main = main(own);
-            own.git(&["checkout", "--quiet", "side"]);
-            own.commit("much.ptx", LINES + 1, "Much\n\nPTX: a new family");
-            own.git(&["checkout", "--quiet", &main]);
-            own.commit("main.ptx", 4, "Of main");
+        let merged = wrong_after("merged", |own| {
+            branch_off(own, |own| own.commit("much.ptx", LINES + 1, "Much\n\nPTX: a new family"));
             own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
         });
         assert_eq!(merged, None);
-        // So is a conflict that is resolved.
-        let resolved = wrong_after("conflict", |own| {
-            let main = main(own);
-            own.git(&["checkout", "--quiet", "-b", "side"]);
-            own.commit("few.ptx", 11, "Of the side");
-            own.git(&["checkout", "--quiet", &main]);
-            own.commit("few.ptx", 12, "Of main");
-            let merge = ["merge", "--quiet", "--no-commit", "-s", "ours", "side"];
-            own.git(&merge);
-            own.commit("few.ptx", 13, "Merge");
-        });
-        assert_eq!(resolved, None);
+    }
+
+    #[test]
+    fn names_are_in_whatever_letters() {
+        let log = [
+            "commit a",
+            "\n3\t4\tgpu/ptx/größer\"\t.ptx",
+            "5\t0\tgpu/ptx/b.tsv",
+            "commit b",
+            "\n-\t-\tgpu/ptx/c.ptx",
+            "1\t1\tgpu/ptx/d.ptx",
+            "",
+        ];
+        let [a, b] = ["a", "b"].map(str::to_owned);
+        let expected = [Change { commit: a, lines: Some(7) }, Change { commit: b, lines: None }];
+        assert_eq!(changes(&log.join("\0")), expected);
     }
 
     #[test]
