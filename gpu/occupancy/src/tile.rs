@@ -33,13 +33,6 @@ pub fn phase(width: u32) -> Phase {
     }
 }
 
-impl Phase {
-    /// FLOP for each element loaded: the width.
-    pub fn flop_per_load(&self) -> f64 {
-        self.flop as f64 / self.loads as f64
-    }
-}
-
 /// The blocks of a tiled product that an SM holds. Registers, which the lectures leave out, may
 /// allow fewer: [`occupancy`](crate::occupancy) counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +46,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// Loads in flight at once if only shared memory counted: every thread of these blocks has
-    /// issued its two loads, and none has completed.
-    pub fn pending_by_shared(&self, phase: &Phase) -> u64 {
-        self.by_shared.saturating_mul(phase.loads)
-    }
-
     /// Loads in flight at once.
     pub fn pending(&self, phase: &Phase) -> u64 {
         self.blocks.saturating_mul(phase.loads)
@@ -97,9 +84,8 @@ mod tests {
         let phase = phase(16);
         let expected = Phase { threads: 256, loads: 512, flop: 8192, shared: 2 << 10 };
         assert_eq!(phase, expected);
-        assert_eq!(phase.flop_per_load(), 16.0);
         let held = held(&LECTURES, &phase);
-        assert_eq!((held.by_shared, held.pending_by_shared(&phase)), (8, 4096));
+        assert_eq!(held.by_shared, 8);
         // What the lectures leave out: eight blocks have 2048 threads, and 1536 are the most.
         assert_eq!((held.by_threads, held.blocks, held.pending(&phase)), (6, 6, 3072));
     }
@@ -109,7 +95,6 @@ mod tests {
         let phase = phase(32);
         let expected = Phase { threads: 1024, loads: 2048, flop: 65536, shared: 8 << 10 };
         assert_eq!(phase, expected);
-        assert_eq!(phase.flop_per_load(), 32.0);
         let held = held(&LECTURES, &phase);
         // Shared memory for two, and threads for one.
         assert_eq!(held, Held { by_shared: 2, by_threads: 1, blocks: 1 });
@@ -135,6 +120,6 @@ mod tests {
         // Figures that a caller has made up.
         let most = Phase { threads: 0, loads: u64::MAX, flop: u64::MAX, shared: 0 };
         let held = Held { by_shared: u64::MAX, by_threads: 2, blocks: 2 };
-        assert_eq!([held.pending(&most), held.pending_by_shared(&most)], [u64::MAX; 2]);
+        assert_eq!(held.pending(&most), u64::MAX);
     }
 }

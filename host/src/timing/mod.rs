@@ -18,8 +18,7 @@ pub use rounds::{Rounds, rounds};
 pub use statistics::{Interval, Summary, interval_of_median, quantile};
 
 use crate::operands;
-use gpu::registry::Entry;
-use gpu_gemm::{Device, Matrix, Result, Shape, Stream, product};
+use gpu_gemm::{Device, Matrix, Result, Shape, Stream};
 
 /// The length of a measurement.
 #[derive(Clone, Copy, Debug)]
@@ -260,32 +259,6 @@ impl Operands {
             l2 => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
         }
     }
-}
-
-/// Times kernels of the registry on the same operands, in turn.
-///
-/// # Errors
-/// As [`product::multiply`].
-pub fn compare_kernels(
-    stream: &Stream,
-    entries: &[&'static Entry],
-    operands: &mut [Operands],
-    options: &Options,
-) -> Result<Vec<Measurement>> {
-    let sets = operands.len();
-    // The candidates share the operands: one launch at a time uses them.
-    let operands = std::cell::RefCell::new(operands);
-    let mut candidates = entries
-        .iter()
-        .map(|entry| -> Candidate {
-            let operands = &operands;
-            Box::new(move |set| {
-                let Operands { a, b, c } = &mut operands.borrow_mut()[set];
-                product::multiply(stream, entry, a, b, c)
-            })
-        })
-        .collect::<Vec<_>>();
-    compare(stream, &mut candidates, sets, options)
 }
 
 #[cfg(test)]
