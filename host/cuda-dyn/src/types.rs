@@ -69,44 +69,31 @@ pub enum CUmemorytype {
 /// `CUdevice_attribute`, as far as it is used: a property of a device. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
+#[allow(missing_docs, reason = "NVIDIA's documentation has them")]
 pub enum CUdevice_attribute {
-    /// The most threads of a block.
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
-    /// Along x.
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
-    /// Along y.
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
-    /// Along z.
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z = 4,
-    /// The most blocks of a grid along x.
     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
-    /// Along y.
     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6,
-    /// Along z.
     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7,
     /// The most shared memory of a block that does not ask for more.
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
     /// The highest SM clock in kHz.
     CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
-    /// The number of SMs.
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
     /// The highest memory clock in kHz.
     CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
     /// The width of the memory bus in bits.
     CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
-    /// The L2.
     CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
-    /// The most resident threads of an SM.
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
-    /// The major number of the compute capability.
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-    /// The minor number.
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-    /// Shared memory of an SM.
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
     /// 32-bit registers of an SM.
     CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
-    /// The most shared memory of a block.
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 }
 
@@ -129,14 +116,11 @@ pub enum CUfunction_attribute {
 /// `CUjit_option`, as far as it is used: an option of the driver's compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
+#[allow(missing_docs, reason = "NVIDIA's documentation has them")]
 pub enum CUjit_option {
-    /// A buffer for information.
     CU_JIT_INFO_LOG_BUFFER = 3,
-    /// Its size.
     CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
-    /// A buffer for errors.
     CU_JIT_ERROR_LOG_BUFFER = 5,
-    /// Its size.
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     /// The level of optimisation, from 0 to 4.
     CU_JIT_OPTIMIZATION_LEVEL = 7,
