@@ -10,7 +10,7 @@ use simt::types::Type;
 
 use super::{
     DenseBatch,
-    library::{Arithmetic, check, load, sizes, symbol, version},
+    library::{Arithmetic, check, functions, load, sizes, symbol, version},
 };
 use gpu_gemm::{
     BufferView, BufferViewMut, Error, Matrix, Result, Stream,
@@ -21,101 +21,40 @@ use gpu_gemm::{
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 
 type Handle = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
-type Destroy = unsafe extern "C" fn(Handle) -> c_int;
-type SetStream = unsafe extern "C" fn(Handle, *mut c_void) -> c_int;
-type SetMathMode = unsafe extern "C" fn(Handle, c_int) -> c_int;
-type GetVersion = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
-/// handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc.
-type Sgemm = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const f32,
-    *const f32,
-    c_int,
-    *const f32,
-    c_int,
-    *const f32,
-    *mut f32,
-    c_int,
-) -> c_int;
-/// handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC,
-/// batchCount.
-type SgemmStridedBatched = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const f32,
-    *const f32,
-    c_int,
-    c_longlong,
-    *const f32,
-    c_int,
-    c_longlong,
-    *const f32,
-    *mut f32,
-    c_int,
-    c_longlong,
-    c_int,
-) -> c_int;
 
-/// handle, transa, transb, m, n, k, alpha, A, its type, lda, strideA, B, its type, ldb, strideB,
-/// beta, C, its type, ldc, strideC, batchCount, arithmetic, algorithm.
-type GemmStridedBatchedEx = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    *const c_void,
-    c_int,
-    c_int,
-    c_longlong,
-    *const c_void,
-    c_int,
-    c_int,
-    c_longlong,
-    *const c_void,
-    *mut c_void,
-    c_int,
-    c_int,
-    c_longlong,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
-/// handle, transa, transb, m, n, k, alpha, A, its type, lda, B, its type, ldb, beta, C, its type,
-/// ldc, arithmetic, algorithm.
-type GemmEx = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    *const c_void,
-    c_int,
-    c_int,
-    *const c_void,
-    c_int,
-    c_int,
-    *const c_void,
-    *mut c_void,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
+// The arguments' names are those of cuBLAS's documentation.
+functions! {
+    fn Create(handle: *mut Handle);
+    fn Destroy(handle: Handle);
+    fn SetStream(handle: Handle, stream: *mut c_void);
+    fn SetMathMode(handle: Handle, mode: c_int);
+    fn GetVersion(handle: Handle, version: *mut c_int);
+    fn Sgemm(
+        handle: Handle, transa: c_int, transb: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const f32, a: *const f32, lda: c_int, b: *const f32, ldb: c_int,
+        beta: *const f32, c: *mut f32, ldc: c_int
+    );
+    fn SgemmStridedBatched(
+        handle: Handle, transa: c_int, transb: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const f32, a: *const f32, lda: c_int, stride_a: c_longlong,
+        b: *const f32, ldb: c_int, stride_b: c_longlong,
+        beta: *const f32, c: *mut f32, ldc: c_int, stride_c: c_longlong, batch_count: c_int
+    );
+    fn GemmEx(
+        handle: Handle, transa: c_int, transb: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int,
+        b: *const c_void, b_type: c_int, ldb: c_int,
+        beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int,
+        compute_type: c_int, algo: c_int
+    );
+    fn GemmStridedBatchedEx(
+        handle: Handle, transa: c_int, transb: c_int, m: c_int, n: c_int, k: c_int,
+        alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int, stride_a: c_longlong,
+        b: *const c_void, b_type: c_int, ldb: c_int, stride_b: c_longlong,
+        beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int, stride_c: c_longlong,
+        batch_count: c_int, compute_type: c_int, algo: c_int
+    );
+}
 
 /// `CUBLAS_GEMM_DEFAULT`: cuBLAS selects the algorithm.
 const GEMM_DEFAULT: c_int = -1;

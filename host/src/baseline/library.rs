@@ -14,6 +14,14 @@ use gpu_gemm::{
     gemm::{Output, Scalar},
 };
 
+/// Defines the types of functions whose result is a `cublasStatus_t`.
+macro_rules! functions {
+    ($($visibility:vis fn $Name:ident($($argument:ident: $type:ty),*);)*) => {
+        $($visibility type $Name = unsafe extern "C" fn($($argument: $type),*) -> std::ffi::c_int;)*
+    };
+}
+pub(super) use functions;
+
 /// The first of these libraries that exists, and its name.
 pub(super) fn load(names: &[&'static str]) -> Result<(Library, &'static str)> {
     let mut reasons = Vec::new();

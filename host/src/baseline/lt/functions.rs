@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use libloading::Library;
 
-use super::super::library::symbol;
+use super::super::library::{functions, symbol};
 use gpu_gemm::Result;
 
 // From `cublasLt.h`, the same in releases 11 to 13.
@@ -29,48 +29,27 @@ pub(super) const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
 /// A handle, or the description of a product, of a matrix or of a preference. The library owns what
 /// it points to.
 pub(super) type Opaque = *mut c_void;
-pub(super) type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
-pub(super) type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
 pub(super) type GetVersion = unsafe extern "C" fn() -> usize;
-/// The description that is written, the arithmetic, the factors' type.
-pub(super) type DescCreate = unsafe extern "C" fn(*mut Opaque, c_int, c_int) -> c_int;
-/// The layout that is written, the elements' type, rows, columns, leading dimension.
-pub(super) type LayoutCreate = unsafe extern "C" fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
-/// The object, the attribute, the value, its bytes.
-pub(super) type SetAttribute = unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int;
-/// handle, operation, A, B, C, D, preference, the number wanted, the results, their number.
-pub(super) type Heuristic = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    c_int,
-    *mut Proposal,
-    *mut c_int,
-) -> c_int;
-/// handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout,
-/// algorithm, workspace, its bytes, stream.
-pub(super) type Matmul = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    *const c_void,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    *const c_void,
-    Opaque,
-    *mut c_void,
-    Opaque,
-    *const [u64; 8],
-    *mut c_void,
-    usize,
-    *mut c_void,
-) -> c_int;
+
+functions! {
+    pub(super) fn Create(handle: *mut Opaque);
+    pub(super) fn Destroy(of: Opaque);
+    pub(super) fn DescCreate(desc: *mut Opaque, compute_type: c_int, scale_type: c_int);
+    pub(super) fn LayoutCreate(
+        layout: *mut Opaque, of_elements: c_int, rows: u64, cols: u64, ld: i64
+    );
+    pub(super) fn SetAttribute(of: Opaque, attribute: c_int, value: *const c_void, bytes: usize);
+    pub(super) fn Heuristic(
+        handle: Opaque, operation: Opaque, a: Opaque, b: Opaque, c: Opaque, d: Opaque,
+        preference: Opaque, wanted: c_int, results: *mut Proposal, found: *mut c_int
+    );
+    pub(super) fn Matmul(
+        handle: Opaque, operation: Opaque,
+        alpha: *const c_void, a: *const c_void, of_a: Opaque, b: *const c_void, of_b: Opaque,
+        beta: *const c_void, c: *const c_void, of_c: Opaque, d: *mut c_void, of_d: Opaque,
+        algorithm: *const [u64; 8], workspace: *mut c_void, bytes: usize, stream: *mut c_void
+    );
+}
 
 /// `cublasLtMatmulHeuristicResult_t`.
 #[derive(Clone, Copy, Debug, Default)]
