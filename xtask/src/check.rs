@@ -253,8 +253,8 @@ mod tests {
     /// Checks that `text` breaks one rule, with this message.
     pub(super) fn breaks(text: &str, complaint: &str) {
         let problems = problems(text);
-        assert_eq!(problems.len(), 1, "{problems:#?}");
-        assert!(problems[0].contains(complaint), "{}", problems[0]);
+        assert_eq!(problems.len(), 1, "{complaint}: {problems:#?}\n{text}");
+        assert!(problems[0].contains(complaint), "{}\n{text}", problems[0]);
         if !complaint.starts_with('.') {
             assert!(problems[0].starts_with("kernel `good`"), "{}", problems[0]);
         }
@@ -272,15 +272,40 @@ mod tests {
     }
 
     #[test]
-    fn a_doubled_barrier() {
-        for barrier in [
-            "bar.sync 0",
-            "barrier.sync 1",
-            "barrier.cta.sync.aligned.all 0",
-            "bar.red.popc.u32 %r5, 0, %p1",
+    fn what_is_wrong_in_one_place() {
+        for (before_the_end, complaint) in [
+            ("bar.sync 0;", "3 barriers in the code, 2 declared"),
+            ("barrier.sync 1;", "3 barriers in the code, 2 declared"),
+            ("barrier.cta.sync.aligned.all 0;", "3 barriers in the code, 2 declared"),
+            ("bar.red.popc.u32 %r5, 0, %p1;", "3 barriers in the code, 2 declared"),
+            (".local .align 8 .b8 \t__local_depot0[32];", "local memory"),
+            ("ld.local.b32 %r9, [%rd8];", "line 19: `ld.local.b32"),
+            ("@%p1 ld.b32 %r9, [%rd8];", "a generic access beside shared memory"),
+            (
+                "@%p1 st.v4.b32 [%rd8], {%r1, %r1, %r1, %r1};",
+                "a generic access beside shared memory",
+            ),
+            ("@%p1 atom.add.u32 %r9, [%rd8], 1;", "a generic access beside shared memory"),
+            (
+                "{ .shared .align 16 .b8 s[1024]; mov.u32 %r7, s; }",
+                "3072 bytes of static shared memory in the code, 2048 declared",
+            ),
+            ("// simt.kernel name=other params=", "another kernel's declaration, `other`"),
+            ("call %rd4, (a), prototype_0;", "calls through a pointer"),
         ] {
-            let text = changed("\tret;", &format!("\t{barrier};\n\tret;"));
-            breaks(&text, "3 barriers in the code, 2 declared");
+            breaks(&changed("\tret;", &format!("\t{before_the_end}\n\tret;")), complaint);
+        }
+        for (from, to, complaint) in [
+            ("\tbar.sync \t0;\n", "", "1 barriers in the code, 2 declared"),
+            (".target sm_90a", ".target sm_30", ".target is `sm_30`, `sm_90a` was asked for"),
+            (".version 8.3", ".version 3.2", ".version is `3.2`, `8.3` was asked for"),
+            ("// simt.kernel", "// nothing", "declares nothing about itself"),
+            ("params=u32,out.f32", "params=u32", "2 parameters in the entry, 1 declared"),
+            ("\t.param .u32 good_param_0,\n", "", "1 parameters in the entry, 2 declared"),
+            ("\tret;\n", "", "never returns"),
+            ("good_param_1\n)", "good_param_1\n)\n.reqntid 16, 16, 1", "already written .reqntid"),
+        ] {
+            breaks(&changed(from, to), complaint);
         }
     }
 
@@ -290,11 +315,6 @@ mod tests {
             let text = changed("\tret;", &format!("\t{barrier};\n\tret;"));
             assert_eq!(problems(&text), Vec::<String>::new(), "{barrier}");
         }
-    }
-
-    #[test]
-    fn a_lost_barrier() {
-        breaks(&changed("\tbar.sync \t0;\n", ""), "1 barriers in the code, 2 declared");
     }
 
     #[test]
@@ -322,27 +342,6 @@ mod tests {
     }
 
     #[test]
-    fn local_memory() {
-        breaks(
-            &changed("\tret;", "\t.local .align 8 .b8 \t__local_depot0[32];\n\tret;"),
-            "local memory",
-        );
-        breaks(&changed("\tret;", "\tld.local.b32 %r9, [%rd8];\n\tret;"), "line 19: `ld.local.b32");
-    }
-
-    #[test]
-    fn a_generic_access_beside_shared_memory() {
-        for access in [
-            "ld.b32 %r9, [%rd8]",
-            "st.v4.b32 [%rd8], {%r1, %r1, %r1, %r1}",
-            "atom.add.u32 %r9, [%rd8], 1",
-        ] {
-            let text = changed("\tret;", &format!("\t@%p1 {access};\n\tret;"));
-            breaks(&text, "a generic access beside shared memory");
-        }
-    }
-
-    #[test]
     fn a_generic_access_beside_dynamic_shared_memory() {
         let text = GOOD.replace("\t{ .shared .align 16 .b8 s[1024]; mov.u32 %r2, s; }\n", "");
         let text = text.replace(
@@ -355,15 +354,6 @@ mod tests {
         let text = text
             .replace(".address_size 64", ".address_size 64\n.extern .shared .align 16 .b8 pool[];");
         breaks(&text, "a generic access beside shared memory");
-    }
-
-    #[test]
-    fn doubled_shared_memory() {
-        let array = "\t{ .shared .align 16 .b8 s[1024]; mov.u32 %r7, s; }\n\tret;";
-        breaks(
-            &changed("\tret;", array),
-            "3072 bytes of static shared memory in the code, 2048 declared",
-        );
     }
 
     #[test]
@@ -391,23 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn another_target_or_version() {
-        breaks(
-            &changed(".target sm_90a", ".target sm_30"),
-            ".target is `sm_30`, `sm_90a` was asked for",
-        );
-        breaks(&changed(".version 8.3", ".version 3.2"), ".version is `3.2`, `8.3` was asked for");
-    }
-
-    #[test]
-    fn a_missing_declaration() {
-        breaks(&changed("// simt.kernel", "// nothing"), "declares nothing about itself");
-    }
-
-    #[test]
     fn another_kernels_declaration() {
-        let text = changed("\tret;", "\t// simt.kernel name=other params=\n\tret;");
-        breaks(&text, "another kernel's declaration, `other`");
         let problems = problems(&changed("name=good", "name=other"));
         assert!(
             problems.iter().any(|p| p.contains("declares nothing about itself")),
@@ -424,16 +398,6 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_too_many_or_too_few() {
-        breaks(
-            &changed("params=u32,out.f32", "params=u32"),
-            "2 parameters in the entry, 1 declared",
-        );
-        let text = changed("\t.param .u32 good_param_0,\n", "");
-        breaks(&text, "1 parameters in the entry, 2 declared");
-    }
-
-    #[test]
     fn calls_that_lead_nowhere() {
         let text = changed("\tret;", "\tcall.uni (r), vprintf, (a, b);\n\tret;");
         let text = text.replace(
@@ -441,15 +405,6 @@ mod tests {
             ".address_size 64\n.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b)\n;",
         );
         breaks(&text, "calls `vprintf`, which nothing defines");
-        breaks(
-            &changed("\tret;", "\tcall %rd4, (a), prototype_0;\n\tret;"),
-            "calls through a pointer",
-        );
-    }
-
-    #[test]
-    fn a_body_that_falls_off_its_end() {
-        breaks(&changed("\tret;\n", ""), "never returns");
     }
 
     #[test]
@@ -462,14 +417,6 @@ mod tests {
         assert!(
             problems[0].contains("declares a cluster, which sm_80 does not have"),
             "{problems:?}"
-        );
-    }
-
-    #[test]
-    fn a_directive_that_is_there_already() {
-        breaks(
-            &changed("good_param_1\n)", "good_param_1\n)\n.reqntid 16, 16, 1"),
-            "already written .reqntid",
         );
     }
 
