@@ -212,76 +212,63 @@ impl Stream {
         self.cuda.as_ref()
     }
 
-    /// Hands `launch` what the stream keeps, and where more is allocated.
+    /// Hands `launch` memory of `len` elements, which `take` takes from what the stream keeps. Of
+    /// no elements there is nothing to keep.
     ///
     /// # Errors
     /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would
-    /// keep its addresses; those of `launch`.
-    fn of_kept<R>(&self, launch: impl FnOnce(&Kept, Allocator) -> Result<R>) -> Result<R> {
+    /// keep its addresses; [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
+    fn of_kept<T: Pod, R, L: FnOnce(&mut Buffer<T>) -> Result<R>>(
+        &self,
+        len: usize,
+        launch: L,
+        take: impl FnOnce(&Kept, Allocator, usize, L) -> Result<R>,
+    ) -> Result<R> {
+        if len == 0 {
+            return launch(&mut self.device.uninit(0)?);
+        }
         let allocator: Allocator = (&self.device, &|bytes| self.may_allocate(bytes));
-        self.in_no_capture(|| launch(&self.kept, allocator))
+        self.in_no_capture(|| take(&self.kept, allocator, len, launch))
     }
 
     /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on
-    /// this stream that `launch` makes. The stream keeps it for the next one. (As the functions
-    /// below: of no elements there is nothing to keep.)
+    /// this stream that `launch` makes. The stream keeps it for the next one.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
+    /// Those of [`of_kept`](Self::of_kept), as of the functions below.
     pub(crate) fn with_workspace<T: Pod, R>(
         &self,
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        match len {
-            0 => launch(&mut self.device.uninit(0)?),
-            _ => self.of_kept(|kept, allocator| kept.with_workspace(allocator, len, launch)),
-        }
+        self.of_kept(len, launch, Kept::with_workspace)
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
-    ///
-    /// # Errors
-    /// As [`with_workspace`](Self::with_workspace).
     pub(crate) fn with_partials<T: Pod, R>(
         &self,
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        match len {
-            0 => launch(&mut self.device.uninit(0)?),
-            _ => self.of_kept(|kept, allocator| kept.with_partials(allocator, len, launch)),
-        }
+        self.of_kept(len, launch, Kept::with_partials)
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
-    ///
-    /// # Errors
-    /// As [`with_workspace`](Self::with_workspace).
     pub(crate) fn with_zeros<R>(
         &self,
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        match len {
-            0 => launch(&mut self.device.uninit(0)?),
-            _ => self.of_kept(|kept, allocator| kept.with_zeros(allocator, len, launch)),
-        }
+        self.of_kept(len, launch, Kept::with_zeros)
     }
 
     /// Hands `launch` the stream's counters: `len` words that are zero at first.
-    ///
-    /// # Errors
-    /// As [`with_workspace`](Self::with_workspace).
     pub(crate) fn with_counters<R>(
         &self,
         len: usize,
         launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
     ) -> Result<R> {
-        match len {
-            0 => launch(&mut self.device.uninit(0)?),
-            _ => self.of_kept(|kept, allocator| kept.with_counters(allocator, len, launch)),
-        }
+        self.of_kept(len, launch, Kept::with_counters)
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel
