@@ -4,12 +4,11 @@
 //! blocks takes two boxes for each round, of which each block copies one to both. Thread `t` writes
 //! element `63 - t` of the other block's box and element `t` of its own to y.
 
-use super::device::*;
+use super::{
+    device::*,
+    tma::{BOX, BYTES, ROWS},
+};
 
-/// Rows and elements of a box, and bytes.
-const ROWS: u32 = 4;
-const BOX: usize = 64;
-const BYTES: u32 = 256;
 /// Both blocks.
 const BOTH: u16 = 0b11;
 
@@ -26,34 +25,63 @@ fn place_of(stage: usize, rank: u32) -> usize {
     (stage * 2 + rank as usize) * BOX
 }
 
+/// The numbers of the boxes that a block copies to both.
+#[inline(always)]
+fn numbers(n: u32) -> impl Iterator<Item = u32> {
+    let (rounds, first) = rounds_of_cluster(n);
+    (0..rounds).map(move |round| first + 2 * round + cluster::block_rank())
+}
+
+/// Copies the block's boxes to both blocks, and announces so many bytes of each stage.
+#[inline(always)]
+fn send(
+    tiles: &mut DynamicShared<f32>,
+    boxes: Boxes<f32, 4, 16, 0>,
+    producer: &mut Producer<2>,
+    n: u32,
+    bytes: u32,
+) {
+    for number in numbers(n) {
+        let at = place_of(producer.acquire(bytes), cluster::block_rank());
+        tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+        producer.advance();
+    }
+}
+
+/// Reads both blocks' boxes, as one of 64 threads.
+#[inline(always)]
+fn read<S: Scope>(
+    tiles: &DynamicShared<f32>,
+    y: &mut Out<f32>,
+    mut consumer: Consumer<2, S>,
+    n: u32,
+) {
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    for number in numbers(n) {
+        let stage = consumer.wait();
+        let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+        y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+        fence_proxy_async();
+        consumer.release();
+        consumer.advance();
+    }
+}
+
 /// A reader signals only to its own block that it has read a stage, and the other block fills it.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
+    let t = thread::thread_idx_x();
     if t == 0 {
         pipeline.init(64);
     }
     cluster::sync();
     if t == 64 {
         let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let at = place_of(producer.acquire(2 * BYTES), rank);
-            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
-            producer.advance();
-        }
+        send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
         producer.drain();
     } else if t < 64 {
-        let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let stage = consumer.wait();
-            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
-            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
-            fence_proxy_async();
-            consumer.release();
-            consumer.advance();
-        }
+        read(&tiles, &mut y, pipeline.consumer(), n);
     }
 }
 
@@ -62,30 +90,17 @@ pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
     let pipeline = cluster_pipeline![2];
-    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
+    let t = thread::thread_idx_x();
     if t == 0 {
         pipeline.init(64);
     }
     cluster::sync();
     if t == 64 {
         let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let at = place_of(producer.acquire(BYTES), rank);
-            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
-            producer.advance();
-        }
+        send(&mut tiles, boxes, &mut producer, n, BYTES);
         producer.drain();
     } else if t < 64 {
-        let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let stage = consumer.wait();
-            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
-            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
-            fence_proxy_async();
-            consumer.release();
-            consumer.advance();
-        }
+        read(&tiles, &mut y, pipeline.consumer(), n);
     }
 }
 
@@ -94,30 +109,17 @@ pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) 
 pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
     let pipeline = cluster_pipeline![2];
-    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
+    let t = thread::thread_idx_x();
     if t == 0 {
         pipeline.init(64);
     }
     thread::sync_threads();
     if t == 64 {
         let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let at = place_of(producer.acquire(2 * BYTES), rank);
-            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
-            producer.advance();
-        }
+        send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
         producer.drain();
     } else if t < 64 {
-        let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let stage = consumer.wait();
-            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
-            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
-            fence_proxy_async();
-            consumer.release();
-            consumer.advance();
-        }
+        read(&tiles, &mut y, pipeline.consumer(), n);
     }
 }
 
@@ -126,29 +128,15 @@ pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
     let pipeline = cluster_pipeline![2];
-    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
+    let t = thread::thread_idx_x();
     if t == 0 {
         pipeline.init(64);
     }
     cluster::sync();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let at = place_of(producer.acquire(2 * BYTES), rank);
-            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
-            producer.advance();
-        }
+        send(&mut tiles, boxes, &mut pipeline.producer(), n, 2 * BYTES);
     } else if t < 64 {
-        let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let stage = consumer.wait();
-            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
-            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
-            fence_proxy_async();
-            consumer.release();
-            consumer.advance();
-        }
+        read(&tiles, &mut y, pipeline.consumer(), n);
     }
 }
 
@@ -178,30 +166,17 @@ pub fn sent_to_an_ended_block(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
     let pipeline = cluster_pipeline![2];
-    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
+    let t = thread::thread_idx_x();
     if t == 0 {
         pipeline.init(64);
     }
     cluster::sync();
     if t == 64 {
         let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let at = place_of(producer.acquire(2 * BYTES), rank);
-            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
-            producer.advance();
-        }
+        send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
         producer.drain();
     } else if t < 64 {
-        let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
-            let stage = consumer.wait();
-            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
-            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
-            fence_proxy_async();
-            consumer.release();
-            consumer.advance();
-        }
+        read(&tiles, &mut y, pipeline.consumer(), n);
     }
 }
 
@@ -211,14 +186,13 @@ pub fn warps_of_both_blocks(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
     let pipeline = cluster_pipeline![2];
     let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
-    let (rounds, first) = rounds_of_cluster(n);
     if t == 0 {
         pipeline.init(2);
     }
     cluster::sync();
     if t >= 64 {
         let mut producer = pipeline.producer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+        for number in numbers(n) {
             let at = place_of(producer.acquire_warp(), rank);
             if warp::elect() {
                 producer.announce(2 * BYTES);
@@ -229,7 +203,7 @@ pub fn warps_of_both_blocks(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         producer.drain_warp();
     } else {
         let mut consumer = pipeline.consumer();
-        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+        for number in numbers(n) {
             let stage = consumer.wait_warp();
             let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
             y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];

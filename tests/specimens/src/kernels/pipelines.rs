@@ -1,31 +1,53 @@
 //! Pipelines: rings of stages that a producer fills by TMA and consumers read. Operands and boxes
 //! are those of [`tma`](super::tma).
 
+use core::ops::Range;
+
 use super::{
     device::*,
     tma::{BOX, BYTES, ROWS, boxes_of_block},
 };
 
+/// Starts a pipeline whose stages have so many readers. Gives the thread, and the numbers of the
+/// block's boxes.
+#[inline(always)]
+#[track_caller]
+fn start(n: u32, pipeline: &Pipeline<2>, readers: u32) -> (usize, Range<u32>) {
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(readers);
+    }
+    (t, first..first + rounds)
+}
+
+/// Fills the stages with boxes.
+#[inline(always)]
+fn fill(
+    tiles: &mut DynamicShared<f32>,
+    boxes: Boxes<f32, 4, 16, 0>,
+    pipeline: &Pipeline<2>,
+    numbers: Range<u32>,
+) {
+    let mut producer = pipeline.producer();
+    for number in numbers {
+        let stage = producer.acquire(BYTES);
+        tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+        producer.advance();
+    }
+}
+
 /// A consumer reads a stage without waiting for it.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn read_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = number % 2;
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             fence_proxy_async();
@@ -39,22 +61,13 @@ pub fn read_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn waits_for_another_stage(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = 1 - consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             fence_proxy_async();
@@ -68,22 +81,13 @@ pub fn waits_for_another_stage(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_before_the_read(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             consumer.release();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
@@ -96,22 +100,13 @@ pub fn released_before_the_read(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_for_the_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(2);
-    }
+    let (t, numbers) = start(n, &pipeline, 2);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             fence_proxy_async();
@@ -152,22 +147,13 @@ pub fn filled_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_reader_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(63);
-    }
+    let (t, numbers) = start(n, &pipeline, 63);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             // Every reader reads all of it.
             let mut sum = 0.0;
@@ -209,22 +195,13 @@ pub fn one_addition_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(65);
-    }
+    let (t, numbers) = start(n, &pipeline, 65);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             fence_proxy_async();
@@ -238,15 +215,11 @@ pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     let mut producer = pipeline.producer();
     let mut consumer = pipeline.consumer();
-    for number in first..first + rounds {
+    for number in numbers {
         if t == 64 {
             let stage = producer.acquire(BYTES);
             tiles.load_box(stage * BOX / 2, &boxes, (0, number * ROWS, 0), producer.full());
@@ -267,22 +240,13 @@ pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_without_a_fence(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             consumer.release();
@@ -295,15 +259,11 @@ pub fn released_without_a_fence(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn fenced_by_the_producer(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
         let mut producer = pipeline.producer();
-        for number in first..first + rounds {
+        for number in numbers {
             let stage = producer.acquire(BYTES);
             fence_proxy_async();
             tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
@@ -311,7 +271,7 @@ pub fn fenced_by_the_producer(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         }
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             consumer.release();
@@ -324,22 +284,13 @@ pub fn fenced_by_the_producer(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(64);
-    }
+    let (t, numbers) = start(n, &pipeline, 64);
     thread::sync_threads();
     if t == 64 {
-        let mut producer = pipeline.producer();
-        for number in first..first + rounds {
-            let stage = producer.acquire(BYTES);
-            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
-            producer.advance();
-        }
+        fill(&mut tiles, boxes, &pipeline, numbers);
     } else if t < 64 {
         let mut consumer = pipeline.consumer();
-        for number in (first..first + rounds).map(|number| number as usize) {
+        for number in numbers.map(|number| number as usize) {
             let stage = consumer.wait();
             y[number * BOX + t] = tiles[stage * BOX + 63 - t];
             fence_proxy_async();
@@ -354,12 +305,9 @@ pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        pipeline.init(2);
-    }
+    let (t, numbers) = start(n, &pipeline, 2);
     thread::sync_threads();
+    let (first, rounds) = (numbers.start, numbers.len() as u32);
     let (mut producer, mut consumer) = (pipeline.producer(), pipeline.consumer());
     for round in 0..rounds {
         if t == 0 {

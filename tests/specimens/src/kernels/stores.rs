@@ -4,19 +4,10 @@
 //! `rounds` boxes, one after another. Thread `t` puts the box's element of x at `63 - t`, and
 //! thread 0 copies.
 
-use super::device::*;
-
-/// Rows and elements of a box, and bytes.
-const ROWS: u32 = 4;
-const BOX: usize = 64;
-const BYTES: u32 = 256;
-
-/// Boxes of a block, and the number of the first.
-#[inline(always)]
-fn boxes_of_block(n: u32) -> (u32, u32) {
-    let rounds = n / BOX as u32 / thread::grid_dim_x();
-    (rounds, thread::block_idx_x() * rounds)
-}
+use super::{
+    device::*,
+    tma::{BOX, BYTES, ROWS, boxes_of_block},
+};
 
 /// The next box is written to a place where the last one may still be read.
 #[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]

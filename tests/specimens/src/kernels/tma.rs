@@ -17,16 +17,40 @@ pub(super) fn boxes_of_block(n: u32) -> (u32, u32) {
     (rounds, thread::block_idx_x() * rounds)
 }
 
-/// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy it.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+/// Initialises an mbarrier for one arrival. Gives the thread, and the number of the block's first
+/// box.
+#[inline(always)]
+#[track_caller]
+fn start(n: u32, full: &Mbarriers<1>) -> (usize, u32) {
     let t = thread::thread_idx_x() as usize;
     let (_, first) = boxes_of_block(n);
     if t == 0 {
         full.at(0).init(1);
         mbarrier::fence_init();
     }
+    (t, first)
+}
+
+/// Copies a box, and waits for it.
+#[inline(always)]
+fn copy(
+    tile: &mut DynamicShared<f32>,
+    boxes: Boxes<f32, 4, 16, 0>,
+    full: &Mbarriers<1>,
+    first: u32,
+) {
+    if thread::thread_idx_x() == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+}
+
+/// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy it.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let (t, first) = start(n, &full);
     thread::sync_threads();
     if t == 0 {
         full.at(0).arrive_expect(BYTES);
@@ -40,12 +64,7 @@ pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (t, first) = start(n, &full);
     thread::sync_threads();
     if t == 0 {
         full.at(0).arrive_expect(BYTES + 64);
@@ -59,12 +78,7 @@ pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_not_announced(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (t, first) = start(n, &full);
     thread::sync_threads();
     if t == 0 {
         full.at(0).arrive_expect(BYTES - 64);
@@ -78,12 +92,7 @@ pub fn bytes_not_announced(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_of_one_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (t, first) = start(n, &full);
     thread::sync_threads();
     if t == 0 {
         full.at(0).arrive_expect(BYTES);
@@ -144,11 +153,7 @@ pub fn no_fence_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         full.at(0).init(1);
     }
     thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+    copy(&mut tile, boxes, &full, first);
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
@@ -178,18 +183,9 @@ pub fn initialised_again(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (t, first) = start(n, &full);
     thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+    copy(&mut tile, boxes, &full, first);
     let value = tile[63 - t];
     tile[t] = value + 1.0;
     y[first as usize * BOX + t] = tile[t];
@@ -200,18 +196,10 @@ pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
     let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
     tile[t] = 0.0;
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (_, first) = start(n, &full);
     thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+    copy(&mut tile, boxes, &full, first);
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
@@ -220,19 +208,11 @@ pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 pub fn fenced_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
     let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
     tile[t] = 0.0;
     fence_proxy_async();
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (_, first) = start(n, &full);
     thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+    copy(&mut tile, boxes, &full, first);
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
@@ -285,18 +265,9 @@ pub fn boxes_partly_outside(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn written_after_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
+    let (t, first) = start(n, &full);
     thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+    copy(&mut tile, boxes, &full, first);
     let value = tile[63 - t];
     thread::sync_threads();
     tile[t] = value + 1.0;
