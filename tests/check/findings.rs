@@ -8,7 +8,7 @@ use simt::{
 };
 use specimens::{
     checked::kernels::clean::overlapping_reads,
-    list::{SPECIMENS, Specimen, find},
+    list::{SPECIMENS, Specimen, Versions, find},
 };
 
 /// Orders in which every specimen is run.
@@ -21,6 +21,9 @@ pub(super) fn run_checked(specimen: &Specimen, order: Order) -> (Report, Vec<f32
     let mut options = check::Options::default();
     options.order = order;
     options.complete = !specimen.zeroed;
+    // Blocks that wait for each other: which of two accesses comes first is then a matter of order
+    // alone.
+    options.workers = matches!(specimen.kernel, Versions::Words(..)).then_some(1);
     let report = specimen.check(&specimen.x(), &mut y, &options);
     (report.expect("not cancelled"), y)
 }
@@ -71,6 +74,35 @@ fn shuffles_and_votes_give_what_they_should() {
         let lanes = warp(i / 32);
         assert_eq!(*y, lanes.iter().sum::<f32>() + lanes.len() as f32 + 1.0, "element {i}");
     }
+}
+
+#[test]
+fn votes_and_reductions_give_what_they_should() {
+    let specimen = find("votes_of_the_block").expect("it is in the list");
+    let (x, y) = (specimen.x(), run_fast(specimen));
+    for (i, y) in y.iter().enumerate() {
+        // A block's threads take x in turns of its length.
+        let of = |t: usize| x[(i / 64 * 64 + t) % x.len()] as u32;
+        let even = (0..64).filter(|&t| of(t) % 2 == 0).count() as u32;
+        let last = u32::from((0..64).any(|t| of(t) == 19));
+        assert_eq!(*y, (even + 100 * (1 - last) + 1000 * last) as f32, "element {i}");
+    }
+    let specimen = find("reductions_of_the_warp").expect("it is in the list");
+    let (x, y) = (specimen.x(), run_fast(specimen));
+    for (i, y) in y.iter().enumerate() {
+        let of = |lane: usize| x[(i / 32 * 32 + lane) % x.len()] as u32;
+        let all = (0..32).map(of).collect::<Vec<_>>();
+        let same = all.iter().filter(|&&other| other % 4 == of(i % 32) % 4).count() as u32;
+        let (least, most) = (all.iter().min().unwrap(), all.iter().max().unwrap());
+        let sum = all.iter().sum::<u32>() + 2 * (least + 3);
+        let by = |f: fn(u32, u32) -> u32| all.iter().copied().reduce(f).unwrap();
+        let bits = by(|a, b| a | b) ^ (by(|a, b| (a | 32) & (b | 32)) | 32);
+        assert_eq!(*y, (same + sum + bits + by(|a, b| a ^ b) + most) as f32, "element {i}");
+    }
+    let y = run_fast(find("operations_of_integers").expect("it is in the list"));
+    let parity = (0..128).fold(0, |all, number: u32| all ^ ((1 << (number % 64 % 31)) + number));
+    let all = [127, 0, (1 << 31) - 1, 0, parity, 7, 9];
+    assert_eq!(y[..7], all.map(|of| of as f32));
 }
 
 #[test]

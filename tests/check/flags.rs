@@ -226,8 +226,12 @@ fn a_flag_that_nobody_has_reset_tells_nothing() {
     for workers in [Some(1), None] {
         let told = Memory(Memory::new().0, [0, PARTS as u32]);
         let (report, _) = check!(right, Order::Forward, workers, told);
-        let kinds = report.findings.iter().map(|finding| finding.kind).collect::<Vec<_>>();
-        assert_eq!(kinds, [Kind::ReadAfterWrite], "{report}");
+        // Of two accesses that nothing orders, several workers make either the first one.
+        assert!(!report.is_clean(), "{report}");
+        for finding in &report.findings {
+            let either = workers.is_none() && finding.kind == Kind::WriteAfterRead;
+            assert!(finding.kind == Kind::ReadAfterWrite || either, "{report}");
+        }
         // One less, and the wait needs the first release of this launch, and no other.
         let told = Memory(Memory::new().0, [0, PARTS as u32 - 1]);
         let (report, _) = check!(right, Order::Forward, workers, told);

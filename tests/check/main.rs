@@ -22,6 +22,7 @@ mod registry;
 mod sliced;
 mod tensor;
 mod third;
+mod told_stores;
 mod unfinished;
 mod wgmma;
 mod wgmma_tf32;

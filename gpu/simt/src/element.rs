@@ -334,16 +334,6 @@ impl From<Tf32> for f64 {
     }
 }
 
-/// An element type with an atomic addition.
-pub trait Atomic: Element {
-    /// Adds `value` to the element at `place` and gives its old value.
-    ///
-    /// # Safety
-    /// 1. `place` is valid and aligned, and accessed by nothing but atomic additions meanwhile.
-    #[doc(hidden)]
-    unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
-}
-
 /// A value that the lanes of a warp can shuffle: of 32 bits by one shuffle, of 64 bits by two.
 pub trait Shuffle: Copy {
     /// The value with each of its words, the lower one first, replaced by `each(word)`.

@@ -67,6 +67,7 @@
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+mod atomic;
 pub mod atoms;
 mod element;
 mod float;
@@ -141,7 +142,8 @@ pub use {
     cpu::{check, check::Order, checked},
 };
 
-pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Tf32};
+pub use atomic::{Atomic, AtomicInteger};
+pub use element::{Bf16, Element, F16, Half, Shuffle, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};
 

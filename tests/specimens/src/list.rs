@@ -26,6 +26,13 @@ pub type StoreParams = (u32, device::In<f32>, device::TensorMapMut<f32>);
 /// The same, for a checked launch.
 pub type CheckedStoreParams = (u32, checked::In<f32>, checked::TensorMapMut<f32>);
 
+/// `n`, x, y, and [`WORDS`] words, which the launch begins with as zeros.
+pub type WordsParams = (u32, device::In<f32>, device::Out<f32>, device::Out<u32>);
+/// The same, for a checked launch.
+pub type CheckedWordsParams = (u32, checked::In<f32>, checked::Out<f32>, checked::Out<u32>);
+
+/// Words of a kernel that takes some.
+pub const WORDS: usize = 32;
 /// Columns of x (or y) in kernels that copy boxes of it.
 pub const COLS: usize = 16;
 /// The shape of those boxes.
@@ -40,6 +47,8 @@ pub enum Versions {
     Boxes(&'static Kernel<BoxParams>, &'static Kernel<CheckedBoxParams>),
     /// For a kernel that copies boxes to y.
     Stores(&'static Kernel<StoreParams>, &'static Kernel<CheckedStoreParams>),
+    /// For a kernel that takes words.
+    Words(&'static Kernel<WordsParams>, &'static Kernel<CheckedWordsParams>),
 }
 
 /// A kernel, its launch, and the expected findings of a checked launch.
@@ -69,6 +78,7 @@ impl Specimen {
             Versions::Views(kernel, _) => &kernel.declaration,
             Versions::Boxes(kernel, _) => &kernel.declaration,
             Versions::Stores(kernel, _) => &kernel.declaration,
+            Versions::Words(kernel, _) => &kernel.declaration,
         }
     }
 
@@ -126,6 +136,11 @@ impl Specimen {
                     let params = (self.n, x, map.map_err(Stop::Config)?);
                     cpu::launch(kernel, &config, params, &options)
                 }
+                Versions::Words(kernel, _) => {
+                    let (x, mut words) = (device::In::new(x.as_ptr(), x.len()), [0; WORDS]);
+                    let words = device::Out::new(words.as_mut_ptr(), WORDS);
+                    cpu::launch(kernel, &config, (self.n, x, out, words), &options)
+                }
             }
         }
     }
@@ -167,6 +182,11 @@ impl Specimen {
                     let params = (self.n, x, map.map_err(Stop::Config)?);
                     check::launch(kernel, &config, params, options)
                 }
+                Versions::Words(_, kernel) => {
+                    let (x, mut words) = (checked::In::new(x.as_ptr(), x.len()), [0; WORDS]);
+                    let words = checked::Out::new(words.as_mut_ptr(), WORDS);
+                    check::launch(kernel, &config, (self.n, x, out, words), options)
+                }
             }
         }
     }
@@ -184,6 +204,7 @@ macro_rules! specimens {
     };
     (@ boxes $kernel:path, $checked:path) => { Versions::Boxes(&$kernel, &$checked) };
     (@ stores $kernel:path, $checked:path) => { Versions::Stores(&$kernel, &$checked) };
+    (@ words $kernel:path, $checked:path) => { Versions::Words(&$kernel, &$checked) };
     (@ $kernel:path, $checked:path) => { Versions::Views(&$kernel, &$checked) };
 }
 
@@ -312,6 +333,40 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     named::written_and_read_in_turns(1024, 2): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];
     grids::one_more(100, 2): [];
+    votes::votes_of_the_block(100, 2): [];
+    votes::reductions_of_the_warp(100, 2): [];
+    votes::one_warp_votes(128, 2): [BarrierMismatch];
+    bulk::copied_in_bulk(256, 4): [];
+    bulk::bulk_not_waited_for(256, 4): [ReadAfterWrite, WriteAfterWrite];
+    bulk::bulk_not_fenced(256, 4): [ProxyFence];
+    bulk::bulk_announced_by_half(256, 4): [Transaction, NeverWritten];
+    bulk::bulk_under_a_store(256, 4): [WriteAfterWrite];
+    atomics::operations_of_integers[words](128, 2, zeroed): [];
+    atomics::one_value_by_atomic_stores[words](1, 4, zeroed): [];
+    atomics::locked[words](1, 5, zeroed): [];
+    atomics::locked_by_exchange[words](1, 5, zeroed): [];
+    atomics::given_back_by_a_release[words](1, 5, zeroed): [];
+    atomics::not_locked[words](1, 5, zeroed): [WriteAfterWrite];
+    atomics::no_fence_behind_the_lock[words](1, 5, zeroed): [WriteAfterWrite];
+    atomics::no_fence_before_the_unlock[words](1, 5, zeroed): [WriteAfterWrite];
+    atomics::locked_by_fences_of_the_block[words](1, 5, zeroed): [WriteAfterWrite];
+    atomics::last_block_by_one_fence[words](321, 5, zeroed): [];
+    atomics::last_block_by_all_fences[words](321, 5, zeroed): [];
+    atomics::last_block_without_a_fence[words](321, 5, zeroed): [ReadAfterWrite];
+    atomics::last_block_by_a_fence_of_the_block[words](321, 5, zeroed): [ReadAfterWrite];
+    atomics::last_block_by_the_fence_of_another[words](321, 5, zeroed): [ReadAfterWrite];
+    atomics::last_block_without_a_barrier[words](321, 5, zeroed): [ReadAfterWrite];
+    atomics::each_block_is_the_last[words](321, 5, zeroed): [WriteAfterRead, WriteAfterWrite];
+    atomics::look_back_by_orders[words](10, 5, zeroed): [];
+    atomics::look_back_by_fences[words](10, 5, zeroed): [];
+    atomics::look_back_relaxed_store[words](10, 5, zeroed): [ReadAfterWrite];
+    atomics::look_back_relaxed_load[words](10, 5, zeroed): [ReadAfterWrite];
+    atomics::look_back_plain_flag[words](10, 5, zeroed): [ReadAfterWrite, WriteAfterWrite];
+    atomics::look_back_without_a_barrier[words](10, 5, zeroed): [ReadAfterWrite, WriteAfterRead];
+    atomics::shared_flag_by_orders[words](64, 2, zeroed): [];
+    atomics::shared_flag_by_fences[words](64, 2, zeroed): [];
+    atomics::shared_flag_relaxed[words](64, 2, zeroed): [ReadAfterWrite];
+    atomics::shared_flag_for_one_lane[words](64, 2, zeroed): [ReadAfterWrite, WriteAfterRead, Uninitialised];
 };
 
 /// The specimen of a name.

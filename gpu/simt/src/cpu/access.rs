@@ -9,8 +9,10 @@ pub enum Access {
     Read,
     /// A write.
     Write,
-    /// A read and a write in one indivisible step.
+    /// A read, or a read and a write, in one indivisible step.
     Atomic,
+    /// A write of the same kind, which reads nothing.
+    AtomicStore,
 }
 
 /// Why an access is not carried out.
@@ -34,6 +36,13 @@ pub enum Refused {
     },
     /// It is to several elements at an address that is no multiple of their bytes.
     Misaligned {
+        /// The first element.
+        index: usize,
+        /// Bytes of all elements.
+        bytes: usize,
+    },
+    /// It is a bulk copy whose address, or number of bytes, is no multiple of 16; or of no bytes.
+    Bulk {
         /// The first element.
         index: usize,
         /// Bytes of all elements.
@@ -66,6 +75,11 @@ impl std::fmt::Display for Refused {
                 let bits = 8 * bytes;
                 write!(f, "{bits}-bit access at index {index}: not {bytes}-byte aligned")
             }
+            Refused::Bulk { index, bytes } => write!(
+                f,
+                "a bulk copy of {bytes} bytes from index {index} on: the address and the bytes must be multiples \
+                 of sixteen, and not 0"
+            ),
             Refused::BoxColumn { col, element } => write!(
                 f,
                 "a box that begins at column {col} of elements of {element} bytes: it must begin at a multiple \
@@ -98,7 +112,7 @@ pub(super) fn end(refused: Refused) -> ! {
         Refused::Outside { index, count, len } => outside(index, count, len),
         Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
         Refused::Misaligned { index, bytes } => misaligned(index, bytes),
-        Refused::BoxColumn { .. } => panic!("{refused}"),
+        Refused::Bulk { .. } | Refused::BoxColumn { .. } => panic!("{refused}"),
     }
 }
 

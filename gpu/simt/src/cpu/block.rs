@@ -79,6 +79,10 @@ pub(super) enum WarpKind {
     Any,
     /// Whether this lane is the elected one.
     Elect,
+    /// The lanes that have the same value, a bit for each.
+    Match,
+    /// A reduction of all values by this operation.
+    Reduce(fn(u32, u32) -> u32),
     /// A shuffle that reads the given lane. Reading a lane outside the mask is a fault.
     Shuffle(u32),
     /// All lanes exchange words ([`Exchange`](super::exchange::Exchange)), for the operation of
@@ -97,6 +101,8 @@ impl WarpKind {
             WarpKind::All => "vote of all",
             WarpKind::Any => "vote of any",
             WarpKind::Elect => "elect",
+            WarpKind::Match => "match",
+            WarpKind::Reduce(_) => "reduction",
             WarpKind::Exchange(name) => name,
             WarpKind::Shuffle(_) | WarpKind::Relative(_) => "shuffle",
         }
@@ -181,6 +187,10 @@ pub(super) struct BlockRun {
     pub(super) first_ended: Cell<u32>,
     /// A thread whose shared arrays differ from the kernel's declaration, and their bytes.
     pub(super) shared_mismatch: Cell<Option<(u32, usize)>>,
+    /// The number of the block's next vote, and its votes in three rounds: the current one, the one
+    /// before, which some threads have not read yet, and the next one.
+    pub(super) vote_round: Cell<usize>,
+    pub(super) votes: [Cell<u32>; 3],
     pub(super) index: [u32; 3],
     /// Its rank in its cluster.
     pub(super) rank: u32,
@@ -299,6 +309,22 @@ pub(crate) fn checker() -> Option<&'static Checker<'static>> {
 #[inline(always)]
 pub(super) fn barrier(place: &'static Location<'static>) {
     current().wait(place, Event::Barrier);
+}
+
+/// [`barrier`], and the number of the block's threads that have come to it with a vote.
+pub(super) fn vote(predicate: bool, place: &'static Location<'static>) -> u32 {
+    let run = current_block();
+    let round = run.vote_round.get();
+    let votes = &run.votes[round % 3];
+    votes.set(votes.get() + u32::from(predicate));
+    barrier(place);
+    // The first thread behind the barrier clears the next round but one, of which nobody reads or
+    // writes before all have come to the next.
+    if run.vote_round.get() == round {
+        run.vote_round.set(round + 1);
+        run.votes[(round + 2) % 3].set(0);
+    }
+    votes.get()
 }
 
 /// Suspends the running thread until the lanes of `mask` have come to the same operation, and gives

@@ -35,6 +35,24 @@ pub struct GlobalBox {
 }
 
 impl GlobalBox {
+    /// `count` elements of that many bytes, one after another.
+    pub(super) fn line(first: *const u8, element: usize, count: usize) -> Self {
+        GlobalBox {
+            first,
+            element,
+            rows: 1,
+            cols: count,
+            rows_before: 0,
+            rows_inside: 1,
+            cols_before: 0,
+            cols_skipped: 0,
+            cols_inside: count,
+            row_stride: 0,
+            swizzle: Swizzle::None,
+            rounds: false,
+        }
+    }
+
     /// Bytes of the box in shared memory.
     pub(super) fn bytes(&self) -> usize {
         self.rows * self.cols * self.element

@@ -18,6 +18,8 @@ pub use crate::{
     function_by_constant, unrolled,
 };
 
+/// An element for atomic operations.
+pub type AtomicRef<'a, T> = device::atomic::AtomicRef<'a, T, Watched>;
 /// Global memory that the kernel reads, indexed like a slice.
 pub type In<T> = device::views::In<T, Watched>;
 /// Global memory that the kernel writes (and may read), indexed like a slice.

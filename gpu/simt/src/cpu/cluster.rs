@@ -200,8 +200,8 @@ impl ClusterRun {
     }
 
     /// Arrives at an mbarrier and announces bytes. Gives whether that ends the phase.
-    pub(super) fn arrive(&self, place: Place, bytes: u32) -> Result<bool, String> {
-        self.with_mbarrier(place, |mbarrier| mbarrier.arrive(bytes))
+    pub(super) fn arrive(&self, place: Place, (count, bytes): (u32, u32)) -> Result<bool, String> {
+        self.with_mbarrier(place, |mbarrier| mbarrier.arrive(count, bytes))
     }
 
     /// A copy completes bytes at an mbarrier. Gives whether that ends the phase.

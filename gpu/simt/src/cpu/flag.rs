@@ -3,7 +3,15 @@
 //! A block adds to a flag with release semantics (PTX `red.release.gpu`). Another waits until the
 //! flag has reached a value, and reads it with acquire semantics (`ld.acquire.gpu`).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    panic::Location,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::{
+    block::{self, wait_for},
+    cluster::Wait,
+};
 
 /// A value that a thread waits for a flag to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +29,19 @@ impl FlagWait {
     }
 }
 
-/// Adds to a flag and gives its old and its new value. What this thread knows is visible to whoever
-/// waits for the flag.
-pub(super) fn release_add(flag: *mut u32, value: u32) -> [u32; 2] {
-    let old = atomic(flag).fetch_add(value, Ordering::Release);
-    [old, old.wrapping_add(value)]
+/// Waits until a flag has reached a value.
+pub(super) fn wait_for_at_least(
+    place: *mut u32,
+    at_least: u32,
+    location: &'static Location<'static>,
+) {
+    let wait = FlagWait { address: place.addr(), at_least };
+    if !wait.is_over() {
+        wait_for(Wait::Flag(wait), location);
+    }
+    if let Some(checker) = block::checker() {
+        checker.acquire(place.addr(), at_least);
+    }
 }
 
 fn atomic<'a>(flag: *mut u32) -> &'a AtomicU32 {

@@ -31,13 +31,13 @@ impl Mbarrier {
         self.phases % 2 != u64::from(parity & 1)
     }
 
-    /// An arrival that announces bytes. Gives whether it ends the phase.
-    pub(super) fn arrive(&mut self, bytes: u32) -> Result<bool, String> {
+    /// That number of arrivals, which announce bytes. Gives whether they end the phase.
+    pub(super) fn arrive(&mut self, count: u32, bytes: u32) -> Result<bool, String> {
         self.bytes += i64::from(bytes);
         if self.bytes > MOST_BYTES {
             return Err(format!("{} bytes announced: at most {MOST_BYTES}", self.bytes));
         }
-        let Some(missing) = self.missing.checked_sub(1) else {
+        let Some(missing) = self.missing.checked_sub(count) else {
             return Err(format!(
                 "more than {} arrivals in a phase, which still waits for {} bytes",
                 self.arrivals, self.bytes
@@ -88,15 +88,15 @@ mod tests {
     fn a_phase_ends_with_the_last_arrival_and_the_last_byte() {
         let mut barrier = Mbarrier::new(2).unwrap();
         assert!(!barrier.has_ended(0) && barrier.has_ended(1));
-        assert_eq!(barrier.arrive(96), Ok(false));
+        assert_eq!(barrier.arrive(1, 96), Ok(false));
         assert_eq!(barrier.complete(64), Ok(false));
-        assert_eq!(barrier.arrive(0), Ok(false));
+        assert_eq!(barrier.arrive(1, 0), Ok(false));
         assert_eq!(barrier.complete(32), Ok(true));
         assert!(barrier.has_ended(0) && !barrier.has_ended(1));
         // Bytes may be copied before they are announced.
         assert_eq!(barrier.complete(8), Ok(false));
-        assert_eq!(barrier.arrive(8), Ok(false));
-        assert_eq!(barrier.arrive(0), Ok(true));
+        assert_eq!(barrier.arrive(1, 8), Ok(false));
+        assert_eq!(barrier.arrive(1, 0), Ok(true));
         assert!(!barrier.has_ended(0) && barrier.has_ended(1));
     }
 
@@ -104,11 +104,11 @@ mod tests {
     fn what_does_not_add_up_is_an_error() {
         assert!(Mbarrier::new(0).is_err());
         let mut barrier = Mbarrier::new(1).unwrap();
-        assert_eq!(barrier.arrive(16), Ok(false));
-        assert!(barrier.arrive(0).unwrap_err().contains("more than 1 arrivals"));
+        assert_eq!(barrier.arrive(1, 16), Ok(false));
+        assert!(barrier.arrive(1, 0).unwrap_err().contains("more than 1 arrivals"));
         let mut barrier = Mbarrier::new(1).unwrap();
         assert_eq!(barrier.complete(32), Ok(false));
-        assert!(barrier.arrive(16).unwrap_err().contains("16 more bytes were copied"));
-        assert!(Mbarrier::new(1).unwrap().arrive(1 << 20).unwrap_err().contains("at most"));
+        assert!(barrier.arrive(1, 16).unwrap_err().contains("16 more bytes were copied"));
+        assert!(Mbarrier::new(1).unwrap().arrive(1, 1 << 20).unwrap_err().contains("at most"));
     }
 }

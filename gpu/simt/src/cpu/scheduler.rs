@@ -61,6 +61,8 @@ pub(super) fn run_cluster(
             ended: Cell::new(0),
             first_ended: Cell::new(0),
             shared_mismatch: Cell::new(None),
+            vote_round: Cell::new(0),
+            votes: Default::default(),
             index: [i * x + rank % x, j * y + rank / x % y, k * z + rank / x / y],
             rank,
             cluster: &cluster,

@@ -52,6 +52,24 @@ impl Mbarrier {
     }
 
     #[inline(always)]
+    pub fn arrive_many(self, count: u32) {
+        // SAFETY: as in `init`.
+        unsafe {
+            asm!("mbarrier.arrive.shared::cta.b64 _, [{}], {};", in(reg32) self.0,
+                in(reg32) count, options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    pub fn expect(self, bytes: u32) {
+        // SAFETY: as in `init`.
+        unsafe {
+            asm!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{}], {};", in(reg32) self.0,
+                in(reg32) bytes, options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
     pub fn arrive_remote(self, rank: u32) {
         let place = cluster::remote_address(self.0, rank);
         // SAFETY: as in `init`, and the cluster's blocks have the same shared memory.
@@ -90,6 +108,23 @@ impl Mbarrier {
     #[inline(always)]
     pub fn wait_warp(self, parity: u32) {
         while !warp::all(warp::ALL, self.has_ended(parity)) {}
+    }
+
+    #[inline(always)]
+    pub fn test(self, parity: u32) -> bool {
+        let ended: u32;
+        // SAFETY: as in `init`.
+        unsafe {
+            asm!(
+                "{{ .reg .pred ended; mbarrier.test_wait.parity.shared::cta.b64 ended, [{}], {}; \
+                 selp.u32 {}, 1, 0, ended; }}",
+                in(reg32) self.0,
+                in(reg32) parity,
+                out(reg32) ended,
+                options(nostack, preserves_flags),
+            );
+        }
+        ended != 0
     }
 
     #[inline(always)]

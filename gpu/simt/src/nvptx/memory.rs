@@ -5,6 +5,7 @@ use core::{
     ops::{Index, IndexMut},
 };
 
+use super::atomic::AtomicRef;
 use crate::{Atomic, Element};
 
 /// 16 bytes that are moved by one `ld.v4` or `st.v4`. (A copy of an aligned struct becomes two
@@ -131,6 +132,13 @@ impl<T: Element> IndexMut<usize> for Out<T> {
 }
 
 impl<T: Element> Out<T> {
+    /// The address of an element. It may be outside if it is not used.
+    #[cfg(target_feature = "sm_90a")]
+    #[inline(always)]
+    pub(super) fn address(&self, index: usize) -> *mut T {
+        self.0.wrapping_add(index)
+    }
+
     /// The buffer at that address.
     #[inline(always)]
     pub(super) fn from_pointer(pointer: *mut T) -> Self {
@@ -213,6 +221,15 @@ impl<T: Element> Out<T> {
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    pub fn atomic(&self, index: usize) -> AtomicRef<'_, T>
+    where
+        T: Atomic,
+    {
+        // SAFETY: inside the buffer, as the kernel promises.
+        unsafe { AtomicRef::new(self.0.add(index)) }
     }
 
     #[inline(always)]

@@ -43,6 +43,7 @@ pub use crate::{
     cluster_pipeline, mbarriers, pipeline,
     pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
 };
+pub use atomic::AtomicRef;
 #[cfg(target_feature = "sm_90a")]
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub use memory::{In, Out};

@@ -6,8 +6,9 @@ use core::{
 };
 
 #[cfg(target_feature = "sm_90a")]
-use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
+use super::{Boxes, BoxesMut, Mbarrier, Out, cluster::Remote, warpgroup::Operand};
 use super::{
+    atomic::AtomicRef,
     memory::{In, Vector64, Vector128},
     shared_space::{declare_array, simt_dynamic_shared_pointer, simt_shared_address},
 };
@@ -90,6 +91,43 @@ impl<T: Element> DynamicShared<T> {
         // SAFETY: inside, as the kernel promises.
         let from = simt_shared_address(unsafe { self.0.add(index) }.cast());
         boxes.store(from, place);
+    }
+
+    #[inline(always)]
+    pub fn load_bulk(
+        &mut self,
+        index: usize,
+        source: &In<T>,
+        from: usize,
+        count: usize,
+        done: Mbarrier,
+    ) {
+        // SAFETY: both inside and aligned, as the kernel promises. Not `nomem`: it is not moved
+        // before what precedes it.
+        unsafe {
+            asm!(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}], {}, [{}];",
+                in(reg32) simt_shared_address(self.0.add(index).cast()),
+                in(reg64) source.address(from),
+                in(reg32) (count * size_of::<T>()) as u32,
+                in(reg32) done.address(),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    #[inline(always)]
+    pub fn store_bulk(&self, index: usize, target: &mut Out<T>, to: usize, count: usize) {
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "cp.async.bulk.global.shared::cta.bulk_group [{}], [{}], {};",
+                in(reg64) target.address(to),
+                in(reg32) simt_shared_address(self.0.add(index).cast()),
+                in(reg32) (count * size_of::<T>()) as u32,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 
     #[inline(always)]
@@ -276,6 +314,15 @@ macro_rules! indexed {
                 // SAFETY: as above.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
                 load::load_either::<T>(row, transposed)
+            }
+
+            #[inline(always)]
+            pub fn atomic(&self, index: usize) -> AtomicRef<'_, T>
+            where
+                T: Atomic,
+            {
+                // SAFETY: inside the array, as the kernel promises.
+                unsafe { AtomicRef::new(self.0.add(index)) }
             }
 
             #[inline(always)]

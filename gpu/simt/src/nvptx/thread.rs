@@ -58,3 +58,43 @@ pub fn warp_id() -> u32 {
     let linear = thread_idx_x() + block_dim_x() * (thread_idx_y() + block_dim_y() * thread_idx_z());
     linear / 32
 }
+
+unsafe extern "C" {
+    // device.ll
+    safe fn simt_sync_threads_count(predicate: u32) -> u32;
+    safe fn simt_sync_threads_and(predicate: u32) -> u32;
+    safe fn simt_sync_threads_or(predicate: u32) -> u32;
+    safe fn simt_fence_block();
+    safe fn simt_fence_device();
+    safe fn simt_fence_system();
+}
+
+#[inline(always)]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    simt_sync_threads_count(predicate.into())
+}
+
+#[inline(always)]
+pub fn sync_threads_and(predicate: bool) -> bool {
+    simt_sync_threads_and(predicate.into()) != 0
+}
+
+#[inline(always)]
+pub fn sync_threads_or(predicate: bool) -> bool {
+    simt_sync_threads_or(predicate.into()) != 0
+}
+
+#[inline(always)]
+pub fn fence_block() {
+    simt_fence_block();
+}
+
+#[inline(always)]
+pub fn fence_device() {
+    simt_fence_device();
+}
+
+#[inline(always)]
+pub fn fence_system() {
+    simt_fence_system();
+}

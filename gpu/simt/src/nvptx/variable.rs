@@ -2,7 +2,7 @@
 
 use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index};
 
-use super::memory::Out;
+use super::{atomic::AtomicRef, memory::Out};
 use crate::{Atomic, Element};
 
 unsafe extern "C" {
@@ -40,6 +40,15 @@ impl<T: Element, const N: usize> Global<T, N> {
     pub fn store(&self, index: usize, value: T) {
         // SAFETY: as in `at`.
         unsafe { *self.at(index) = value }
+    }
+
+    #[inline(always)]
+    pub fn atomic(&self, index: usize) -> AtomicRef<'_, T>
+    where
+        T: Atomic,
+    {
+        // SAFETY: as in `at`.
+        unsafe { AtomicRef::new(self.at(index)) }
     }
 
     #[inline(always)]

@@ -27,6 +27,20 @@ unsafe extern "C" {
     safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
     safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i32"]
+    safe fn match_any_sync(mask: u32, value: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.add"]
+    safe fn redux_add(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umin"]
+    safe fn redux_min(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umax"]
+    safe fn redux_max(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.and"]
+    safe fn redux_and(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.or"]
+    safe fn redux_or(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.xor"]
+    safe fn redux_xor(value: u32, mask: u32) -> u32;
     // device.ll
     #[cfg(target_feature = "sm_90a")]
     safe fn simt_elect() -> u32;
@@ -73,6 +87,29 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     value.map_words(|word| shfl_up(mask, word, delta, 0))
+}
+
+#[inline(always)]
+pub fn match_any(mask: u32, value: u32) -> u32 {
+    match_any_sync(mask, value)
+}
+
+macro_rules! reductions {
+    ($($name:ident = $intrinsic:ident;)*) => {$(
+        #[inline(always)]
+        pub fn $name(mask: u32, value: u32) -> u32 {
+            $intrinsic(value, mask)
+        }
+    )*};
+}
+
+reductions! {
+    reduce_add = redux_add;
+    reduce_min = redux_min;
+    reduce_max = redux_max;
+    reduce_and = redux_and;
+    reduce_or = redux_or;
+    reduce_xor = redux_xor;
 }
 
 #[cfg(target_feature = "sm_90a")]

@@ -2,7 +2,10 @@
 
 use super::device;
 
+pub mod atomics;
 pub mod barriers;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod bulk;
 pub mod clean;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod clusters;
@@ -20,4 +23,5 @@ pub mod races;
 pub mod stores;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod tma;
+pub mod votes;
 pub mod warps;

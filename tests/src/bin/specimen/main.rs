@@ -6,7 +6,7 @@ mod agree;
 use std::{env, fmt::Write, fs, process::ExitCode};
 
 use host::{Boxes, BoxesMut, Device, Shape};
-use specimens::list::{COLS, SHAPE, SPECIMENS, Specimen, Versions, find};
+use specimens::list::{COLS, SHAPE, SPECIMENS, Specimen, Versions, WORDS, find};
 
 const USAGE: &str = "\
 Usage: specimen list                                    names, and what simt::check finds
@@ -138,6 +138,11 @@ fn launch(
             let boxes = BoxesMut::new(y.view_mut(..)?, extents, [0, COLS], SHAPE)?;
             // SAFETY: as above.
             unsafe { stream.launch(kernel, &config, (n, &x, boxes)) }
+        }
+        Versions::Words(kernel, _) => {
+            let mut words = device.zeros(WORDS)?;
+            // SAFETY: as above.
+            unsafe { stream.launch(kernel, &config, (n, &x, &mut y, &mut words)) }
         }
     }?;
     stream.synchronize()?;

@@ -5,6 +5,7 @@
 
 mod accesses;
 mod arrays;
+mod atomics;
 mod barriers;
 mod copies;
 mod engines;

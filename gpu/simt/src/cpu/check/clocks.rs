@@ -12,13 +12,12 @@
 //! ([`flags`](super::flags)).
 
 mod engines;
+mod releases;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{
-    flags::Release,
-    record::{FIRST_ENGINE, LAST_CLOCK, Record},
-};
+use self::releases::Releases;
+use super::record::{FIRST_ENGINE, LAST_CLOCK, Record};
 use crate::cpu::{cluster::Place, limits::WARP, warpgroup::WarpgroupKey};
 
 /// The most engines of a cluster: a number has twelve bits.
@@ -45,8 +44,7 @@ pub(super) struct VectorClocks {
     stores: BTreeMap<u32, Stores>,
     /// What threads knew when they last called `fence_init`, by their numbers.
     fenced: BTreeMap<u32, Vec<u16>>,
-    /// The releases that this cluster has acquired, by the flags' addresses.
-    acquired: BTreeMap<usize, Vec<Release>>,
+    releases: Releases,
 }
 
 /// A named barrier.
@@ -172,6 +170,7 @@ impl VectorClocks {
         for &number in numbers {
             learn(&mut self.threads[number as usize], &joint);
         }
+        self.share_fences(numbers);
     }
 
     /// Advances a thread's own clock.
@@ -203,28 +202,6 @@ impl VectorClocks {
         for lane in lanes {
             seen[lane] = joint;
         }
-    }
-
-    /// A thread is about to add to a flag. Gives what it knows of its cluster's threads.
-    pub(super) fn release(&mut self, number: u32) -> Vec<u16> {
-        self.tick(number);
-        self.threads[number as usize].iter().take(self.threads.len()).copied().collect()
-    }
-
-    /// A thread of the cluster has waited for a flag, and acquires these releases.
-    pub(super) fn acquire(&mut self, flag: usize, releases: Vec<Release>) {
-        let known = self.acquired.entry(flag).or_default();
-        releases.into_iter().for_each(|release| release.join(known));
-    }
-
-    /// The releases that the cluster has acquired. It passes them on with its own.
-    pub(super) fn acquired(&self) -> impl Iterator<Item = &Release> {
-        self.acquired.values().flatten()
-    }
-
-    /// Whether an acquired release covers `old`.
-    pub(super) fn is_released(&self, old: &Record) -> bool {
-        self.acquired().any(|release| release.covers(old))
     }
 
     /// An mbarrier is initialised.

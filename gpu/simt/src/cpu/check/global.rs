@@ -181,7 +181,8 @@ impl Buffer {
                 // when it gets memory of its own, the other processors must forget it.
                 *shadow = Shadow::NONE;
             }
-            let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
+            let reads = matches!(access, Access::Read | Access::Atomic);
+            let unwritten = reads && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
             let (mut hazard, third) = shadow.access(now, access, 1);
             let mut too_many = false;
             if flags & CROWDED != 0 {
@@ -206,7 +207,9 @@ impl Buffer {
                     }
                 }
                 Access::Write => flags = (flags | WRITTEN) & !SATURATED,
-                Access::Atomic => flags = (flags | READ | WRITTEN) & !SATURATED,
+                Access::Atomic | Access::AtomicStore => {
+                    flags = (flags | READ | WRITTEN) & !SATURATED
+                }
             }
             state.store(flags, Ordering::Release);
             if flags & GAP != 0 {

@@ -6,8 +6,9 @@
 //! * **races**: two threads access the same bytes of shared or global memory, one of them writes,
 //!   and nothing orders the two accesses. A barrier orders the threads of a block, `sync_warp` the
 //!   lanes of its mask; an mbarrier and `cluster::sync` order the threads that wait after those
-//!   that arrive. Blocks are ordered only within a cluster, and by flags in global memory
-//!   (`Out::release_add`). Atomic additions do not race with each other.
+//!   that arrive. Threads of any blocks are ordered by atomic operations with release and acquire
+//!   semantics or with fences ([`AtomicRef`](crate::device::AtomicRef)), and by flags
+//!   (`Out::release_add`). Atomic operations do not race with each other.
 //! * **uninitialised reads**: of shared memory that this block has not written, of global memory
 //!   ([`Out::uninit`](crate::checked::Out)) that no thread has written.
 //! * **accesses out of bounds** of a buffer or a shared array, and misaligned 128-bit accesses and
@@ -69,10 +70,7 @@
 //!   operation that orders threads one by one (an mbarrier, a named barrier, a proxy fence, a flag,
 //!   `sync_warp` of a part of a warp), two, where they are in one block's warps or in different
 //!   blocks.
-//! * If one thread of a cluster has waited for a flag, all its threads are assumed to know what the
-//!   flag tells. Whether a proxy fence stands before TMA copies of that data is not checked. (A
-//!   flag tells nothing of what a TMA copy has written to global memory: that is reported even if
-//!   the copy's thread has waited for it.)
+//! * Whether a proxy fence stands before TMA copies of data that a flag has told is not checked.
 //!
 //! With more than one worker it depends on timing which block of a race between blocks is seen
 //! first. With [`Options::workers`] 1 a launch in one order always gives the same report.
@@ -125,6 +123,7 @@ pub use crate::cpu::order::Order;
 pub(super) use checked_launch::CheckedLaunch;
 pub(super) use checker::Checker;
 pub use finding::{Example, Finding, Kind, Untouched};
+pub(super) use flags::{AtomicOrder, Effect, FenceScope};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Memory, Options, launch};
 pub use limits::Limit;

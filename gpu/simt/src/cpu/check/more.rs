@@ -109,7 +109,9 @@ impl More {
         let of = |list: &[Record]| list.iter().copied().find(|old| now.races(old, horizon));
         let found = match access {
             Access::Read => of(&word.additions).map(|old| (Hazard::ReadAfterWrite, old)),
-            Access::Atomic => of(&word.reads).map(|old| (Hazard::WriteAfterRead, old)),
+            Access::Atomic | Access::AtomicStore => {
+                of(&word.reads).map(|old| (Hazard::WriteAfterRead, old))
+            }
             Access::Write => of(&word.additions)
                 .map(|old| (Hazard::WriteAfterWrite, old))
                 .or_else(|| of(&word.reads).map(|old| (Hazard::WriteAfterRead, old))),

@@ -122,7 +122,7 @@ impl Operation {
         match access {
             Access::Read => Operation::GlobalLoad,
             Access::Write => Operation::GlobalStore,
-            Access::Atomic => Operation::GlobalAtomic,
+            Access::Atomic | Access::AtomicStore => Operation::GlobalAtomic,
         }
     }
 
@@ -130,7 +130,7 @@ impl Operation {
         match access {
             Access::Read => Operation::SharedLoad,
             Access::Write => Operation::SharedStore,
-            Access::Atomic => Operation::SharedAtomic,
+            Access::Atomic | Access::AtomicStore => Operation::SharedAtomic,
         }
     }
 

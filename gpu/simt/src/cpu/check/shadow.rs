@@ -78,7 +78,7 @@ impl<'a> Now<'a> {
             && ((old.clock < self.record.clock && !old.is_engine())
                 || (old.thread() == thread && !old.is_engine())
                 || self.clocks.knows(thread, old));
-        in_cluster || self.clocks.is_released(old)
+        in_cluster || self.clocks.is_released(thread, old)
     }
 }
 
@@ -173,7 +173,7 @@ impl Shadow {
                 let third = self.readers.keep(now, horizon);
                 (hazard.map(|old| (Hazard::ReadAfterWrite, old)), third)
             }
-            Access::Atomic => {
+            Access::Atomic | Access::AtomicStore => {
                 let hazard = writer.map(|old| (Hazard::WriteAfterWrite, old));
                 let hazard =
                     hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));

@@ -63,7 +63,7 @@ impl AllThreads {
                 note(reads, now, horizon);
                 race(additions, Hazard::ReadAfterWrite)
             }
-            Access::Atomic => {
+            Access::Atomic | Access::AtomicStore => {
                 note(additions, now, horizon);
                 race(reads, Hazard::WriteAfterRead)
             }
@@ -253,7 +253,8 @@ impl Array {
         };
         for number in first..=last {
             let shadow = &mut cells.shadows[number];
-            let unwritten = access != Access::Write && !shadow.is_written(block_start);
+            let reads = matches!(access, Access::Read | Access::Atomic);
+            let unwritten = reads && !shadow.is_written(block_start);
             let (mut hazard, third) = shadow.access(now, access, block_start);
             let mut too_many = false;
             if !cells.more.is_empty() {

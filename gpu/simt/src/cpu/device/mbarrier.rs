@@ -15,6 +15,7 @@ use crate::cpu::{
     block::{self, current_cluster, wait_for},
     check,
     cluster::{Place, Wait},
+    poll,
 };
 
 /// `N` mbarriers, made by [`mbarriers!`](crate::mbarriers).
@@ -82,7 +83,21 @@ impl Mbarrier {
     /// Arrives. A thread that waits for this phase sees what this thread did before.
     #[track_caller]
     pub fn arrive(self) {
-        self.arrive_at(block::rank(), 0, Location::caller());
+        self.arrive_at(block::rank(), (1, 0), Location::caller());
+    }
+
+    /// Arrives that many times.
+    #[track_caller]
+    pub fn arrive_many(self, count: u32) {
+        assert!(count > 0, "no arrival: at least one");
+        self.arrive_at(block::rank(), (count, 0), Location::caller());
+    }
+
+    /// Announces `bytes` that copies will complete in this phase, and does not arrive. The phase
+    /// must not end before: this thread, or one that it has told, arrives later.
+    #[track_caller]
+    pub fn expect(self, bytes: u32) {
+        self.arrive_at(block::rank(), (0, bytes), Location::caller());
     }
 
     /// Arrives at the corresponding mbarrier in the block of that rank in this cluster.
@@ -90,7 +105,7 @@ impl Mbarrier {
     pub fn arrive_remote(self, rank: u32) {
         let blocks = current_cluster().blocks;
         assert!(rank < blocks, "the block of rank {rank}: the cluster has {blocks}");
-        self.arrive_at(rank, 0, Location::caller());
+        self.arrive_at(rank, (1, 0), Location::caller());
     }
 
     /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is
@@ -107,11 +122,11 @@ impl Mbarrier {
     /// Arrives, and announces `bytes` that copies will complete in this phase.
     #[track_caller]
     pub fn arrive_expect(self, bytes: u32) {
-        self.arrive_at(block::rank(), bytes, Location::caller());
+        self.arrive_at(block::rank(), (1, bytes), Location::caller());
     }
 
     #[track_caller]
-    fn arrive_at(self, rank: u32, bytes: u32, place: &'static Location<'static>) {
+    fn arrive_at(self, rank: u32, (count, bytes): (u32, u32), place: &'static Location<'static>) {
         let at = (rank, self.offset);
         let checker = block::checker();
         if let Some(checker) = checker {
@@ -121,10 +136,11 @@ impl Mbarrier {
                 checker.needs_fence(at, place);
             }
         }
-        match current_cluster().arrive(at, bytes) {
+        match current_cluster().arrive(at, (count, bytes)) {
             Err(reason) => crate::cpu::panics::misuse(reason),
             Ok(ended) => {
-                if let Some(checker) = checker {
+                // An announcement alone tells nobody what this thread did.
+                if let Some(checker) = checker.filter(|_| count > 0) {
                     checker.arrive(at, ended);
                 }
             }
@@ -148,6 +164,27 @@ impl Mbarrier {
         if let Some(checker) = checker {
             checker.waited(at, parity);
         }
+    }
+
+    /// Whether the phase of that parity has ended. If it has, this thread sees what
+    /// [`wait`](Self::wait) would let it see.
+    #[track_caller]
+    pub fn test(self, parity: u32) -> bool {
+        let (at, place) = (self.place(), Location::caller());
+        let checker = block::checker();
+        if let Some(checker) = checker {
+            checker.use_mbarrier(at, place);
+        }
+        let ended = match current_cluster().has_ended(at, parity) {
+            Err(reason) => crate::cpu::panics::misuse(reason),
+            Ok(ended) => ended,
+        };
+        if let Some(checker) = checker.filter(|_| ended) {
+            checker.waited(at, parity);
+        }
+        // It may be repeated until others have arrived.
+        poll::count_atomic(place);
+        ended
     }
 
     /// [`wait`](Self::wait) for a warp, all of whose lanes call it and go on together.

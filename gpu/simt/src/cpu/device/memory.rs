@@ -8,12 +8,13 @@ use std::{
 #[cfg(not(feature = "cpu"))]
 use simt_macros::signatures;
 
+use super::atomic::AtomicRef;
 #[cfg(feature = "cpu")]
-use super::flag;
+use super::atomic::Of;
 #[cfg(feature = "cpu")]
 use crate::cpu::{
     access::{Access, Refused},
-    poll,
+    flag,
 };
 use crate::{
     Atomic, Element,
@@ -50,6 +51,24 @@ pub(super) fn reason<T>(len: usize, index: usize, count: usize) -> Refused {
     match index > len || len - index < count {
         true => Refused::Outside { index, count, len },
         false => Refused::Misaligned { index, bytes: alignment::<T>(count) },
+    }
+}
+
+/// Whether a bulk copy may access `count` elements from `index` on, and if not, why.
+#[cfg(feature = "cpu")]
+pub(super) fn is_bulk_allowed<T>(
+    base: *const T,
+    len: usize,
+    index: usize,
+    count: usize,
+) -> Result<(), Refused> {
+    let (address, bytes) = (base.wrapping_add(index).addr(), count.saturating_mul(size_of::<T>()));
+    if count > len || index > len - count {
+        Err(Refused::Outside { index, count, len })
+    } else if count == 0 || !address.is_multiple_of(16) || !bytes.is_multiple_of(16) {
+        Err(Refused::Bulk { index, bytes })
+    } else {
+        Ok(())
     }
 }
 
@@ -108,6 +127,25 @@ pub(crate) mod views {
                 #[inline(always)]
                 pub fn misalignment<const BYTES: usize>(&self) -> usize {
                     self.base.addr() % BYTES / size_of::<T>()
+                }
+
+                /// The first of `count` elements from `index` on, if a bulk copy may access them;
+                /// otherwise reports it.
+                #[cfg(feature = "cpu")]
+                #[track_caller]
+                pub(crate) fn bulk(
+                    &self,
+                    index: usize,
+                    count: usize,
+                    access: Access,
+                ) -> Option<*const T> {
+                    match is_bulk_allowed(self.base, self.len, index, count) {
+                        Ok(()) => Some(self.base.wrapping_add(index)),
+                        Err(refused) => {
+                            M::refuse_global::<T>(self.tag, refused, access);
+                            None
+                        }
+                    }
                 }
 
                 #[cfg(feature = "cpu")]
@@ -279,6 +317,26 @@ pub(crate) mod views {
             }
         }
 
+        /// An element for atomic operations.
+        #[inline(always)]
+        #[track_caller]
+        pub fn atomic(&self, index: usize) -> AtomicRef<'_, T, M>
+        where
+            T: Atomic,
+        {
+            let (place, of) = match index < self.len {
+                // SAFETY: inside, as just checked.
+                true => (unsafe { self.base.add(index) }, Of::Global(self.tag)),
+                false => {
+                    let refused = reason::<T>(self.len, index, 1);
+                    (M::refuse_global(self.tag, refused, Access::Atomic), Of::Outside)
+                }
+            };
+            // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element; or
+            // memory for accesses outside.
+            unsafe { AtomicRef::new(place, of) }
+        }
+
         /// Adds `value` to an element atomically, and gives the element's old value. The order in
         /// which threads add is not fixed, so a sum of floats may differ from run to run.
         #[inline(always)]
@@ -287,10 +345,7 @@ pub(crate) mod views {
         where
             T: Atomic,
         {
-            // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
-            let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-            poll::count_atomic(Location::caller());
-            before
+            self.atomic(index).add(value)
         }
     }
 
@@ -302,8 +357,7 @@ pub(crate) mod views {
         #[inline(always)]
         #[track_caller]
         pub fn release_add(&mut self, index: usize, value: u32) {
-            let place = self.at(index, 1, Access::Atomic);
-            flag::release_add(place, value);
+            self.atomic(index).release_add(value);
         }
 
         /// Waits until a flag is at least that value. This thread then sees what the threads that

@@ -4,12 +4,11 @@
 //! This is the version for the CPU. For `nvptx64` the module of the same name has the same items,
 //! made of intrinsics.
 
+pub(crate) mod atomic;
 mod box_shape;
 pub mod bulk;
 pub mod cluster;
 pub mod copies;
-#[cfg(feature = "cpu")]
-mod flag;
 pub mod grid;
 pub mod mbarrier;
 mod memory;
@@ -33,6 +32,9 @@ pub use crate::{
     pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
     shared, shared_array, unrolled,
 };
+/// An element for atomic operations, which `Out::atomic`, `Shared::atomic` and `Global::atomic`
+/// give.
+pub type AtomicRef<'a, T> = atomic::AtomicRef<'a, T, crate::cpu::fast::Fast>;
 pub use box_shape::BoxShape;
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;

@@ -9,11 +9,16 @@ use std::{
 use simt_macros::signatures;
 
 #[cfg(feature = "cpu")]
-use super::memory::{four_eight_or_sixteen_bytes, is_allowed, reason, sixteen_bytes};
+use super::atomic::Of;
+#[cfg(feature = "cpu")]
+use super::memory::{
+    four_eight_or_sixteen_bytes, is_allowed, is_bulk_allowed, reason, sixteen_bytes,
+};
 use super::{
+    atomic::AtomicRef,
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
-    memory::views::In,
+    memory::views::{In, Out},
     tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
@@ -21,8 +26,8 @@ use super::{
 use crate::cpu::{
     access::{Access, Refused},
     block,
+    boxes::GlobalBox,
     limits::SHARED_BYTES,
-    poll,
 };
 use crate::{
     Atomic, Element,
@@ -223,6 +228,60 @@ pub(crate) mod arrays {
                 let from = self.base.add(index).cast();
                 M::store_box((self.tag, offset), boxes.tag(), from, target);
             }
+        }
+
+        /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
+        /// element `from` of `source` to the elements from `index` on. Both addresses, and the
+        /// bytes, are multiples of 16. The copy is asynchronous. It completes its bytes at the
+        /// mbarrier `done`.
+        #[track_caller]
+        pub fn load_bulk(
+            &mut self,
+            index: usize,
+            source: &In<T, M>,
+            from: usize,
+            count: usize,
+            done: Mbarrier,
+        ) {
+            let Some(first) = source.bulk(from, count, Access::Read) else { return };
+            let offset = index * size_of::<T>();
+            if !self.is_bulk_allowed(index, count, Access::Write) {
+                return;
+            }
+            let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
+            // SAFETY: both inside, as just checked.
+            unsafe {
+                let (to, own) = (self.base.add(index).cast(), 1 << block::rank());
+                M::load_box((self.tag, offset), source.tag, to, line, done.place(), own);
+            }
+        }
+
+        /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
+        /// `index` on to the elements of `target` from `to` on. Both addresses, and the bytes, are
+        /// multiples of 16. What [`store_box`](Self::store_box) says of fences and groups holds.
+        #[track_caller]
+        pub fn store_bulk(&self, index: usize, target: &mut Out<T, M>, to: usize, count: usize) {
+            let Some(first) = target.bulk(to, count, Access::Write) else { return };
+            let offset = index * size_of::<T>();
+            if !self.is_bulk_allowed(index, count, Access::Read) {
+                return;
+            }
+            let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
+            // SAFETY: both inside, as just checked.
+            unsafe {
+                M::store_box((self.tag, offset), target.tag, self.base.add(index).cast(), line);
+            }
+        }
+
+        /// Whether a bulk copy may access `count` elements from `index` on here; otherwise reports
+        /// it.
+        #[track_caller]
+        fn is_bulk_allowed(&self, index: usize, count: usize, access: Access) -> bool {
+            let allowed = is_bulk_allowed(self.base, self.len(), index, count);
+            if let Err(refused) = allowed {
+                M::refuse_shared::<T>(self.tag, refused, access);
+            }
+            allowed.is_ok()
         }
 
         /// Whether a box may be at `index` here and begin at that column of the matrix; otherwise
@@ -427,6 +486,26 @@ pub(crate) mod arrays {
                     load::exchange::<T>(row, transposed)
                 }
 
+                /// An element for atomic operations.
+                #[inline(always)]
+                #[track_caller]
+                pub fn atomic(&self, index: usize) -> AtomicRef<'_, T, M>
+                where
+                    T: Atomic,
+                {
+                    let (place, of) = match index < self.len() {
+                        // SAFETY: inside, as just checked.
+                        true => (unsafe { self.base.add(index) }, Of::Shared(self.tag, index)),
+                        false => {
+                            let refused = reason::<T>(self.len(), index, 1);
+                            (M::refuse_shared(self.tag, refused, Access::Atomic), Of::Outside)
+                        }
+                    };
+                    // SAFETY: inside the array, which lives as long as the block, and aligned like
+                    // every element; or memory for accesses outside.
+                    unsafe { AtomicRef::new(place, of) }
+                }
+
                 /// Adds `value` to an element atomically, and gives the element's old value.
                 #[inline(always)]
                 #[track_caller]
@@ -434,10 +513,7 @@ pub(crate) mod arrays {
                 where
                     T: Atomic,
                 {
-                    // SAFETY: inside the array, and aligned like every element.
-                    let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-                    poll::count_atomic(Location::caller());
-                    before
+                    self.atomic(index).add(value)
                 }
             }
 

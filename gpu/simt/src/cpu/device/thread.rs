@@ -6,7 +6,7 @@ use std::panic::Location;
 use simt_macros::signatures;
 
 #[cfg(feature = "cpu")]
-use crate::cpu::block;
+use crate::cpu::{block, check::FenceScope};
 
 macro_rules! index {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {$(
@@ -65,4 +65,56 @@ pub fn opaque(number: usize) -> usize {
 #[track_caller]
 pub fn sync_threads() {
     block::barrier(Location::caller());
+}
+
+/// [`sync_threads`], and the number of the block's threads that have come to it with `predicate`.
+/// (PTX: `bar.red`. Some of its threads may not come to [`sync_threads`] meanwhile.)
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn sync_threads_count(predicate: bool) -> u32 {
+    block::vote(predicate, Location::caller())
+}
+
+/// [`sync_threads`], and whether all threads of the block have come to it with `predicate`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn sync_threads_and(predicate: bool) -> bool {
+    block::vote(!predicate, Location::caller()) == 0
+}
+
+/// [`sync_threads`], and whether any thread of the block has come to it with `predicate`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn sync_threads_or(predicate: bool) -> bool {
+    block::vote(predicate, Location::caller()) > 0
+}
+
+macro_rules! fences {
+    ($($(#[$doc:meta])* $name:ident: $scope:ident;)*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(not(feature = "cpu"), signatures)]
+        #[inline]
+        #[track_caller]
+        pub fn $name() {
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            if let Some(checker) = block::checker() {
+                checker.fence(FenceScope::$scope, Location::caller());
+            }
+        }
+    )*};
+}
+
+fences! {
+    /// A fence for threads of the same block. What this thread has done before is visible to a
+    /// thread that sees what it writes behind the fence by an atomic operation, and calls a fence,
+    /// too (PTX `fence.sc.cta`, CUDA's `__threadfence_block`).
+    fence_block: Block;
+    /// [`fence_block`] for all threads of the GPU (`fence.sc.gpu`, `__threadfence`).
+    fence_device: Device;
+    /// [`fence_block`] for all threads of all GPUs, and the processor (`fence.sc.sys`,
+    /// `__threadfence_system`).
+    fence_system: Device;
 }

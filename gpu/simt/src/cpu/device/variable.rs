@@ -1,16 +1,18 @@
 //! Variables that outlive a launch, in global and in constant memory. Every access is
 //! bounds-checked.
 
-use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index, panic::Location};
+use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index};
 
 #[cfg(not(feature = "cpu"))]
 use simt_macros::signatures;
 
-use super::memory::views::Out;
+#[cfg(feature = "cpu")]
+use super::atomic::Of;
 #[cfg(feature = "cpu")]
 use super::memory::{is_allowed, reason};
+use super::{atomic::AtomicRef, memory::views::Out};
 #[cfg(feature = "cpu")]
-use crate::cpu::{access::Access, block, poll};
+use crate::cpu::{access::Access, block};
 use crate::{
     Atomic, Element,
     cpu::{fast::Fast, mode::Mode},
@@ -87,6 +89,28 @@ pub(crate) mod variables {
             unsafe { *self.at(index, Access::Write) = value }
         }
 
+        /// An element for atomic operations.
+        #[inline(always)]
+        #[track_caller]
+        pub fn atomic(&self, index: usize) -> AtomicRef<'_, T, M>
+        where
+            T: Atomic,
+        {
+            block::assert_in_kernel();
+            let (base, tag) = (self.first(), M::global_at(self.first().cast(), self.name));
+            let (place, of) = match index < N {
+                // SAFETY: inside, as just checked.
+                true => (unsafe { base.add(index) }, Of::Global(tag)),
+                false => {
+                    let refused = reason::<T>(N, index, 1);
+                    (M::refuse_global(tag, refused, Access::Atomic), Of::Outside)
+                }
+            };
+            // SAFETY: inside the array, and aligned like every element; or memory for accesses
+            // outside.
+            unsafe { AtomicRef::new(place, of) }
+        }
+
         /// Adds `value` to an element atomically, and gives the element's old value. The order in
         /// which threads add is not fixed.
         #[inline(always)]
@@ -95,10 +119,7 @@ pub(crate) mod variables {
         where
             T: Atomic,
         {
-            // SAFETY: inside the array, and aligned like every element.
-            let before = unsafe { T::atomic_add(self.at(index, Access::Atomic), value) };
-            poll::count_atomic(Location::caller());
-            before
+            self.atomic(index).add(value)
         }
     }
 

@@ -95,6 +95,41 @@ pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
+/// The lanes of `mask` that have the same value as this one, bit i for lane i.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn match_any(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Match, mask, value, Location::caller())
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident: $by:expr;)*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(not(feature = "cpu"), signatures)]
+        #[inline]
+        #[track_caller]
+        pub fn $name(mask: u32, value: u32) -> u32 {
+            operation(WarpKind::Reduce($by), mask, value, Location::caller())
+        }
+    )*};
+}
+
+reductions! {
+    /// The sum of the values of the lanes of `mask`, modulo 2^32 (PTX `redux.sync`).
+    reduce_add: u32::wrapping_add;
+    /// The least of these values.
+    reduce_min: std::cmp::min;
+    /// The greatest of these values.
+    reduce_max: std::cmp::max;
+    /// The bits that all these values have.
+    reduce_and: |a, b| a & b;
+    /// The bits that any of these values has.
+    reduce_or: |a, b| a | b;
+    /// The bits that an odd number of these values have.
+    reduce_xor: |a, b| a ^ b;
+}
+
 /// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.
 #[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]

@@ -127,6 +127,13 @@ impl Scheduler<'_> {
                         WarpKind::All => (votes == present).into(),
                         WarpKind::Any => (votes != 0).into(),
                         WarpKind::Elect => (present.trailing_zeros() == lane.lane()).into(),
+                        WarpKind::Match => {
+                            let same = |lane: &u32| values[*lane as usize] == Some(own.value);
+                            (0..WARP).filter(same).map(|lane| 1 << lane).sum()
+                        }
+                        WarpKind::Reduce(by) => {
+                            values.iter().flatten().copied().reduce(by).unwrap_or(0)
+                        }
                         WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
                         WarpKind::Shuffle(source) => match values[source as usize] {
                             Some(value) => value,

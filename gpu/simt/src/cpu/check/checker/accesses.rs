@@ -309,7 +309,7 @@ impl<'a> Checker<'a> {
             Third::Any
         } else if self.launch.threads_ordered.load(Ordering::Relaxed) {
             Third::OfBlock
-        } else if access == Access::Atomic && is_first() {
+        } else if matches!(access, Access::Atomic | Access::AtomicStore) && is_first() {
             // What the kernel will use is not known yet. Reads of one word by all threads are too
             // many to keep them for that.
             Third::OfBlock

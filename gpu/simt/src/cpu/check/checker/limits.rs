@@ -57,7 +57,9 @@ impl Checker<'_> {
         self.heartbeat.tick();
         assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
         let kind = match refused {
-            Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,
+            Refused::Misaligned { .. } | Refused::Bulk { .. } | Refused::BoxColumn { .. } => {
+                Kind::Misaligned
+            }
             _ => Kind::OutOfBounds,
         };
         let does = if access == Access::Read { "read" } else { "write" };
@@ -67,7 +69,9 @@ impl Checker<'_> {
             block: block::block_index(),
             thread: block::current().index,
             element: match refused {
-                Refused::Outside { index, .. } | Refused::Misaligned { index, .. } => Some(index),
+                Refused::Outside { index, .. }
+                | Refused::Misaligned { index, .. }
+                | Refused::Bulk { index, .. } => Some(index),
                 Refused::Outside2d { .. } | Refused::BoxColumn { .. } => None,
             },
             other: None,

@@ -10,7 +10,6 @@ use crate::cpu::{
     check::{
         finding::Kind,
         findings::{Key, Seen, memory_of},
-        flags::Release,
         shared::Array,
     },
     cluster,
@@ -132,25 +131,6 @@ impl Checker<'_> {
     /// The running thread has waited for the end of an mbarrier's phase.
     pub(in crate::cpu) fn waited(&self, at: cluster::Place, parity: u32) {
         self.clocks.borrow_mut().waited(at, block::current().number, parity);
-    }
-
-    /// The running thread adds to a flag, by `add`, which gives the flag's old and new value.
-    pub(in crate::cpu) fn release(&self, flag: usize, add: impl FnOnce() -> [u32; 2]) {
-        let (known, mut all) = self.with_general_clocks(|clocks| {
-            (
-                clocks.release(block::current().number),
-                clocks.acquired().cloned().collect::<Vec<_>>(),
-            )
-        });
-        let (start, clock) = (self.block_start.get(), self.clock.get());
-        all.push(Release { slot: self.slot, start, clock, known });
-        self.launch.flags.release(flag, all, add);
-    }
-
-    /// The running thread has waited for a flag to reach a value.
-    pub(in crate::cpu) fn acquire(&self, flag: usize, at_least: u32) {
-        let releases = self.launch.flags.until(flag, at_least);
-        self.clocks.borrow_mut().acquire(flag, releases);
     }
 
     /// The running thread has waited for earlier grids. Whether the block's other threads know of
