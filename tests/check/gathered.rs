@@ -8,7 +8,7 @@ use gpu::{
 };
 use host::gemm::Output;
 use simt::{
-    Bf16, Bound, Elements, F16, LaunchConfig,
+    Bf16, Bound, F16, LaunchConfig,
     check::{self, Order},
 };
 use tests::{
@@ -16,6 +16,8 @@ use tests::{
     kernels::{Kernel, kernels, read, run, watch, write},
     once,
 };
+
+use super::operand::{Unaligned, Way, integer};
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
@@ -42,58 +44,6 @@ fn cases<T: Output, O: Output>() -> Vec<Kernel> {
     cases
 }
 
-/// Sixteen bytes, aligned.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
-
-/// Matrices whose first element is `start` elements after a multiple of sixteen bytes.
-struct Operand<T> {
-    memory: Vec<Eight<T>>,
-    start: usize,
-    len: usize,
-    /// Strides between rows of A (columns of B), between k-steps, between matrices.
-    strides: [usize; 3],
-}
-
-impl<T: Stored<Real = f32>> Operand<T> {
-    /// `count` matrices with `outer` rows of A (columns of B) and `steps` k-steps. Rows, in either
-    /// layout, and matrices have this padding between them.
-    fn new(
-        [count, outer, steps]: [usize; 3],
-        along_k: bool,
-        (start, padding): (usize, usize),
-        value: impl Fn(usize, usize) -> T,
-    ) -> Self {
-        let (rows, cols) = if along_k { (outer, steps) } else { (steps, outer) };
-        let pitch = cols + padding;
-        let size = (rows - 1) * pitch + cols;
-        let len = (count - 1) * (size + padding) + size;
-        let at = |place: usize| {
-            let place = place.wrapping_sub(start);
-            let (row, col) = (place % (size + padding) / pitch, place % (size + padding) % pitch);
-            match along_k {
-                _ if place >= len || row >= rows || col >= cols => T::nearest(f32::NAN),
-                true => value(row, col),
-                false => value(col, row),
-            }
-        };
-        let memory = (0..(start + len).div_ceil(8) + 1)
-            .map(|i| Eight(std::array::from_fn(|j| at(8 * i + j))));
-        let strides = if along_k { [pitch, 1, size + padding] } else { [1, pitch, size + padding] };
-        Operand { memory: memory.collect(), start, len, strides }
-    }
-
-    fn address(&self) -> *const T {
-        self.memory.as_ptr().cast::<T>().wrapping_add(self.start)
-    }
-}
-
-/// Small integers, whose sums are exact.
-fn integer(row: usize, col: usize, salt: usize) -> f32 {
-    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
-}
-
 /// A launch of `blocks` blocks, for `count` equal products.
 #[derive(Clone, Copy)]
 struct Launch {
@@ -113,15 +63,15 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
 ) {
     let Launch { sizes: [m, n, k], count, blocks, offsets, full, order } = launch;
     let (name, k_major) = (entry.name(), product.variant.k_major());
-    let value = |row, col, salt| T::nearest(integer(row, col, salt));
-    let a = Operand::new([count, m, k], k_major[0], offsets[0], |row, p| value(row, p, 1));
-    let b = Operand::new([count, n, k], k_major[1], offsets[1], |col, p| value(p, col, 2));
+    let [way_a, way_b] = [0, 1].map(|i| Way(k_major[i], offsets[i].0, offsets[i].1));
+    let a = Unaligned::<T>::new([count, m, k], way_a, |_, row, p| integer(row, p, 1));
+    let b = Unaligned::<T>::new([count, n, k], way_b, |_, col, p| integer(p, col, 2));
     let mut problem = GemmParams::dense(m as u32, n as u32, k as u32);
     problem.products = count as u32;
     problem.alpha = 2.0;
-    problem.a = [a.strides[0], a.strides[1]].map(|stride| stride as u64);
-    problem.b = [b.strides[1], b.strides[0]].map(|stride| stride as u64);
-    problem.batch = [a.strides[2], b.strides[2], m * n].map(|step| step as u64);
+    problem.a = a.strides;
+    problem.b = [b.strides[1], b.strides[0]];
+    problem.batch = [a.step, b.step, (m * n) as u64];
     if full {
         (problem.bias, problem.activation, problem.beta) = (COL_BIAS, RELU, 1.0);
     }
@@ -135,11 +85,10 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
     let config = LaunchConfig { dynamic_shared, ..config };
     // SAFETY: the operands, the bias and `c` outlive the launch, and nobody else uses them.
     unsafe {
-        let of = |of: &Operand<T>| Bound::Elements(Elements::read(of.address(), of.len));
         let arguments = [
             ("problem", Bound::Value(&problem)),
-            ("a", of(&a)),
-            ("b", of(&b)),
+            ("a", a.elements()),
+            ("b", b.elements()),
             ("c", write(&mut c)),
             ("bias", read(&bias)),
         ];

@@ -13,6 +13,7 @@ mod gathered;
 mod halves;
 mod lessons;
 mod mma;
+mod operand;
 mod pad;
 mod pipelines;
 mod profile;

@@ -5,7 +5,7 @@
 use std::{collections::HashSet, num::NonZeroU32};
 
 use gpu::{
-    collective::{real::Real, stored::Stored},
+    collective::stored::Stored,
     params::{COL_BIAS, GemmParams, RELU},
     registry::{Family, Type},
 };
@@ -19,12 +19,10 @@ use tests::{
     once,
 };
 
+use super::operand::{Unaligned, Way, number, real};
+
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/mma", "tests/check"];
-
-/// The layout of an operand: K-major or not, elements before it, and padding between rows.
-#[derive(Clone, Copy, Debug)]
-struct Way(bool, usize, usize);
 
 /// m, n, k, products, A, B.
 type Case = (usize, usize, usize, usize, Way, Way);
@@ -63,73 +61,20 @@ fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
     kernels
 }
 
-/// Sixteen bytes, aligned.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
-
-/// A batch of matrices: `outer` rows of A (columns of B) by `k` steps.
-struct Operand<T> {
-    values: Vec<Eight<T>>,
-    start: usize,
-    len: usize,
-    /// Strides along the outer side and along k, and between matrices.
-    strides: [u64; 2],
-    step: u64,
-}
-
-/// The number of this type.
-fn number<T: Stored>(value: f32) -> T {
-    T::nearest(T::Real::from_f64(value.into()))
-}
-
-impl<T: Stored> Operand<T> {
-    fn new(
-        [outer, k]: [usize; 2],
-        count: usize,
-        Way(along_k, start, between): Way,
-        value: impl Fn(usize, usize, usize) -> f32,
-    ) -> Self {
-        let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        let pitch = cols + between;
-        // The last row ends at its last element: nothing after it may be read.
-        let (step, len) = (rows * pitch, (count * rows - 1) * pitch + cols);
-        let at = |at: usize| {
-            let Some(at) = at.checked_sub(start).filter(|&at| at < len && at % pitch < cols) else {
-                return f32::NAN;
-            };
-            let (row, col) = (at % step / pitch, at % pitch);
-            let (outer, p) = if along_k { (row, col) } else { (col, row) };
-            value(at / step, outer, p)
-        };
-        let eight = |i: usize| Eight(std::array::from_fn(|j| number(at(i * 8 + j))));
-        let values = (0..(start + len).div_ceil(8)).map(eight).collect();
-        let strides = if along_k { [pitch, 1] } else { [1, pitch] };
-        Operand { values, start, len, strides: strides.map(|s| s as u64), step: step as u64 }
-    }
-}
-
-impl<T> Operand<T> {
-    fn first(&self) -> *const T {
-        self.values.as_ptr().cast::<T>().wrapping_add(self.start)
-    }
-}
-
 /// The arguments of a kernel.
 ///
 /// # Safety
 /// All of it outlives the launch.
-unsafe fn arguments<'a, T: Element, C: Element>(
+unsafe fn arguments<'a, T: Stored, C: Element>(
     problem: &'a GemmParams,
-    [a, b]: [&Operand<T>; 2],
+    [a, b]: [&Unaligned<T>; 2],
     c: Bound<'a>,
     bias: &[C],
 ) -> [Named<'a>; 5] {
     // SAFETY: the caller's.
     unsafe {
-        let of = |of: &Operand<T>| Bound::Elements(Elements::read(of.first(), of.len));
-        let problem = Bound::Value(problem);
-        [("problem", problem), ("a", of(a)), ("b", of(b)), ("c", c), ("bias", read(bias))]
+        let (problem, a, b) = (Bound::Value(problem), a.elements(), b.elements());
+        [("problem", problem), ("a", a), ("b", b), ("c", c), ("bias", read(bias))]
     }
 }
 
@@ -147,8 +92,8 @@ fn every_case_is_right_and_clean<T: Stored, C: Stored<Real: Into<f64>>>(
         let name = entry.name();
         let mut checked = HashSet::new();
         for case @ (m, n, k, count, way_a, way_b) in CASES {
-            let a = Operand::<T>::new([m, k], count, way_a, |i, row, p| integer(i, row, p, 1));
-            let b = Operand::<T>::new([n, k], count, way_b, |i, col, p| integer(i, col, p, 2));
+            let a = Unaligned::<T>::new([count, m, k], way_a, |i, row, p| integer(i, row, p, 1));
+            let b = Unaligned::<T>::new([count, n, k], way_b, |i, col, p| integer(i, col, p, 2));
             // Every other case has the whole epilogue.
             let full = m % 2 == 1;
             let pitch = if full { n + 1 } else { n };
@@ -283,13 +228,6 @@ fn and_so_they_may_of_f64() {
     every_case_is_right_and_clean::<f64, f64>(kernels_of(Type::F64, Type::F64), &orders);
 }
 
-/// From -1 to 1, with all 24 bits.
-fn real(row: usize, col: usize, salt: usize) -> f32 {
-    let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
-}
-
 /// Factors are rounded to the nearest, ties away from zero. The sum is truncated at each of `k / 8`
 /// steps, and each of 8 products once more: at most 2^-23 of the largest sum each. The error of C
 /// is that of rounded factors, half of that of truncated factors. K-major operands are read by
@@ -303,8 +241,8 @@ fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
     for kernel in of_tf32() {
         for along_k in [true, false] {
             let way = Way(along_k, 0, 0);
-            let a = Operand::<f32>::new([m, k], 1, way, |_, row, p| real(row, p, 1));
-            let b = Operand::<f32>::new([n, k], 1, way, |_, col, p| real(col, p, 2));
+            let a = Unaligned::<f32>::new([1, m, k], way, |_, row, p| real(row, p, 1));
+            let b = Unaligned::<f32>::new([1, n, k], way, |_, col, p| real(col, p, 2));
             let c = run_tf32(kernel, [m, n, k], &a, &b);
             let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
             for (i, &c) in c.iter().enumerate() {
@@ -332,8 +270,8 @@ fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
 fn dense_launch<T>(
     (entry, product): Kernel,
     [m, n, k]: [usize; 3],
-    a: &Operand<T>,
-    b: &Operand<T>,
+    a: &Unaligned<T>,
+    b: &Unaligned<T>,
 ) -> (GemmParams, LaunchConfig) {
     let problem = GemmParams {
         a: a.strides,
@@ -348,7 +286,7 @@ fn dense_launch<T>(
     (problem, LaunchConfig { dynamic_shared, constants, ..config })
 }
 
-fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Vec<f32> {
+fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Unaligned<f32>, b: &Unaligned<f32>) -> Vec<f32> {
     let (problem, config) = dense_launch(kernel, sizes, a, b);
     let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
     // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
@@ -359,8 +297,8 @@ fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32
 fn profile<T: Stored>(
     kernel: Kernel,
     sizes: [usize; 3],
-    a: &Operand<T>,
-    b: &Operand<T>,
+    a: &Unaligned<T>,
+    b: &Unaligned<T>,
 ) -> Profile {
     let (problem, config) = dense_launch(kernel, sizes, a, b);
     let mut c = vec![number::<T>(f32::NAN); sizes[0] * sizes[1]];
@@ -386,8 +324,8 @@ fn no_bank_conflicts<T: Stored>(kernels: Vec<Kernel>) {
         for &between in copies {
             for along in [[true, true], [true, false], [false, true], [false, false]] {
                 let [a, b] = along.map(|along_k| Way(along_k, 0, between));
-                let a = Operand::<T>::new([m, k], 1, a, |_, row, p| real(row, p, 1));
-                let b = Operand::<T>::new([n, k], 1, b, |_, col, p| real(col, p, 2));
+                let a = Unaligned::<T>::new([1, m, k], a, |_, row, p| real(row, p, 1));
+                let b = Unaligned::<T>::new([1, n, k], b, |_, col, p| real(col, p, 2));
                 let profile = profile(kernel, sizes, &a, &b);
                 let mut loads = 0;
                 for line in &profile.lines {

@@ -6,15 +6,16 @@ use gpu::{
     registry::Family,
 };
 use simt::{
-    Bound, LaunchConfig, Map,
+    Bound, LaunchConfig,
     check::{self, Order},
-    device::{BoxShape, TensorMap},
 };
 use tests::{
     Turns, everything,
     kernels::{Kernel, kernels, read, watch, write},
     once,
 };
+
+use super::operand::Operand;
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/kernels/tma", "tests/check"];
@@ -33,63 +34,10 @@ fn products() -> Vec<Kernel> {
     kernels(|product| product.variant.family == Family::Tma)
 }
 
-/// Sixteen bytes, aligned.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
-
-/// A batch of matrices whose rows are contiguous along `inner`, padded to multiples of four
-/// elements. Unaligned rows are padded by three elements.
-struct Operand {
-    values: Vec<Four>,
-    inner: usize,
-    outer: usize,
-    pitch: usize,
-    step: usize,
-    count: usize,
-}
-
-impl Operand {
-    fn new(
-        outer: usize,
-        inner: usize,
-        count: usize,
-        anywhere: bool,
-        value: impl Fn(usize, usize, usize) -> f32,
-    ) -> Self {
-        let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(4) };
-        let step = (pitch * outer).next_multiple_of(4);
-        // The padding must not be read, or must not count.
-        let mut values = vec![f32::NAN; step * count];
-        for i in 0..count {
-            for row in 0..outer {
-                for col in 0..inner {
-                    values[i * step + row * pitch + col] = value(i, row, col);
-                }
-            }
-        }
-        let values = values.chunks(4).map(|four| Four([four[0], four[1], four[2], four[3]]));
-        Operand { values: values.collect(), inner, outer, pitch, step, count }
-    }
-
-    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
-    /// class's first row.
-    fn maps(&self, shape: BoxShape, classes: usize) -> Bound<'static> {
-        let map = |first: usize| -> Map {
-            let (start, rows) = match self.outer.saturating_sub(first) {
-                0 => (0, 1),
-                rows => (first * self.pitch, rows.div_ceil(classes)),
-            };
-            let skipped = start % (16 / size_of::<f32>());
-            let extents = [self.count, rows, self.inner + skipped];
-            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start - skipped);
-            let strides = [self.step, classes * self.pitch];
-            // SAFETY: this many elements exist, and nobody writes them.
-            let map = unsafe { TensorMap::new(base, extents, strides, shape) };
-            map.unwrap().skipping(skipped).erased()
-        };
-        Bound::Maps((0..classes).map(map).collect())
-    }
+/// The distance between rows: a multiple of four elements. Unaligned rows are padded by three
+/// elements.
+fn pitch(anywhere: bool) -> impl Fn(usize) -> usize {
+    move |inner| if anywhere { inner + 3 } else { inner.next_multiple_of(4) }
 }
 
 /// Small integers, whose sums are exact in any order.
@@ -110,14 +58,10 @@ fn is_clean_and_right(
 ) {
     let (name, k_major) = (entry.name(), product.variant.k_major());
     let classes = product.variant.access.classes();
-    let a_values = match k_major[0] {
-        true => Operand::new(m, k, count, classes > 1, a),
-        false => Operand::new(k, m, count, false, |i, p, row| a(i, row, p)),
-    };
-    let b_values = match k_major[1] {
-        false => Operand::new(k, n, count, false, b),
-        true => Operand::new(n, k, count, false, |i, col, p| b(i, p, col)),
-    };
+    let [shape_a, shape_b] = product.boxes;
+    let a_values = Operand::new([count, m, k], k_major[0], pitch(classes > 1), shape_a, a);
+    let b_values =
+        Operand::new([count, n, k], k_major[1], pitch(false), shape_b, |i, col, p| b(i, p, col));
     let bias = (0..n).map(|col| col as f32).collect::<Vec<_>>();
     let before = (0..m * n * count).map(|i| (i % 5) as f32).collect::<Vec<_>>();
     let problem = GemmParams {
@@ -146,13 +90,12 @@ fn is_clean_and_right(
     let mut options = check::Options::default();
     options.order = order;
     options.workers = Some(1);
-    let [shape_a, shape_b] = product.boxes;
     // SAFETY: the operands outlive the launch, and C has as many elements as the problem says.
     let report = unsafe {
         let arguments = [
             ("problem", Bound::Value(&problem)),
-            ("a", a_values.maps(shape_a, classes)),
-            ("b", b_values.maps(shape_b, 1)),
+            ("a", a_values.maps(classes)),
+            ("b", b_values.maps(1)),
             ("c", write(&mut c)),
             ("bias", read(&bias)),
         ];

@@ -18,7 +18,8 @@ use tests::{
     kernels::{Kernel, kernels, read, run, watch, write},
 };
 
-use self::operand::{Beside, INTEGERS, Operand, integer};
+use self::operand::{Beside, pitch};
+use super::operand::{INTEGERS, Operand, integer};
 
 /// How the work of a product is divided.
 #[derive(Clone, Copy)]
@@ -100,8 +101,11 @@ impl<T: Number, O: Number> Given<T, O> {
         let ([a_k_major, b_k_major], [a_boxes, b_boxes]) =
             (product.variant.k_major(), product.boxes);
         let of_classes = product.variant.access.classes() > 1;
-        let a = Operand::new([m, k], a_k_major, of_classes, a_boxes, |row, p| value(row, p, 1));
-        let b = Operand::new([n, k], b_k_major, false, b_boxes, |col, p| value(p, col, 2));
+        let a = Operand::new([1, m, k], a_k_major, pitch(of_classes), a_boxes, |_, row, p| {
+            value(row, p, 1)
+        });
+        let b =
+            Operand::new([1, n, k], b_k_major, pitch(false), b_boxes, |_, col, p| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not read.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
@@ -171,7 +175,7 @@ impl<T: Number, O: Number> Given<T, O> {
         }
         let mut beside = Beside::new(&self.b, product.tile()[1]);
         let (last, from, to, b) =
-            (beside.matrix(), beside.from.memory(), beside.place(), beside.b.maps(1));
+            (beside.matrix(), beside.memory(), beside.place(), beside.b.maps(1));
         let problem = GemmParams { b: [beside.b.pitch as u64, 1], ..self.problem };
         // SAFETY: as above.
         let words = unsafe { write(&mut beside.words) };

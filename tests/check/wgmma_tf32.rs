@@ -8,15 +8,16 @@ use gpu::{
     registry::{Family, Scheme},
 };
 use simt::{
-    Bound, LaunchConfig, Map, Named, Tf32,
+    Bound, LaunchConfig, Named, Tf32,
     check::{self, Operation, Order, Profile, Report},
-    device::{BoxShape, TensorMap},
 };
 use tests::{
     Turns,
     kernels::{Kernel, kernels, read, run, watch, write},
     once,
 };
+
+use super::operand::{Operand, integer, real};
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma_tf32", "tests/check"];
@@ -38,72 +39,9 @@ fn is_of_classes((_, product): &Kernel) -> bool {
     product.variant.access.classes() > 1
 }
 
-/// Sixteen bytes, aligned.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Four([f32; 4]);
-
-/// A row-major matrix. Its rows are 16-byte aligned, with a padding of NaN that must not be read;
-/// or they are contiguous.
-struct Operand {
-    values: Vec<Four>,
-    rows: usize,
-    cols: usize,
-    pitch: usize,
-    shape: BoxShape,
-}
-
-impl Operand {
-    fn new(
-        (rows, cols): (usize, usize),
-        anywhere: bool,
-        shape: BoxShape,
-        value: impl Fn(usize, usize) -> f32,
-    ) -> Self {
-        let pitch = if anywhere { cols } else { cols.next_multiple_of(4) };
-        let at = |i: usize| match (i / pitch, i % pitch) {
-            (row, col) if row < rows && col < cols => value(row, col),
-            _ => f32::NAN,
-        };
-        let four = |i: usize| Four(std::array::from_fn(|lane| at(4 * i + lane)));
-        let values = (0..(rows * pitch).div_ceil(4)).map(four).collect();
-        Operand { values, rows, cols, pitch, shape }
-    }
-
-    fn at(&self, row: usize, col: usize) -> f32 {
-        let place = row * self.pitch + col;
-        self.values[place / 4].0[place % 4]
-    }
-
-    /// A map for each alignment class of rows. It starts at the multiple of 16 bytes before the
-    /// class's first row.
-    fn maps(&self, classes: usize) -> Bound<'static> {
-        let map = |class: usize| -> Map {
-            // A class without a row has a map of other rows, which must not be read.
-            let start = if class < self.rows { class * self.pitch } else { 0 };
-            let rows = (self.rows - class.min(self.rows - 1)).div_ceil(classes);
-            let skipped = start % (16 / size_of::<f32>());
-            let extents = [1, rows, self.cols + skipped];
-            let first = self.values.as_ptr().cast::<f32>().wrapping_add(start - skipped);
-            // SAFETY: this many elements exist, and nobody writes them.
-            let map =
-                unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
-            map.unwrap().skipping(skipped).erased()
-        };
-        Bound::Maps((0..classes).map(map).collect())
-    }
-}
-
-/// Small integers, whose sums are exact.
-fn integer(row: usize, col: usize, salt: usize) -> f32 {
-    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
-}
-
-/// From -1 to 1, with all 24 bits.
-fn real(row: usize, col: usize, salt: usize) -> f32 {
-    let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+/// The distance between rows: 16-byte aligned with padding, or contiguous.
+fn pitch(anywhere: bool) -> impl Fn(usize) -> usize {
+    move |cols| if anywhere { cols } else { cols.next_multiple_of(4) }
 }
 
 /// How a launch is divided: persistent blocks, or this many blocks for each tile that split k.
@@ -116,8 +54,8 @@ enum Split {
 /// C and its operands.
 struct Given {
     problem: GemmParams,
-    a: Operand,
-    b: Operand,
+    a: Operand<f32>,
+    b: Operand<f32>,
     c: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -136,8 +74,9 @@ impl Given {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
         let [shape_a, shape_b] = case.1.boxes;
-        let a = Operand::new((m, k), is_of_classes(&case), shape_a, |row, p| value(row, p, 1));
-        let b = Operand::new((k, n), false, shape_b, |p, col| value(p, col, 2));
+        let pitch_a = pitch(is_of_classes(&case));
+        let a = Operand::new([1, m, k], true, pitch_a, shape_a, |_, row, p| value(row, p, 1));
+        let b = Operand::new([1, n, k], false, pitch(false), shape_b, |_, col, p| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not read.
         let c_at = |i: usize| if beta == 0.0 { f32::NAN } else { value(i / n, i % n, 3) };
@@ -216,7 +155,8 @@ impl Given {
         let (row, col) = (i / n as usize, i % n as usize);
         let (mut sum, mut magnitude) = (0.0, 0.0);
         for p in 0..k as usize {
-            let [a, b] = [self.a.at(row, p), self.b.at(p, col)].map(factor).map(f64::from);
+            let [a, b] =
+                [self.a.element(row, p), self.b.element(p, col)].map(factor).map(f64::from);
             let product = a * b;
             sum += product;
             magnitude += product.abs();
