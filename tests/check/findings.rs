@@ -205,6 +205,26 @@ fn a_deadlock_says_who_waits_where() {
     }
 }
 
+/// Weights, which a `dependent` kernel loads before it waits.
+#[test]
+fn what_no_earlier_launch_writes_may_be_read_before_the_wait() {
+    let specimen = find("read_before_the_wait").expect("listed");
+    let check = |early| {
+        let mut options = check::Options::default();
+        options.early = vec![early];
+        specimen.check(&specimen.x(), &mut specimen.y(), &options).expect("a report")
+    };
+    let report = check("x");
+    assert!(report.is_clean(), "{report}");
+    for (early, kind, says) in
+        [("y", Kind::BeforeWait, "Options::early"), ("z", Kind::Launch, "z of")]
+    {
+        let report = check(early);
+        let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+        assert!(finding.kind == kind && finding.detail.contains(says), "{report}");
+    }
+}
+
 #[test]
 fn a_launch_that_breaks_the_declaration_is_a_finding() {
     let specimen = find("overlapping_reads").expect("listed");

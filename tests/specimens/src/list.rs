@@ -333,6 +333,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     named::written_and_read_in_turns(1024, 2): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];
     grids::one_more(100, 2): [];
+    registers::registers_that_there_are(512, 2): [];
+    registers::more_registers_than_there_are(512, 2): [Deadlock];
     votes::votes_of_the_block(100, 2): [];
     votes::reductions_of_the_warp(100, 2): [];
     votes::one_warp_votes(128, 2): [BarrierMismatch];

@@ -99,6 +99,8 @@ pub(crate) mod tensor_core;
 #[cfg(feature = "cpu")]
 mod trap;
 #[cfg(feature = "cpu")]
+mod warp_operation;
+#[cfg(feature = "cpu")]
 mod warpgroup;
 #[cfg(feature = "cpu")]
 mod watchdog;

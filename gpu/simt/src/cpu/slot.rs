@@ -4,11 +4,12 @@
 use std::{cell::Cell, ptr::null};
 
 use super::{
-    block::{BlockRun, Thread, WarpKind, WarpOperation, set_current},
+    block::{BlockRun, Thread, set_current},
     cluster::{ClusterArrival, Wait},
     fiber::Fiber,
     limits::{SHARED_BYTES, WARP},
     process::Process,
+    warp_operation::{WarpKind, WarpOperation},
 };
 use crate::LaunchConfig;
 

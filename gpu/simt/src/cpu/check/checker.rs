@@ -78,6 +78,9 @@ pub struct Checker<'a> {
     has_met: Cell<bool>,
     /// Ranks of the blocks of which a thread has waited for earlier grids.
     waited_for_earlier: RefCell<BTreeSet<u32>>,
+    /// Registers of a thread that each warp has taken, or has left, by the ranks of the blocks and
+    /// the warps' numbers.
+    registers: RefCell<BTreeMap<(u32, u32), u32>>,
     /// The number of clusters that have ended. Until the first has, it is not known whether the
     /// kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
@@ -143,6 +146,7 @@ impl<'a> Checker<'a> {
             not_fenced: RefCell::default(),
             has_met: Cell::new(false),
             waited_for_earlier: RefCell::default(),
+            registers: RefCell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
@@ -192,6 +196,7 @@ impl<'a> Checker<'a> {
         self.copies.borrow_mut().clear();
         self.waited_for_earlier.borrow_mut().clear();
         self.outside.borrow_mut().clear();
+        self.registers.borrow_mut().clear();
         self.blocks.borrow_mut().push((self.clock.get(), indices));
     }
 

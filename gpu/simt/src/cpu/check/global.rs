@@ -48,6 +48,8 @@ pub struct Buffer {
     shift: u32,
     /// Its regions.
     pub(super) regions: Vec<Region>,
+    /// Whether no earlier launch of the stream writes it.
+    pub(super) is_early: bool,
     states: Zeroed<AtomicU8>,
     shadows: Zeroed<Shadow>,
     /// Accesses for which a shadow has no room, of granules that are [`CROWDED`].
@@ -113,8 +115,8 @@ impl Buffer {
         let granules = bytes.div_ceil(granule_bytes);
         let states = Zeroed::<AtomicU8>::new(granules)?;
         let shadows = Zeroed::<Shadow>::new(granules)?;
-        let (shift, more) = (granule_bytes.ilog2(), Mutex::default());
-        let buffer = Buffer { address, bytes, shift, regions, states, shadows, more };
+        let (shift, more, is_early) = (granule_bytes.ilog2(), Mutex::default(), false);
+        let buffer = Buffer { address, bytes, shift, regions, is_early, states, shadows, more };
         for region in buffer.regions.iter().filter(|region| region.written) {
             let first = (region.address - address) / granule_bytes;
             for number in first..first + region.bytes.div_ceil(granule_bytes) {

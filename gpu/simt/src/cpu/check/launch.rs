@@ -48,6 +48,9 @@ pub struct Options<'a> {
     /// and a matrix may have gaps between its rows. An access there is [out of
     /// bounds](Kind::OutOfBounds).
     pub gaps: Vec<Memory>,
+    /// Parameters that no earlier launch of the stream writes, such as weights. A `dependent`
+    /// kernel may access them before [`grid::wait_for_earlier`](crate::device::grid::wait_for_earlier).
+    pub early: Vec<&'static str>,
     /// Profile one block in that number ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
     /// Trace every access of the block of that index ([`Report::trace`]).
@@ -214,7 +217,18 @@ fn run<'a>(
             declared.name
         ));
     }
-    let buffers = Buffer::join(regions)?;
+    let is_parameter = |name: &&&str| declaration.params.iter().any(|param| param.name == **name);
+    if let Some(name) = options.early.iter().find(|name| !is_parameter(name)) {
+        return refused(format!("{name} of check::Options::early is no parameter of the kernel"));
+    }
+    let is_early = |region: &Region| {
+        let param = declaration.params.get(region.param);
+        region.variable.is_none() && param.is_some_and(|param| options.early.contains(&param.name))
+    };
+    let mut buffers = Buffer::join(regions)?;
+    for buffer in &mut buffers {
+        buffer.is_early = buffer.regions.iter().all(is_early);
+    }
     for gap in &options.gaps {
         buffers.iter().for_each(|buffer| buffer.set_gap(gap.address, gap.bytes));
     }

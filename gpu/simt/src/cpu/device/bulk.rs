@@ -1,5 +1,5 @@
-//! Bulk groups: groups of TMA copies from shared to global memory, which
-//! [`DynamicShared::store_box`](super::DynamicShared) begins (PTX ISA, "Bulk async-group").
+//! Bulk copies without a tensor map, and bulk groups: groups of TMA copies from shared to global
+//! memory, which [`DynamicShared`](super::DynamicShared) begins (PTX ISA, "Bulk async-group").
 //!
 //! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked
 //! launch reads shared memory at some time before the thread's wait for that ends, and writes
@@ -9,7 +9,72 @@
 use simt_macros::signatures;
 
 #[cfg(feature = "cpu")]
-use crate::cpu::block;
+use super::memory::is_bulk_allowed;
+use super::{
+    arrays::DynamicShared,
+    mbarrier::Mbarrier,
+    memory::views::{In, Out},
+};
+#[cfg(feature = "cpu")]
+use crate::cpu::{access::Access, block, boxes::GlobalBox};
+use crate::{Element, cpu::mode::Mode};
+
+#[cfg_attr(not(feature = "cpu"), signatures)]
+impl<T: Element, M: Mode> DynamicShared<T, M> {
+    /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
+    /// element `from` of `source` to the elements from `index` on. Both addresses, and the
+    /// bytes, are multiples of 16. The copy is asynchronous. It completes its bytes at the
+    /// mbarrier `done`.
+    #[track_caller]
+    pub fn load_bulk(
+        &mut self,
+        index: usize,
+        source: &In<T, M>,
+        from: usize,
+        count: usize,
+        done: Mbarrier,
+    ) {
+        let Some(first) = source.bulk(from, count, Access::Read) else { return };
+        let offset = index * size_of::<T>();
+        if !self.is_bulk_allowed(index, count, Access::Write) {
+            return;
+        }
+        let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
+        // SAFETY: both inside, as just checked.
+        unsafe {
+            let (to, own) = (self.base.add(index).cast(), 1 << block::rank());
+            M::load_box((self.tag, offset), source.tag, to, line, done.place(), own);
+        }
+    }
+
+    /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
+    /// `index` on to the elements of `target` from `to` on. Both addresses, and the bytes, are
+    /// multiples of 16. What [`store_box`](Self::store_box) says of fences and groups holds.
+    #[track_caller]
+    pub fn store_bulk(&self, index: usize, target: &mut Out<T, M>, to: usize, count: usize) {
+        let Some(first) = target.bulk(to, count, Access::Write) else { return };
+        let offset = index * size_of::<T>();
+        if !self.is_bulk_allowed(index, count, Access::Read) {
+            return;
+        }
+        let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
+        // SAFETY: both inside, as just checked.
+        unsafe {
+            M::store_box((self.tag, offset), target.tag, self.base.add(index).cast(), line);
+        }
+    }
+
+    /// Whether a bulk copy may access `count` elements from `index` on here; otherwise reports
+    /// it.
+    #[track_caller]
+    fn is_bulk_allowed(&self, index: usize, count: usize, access: Access) -> bool {
+        let allowed = is_bulk_allowed(self.base, self.len, index, count);
+        if let Err(refused) = allowed {
+            M::refuse_shared::<T>(self.tag, refused, access);
+        }
+        allowed.is_ok()
+    }
+}
 
 /// Makes a group of the TMA copies to global memory that this thread has begun since the last call.
 /// The group may be empty.

@@ -11,14 +11,12 @@ use simt_macros::signatures;
 #[cfg(feature = "cpu")]
 use super::atomic::Of;
 #[cfg(feature = "cpu")]
-use super::memory::{
-    four_eight_or_sixteen_bytes, is_allowed, is_bulk_allowed, reason, sixteen_bytes,
-};
+use super::memory::{four_eight_or_sixteen_bytes, is_allowed, reason, sixteen_bytes};
 use super::{
     atomic::AtomicRef,
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
-    memory::views::{In, Out},
+    memory::views::In,
     tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
@@ -26,7 +24,6 @@ use super::{
 use crate::cpu::{
     access::{Access, Refused},
     block,
-    boxes::GlobalBox,
     limits::SHARED_BYTES,
 };
 use crate::{
@@ -108,9 +105,9 @@ pub(crate) mod arrays {
     /// The dynamic shared memory, whose size the launch gives.
     #[derive(Debug)]
     pub struct DynamicShared<T, M: Mode> {
-        base: *mut T,
-        len: usize,
-        tag: M::Shared,
+        pub(in crate::cpu::device) base: *mut T,
+        pub(in crate::cpu::device) len: usize,
+        pub(in crate::cpu::device) tag: M::Shared,
     }
 
     #[cfg_attr(not(feature = "cpu"), signatures)]
@@ -228,60 +225,6 @@ pub(crate) mod arrays {
                 let from = self.base.add(index).cast();
                 M::store_box((self.tag, offset), boxes.tag(), from, target);
             }
-        }
-
-        /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
-        /// element `from` of `source` to the elements from `index` on. Both addresses, and the
-        /// bytes, are multiples of 16. The copy is asynchronous. It completes its bytes at the
-        /// mbarrier `done`.
-        #[track_caller]
-        pub fn load_bulk(
-            &mut self,
-            index: usize,
-            source: &In<T, M>,
-            from: usize,
-            count: usize,
-            done: Mbarrier,
-        ) {
-            let Some(first) = source.bulk(from, count, Access::Read) else { return };
-            let offset = index * size_of::<T>();
-            if !self.is_bulk_allowed(index, count, Access::Write) {
-                return;
-            }
-            let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
-            // SAFETY: both inside, as just checked.
-            unsafe {
-                let (to, own) = (self.base.add(index).cast(), 1 << block::rank());
-                M::load_box((self.tag, offset), source.tag, to, line, done.place(), own);
-            }
-        }
-
-        /// Begins a bulk copy (`cp.async.bulk`, without a tensor map) of `count` elements from
-        /// `index` on to the elements of `target` from `to` on. Both addresses, and the bytes, are
-        /// multiples of 16. What [`store_box`](Self::store_box) says of fences and groups holds.
-        #[track_caller]
-        pub fn store_bulk(&self, index: usize, target: &mut Out<T, M>, to: usize, count: usize) {
-            let Some(first) = target.bulk(to, count, Access::Write) else { return };
-            let offset = index * size_of::<T>();
-            if !self.is_bulk_allowed(index, count, Access::Read) {
-                return;
-            }
-            let line = GlobalBox::line(first.cast(), size_of::<T>(), count);
-            // SAFETY: both inside, as just checked.
-            unsafe {
-                M::store_box((self.tag, offset), target.tag, self.base.add(index).cast(), line);
-            }
-        }
-
-        /// Whether a bulk copy may access `count` elements from `index` on here; otherwise reports
-        /// it.
-        #[track_caller]
-        fn is_bulk_allowed(&self, index: usize, count: usize, access: Access) -> bool {
-            let allowed = is_bulk_allowed(self.base, self.len(), index, count);
-            if let Err(refused) = allowed {
-                M::refuse_shared::<T>(self.tag, refused, access);
-            }
-            allowed.is_ok()
         }
 
         /// Whether a box may be at `index` here and begin at that column of the matrix; otherwise

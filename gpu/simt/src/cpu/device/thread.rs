@@ -92,29 +92,37 @@ pub fn sync_threads_or(predicate: bool) -> bool {
     block::vote(predicate, Location::caller()) > 0
 }
 
-macro_rules! fences {
-    ($($(#[$doc:meta])* $name:ident: $scope:ident;)*) => {$(
-        $(#[$doc])*
-        #[cfg_attr(not(feature = "cpu"), signatures)]
-        #[inline]
-        #[track_caller]
-        pub fn $name() {
-            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-            if let Some(checker) = block::checker() {
-                checker.fence(FenceScope::$scope, Location::caller());
-            }
-        }
-    )*};
+/// A fence for threads of the same block. What this thread has done before is visible to a thread
+/// that sees what it writes behind the fence by an atomic operation, and calls a fence, too (PTX
+/// `fence.sc.cta`, CUDA's `__threadfence_block`).
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn fence_block() {
+    fence(FenceScope::Block, Location::caller());
 }
 
-fences! {
-    /// A fence for threads of the same block. What this thread has done before is visible to a
-    /// thread that sees what it writes behind the fence by an atomic operation, and calls a fence,
-    /// too (PTX `fence.sc.cta`, CUDA's `__threadfence_block`).
-    fence_block: Block;
-    /// [`fence_block`] for all threads of the GPU (`fence.sc.gpu`, `__threadfence`).
-    fence_device: Device;
-    /// [`fence_block`] for all threads of all GPUs, and the processor (`fence.sc.sys`,
-    /// `__threadfence_system`).
-    fence_system: Device;
+/// [`fence_block`] for all threads of the GPU (`fence.sc.gpu`, `__threadfence`).
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn fence_device() {
+    fence(FenceScope::Device, Location::caller());
+}
+
+/// [`fence_block`] for all threads of all GPUs, and the processor (`fence.sc.sys`,
+/// `__threadfence_system`).
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn fence_system() {
+    fence(FenceScope::Device, Location::caller());
+}
+
+#[cfg(feature = "cpu")]
+fn fence(scope: FenceScope, place: &'static Location<'static>) {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    if let Some(checker) = block::checker() {
+        checker.fence(scope, place);
+    }
 }

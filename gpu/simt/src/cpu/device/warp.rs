@@ -15,10 +15,7 @@ use simt_macros::signatures;
 
 use crate::Shuffle;
 #[cfg(feature = "cpu")]
-use crate::cpu::{
-    block::{self, WarpKind},
-    limits::WARP,
-};
+use crate::cpu::{block, limits::WARP, warp_operation::WarpKind};
 
 /// All 32 lanes.
 pub const ALL: u32 = u32::MAX;
@@ -103,31 +100,52 @@ pub fn match_any(mask: u32, value: u32) -> u32 {
     operation(WarpKind::Match, mask, value, Location::caller())
 }
 
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident: $by:expr;)*) => {$(
-        $(#[$doc])*
-        #[cfg_attr(not(feature = "cpu"), signatures)]
-        #[inline]
-        #[track_caller]
-        pub fn $name(mask: u32, value: u32) -> u32 {
-            operation(WarpKind::Reduce($by), mask, value, Location::caller())
-        }
-    )*};
+/// The sum of the values of the lanes of `mask`, modulo 2^32 (PTX `redux.sync`).
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_add(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(u32::wrapping_add), mask, value, Location::caller())
 }
 
-reductions! {
-    /// The sum of the values of the lanes of `mask`, modulo 2^32 (PTX `redux.sync`).
-    reduce_add: u32::wrapping_add;
-    /// The least of these values.
-    reduce_min: std::cmp::min;
-    /// The greatest of these values.
-    reduce_max: std::cmp::max;
-    /// The bits that all these values have.
-    reduce_and: |a, b| a & b;
-    /// The bits that any of these values has.
-    reduce_or: |a, b| a | b;
-    /// The bits that an odd number of these values have.
-    reduce_xor: |a, b| a ^ b;
+/// The least of the values of the lanes of `mask`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_min(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(std::cmp::min), mask, value, Location::caller())
+}
+
+/// The greatest of the values of the lanes of `mask`.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_max(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(std::cmp::max), mask, value, Location::caller())
+}
+
+/// The bits that all values of the lanes of `mask` have.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_and(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(|a, b| a & b), mask, value, Location::caller())
+}
+
+/// The bits that any value of the lanes of `mask` has.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_or(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(|a, b| a | b), mask, value, Location::caller())
+}
+
+/// The bits that an odd number of the values of the lanes of `mask` have.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+#[track_caller]
+pub fn reduce_xor(mask: u32, value: u32) -> u32 {
+    operation(WarpKind::Reduce(|a, b| a ^ b), mask, value, Location::caller())
 }
 
 /// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.

@@ -9,7 +9,7 @@
 //!
 //! All 128 threads of a warpgroup call these together, with the same operands. On the CPU sums are
 //! rounded as on Hopper, as far as that is known. While a product is in flight, the accumulators
-//! read as NaN. Registers are not limited.
+//! read as NaN. A checked launch adds up the registers that warps take.
 
 use std::{marker::PhantomData, mem::size_of, ops::Range, panic::Location};
 
@@ -36,16 +36,29 @@ use crate::{Element, Tf32};
 /// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of
 /// the block have given them up. `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the
 /// warpgroup calls it.
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline(always)]
+#[track_caller]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid_registers(REGISTERS) };
+    set_registers(REGISTERS, Location::caller());
 }
 
 /// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may
 /// then take the rest. As in [`take_registers`].
+#[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline(always)]
+#[track_caller]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid_registers(REGISTERS) };
+    set_registers(REGISTERS, Location::caller());
+}
+
+#[cfg(feature = "cpu")]
+fn set_registers(registers: u32, place: &'static Location<'static>) {
+    if let Some(checker) = block::checker() {
+        checker.set_registers(registers, place);
+    }
 }
 
 const fn valid_registers(registers: u32) {

@@ -2,10 +2,11 @@
 
 use super::Scheduler;
 use crate::cpu::{
-    block::{BlockRun, State, Thread, WarpKind, WarpOperation},
+    block::{BlockRun, State, Thread},
     cluster::{BoxCopy, ClusterArrival, CopyOrigin, Wait},
     fault::{Fault, FaultKind, Stop, place_name},
     limits::WARP,
+    warp_operation::{WarpKind, WarpOperation},
 };
 
 impl Scheduler<'_> {

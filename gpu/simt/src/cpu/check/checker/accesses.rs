@@ -265,9 +265,13 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
-        if self.launch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
+        if self.launch.dependent
+            && !buffer.is_early
+            && !self.waited_for_earlier.borrow().contains(&block::rank())
+        {
             let (memory, element) = self.element(buffer, address);
-            let detail = "a `dependent` kernel must call grid::wait_for_earlier before it";
+            let detail = "a `dependent` kernel must call grid::wait_for_earlier before it, unless no earlier launch \
+                          writes the buffer (check::Options::early)";
             let kind = Kind::BeforeWait;
             self.add(kind, memory, place, thread, element, None, || detail.to_owned());
         }

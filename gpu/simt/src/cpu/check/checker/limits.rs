@@ -12,12 +12,16 @@ use crate::cpu::{
         findings::{Key, MemoryId, Seen},
     },
     fiber::Event,
+    limits::WARP,
     poll,
 };
 
 /// The most accesses of a thread out of bounds. Then it is abandoned: what it read there may be why
 /// it does not end.
 const MOST_OUTSIDE: u32 = 1 << 16;
+
+/// Registers of an SM, by the lanes of a warp.
+const REGISTERS_OF_WARPS: u32 = (64 << 10) / WARP;
 
 /// The least stack in bytes that the checker needs.
 const LEAST_STACK: usize = 24 * 1024;
@@ -42,6 +46,36 @@ impl Checker<'_> {
         if block::current().stack_left() < LEAST_STACK {
             poll::abandon(Event::Overflow, place);
         }
+    }
+
+    /// The running thread's warp has that many registers a thread from here on. Reports it if the
+    /// block's warps have more together than an SM: on a GPU the last one waits for ever. (Warps
+    /// that have neither taken nor given any have what the compiler gave them, which is not known
+    /// here.)
+    pub(in crate::cpu) fn set_registers(&self, registers: u32, place: &'static Location<'static>) {
+        let thread = block::current();
+        let warp = (block::rank(), thread.warp());
+        let mut all = self.registers.borrow_mut();
+        let before = all.insert(warp, registers);
+        let sum = all.range((warp.0, 0)..=(warp.0, u32::MAX)).map(|(_, each)| each).sum::<u32>();
+        if before == Some(registers) || sum <= REGISTERS_OF_WARPS {
+            return;
+        }
+        let key = Key {
+            kind: Kind::Deadlock,
+            memory: None,
+            place: Some(place),
+            other_place: None,
+            fault_place: String::new(),
+        };
+        let (block, thread) = (block::block_index(), thread.index);
+        self.findings.borrow_mut().add(key, Seen { block, thread, element: None, other: None }, || {
+            format!(
+                "the block's warps have {} registers together: an SM has 65536, and take_registers waits for what \
+                 is not given",
+                sum * WARP
+            )
+        });
     }
 
     /// Reports an access that is not carried out. Gives memory to use instead; a read there gives
