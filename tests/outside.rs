@@ -1,14 +1,16 @@
 //! A crate outside the workspace depends on the library as it would be published: it builds from
 //! the packed crates, offline, on the oldest Rust that is supported, with neither toolkit nor
 //! device compiler, and multiplies. It compiles for GPUs alone. The crate that `cargo xtask new`
-//! writes builds so, too: its tests pass, and find a barrier that is taken out, and its example
-//! transposes.
+//! writes builds so, too: its tests pass, and its example transposes. They and `cargo gpu-check`,
+//! installed from its packed crate, find a barrier that is taken out.
 
 use std::{
+    env,
+    ffi::OsString,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
     time::Instant,
 };
 
@@ -359,6 +361,46 @@ fn a_new_crate_may_have_an_imported_name(source: &Path) {
     }
 }
 
+/// Installs `cargo gpu-check` from its packed crate. Returns a `PATH` with it.
+fn installed(scratch: &Scratch, target: &Path, toolchain: Option<&str>) -> OsString {
+    let root = folder().join("installed");
+    let root_text = root.to_str().unwrap();
+    let package = format!("gpu-simt@{VERSION}");
+    let arguments = ["install", "--debug", "--offline", "--quiet", "--force", "--config"];
+    let of_this = ["../new.toml", "--root", root_text, &package];
+    let ran = scratch.cargo(toolchain, target, &[&arguments[..], &of_this].concat());
+    assert!(ran.status.success(), "{}", text(&ran));
+    let others = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([root.join("bin")].into_iter().chain(env::split_paths(&others))).unwrap()
+}
+
+/// Each finding is a line, as those of the compiler. The first is the read that a write is not
+/// ordered with.
+fn finds_the_race_in_json(kernels: &str, ran: Output) {
+    assert_eq!(ran.status.code(), Some(1), "{}", text(&ran));
+    let lines = String::from_utf8(ran.stdout).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines.filter(|line| line["$message_type"].is_string()).collect::<Vec<_>>();
+    let of_type = |what: &str| lines.iter().filter(|it| it["$message_type"] == what).count();
+    assert_eq!((of_type("diagnostic"), of_type("case"), lines.len()), (3, 5, 8));
+    let finding = &lines[0];
+    assert_eq!(
+        (&finding["level"], &finding["code"]["code"]),
+        (&"error".into(), &"read-after-write".into())
+    );
+    let span = &finding["spans"][0];
+    let read = "tile[(tx, ty)]";
+    // The index is the place of the access.
+    let start = kernels.find(read).unwrap() + "tile".len();
+    assert_eq!(
+        (&span["file_name"], &span["byte_start"]),
+        (&"src/kernels.rs".into(), &start.into())
+    );
+    assert!(span["text"][0]["text"].as_str().unwrap().contains(read), "{span}");
+    let rendered = finding["rendered"].as_str().unwrap();
+    assert!(rendered.starts_with("error[read-after-write]: race"), "{rendered}");
+}
+
 /// Builds the crate that `cargo xtask new` writes, and does with it what the page says.
 fn a_new_crate_is_checked_and_runs(source: &Path) {
     let target = folder().join("target");
@@ -397,8 +439,39 @@ fn a_new_crate_is_checked_and_runs(source: &Path) {
         };
         fs::write(&kernels, changes.into_iter().fold(source.clone(), changed)).unwrap();
     };
+    let path = installed(&scratch, &target, toolchain.as_deref());
+    let gpu_check = |arguments: &[&str]| {
+        let of_all = ["gpu-check", "--offline", "--config", "../new.toml"];
+        let of_all = [&of_all[..], arguments].concat();
+        let mut command = scratch.command(toolchain.as_deref(), &target, &of_all);
+        command.env("PATH", &path).output().unwrap()
+    };
+    let checked = gpu_check(&[]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    assert!(text(&checked).contains("Checked 5 cases in ten orders: nothing found"));
+    let checked = gpu_check(&["multiplies"]);
+    assert_eq!(checked.status.code(), Some(2), "{}", text(&checked));
+    assert!(text(&checked).contains("NAME = multiplies: no `#[check]` case"), "{}", text(&checked));
+
     with([[BARRIER, ""], ["transposed", "not transposed"]]);
-    prints_what_the_page_shows(1, &run(false, &["test"]));
+    run(false, &["test"]);
+    let checked = gpu_check(&[]);
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked));
+    prints_what_the_page_shows(1, &text(&checked));
+    let changed = fs::read_to_string(&kernels).unwrap();
+    finds_the_race_in_json(&changed, gpu_check(&["--message-format", "json"]));
+
+    // A result that is wrong, of a kernel that is clean; and what is no Rust.
+    with([["= tile[(tx, ty)]", "= 2.0 * tile[(tx, ty)]"], ["transposed", "not transposed"]]);
+    let checked = gpu_check(&["transposes"]);
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked));
+    let said = "this was in transposes(31), order forward";
+    assert!(text(&checked).contains(said), "{}", text(&checked));
+    with([["= tile[(tx, ty)]", "= missing"], ["transposed", "not transposed"]]);
+    let checked = gpu_check(&[]);
+    assert_eq!(checked.status.code(), Some(101), "{}", text(&checked));
+    assert!(text(&checked).contains("error[E0425]"), "{}", text(&checked));
+
     with([["32 * 33 * 4", "32 * 32 * 4"], ["f32; 32, 33", "f32; 32, 32"]]);
     prints_what_the_page_shows(3, &run(false, &["test", "memory", "--", "--nocapture"]));
 }

@@ -35,7 +35,7 @@ pub mod registry;
 
 use simt::device;
 
-/// The same files, compiled a second time for [`simt::check`].
+/// The same files, compiled a second time for [`simt::check`](mod@simt::check).
 #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
 #[path = "."]
 pub mod checked {

@@ -1,8 +1,8 @@
 //! Products on the CPU with every access of every thread checked.
 //!
 //! A kernel with a race or a missing barrier can give the right result many times. Here such a
-//! kernel is found by its accesses, not by its result: [`simt::check`] reports the findings. The
-//! result is compared, too: a kernel without races can be wrong.
+//! kernel is found by its accesses, not by its result: [`simt::check`](mod@simt::check) reports the
+//! findings. The result is compared, too: a kernel without races can be wrong.
 //!
 //! ```
 //! use host::{Shape, check, product};
@@ -35,6 +35,8 @@ use gpu_gemm::{
     },
     product::shape_of,
 };
+
+pub use simt::check::{Seen, merge};
 
 /// The values in A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,42 +367,6 @@ fn watch<T: Scalar<O>, O: Output>(
         watched.add(report);
     }
     Ok(watched)
-}
-
-/// A finding, and the orders in which it occurred.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Seen {
-    /// The first occurrence, with the count and examples of its product.
-    pub finding: Finding,
-    /// The orders.
-    pub orders: Vec<Order>,
-}
-
-/// Merges the findings of several products of one kernel that have the same kind, memory and source
-/// lines.
-pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Vec<Seen> {
-    let mut all = Vec::<Seen>::new();
-    for (order, finding) in findings {
-        let same = |Seen { finding: known, .. }: &&mut Seen| {
-            (known.kernel, known.kind, &known.memory)
-                == (finding.kernel, finding.kind, &finding.memory)
-                && (&known.place, &known.other_place) == (&finding.place, &finding.other_place)
-        };
-        match all.iter_mut().find(same) {
-            Some(seen) if seen.orders.contains(&order) => {}
-            Some(seen) => seen.orders.push(order),
-            None => all.push(Seen { finding: finding.clone(), orders: vec![order] }),
-        }
-    }
-    // A launch reports buffers in the order of their addresses, which differ from run to run. This
-    // order does not.
-    all.sort_by_cached_key(
-        |Seen { finding: Finding { kind, memory, place, other_place, .. }, .. }| {
-            (*kind, memory.clone(), place.clone(), other_place.clone())
-        },
-    );
-    all
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod answers;
 mod bounds;
 mod boxes;
+mod cases;
 mod compound;
 mod cost;
 mod dot;

@@ -30,6 +30,12 @@ impl Scratch {
 
     /// Runs cargo there: that of `toolchain`, or the one that runs this test.
     pub fn cargo(&self, toolchain: Option<&str>, target: &Path, arguments: &[&str]) -> Output {
+        let mut command = self.command(toolchain, target, arguments);
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+
+    /// The same, to be run.
+    pub fn command(&self, toolchain: Option<&str>, target: &Path, arguments: &[&str]) -> Command {
         let mut command = match toolchain {
             Some(name) => rustup(&["run", name, "cargo"]),
             None => Command::new(env::var_os("CARGO").unwrap_or("cargo".into())),
@@ -42,7 +48,7 @@ impl Scratch {
         command.current_dir(&self.folder).env("CARGO_TARGET_DIR", target).args(arguments);
         // A test changes no toolchain and downloads none.
         command.env("RUSTUP_AUTO_INSTALL", "0");
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+        command
     }
 }
 

@@ -19,7 +19,11 @@ pub(crate) const TEMPLATE: &str = "xtask/template";
 /// Its name, which is replaced in every file and in the names of files.
 const NAME: &str = "mykernels";
 
-const FILES: [&str; 8] = [
+/// What its CI calls.
+const WORKFLOW: &str = ".github/workflows/check.yml";
+
+const FILES: [&str; 9] = [
+    WORKFLOW,
     ".gitignore",
     "Cargo.toml",
     "examples/transpose.rs",
@@ -161,6 +165,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let text = match file {
             "Cargo.toml" => manifest(&root, &text, &name, options.published)?,
+            WORKFLOW => workflow(&root, &text, options.published)?,
             // The files are named after the package, as `build-ptx` names them. In the source a
             // crate's name has no dashes.
             "src/lib.rs" => {
@@ -179,17 +184,36 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             .and_then(|()| fs::write(path, text))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    say(&told(&folder, files.len(), options.published))
+    say(&told(&root, &folder, files.len(), options.published))
+}
+
+/// `cargo install` of the package with `cargo gpu-check`.
+fn install(root: &Path, published: bool) -> String {
+    match published {
+        true => concat!("cargo install gpu-simt@", env!("CARGO_PKG_VERSION")).to_owned(),
+        false => format!("cargo install --path {}", quoted(&root.join("gpu/simt"))),
+    }
+}
+
+/// The file of its CI, with the package that the manifest names.
+fn workflow(root: &Path, template: &str, published: bool) -> Result<String> {
+    let there = "run: cargo install --path ../../gpu/simt\n";
+    ensure!(template.contains(there), "{TEMPLATE}/{WORKFLOW} does not say `{}`", there.trim());
+    // As a block, in which no letter of a path means anything.
+    let here = format!("run: |\n          {}\n", install(root, published));
+    Ok(template.replace(there, &here))
 }
 
 /// What is said when the files are there.
-fn told(folder: &Path, files: usize, published: bool) -> String {
+fn told(root: &Path, folder: &Path, files: usize, published: bool) -> String {
     let shown = quoted(folder);
     let mut text = format!("{shown}: {files} files written. Next, in that folder:\n");
     if published {
         text += "  (once the packages are on crates.io: its manifest asks for them there)\n";
     }
     text += "  cargo test                                     the kernel under the checker\n";
+    text += "  cargo gpu-check                                the same, shown as the compiler's errors; once before:\n";
+    text += &format!("    {}\n", install(root, published));
     text += "  cargo run --example transpose --features gpu   the kernel on the GPU, or on the CPU without one\n";
     text += "and after a change of a kernel, here:\n";
     let into = quoted(&folder.join("ptx"));
@@ -342,7 +366,7 @@ mod tests {
         for path in
             ["/tmp/a b", "/tmp/it's", "/tmp/$(id)`id`", "/tmp/ku\u{308}che;#", "/tmp/a\nb\t'\\"]
         {
-            let told = told(Path::new(path), 8, false);
+            let told = told(Path::new("/a"), Path::new(path), 9, false);
             let command = told.lines().last().unwrap().trim();
             assert!(command.starts_with("cargo xtask build-ptx --crate "), "{told}");
             let script = command.replacen("cargo xtask build-ptx", "printf '%s\\0'", 1);
@@ -390,6 +414,8 @@ mod tests {
         let manifest = read("Cargo.toml");
         let simt = format!("path = {:?}", root.join("gpu/simt"));
         assert!(manifest.contains("name = \"blur-2\"") && manifest.contains(&simt), "{manifest}");
+        let install = format!("cargo install --path {}\n", root.join("gpu/simt").display());
+        assert!(read(WORKFLOW).contains(&install), "{}", read(WORKFLOW));
         for file in ["Cargo.toml", "src/lib.rs", "examples/transpose.rs", "tests/transpose.rs"] {
             assert!(!read(file).contains(NAME), "{file}");
         }
@@ -414,6 +440,8 @@ mod tests {
         let manifest = fs::read_to_string(folder.0.join("Cargo.toml")).unwrap();
         assert!(!manifest.contains("path = "), "{manifest}");
         assert!(manifest.contains("gpu-simt = { version = \"=0.1.0\" }"), "{manifest}");
+        let workflow = fs::read_to_string(folder.0.join(WORKFLOW)).unwrap();
+        assert!(workflow.contains("  cargo install gpu-simt@0.1.0\n"), "{workflow}");
     }
 
     #[test]

@@ -144,6 +144,49 @@ pub use {
 
 pub use atomic::{Atomic, AtomicInteger};
 pub use element::{Bf16, Element, F16, Half, Shuffle, Tf32};
+
+/// Makes a test of a function that launches a kernel under the checker, and a case that
+/// `cargo gpu-check` finds.
+///
+/// The test runs the function in ten orders of blocks, warps and lanes, for each value in the
+/// attribute. It fails with all that the launches found, shown as the compiler shows errors. The
+/// last parameter is the launch's [`Options`](cpu::check::Options), with the order in it. A
+/// function of several parameters before it has values such as `(3, 5)`; one of none has `#[check]`
+/// alone.
+///
+/// A panic fails the test, too: the function compares what the kernel has computed. (If the checker
+/// found something, that is reported and the panic is not.) It returns nothing, a
+/// [`Report`](cpu::check::Report), or a `Result` of these.
+///
+/// ```
+/// use simt::{LaunchConfig, check, checked::*};
+///
+/// /// y = 2 x, a thread an element.
+/// #[kernel(block = (32), len(x = n, y = n))]
+/// pub fn twice(n: u32, x: In<f32>, mut y: Out<f32>) {
+///     let i = (thread::block_idx_x() * 32 + thread::thread_idx_x()) as usize;
+///     if i < n as usize {
+///         y[i] = 2.0 * x[i];
+///     }
+/// }
+///
+/// #[check(1, 31, 100)]
+/// fn twice_is_right(n: usize, options: check::Options) -> Result<(), simt::cpu::Stop> {
+///     let (x, mut y) = (vec![1.5; n], vec![0.0; n]);
+///     let config = LaunchConfig::new([n.div_ceil(32) as u32, 1, 1], [32, 1, 1]);
+///     // SAFETY: the vectors outlive the launch, and nothing else uses them.
+///     unsafe {
+///         let (x, y) = (In::new(x.as_ptr(), n), Out::uninit(y.as_mut_ptr(), n));
+///         check::launch(&twice, &config, (n as u32, x, y), &options)?;
+///     }
+///     assert!(y.iter().all(|&y| y == 3.0));
+///     Ok(())
+/// }
+/// # twice_is_right(100, check::Options::default()).unwrap();
+/// ```
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+pub use simt_macros::check;
+
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};
 

@@ -6,7 +6,7 @@ use host::{
     Device, Shape,
     check::{self, Checked, Data, Seen},
     gpu::registry::{Entry, Type},
-    simt::check::Order,
+    simt::check::{Order, order_names},
     verify::Comparison,
 };
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
         };
         writeln!(out, "{shape}   {}, {lie}, seed {}", words(operands, c), args.seed)?;
         let s = if orders.len() == 1 { "" } else { "s" };
-        let (count, names) = (orders.len(), findings::names(&orders));
+        let (count, names) = (orders.len(), order_names(&orders));
         writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
     }
     let mut all_well = true;

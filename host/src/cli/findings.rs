@@ -99,27 +99,13 @@ pub(super) fn source(place: &Place) -> Option<&'static str> {
 
 /// Prints findings, each with its source lines, and the orders in which it was made.
 pub(super) fn print(out: &mut impl Write, seen: &[Seen], orders: &[Order]) -> io::Result<()> {
-    for Seen { finding, orders: made_in, .. } in seen {
-        writeln!(out, "\n{}", finding.with_source(source))?;
-        match (made_in.len(), orders.len()) {
-            (_, 1) => {}
-            (count, all) if count == all => writeln!(out, "    in each of {all} orders")?,
-            (count, all) => {
-                writeln!(out, "    in {count} of {all} orders: {}", names(made_in))?;
-            }
+    for seen in seen {
+        writeln!(out, "\n{}", seen.finding.with_source(source))?;
+        if orders.len() > 1 {
+            writeln!(out, "    {}", seen.in_orders(orders.len()))?;
         }
     }
     Ok(())
-}
-
-/// The names of the orders. Of many, the first and the last.
-pub(super) fn names(orders: &[Order]) -> String {
-    let list =
-        |orders: &[Order]| orders.iter().map(Order::to_string).collect::<Vec<_>>().join(", ");
-    match orders {
-        [first @ .., last] if first.len() > 4 => format!("{} ... {last}", list(&first[..4])),
-        _ => list(orders),
-    }
 }
 
 #[cfg(test)]
@@ -235,13 +221,5 @@ race: a write after a write, in {memory} (64 times)
         assert!(text.contains(&shown), "{text}");
         let source = objects(&seen)[0]["place"]["source"].clone();
         assert!(source.as_str().unwrap().starts_with("c[row * n + col]"), "{source}");
-    }
-
-    #[test]
-    fn of_many_orders_the_first_and_the_last_are_named() {
-        let orders = host::check::orders(7, 3);
-        assert_eq!(names(&orders[..1]), "forward");
-        assert_eq!(names(&orders[..5]), "forward, reverse, random:3, random:4, random:5");
-        assert_eq!(names(&orders), "forward, reverse, random:3, random:4 ... random:7");
     }
 }

@@ -14,7 +14,7 @@ pub mod list;
 
 use simt::device;
 
-/// The same kernels, compiled a second time for [`simt::check`].
+/// The same kernels, compiled a second time for [`simt::check`](mod@simt::check).
 #[cfg(not(target_arch = "nvptx64"))]
 #[path = "."]
 pub mod checked {

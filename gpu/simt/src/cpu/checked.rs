@@ -1,6 +1,6 @@
 //! The names of [`device`] for a checked launch, in which the checker observes every access.
 //!
-//! See [`check`](crate::check).
+//! See [`check`](mod@crate::check).
 
 use super::{check::Watched, device};
 

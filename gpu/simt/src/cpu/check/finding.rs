@@ -230,6 +230,70 @@ impl Finding {
         fmt::from_fn(move |f| self.write(f, &|place| source(place).map(Cow::Borrowed)))
     }
 
+    /// What is wrong, where in memory, and how often: the first line of the text.
+    pub(super) fn title(&self) -> String {
+        let mut title = match self.kind {
+            // One barrier, and two of its rounds.
+            Kind::BarrierMismatch if self.other_place.is_none() => {
+                "an arrival that may be counted in a barrier's previous round".to_owned()
+            }
+            kind => kind.to_string(),
+        };
+        if let Some(memory) = &self.memory {
+            title += &format!(", in {memory}");
+        }
+        if self.count > 1 {
+            title += &format!(" ({} times)", self.count);
+        }
+        title
+    }
+
+    /// What the two accesses of a race do, the later first.
+    pub(super) fn verbs(&self) -> Option<(&'static str, &'static str)> {
+        self.kind.race()
+    }
+
+    /// Whether both are one finding of different launches.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.kernel, self.kind, &self.memory) == (other.kernel, other.kind, &other.memory)
+            && (&self.place, &self.other_place) == (&other.place, &other.other_place)
+    }
+
+    fn write_example(&self, f: &mut fmt::Formatter, example: &Example) -> fmt::Result {
+        let Example { block, thread, element, other, in_flight } = example;
+        write!(f, "block {block:?} thread {thread:?}")?;
+        match (element, self.columns) {
+            (Some(element), Some(columns)) => {
+                write!(f, ", element ({}, {})", element / columns, element % columns)?;
+            }
+            (Some(element), None) => write!(f, ", element {element}")?,
+            (None, _) => {}
+        }
+        match other {
+            // A unit acts for a thread: one of the two accesses is the unit's.
+            Some(other) if *other == (*block, *thread) => {
+                let what = if *in_flight { "copy" } else { "access" };
+                write!(f, ", against its own {what}")
+            }
+            Some((other_block, other)) => {
+                let copy = if *in_flight { "a copy of " } else { "" };
+                write!(f, ", against {copy}")?;
+                if other_block != block {
+                    write!(f, "block {other_block:?} ")?;
+                }
+                write!(f, "thread {other:?}")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The examples, a line each.
+    pub(super) fn examples(&self) -> impl Iterator<Item = String> {
+        self.examples
+            .iter()
+            .map(|example| fmt::from_fn(|f| self.write_example(f, example)).to_string())
+    }
+
     fn write<'text>(
         &self,
         f: &mut fmt::Formatter,
@@ -243,20 +307,9 @@ impl Finding {
             let column = (place.column as usize).saturating_sub(1 + indent);
             write!(f, "\n           {}\n           {:column$}^", text.trim_end(), "")
         };
-        match self.kind {
-            // One barrier, and two of its rounds.
-            Kind::BarrierMismatch if self.other_place.is_none() => {
-                write!(f, "an arrival that may be counted in a barrier's previous round")?;
-            }
-            kind => write!(f, "{kind}")?,
-        }
-        if let Some(memory) = &self.memory {
-            write!(f, ", in {memory}")?;
-        }
-        if self.count > 1 {
-            write!(f, " ({} times)", self.count)?;
-        }
+        write!(f, "{}", self.title())?;
         let race = self.kind.race();
+        let (does, did) = race.unwrap_or(("at", "and at"));
         // Where threads wait in vain, the detail says what waits at that place.
         let is_told = |place: &&Place| {
             let place = place.to_string();
@@ -264,44 +317,18 @@ impl Finding {
             race.is_some() || !words.any(|word| word.trim_end_matches([':', '.']) == place)
         };
         if let Some(place) = self.place.as_ref().filter(is_told) {
-            let does = race.map_or("at", |(does, _)| does);
             write_place(f, does, place)?;
         }
         if let Some(place) = &self.other_place {
-            let did = race.map_or("and at", |(_, did)| did);
             write_place(f, did, place)?;
         }
         if !self.detail.is_empty() {
             write!(f, "\n    {}", self.detail)?;
         }
-        for example in &self.examples {
-            let Example { block, thread, element, other, in_flight } = example;
-            write!(f, "\n    block {block:?} thread {thread:?}")?;
-            match (element, self.columns) {
-                (Some(element), Some(columns)) => {
-                    write!(f, ", element ({}, {})", element / columns, element % columns)?;
-                }
-                (Some(element), None) => write!(f, ", element {element}")?,
-                (None, _) => {}
-            }
-            match other {
-                // A unit acts for a thread: one of the two accesses is the unit's.
-                Some(other) if *other == (*block, *thread) => {
-                    let what = if *in_flight { "copy" } else { "access" };
-                    write!(f, ", against its own {what}")?;
-                }
-                Some((other_block, other)) => {
-                    let copy = if *in_flight { "a copy of " } else { "" };
-                    write!(f, ", against {copy}")?;
-                    if other_block != block {
-                        write!(f, "block {other_block:?} ")?;
-                    }
-                    write!(f, "thread {other:?}")?;
-                }
-                None => {}
-            }
-        }
-        Ok(())
+        self.examples.iter().try_for_each(|example| {
+            write!(f, "\n    ")?;
+            self.write_example(f, example)
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    case::Launches,
     checked_launch::CheckedLaunch,
     finding::{Finding, Kind, Untouched},
     findings::MemoryId,
@@ -76,6 +77,8 @@ pub struct Options<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Counts the blocks that have ended, to show progress.
     pub done: Option<&'a AtomicU64>,
+    /// What the launches of a `#[check]` case found.
+    pub(super) launches: Option<&'a Launches>,
 }
 
 impl Options<'_> {
@@ -187,7 +190,10 @@ fn run<'a>(
     attach: &mut dyn FnMut(&[Buffer]) -> Thread<'a>,
 ) -> Result<Report, Stop> {
     let name = declaration.name;
-    let report = |findings, limits, profile, trace| {
+    let report = |findings: Vec<_>, limits: Vec<_>, profile, trace| {
+        if let Some(launches) = options.launches {
+            launches.add(declaration, &findings, &limits);
+        }
         let order = options.order;
         Report { kernel: name, order, findings, limits, profile, trace }
     };

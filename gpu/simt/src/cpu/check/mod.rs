@@ -86,8 +86,10 @@
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
 //! | `finding`, `findings`, `limits`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
+//! | `seen`, `diagnostic`, `case` | findings of several launches, as the compiler shows errors; what `#[check]` runs |
 //! | `watched`, `raw`, `compound`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
+mod case;
 mod checked_launch;
 mod checker;
 mod clocks;
@@ -95,6 +97,7 @@ mod coalescing;
 #[doc(hidden)]
 pub mod compound;
 mod copies;
+mod diagnostic;
 mod finding;
 mod findings;
 mod flags;
@@ -112,6 +115,7 @@ pub mod raw;
 mod record;
 mod report;
 mod requests;
+mod seen;
 mod shadow;
 mod shared;
 mod source;
@@ -120,6 +124,9 @@ mod unit;
 mod watched;
 
 pub use crate::cpu::order::Order;
+pub use case::Outcome;
+#[doc(hidden)]
+pub use case::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN, run_cases};
 pub(super) use checked_launch::CheckedLaunch;
 pub(super) use checker::Checker;
 pub use finding::{Example, Finding, Kind, Untouched};
@@ -133,6 +140,7 @@ pub use profile::{Line, Operation, Profile};
 pub(super) use record::MOST_SLOTS;
 pub use report::Report;
 pub use requests::{AsyncEvent, Asynchronous, Request, TracedMemory};
+pub use seen::{Seen, merge, order_names};
 pub use shared::Array;
 pub use trace::{Step, Trace};
 pub use watched::Watched;
