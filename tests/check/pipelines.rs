@@ -2,40 +2,15 @@
 //! order, with its source lines.
 
 use simt::check::{Finding, Kind, Place};
-use specimens::list::find;
+use specimens::list::{SOURCES, find};
 
 use super::findings::{orders, run_checked};
 
 /// The text of a line of the specimens.
 fn text(place: Option<&Place>) -> &'static str {
     let Some(place) = place else { return "" };
-    let source = match () {
-        () if place.file.ends_with("kernels/pipelines.rs") => {
-            include_str!("../specimens/src/kernels/pipelines.rs")
-        }
-        () if place.file.ends_with("kernels/tma.rs") => {
-            include_str!("../specimens/src/kernels/tma.rs")
-        }
-        () if place.file.ends_with("kernels/clusters.rs") => {
-            include_str!("../specimens/src/kernels/clusters.rs")
-        }
-        () if place.file.ends_with("kernels/named.rs") => {
-            include_str!("../specimens/src/kernels/named.rs")
-        }
-        () if place.file.ends_with("kernels/warps.rs") => {
-            include_str!("../specimens/src/kernels/warps.rs")
-        }
-        () if place.file.ends_with("kernels/multicast.rs") => {
-            include_str!("../specimens/src/kernels/multicast.rs")
-        }
-        () if place.file.ends_with("kernels/stores.rs") => {
-            include_str!("../specimens/src/kernels/stores.rs")
-        }
-        () if place.file.ends_with("kernels/named.rs") => {
-            include_str!("../specimens/src/kernels/named.rs")
-        }
-        () => panic!("{place} is in no specimen"),
-    };
+    let of_place = SOURCES.iter().find(|(file, _)| place.file.ends_with(file));
+    let (_, source) = of_place.unwrap_or_else(|| panic!("{place} is in no specimen"));
     source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
 }
 

@@ -38,6 +38,27 @@ pub const COLS: usize = 16;
 /// The shape of those boxes.
 pub const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
 
+/// The files of the specimens, and their text.
+pub const SOURCES: [(&str, &str); 17] = [
+    ("kernels/races.rs", include_str!("kernels/races.rs")),
+    ("kernels/memory.rs", include_str!("kernels/memory.rs")),
+    ("kernels/barriers.rs", include_str!("kernels/barriers.rs")),
+    ("kernels/warps.rs", include_str!("kernels/warps.rs")),
+    ("kernels/named.rs", include_str!("kernels/named.rs")),
+    ("kernels/copies.rs", include_str!("kernels/copies.rs")),
+    ("kernels/pipelines.rs", include_str!("kernels/pipelines.rs")),
+    ("kernels/tma.rs", include_str!("kernels/tma.rs")),
+    ("kernels/clusters.rs", include_str!("kernels/clusters.rs")),
+    ("kernels/multicast.rs", include_str!("kernels/multicast.rs")),
+    ("kernels/stores.rs", include_str!("kernels/stores.rs")),
+    ("kernels/grids.rs", include_str!("kernels/grids.rs")),
+    ("kernels/votes.rs", include_str!("kernels/votes.rs")),
+    ("kernels/bulk.rs", include_str!("kernels/bulk.rs")),
+    ("kernels/atomics.rs", include_str!("kernels/atomics.rs")),
+    ("kernels/registers.rs", include_str!("kernels/registers.rs")),
+    ("kernels/clean.rs", include_str!("kernels/clean.rs")),
+];
+
 /// A kernel in two versions: for running and for checking.
 #[derive(Clone, Copy, Debug)]
 pub enum Versions {

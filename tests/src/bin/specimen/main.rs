@@ -6,7 +6,7 @@ mod agree;
 use std::{env, fmt::Write, fs, process::ExitCode};
 
 use host::{Boxes, BoxesMut, Device, Shape};
-use specimens::list::{COLS, SHAPE, SPECIMENS, Specimen, Versions, WORDS, find};
+use specimens::list::{COLS, SHAPE, SOURCES, SPECIMENS, Specimen, Versions, WORDS, find};
 
 const USAGE: &str = "\
 Usage: specimen list                                    names, and what simt::check finds
@@ -194,23 +194,8 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 13] = [
-        include_str!("../../../specimens/src/kernels/races.rs"),
-        include_str!("../../../specimens/src/kernels/memory.rs"),
-        include_str!("../../../specimens/src/kernels/barriers.rs"),
-        include_str!("../../../specimens/src/kernels/warps.rs"),
-        include_str!("../../../specimens/src/kernels/named.rs"),
-        include_str!("../../../specimens/src/kernels/copies.rs"),
-        include_str!("../../../specimens/src/kernels/pipelines.rs"),
-        include_str!("../../../specimens/src/kernels/tma.rs"),
-        include_str!("../../../specimens/src/kernels/clusters.rs"),
-        include_str!("../../../specimens/src/kernels/multicast.rs"),
-        include_str!("../../../specimens/src/kernels/stores.rs"),
-        include_str!("../../../specimens/src/kernels/grids.rs"),
-        include_str!("../../../specimens/src/kernels/clean.rs"),
-    ];
     let function = format!("\npub fn {name}(");
-    let before = SOURCES.iter().find_map(|source| source.split_once(&function));
+    let before = SOURCES.iter().find_map(|(_, source)| source.split_once(&function));
     let lines = before.map_or("", |(before, _)| before).lines().rev();
     let lines = lines.skip_while(|line| !line.starts_with("///"));
     let mut lines: Vec<_> = lines.map_while(|line| line.strip_prefix("/// ")).collect();
