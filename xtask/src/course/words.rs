@@ -6,11 +6,12 @@ use anyhow::{Context, Result};
 
 /// The files, in the order in which a reader needs them. `$`: the types for which a macro of that
 /// file writes methods.
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 22] = [
     ("macros.rs", ""),
     ("cpu/device/thread.rs", ""),
     ("cpu/device/memory.rs", "In, Out"),
     ("cpu/device/shared.rs", "Shared, DynamicShared"),
+    ("cpu/device/atomic.rs", ""),
     ("float.rs", ""),
     ("in_order.rs", ""),
     ("cpu/device/warp.rs", ""),
@@ -172,6 +173,42 @@ mod tests {
         assert_eq!(words(source, "m::", "A, B", |_| true), expected);
         let source = "pub struct Own {\n}\npub struct Word;\n";
         assert_eq!(words(source, "", "", |name| name == "Word"), "`Word`");
+    }
+
+    /// Each word has one row of the page that says how faithful the CPU is: it is named there, or
+    /// its file's rest is.
+    #[test]
+    fn each_word_is_as_faithful_as_the_page_says() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the checkout");
+        let page = fs::read_to_string(root.join("docs/testing/fidelity.md")).expect("the page");
+        let table = table(root).expect("the words");
+        let names = |cell: &str| {
+            let names = cell.split('`').skip(1).step_by(2);
+            names.map(|name| name.trim_end_matches('*').to_owned()).collect::<Vec<_>>()
+        };
+        let mut rows = table.lines().skip(2).map(|row| {
+            let cells = row.split(" | ").collect::<Vec<_>>();
+            let file = cells[0].trim_start_matches("| [").split(']').next().unwrap_or_default();
+            (file.to_owned(), names(cells[2]))
+        });
+        let said = page.lines().filter(|line| line.starts_with("| [")).map(|row| {
+            let cells = row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>();
+            let file = cells[0].trim_start_matches('[').split(']').next().unwrap_or_default();
+            (file.to_owned(), cells[1..].iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
+        });
+        let mut count = 0;
+        for (file, classes) in said {
+            let (known, words) = rows.next().expect("a row for each file, in its order");
+            assert_eq!(file, known);
+            let rests = classes.iter().filter(|class| class.starts_with("the rest")).count();
+            assert_eq!(rests, 1, "{file}: one class has what is not named");
+            for name in classes.iter().flat_map(|class| names(class)) {
+                let is_word = words.iter().any(|word| word.rsplit("::").next() == Some(&name));
+                assert!(is_word, "{file}: {name} is no word of it");
+            }
+            count += words.len();
+        }
+        assert!(rows.next().is_none() && count > 200, "{count} words");
     }
 
     #[test]

@@ -50,7 +50,8 @@ pub struct Options<'a> {
     /// bounds](Kind::OutOfBounds).
     pub gaps: Vec<Memory>,
     /// Parameters that no earlier launch of the stream writes, such as weights. A `dependent`
-    /// kernel may access them before [`grid::wait_for_earlier`](crate::device::grid::wait_for_earlier).
+    /// kernel may access them before
+    /// [`grid::wait_for_earlier`](crate::device::grid::wait_for_earlier).
     pub early: Vec<&'static str>,
     /// Profile one block in that number ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
