@@ -16,7 +16,7 @@ mod releases;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use self::releases::Releases;
+use self::releases::Knowledge;
 use super::record::{FIRST_ENGINE, LAST_CLOCK, Record};
 use crate::cpu::{cluster::Place, limits::WARP, warpgroup::WarpgroupKey};
 
@@ -44,7 +44,7 @@ pub(super) struct VectorClocks {
     stores: BTreeMap<u32, Stores>,
     /// What threads knew when they last called `fence_init`, by their numbers.
     fenced: BTreeMap<u32, Vec<u16>>,
-    releases: Releases,
+    knowledge: Knowledge,
 }
 
 /// A named barrier.

@@ -6,9 +6,9 @@
 //! "Release and Acquire Patterns").
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -52,30 +52,26 @@ pub(super) type Run = (u32, u32, u32);
 /// after another, the slot's clock when the cluster began.
 pub(super) type Word = (usize, u32);
 
-/// What a thread of a cluster has released.
+/// Where and to whom a release was made: the slot that runs the cluster, the slot's clock when the
+/// cluster began, and the block whose threads alone acquire it.
+type Origin = (u32, u32, Option<Run>);
+
+/// What threads of a cluster have released.
 #[derive(Clone, Debug)]
 pub(super) struct Release {
-    /// The slot that runs the cluster.
-    pub(super) slot: u32,
-    /// The slot's clock when the cluster began, and at its last release.
-    pub(super) start: u32,
+    /// The slot's clock at the last release.
     pub(super) clock: u32,
     /// The number of the cluster's threads.
     pub(super) threads: usize,
     /// The vector clock of the releasing threads: for each of the cluster's threads, and then for
     /// each of its engines, how much of it they knew.
     pub(super) known: Vec<u16>,
-    /// The block whose threads alone acquire it.
-    pub(super) within: Option<Run>,
 }
 
 impl Release {
-    /// Whether that access happens before the release.
-    pub(super) fn covers(&self, old: &Record) -> bool {
-        if old.slot() != self.slot
-            || !(self.start..=self.clock).contains(&old.clock)
-            || old.is_in_flight()
-        {
+    /// Whether that access of its cluster happens before the release.
+    fn covers(&self, old: &Record) -> bool {
+        if old.clock > self.clock || old.is_in_flight() {
             return false;
         }
         let (at, is_older) = match old.thread().checked_sub(FIRST_ENGINE) {
@@ -86,45 +82,131 @@ impl Release {
         is_older || known() > old.own_clock() || old.own_clock() == LAST_CLOCK
     }
 
-    /// Joins a list that has one release for each cluster, and for each block that alone acquires
-    /// it.
-    pub(super) fn join(&self, all: &mut Vec<Release>) {
-        let same = |old: &&mut Release| {
-            (old.slot, old.start, old.within) == (self.slot, self.start, self.within)
-        };
-        let Some(old) = all.iter_mut().find(same) else { return all.push(self.clone()) };
-        old.clock = old.clock.max(self.clock);
-        old.known.resize(old.known.len().max(self.known.len()), 0);
-        for (known, more) in old.known.iter_mut().zip(&self.known) {
+    fn join(&mut self, more: &Release) {
+        self.clock = self.clock.max(more.clock);
+        self.known.resize(self.known.len().max(more.known.len()), 0);
+        for (known, more) in self.known.iter_mut().zip(&more.known) {
             *known = (*known).max(*more);
         }
     }
 }
 
-/// Releases that a thread has seen: those of a version of a word.
-#[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) word: Word,
-    pub(super) version: usize,
-    pub(super) releases: Arc<Vec<Release>>,
+/// Releases, one of an origin.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Releases(BTreeMap<Origin, Arc<Release>>);
+
+impl Releases {
+    /// That of one thread: of the block `run`, to the threads of the block `within` or to all.
+    pub(super) fn add(&mut self, run: Run, within: Option<Run>, release: Release) {
+        self.join_one((run.0, run.1, within), &Arc::new(release));
+    }
+
+    fn join_one(&mut self, origin: Origin, release: &Arc<Release>) {
+        match self.0.entry(origin) {
+            Entry::Vacant(entry) => _ = entry.insert(release.clone()),
+            Entry::Occupied(entry) if Arc::ptr_eq(entry.get(), release) => {}
+            Entry::Occupied(mut entry) => Arc::make_mut(entry.get_mut()).join(release),
+        }
+    }
+
+    pub(super) fn join(&mut self, more: &Releases) {
+        more.0.iter().for_each(|(origin, release)| self.join_one(*origin, release));
+    }
+
+    /// Whether one of them covers that access. Of a slot's clusters the last one that had begun by
+    /// then made it.
+    pub(super) fn covers(&self, old: &Record) -> bool {
+        let (slot, last) = (old.slot(), Some((u32::MAX, u32::MAX, u32::MAX)));
+        let mut of_slot = self.0.range((slot, 0, None)..=(slot, old.clock, last)).rev().peekable();
+        let Some(((_, start, _), _)) = of_slot.peek() else { return false };
+        let start = *start;
+        let mut of_cluster = of_slot.take_while(|((_, other, _), _)| *other == start);
+        of_cluster.any(|(_, release)| release.covers(old))
+    }
+
+    /// The same, to the threads of that block alone.
+    pub(super) fn within(&self, block: Run) -> Releases {
+        let mut all = Releases::default();
+        for ((slot, start, within), release) in &self.0 {
+            all.join_one((*slot, *start, within.or(Some(block))), release);
+        }
+        all
+    }
+
+    /// Those for which it holds: where and to whom the release was made.
+    pub(super) fn filter(&self, holds: impl Fn(&Origin) -> bool) -> Releases {
+        let those = self.0.iter().filter(|(origin, _)| holds(origin));
+        Releases(those.map(|(origin, release)| (*origin, release.clone())).collect())
+    }
+
+    /// Whether it holds for all of them.
+    pub(super) fn all(&self, holds: impl Fn(&Origin) -> bool) -> bool {
+        self.0.keys().all(holds)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
-/// A word: its value before the first release; the releases in their order, each with the word's
-/// value after it; and all of them, as long as nobody has stored.
+/// A version of a word.
+pub(super) type Version = (Word, usize);
+
+/// A word: its value before the first release; the releases since the last store, in their order,
+/// each with the word's value after it; and all of them.
 struct History {
     before: u32,
-    releases: Vec<(u32, Arc<Vec<Release>>)>,
-    all: Arc<Vec<Release>>,
+    releases: Vec<(u32, Arc<Releases>)>,
+    all: Arc<Releases>,
     /// It grows with each change.
     version: usize,
+    /// What had been released before each of the last stores, with the version.
+    stored: VecDeque<(usize, Arc<Releases>)>,
 }
 
+/// The stores that are remembered. A thread that saw a version before them, and acquires it only
+/// now, acquires what the oldest of them has.
+const REMEMBERED_STORES: usize = 64;
+
 impl History {
-    fn release(&mut self, value: u32, more: Arc<Vec<Release>>) {
-        let all = Arc::make_mut(&mut self.all);
-        more.iter().for_each(|release| release.join(all));
+    fn new(before: u32) -> Self {
+        let (releases, stored) = (Vec::new(), VecDeque::new());
+        History { before, releases, all: Arc::default(), version: 0, stored }
+    }
+
+    fn store(&mut self, before: u32) {
+        if self.stored.len() == REMEMBERED_STORES {
+            self.stored.pop_front();
+        }
+        self.stored.push_back((self.version, std::mem::take(&mut self.all)));
+        self.releases.clear();
+        (self.before, self.version) = (before, self.version + 1);
+    }
+
+    fn release(&mut self, value: u32, more: Arc<Releases>) {
+        Arc::make_mut(&mut self.all).join(&more);
         self.releases.push((value, more));
         self.version += 1;
+    }
+
+    /// What had been released in that version, or a little more.
+    fn at(&self, version: usize) -> Arc<Releases> {
+        let newer = self.version - version.min(self.version);
+        match self.releases.len().checked_sub(newer) {
+            Some(_) if newer == 0 => self.all.clone(),
+            Some(count) => self.first(count),
+            None => {
+                let stored = self.stored.iter().find(|(last, _)| *last >= version);
+                stored.map_or_else(Arc::default, |(_, all)| all.clone())
+            }
+        }
+    }
+
+    /// That number of releases.
+    fn first(&self, count: usize) -> Arc<Releases> {
+        let mut all = Releases::default();
+        self.releases[..count].iter().for_each(|(_, releases)| all.join(releases));
+        Arc::new(all)
     }
 }
 
@@ -147,14 +229,14 @@ impl FlagReleases {
     }
 
     /// A thread makes the atomic operation `act` on a word of that many bytes, and with it these
-    /// releases, if it writes. Gives what had been released with the value that it read.
+    /// releases, if it writes. Gives the version that it read, if something has been released.
     pub(super) fn atomic<R>(
         &self,
         (word, bytes): (Word, usize),
-        releases: Option<Arc<Vec<Release>>>,
+        releases: Option<Arc<Releases>>,
         act: impl FnOnce() -> (R, Effect),
-    ) -> (R, Option<Seen>) {
-        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> (R, Option<Version>) {
+        let mut words = self.lock();
         let value = || match bytes {
             // SAFETY: an element of that size, which is accessed atomically.
             4 => unsafe { AtomicU32::from_ptr(word.0 as *mut u32) }.load(Ordering::Relaxed),
@@ -162,18 +244,13 @@ impl FlagReleases {
         };
         let before = value();
         let (result, effect) = act();
-        let history = words.get_mut(&word).filter(|_| effect != Effect::Store);
-        let seen = history.map(|History { version, all, .. }| Seen {
-            word,
-            version: *version,
-            releases: all.clone(),
-        });
+        let history = words.get(&word).filter(|_| effect != Effect::Store);
+        let seen = history.map(|history| (word, history.version));
         let is_known = words.contains_key(&word);
         if effect != Effect::Read && (is_known || releases.is_some()) {
-            let none = || History { before, releases: Vec::new(), all: Arc::default(), version: 0 };
-            let history = words.entry(word).or_insert_with(none);
+            let history = words.entry(word).or_insert_with(|| History::new(before));
             if effect == Effect::Store {
-                *history = History { version: history.version + 1, ..none() };
+                history.store(before);
             }
             if let Some(releases) = releases {
                 history.release(value(), releases);
@@ -182,22 +259,28 @@ impl FlagReleases {
         (result, seen)
     }
 
-    /// The releases up to the one with which a word reached a value. (All releases, if it reached
-    /// the value in another way. None, if it had the value before: somebody has not reset it, and
-    /// a wait for it ends before this launch's first release.)
-    pub(super) fn until(&self, word: Word, at_least: u32) -> Option<Seen> {
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let History { before, releases: history, version, .. } = words.get(&word)?;
-        if *before >= at_least {
+    /// What had been released in a version of a word.
+    pub(super) fn at(&self, (word, version): Version) -> Arc<Releases> {
+        self.lock().get(&word).map_or_else(Arc::default, |history| history.at(version))
+    }
+
+    /// The releases up to the one with which a word reached a value, and the version. (All
+    /// releases, if it reached the value in another way. None, if it had the value before: somebody
+    /// has not reset it, and a wait for it ends before this launch's first release.)
+    pub(super) fn until(&self, word: Word, at_least: u32) -> Option<(Version, Arc<Releases>)> {
+        let words = self.lock();
+        let history = words.get(&word)?;
+        if history.before >= at_least {
             return None;
         }
-        let last =
-            history.iter().position(|&(value, _)| value >= at_least).unwrap_or(history.len());
-        let mut all = Vec::new();
-        let until = history.iter().take(last + 1).flat_map(|(_, releases)| &**releases);
-        until.for_each(|release| release.join(&mut all));
-        // As if the word had no other releases.
-        let version = version - history.len() + (last + 1).min(history.len());
-        Some(Seen { word, version, releases: Arc::new(all) })
+        let all = history.releases.len();
+        let reached = history.releases.iter().position(|&(value, _)| value >= at_least);
+        let count = reached.map_or(all, |last| last + 1);
+        let releases = if count == all { history.all.clone() } else { history.first(count) };
+        Some(((word, history.version - (all - count)), releases))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Word, History>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

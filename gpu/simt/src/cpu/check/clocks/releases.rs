@@ -7,24 +7,27 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::VectorClocks;
 use crate::cpu::check::{
-    flags::{FenceScope, Release, Run, Seen},
+    flags::{FenceScope, Release, Releases, Run, Version, Word},
     record::{LAST_CLOCK, Record},
 };
 
 /// What the threads of a cluster have acquired and released.
 #[derive(Default)]
-pub(super) struct Releases {
+pub(super) struct Knowledge {
     acquired: Vec<Acquired>,
-    /// What threads have seen by relaxed operations, by their numbers: the next fence acquires it.
-    seen: BTreeMap<u32, Vec<Seen>>,
+    /// The versions of words that threads have seen by relaxed operations, by the threads' numbers:
+    /// the next fence acquires them.
+    seen: BTreeMap<u32, BTreeMap<Word, usize>>,
     /// What threads knew at their last fences, by their numbers: what they release by relaxed
     /// operations.
-    fenced: BTreeMap<u32, Arc<Vec<Release>>>,
+    fenced: BTreeMap<u32, Arc<Releases>>,
 }
 
-/// Releases, with the threads that have acquired them: their numbers and own clocks at that time.
+/// What had been released in a version of a word, with the threads that have acquired it: their
+/// numbers, and their own clocks at that time.
 struct Acquired {
-    seen: Seen,
+    version: Version,
+    releases: Arc<Releases>,
     by: Vec<(u32, u16)>,
 }
 
@@ -35,45 +38,56 @@ impl VectorClocks {
     pub(in crate::cpu::check) fn release(
         &mut self,
         number: u32,
-        (slot, start, _): Run,
+        run: Run,
         clock: u32,
         within: Option<Run>,
-    ) -> Vec<Release> {
+    ) -> Releases {
         self.tick(number);
         let (threads, own) = (self.threads.len(), &self.threads[number as usize]);
         let known = own[..own.len().min(threads + self.engines.len())].to_vec();
-        let mut all = vec![Release { slot, start, clock, threads, known, within }];
-        for release in self.acquired_by(number) {
-            let within = release.within.or(within);
-            Release { within, ..release.clone() }.join(&mut all);
+        let mut all = Releases::default();
+        for acquired in &self.knowledge.acquired {
+            if self.knows_acquisition(number, acquired) {
+                match within {
+                    Some(block) => all.join(&acquired.releases.within(block)),
+                    None => all.join(&acquired.releases),
+                }
+            }
         }
+        all.add(run, within, Release { clock, threads, known });
         all
     }
 
-    /// A thread acquires what it has seen.
-    pub(in crate::cpu::check) fn acquire(&mut self, number: u32, seen: Seen) {
+    /// A thread acquires what had been released in a version of a word.
+    pub(in crate::cpu::check) fn acquire(
+        &mut self,
+        number: u32,
+        version: Version,
+        releases: Arc<Releases>,
+    ) {
         let clock = self.clock(number);
-        let all = &mut self.releases.acquired;
+        let all = &mut self.knowledge.acquired;
         // Of one version a block may acquire a part.
-        let key = |seen: &Seen| (seen.word, seen.version, seen.releases.len());
-        let of = |old: &&mut Acquired| key(&old.seen) == key(&seen);
-        match all.iter_mut().rev().find(of) {
-            None => all.push(Acquired { seen, by: vec![(number, clock)] }),
+        let is_same =
+            |old: &&mut Acquired| old.version == version && old.releases.len() == releases.len();
+        match all.iter_mut().rev().find(is_same) {
+            None => all.push(Acquired { version, releases, by: vec![(number, clock)] }),
             Some(old) if old.by.iter().any(|(other, _)| *other == number) => {}
             Some(old) => old.by.push((number, clock)),
         }
     }
 
-    /// A thread has seen this by a relaxed operation.
-    pub(in crate::cpu::check) fn see(&mut self, number: u32, seen: Seen) {
-        let all = self.releases.seen.entry(number).or_default();
-        // A later version has what the earlier ones have.
-        all.retain(|old| old.word != seen.word);
-        all.push(seen);
+    /// A thread has seen a version of a word by a relaxed operation.
+    pub(in crate::cpu::check) fn see(&mut self, number: u32, (word, version): Version) {
+        self.knowledge.seen.entry(number).or_default().insert(word, version);
     }
 
-    /// A fence of a thread of the block `run`: it acquires what it has seen, and releases with its
-    /// next operations what it knows.
+    /// What a thread has seen since its last fence.
+    pub(in crate::cpu::check) fn take_seen(&mut self, number: u32) -> BTreeMap<Word, usize> {
+        self.knowledge.seen.remove(&number).unwrap_or_default()
+    }
+
+    /// A fence of a thread of the block `run`: its next operations release what it knows.
     pub(in crate::cpu::check) fn fence(
         &mut self,
         number: u32,
@@ -81,48 +95,35 @@ impl VectorClocks {
         clock: u32,
         scope: FenceScope,
     ) {
-        let of_block = |release: &&Release| (release.slot, release.start) == (run.0, run.1);
-        for seen in self.releases.seen.remove(&number).unwrap_or_default() {
-            let acquired = match scope {
-                FenceScope::Device => seen,
-                // What other blocks have released stays to be acquired.
-                FenceScope::Block => {
-                    let own = seen.releases.iter().filter(of_block).cloned().collect::<Vec<_>>();
-                    if own.len() < seen.releases.len() {
-                        self.see(number, seen.clone());
-                    }
-                    Seen { releases: Arc::new(own), ..seen }
-                }
-            };
-            self.acquire(number, acquired);
-        }
         let within = (scope == FenceScope::Block).then_some(run);
         let mut released = self.release(number, run, clock, within);
-        if let (Some(_), Some(before)) = (within, self.releases.fenced.get(&number)) {
-            // What a fence for all has released is released to all.
-            let to_all = before.iter().filter(|release| release.within.is_none());
-            to_all.for_each(|release| release.join(&mut released));
+        if let (Some(_), Some(before)) = (within, self.knowledge.fenced.get(&number)) {
+            // What a fence for all has released stays released to all.
+            released.join(&before.filter(|(_, _, within)| within.is_none()));
         }
-        self.releases.fenced.insert(number, Arc::new(released));
+        self.knowledge.fenced.insert(number, Arc::new(released));
     }
 
     /// What a relaxed operation of a thread releases.
-    pub(in crate::cpu::check) fn fenced(&self, number: u32) -> Option<Arc<Vec<Release>>> {
-        self.releases.fenced.get(&number).cloned()
+    pub(in crate::cpu::check) fn fenced(&self, number: u32) -> Option<Arc<Releases>> {
+        self.knowledge.fenced.get(&number).cloned()
     }
 
     /// A barrier of these threads. What one of them has fenced, an operation of any of them
     /// releases. (PTX says so of the thread's own operations alone; but a fence of each thread, a
     /// barrier, and one thread's operation is how CUDA's programs are written, and what GPUs do.)
     pub(super) fn share_fences(&mut self, numbers: &[u32]) {
-        let fenced = &mut self.releases.fenced;
+        let fenced = &mut self.knowledge.fenced;
         if fenced.is_empty() {
             return;
         }
-        let mut all = Vec::new();
-        let of_them = numbers.iter().filter_map(|number| fenced.get(number));
-        of_them.flat_map(|list| &**list).for_each(|release| release.join(&mut all));
-        if !all.is_empty() {
+        let mut all = Releases::default();
+        let mut of_them =
+            numbers.iter().filter_map(|number| fenced.get(number)).collect::<Vec<_>>();
+        // After a barrier many have the same.
+        of_them.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        of_them.into_iter().for_each(|releases| all.join(releases));
+        if all.len() > 0 {
             let all = Arc::new(all);
             fenced.extend(numbers.iter().map(|number| (*number, all.clone())));
         }
@@ -130,17 +131,9 @@ impl VectorClocks {
 
     /// Whether a release that a thread knows covers `old`.
     pub(in crate::cpu::check) fn is_released(&self, number: u32, old: &Record) -> bool {
-        self.releases.acquired.iter().any(|acquired| {
-            acquired.seen.releases.iter().any(|release| release.covers(old))
-                && self.knows_acquisition(number, acquired)
+        self.knowledge.acquired.iter().any(|acquired| {
+            acquired.releases.covers(old) && self.knows_acquisition(number, acquired)
         })
-    }
-
-    /// The releases that a thread knows.
-    fn acquired_by(&self, number: u32) -> impl Iterator<Item = &Release> {
-        let all = self.releases.acquired.iter();
-        all.filter(move |acquired| self.knows_acquisition(number, acquired))
-            .flat_map(|acquired| &**acquired.seen.releases)
     }
 
     fn knows_acquisition(&self, number: u32, acquired: &Acquired) -> bool {
