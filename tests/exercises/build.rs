@@ -1,5 +1,6 @@
-//! Writes the solutions, and the kernels that `tests/defeats.rs` grades: solutions with a few lines
-//! changed. If `EXERCISE` is set, begins that exercise, and compiles no other ([`modules`]).
+//! Writes the solutions, the kernels that a solution is spoiled to, and those that
+//! `tests/defeats.rs` grades: solutions with a few lines changed. If `EXERCISE` is set, begins that
+//! exercise, and compiles no other ([`modules`]).
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
@@ -32,19 +33,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let mine = format!("mine/{one}.rs");
         if !Path::new(&mine).exists() {
-            fs::write(&mine, fs::read_to_string(format!("src/kernels/{one}.rs"))?)
+            let [kernel, _] = modules::both(&folder, one)?;
+            fs::write(&mine, kernel)
                 .map_err(|error| format!("{mine} cannot be written: {error}"))?;
         }
         println!("cargo::rustc-cfg=one_exercise");
     }
 
-    fs::create_dir_all(out.join("solutions"))?;
+    for side in ["kernels", "solutions"] {
+        fs::create_dir_all(out.join(side))?;
+    }
     for name in &names {
-        let (kernel, diff) =
-            (format!("src/kernels/{name}.rs"), format!("src/solutions/{name}.diff"));
-        let solution = modules::changed(&fs::read_to_string(kernel)?, &fs::read_to_string(&diff)?)
-            .map_err(|what| format!("{diff}: {what}"))?;
-        fs::write(out.join(format!("solutions/{name}.rs")), solution)?;
+        for (side, text) in ["kernels", "solutions"].into_iter().zip(modules::both(&folder, name)?)
+        {
+            fs::write(out.join(format!("{side}/{name}.rs")), text)?;
+        }
     }
     let text = modules::modules(&folder, out, &names, one.as_deref());
     fs::write(out.join("modules.rs"), text)?;

@@ -125,20 +125,13 @@ macro_rules! exercise {
     ($name:ident { $($field:ident: $value:expr,)* }) => {
         $crate::exercise::Exercise {
             name: stringify!($name),
-            start: $crate::exercise::exercise!(
-                side $name, kernels, "tests/exercises/src/kernels", concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/")
-            ),
-            solution: $crate::exercise::exercise!(
-                side $name, solutions, "solutions", concat!(env!("OUT_DIR"), "/solutions/")
-            ),
+            start: $crate::starts::$name,
+            solution: $crate::exercise::Side {
+                folder: "solutions",
+                kernel: &$crate::solutions::$name::$name,
+                source: include_str!(concat!(env!("OUT_DIR"), "/solutions/", stringify!($name), ".rs")),
+            },
             $($field: $value,)*
-        }
-    };
-    (side $name:ident, $module:ident, $folder:literal, $path:expr) => {
-        $crate::exercise::Side {
-            folder: $folder,
-            kernel: &$crate::$module::$name::$name,
-            source: include_str!(concat!($path, stringify!($name), ".rs")),
         }
     };
 }

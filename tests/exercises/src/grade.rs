@@ -14,9 +14,12 @@ use crate::{
 /// Orders in which a kernel is run. CUDA promises none.
 pub const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
 
-/// The path of this package in the repository. Where one exercise alone is compiled, the compiler
-/// was given whole paths.
-const FOLDER: &str = "tests/exercises/";
+/// A text without the whole paths that the compiler was given: of files of this package, where one
+/// exercise alone is compiled, and of files that the build script wrote.
+fn shorter(text: &str) -> String {
+    let text = text.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "tests/exercises/");
+    text.replace(concat!(env!("OUT_DIR"), "/"), "")
+}
 
 /// Why a gate was not passed.
 #[derive(Clone, Debug)]
@@ -162,8 +165,7 @@ impl Grade {
                 write!(f, "  findings   FAILED: {} by the checker, at most 0", findings.len())?;
                 for finding in findings {
                     let text = finding.with_source(|place| self.line(place)).to_string();
-                    let text = text.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), FOLDER);
-                    text.lines().try_for_each(|line| write!(f, "\n    {line}"))?;
+                    shorter(&text).lines().try_for_each(|line| write!(f, "\n    {line}"))?;
                 }
                 Ok(())
             }
@@ -174,9 +176,7 @@ impl Grade {
             Failure::Counter(_, counter, Some(Measured { value, at })) => {
                 write!(f, "  counter    FAILED: {}, measured {}", counter, number(*value))?;
                 let Some((place, operation)) = at else { return Ok(()) };
-                let at = place.to_string();
-                let at = at.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), FOLDER);
-                write!(f, "\n    {} at {at}", operation.name())?;
+                write!(f, "\n    {} at {}", operation.name(), shorter(&place.to_string()))?;
                 let text = self.line(place).unwrap_or_default();
                 write!(f, "\n        {}", text.trim())
             }

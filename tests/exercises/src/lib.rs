@@ -3,12 +3,12 @@
 //!
 //! `README.md` beside this crate's manifest says how to start. An exercise is
 //!
-//! * a kernel, in [`kernels`], which the student edits in a copy, in [`mine`],
-//! * a solution, in [`solutions`]: the kernel changed by `src/solutions/NAME.diff`,
+//! * a kernel, in [`kernels`] or [`spoiled`], which the student edits in a copy, in [`mine`],
+//! * a solution, in [`solutions`]: `src/solutions/NAME.diff` is between the two,
 //! * a row in [`list`]: idea, task, hint, launch, shapes, counters, and the gate that the first
 //!   kernel does not pass.
 //!
-//! The repository's tests check that each kernel of [`kernels`] fails by the gate of its row, and
+//! The repository's tests check that each kernel fails by the gate of its row, and
 //! that each of [`solutions`] passes all gates.
 
 // Arrays of a thread are indexed together, as on a slide.
@@ -30,5 +30,5 @@ pub mod list;
 pub mod problem;
 pub mod questions;
 
-// `solutions` and `mine`, and `kernels` of one exercise: `modules.rs` says why.
+// `solutions`, `spoiled` and `mine`, and `kernels` of one exercise: `modules.rs` says why.
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));
