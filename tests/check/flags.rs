@@ -337,3 +337,41 @@ fn what_nobody_adds_is_waited_for_in_vain() {
         assert!(stop.to_string().contains("which it never reaches"), "{stop}");
     }
 }
+
+/// A block tells two states of its sum by stores; the next one may see either.
+#[simt::checked::kernel(block = (32))]
+fn two_states(mut y: checked::Out<f32>, words: checked::Out<u32>) {
+    use simt::checked::*;
+    let (block, lane) = (thread::block_idx_x() as usize, thread::lane_id() as usize);
+    if block == 0 {
+        for state in 1..=2 {
+            if lane == 0 {
+                y[2 * state] = state as f32;
+                words.atomic(0).store_release(state as u32);
+            }
+        }
+        return;
+    }
+    words.wait_for_at_least(0, 1);
+    y[32 + lane] = y[2];
+}
+
+#[test]
+fn a_word_that_is_stored_again_tells_both_times() {
+    for order in orders() {
+        let (mut y, mut words) = (vec![0.0; 64], [0]);
+        let mut options = check::Options::default();
+        (options.order, options.workers) = (order, Some(1));
+        // SAFETY: the memory outlives the launch, and nobody else uses it.
+        let report = unsafe {
+            let params = (
+                checked::Out::new(y.as_mut_ptr(), y.len()),
+                checked::Out::new(words.as_mut_ptr(), 1),
+            );
+            check::launch(&two_states, &LaunchConfig::new([2, 1, 1], [32, 1, 1]), params, &options)
+        };
+        let report = report.expect("a report");
+        assert!(report.is_clean(), "{order}: {report}");
+        assert_eq!(y[32..], [1.0; 32]);
+    }
+}

@@ -360,6 +360,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     votes::reductions_of_the_warp(100, 2): [];
     votes::one_warp_votes(128, 2): [BarrierMismatch];
     bulk::copied_in_bulk(256, 4): [];
+    bulk::told_by_a_flag(256, 4): [];
     bulk::bulk_not_waited_for(256, 4): [ReadAfterWrite, WriteAfterWrite];
     bulk::bulk_not_fenced(256, 4): [ProxyFence];
     bulk::bulk_announced_by_half(256, 4): [Transaction, NeverWritten];
@@ -375,6 +376,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     atomics::locked_by_fences_of_the_block[words](1, 5, zeroed): [WriteAfterWrite];
     atomics::last_block_by_one_fence[words](321, 5, zeroed): [];
     atomics::last_block_by_all_fences[words](321, 5, zeroed): [];
+    atomics::last_block_whose_threads_read[words](321, 5, zeroed): [];
+    atomics::last_block_by_a_counter[words](321, 5, zeroed): [];
     atomics::last_block_without_a_fence[words](321, 5, zeroed): [ReadAfterWrite];
     atomics::last_block_by_a_fence_of_the_block[words](321, 5, zeroed): [ReadAfterWrite];
     atomics::last_block_by_the_fence_of_another[words](321, 5, zeroed): [ReadAfterWrite];

@@ -113,6 +113,10 @@ impl Arguments {
                         parsed.of_cargo.push(value);
                     }
                 }
+                // `-j4`, `-pfoo`
+                _ if text.get(..2).is_some_and(|of| ["-F", "-Z", "-j", "-p"].contains(&of)) => {
+                    parsed.of_cargo.push(argument);
+                }
                 _ if PLAIN.contains(&&*text) => parsed.of_cargo.push(argument),
                 _ if option.starts_with('-') => {
                     return Err(format!(
@@ -181,13 +185,17 @@ fn run(arguments: &Arguments) -> Result<u8, (u8, String)> {
         return Ok(built.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101));
     }
 
-    let file = env::temp_dir().join(format!("cargo-gpu-check-{}.json", std::process::id()));
+    // The tests have another working folder.
+    let folder = std::path::absolute(env::temp_dir());
+    let folder = folder.map_err(|error| failed("the folder of temporary files", error))?;
+    let file = folder.join(format!("cargo-gpu-check-{}.json", std::process::id()));
+    let created = fs::File::create_new(&file);
+    created.map_err(|error| failed(&file.display().to_string(), error))?;
     let file = Scratch(file);
-    fs::write(&file.0, "").map_err(|error| failed(&file.0.display().to_string(), error))?;
     let mut tests = test();
     // Warnings were shown by the build. Here they are lines of JSON, which nobody sees.
     tests.args(["--no-fail-fast", "--quiet", "--message-format=json", "--", PREFIX]);
-    tests.env(FILE, &file.0).env(SHOWN, shown(arguments.json)).env_remove(NAME);
+    tests.env(FILE, &file.0).env(SHOWN, shown(arguments)).env_remove(NAME);
     if let Some(name) = &arguments.name {
         tests.env(NAME, name);
     }
@@ -230,14 +238,21 @@ fn run(arguments: &Arguments) -> Result<u8, (u8, String)> {
 }
 
 /// How the tests show findings.
-fn shown(json: bool) -> &'static str {
+fn shown(arguments: &Arguments) -> &'static str {
     let set = |name: &str, value: &str| env::var_os(name).is_some_and(|is| is == OsStr::new(value));
+    let asked = |how: &str| {
+        let of_cargo = &arguments.of_cargo;
+        of_cargo.contains(&format!("--color={how}").into())
+            || of_cargo.windows(2).any(|pair| pair[0] == "--color" && pair[1] == how)
+    };
     let colours = match () {
+        () if asked("always") => true,
+        () if asked("never") => false,
         () if set("CARGO_TERM_COLOR", "always") => true,
         () if set("CARGO_TERM_COLOR", "never") || env::var_os("NO_COLOR").is_some() => false,
         () => io::stderr().is_terminal(),
     };
-    match (json, colours) {
+    match (arguments.json, colours) {
         (true, _) => "none",
         (_, true) => "colour",
         (_, false) => "plain",

@@ -68,6 +68,8 @@ fn under_a_lock(mut y: Out<f32>, words: Out<u32>, way: Lock) {
 enum Last {
     FenceOfOne,
     FenceOfEach,
+    EachReads,
+    ByCounter,
     NoFence,
     BlockFence,
     FenceOfAnother,
@@ -78,16 +80,33 @@ enum Last {
 /// Each block writes a part; the block that comes last adds them.
 #[inline(always)]
 fn last_block_adds(mut y: Out<f32>, words: Out<u32>, way: Last) {
-    let mut last = shared!(u32; 1);
+    let (mut last, count) = (shared!(u32; 1), shared!(u32; 1));
+    if way == Last::ByCounter {
+        if t() == 0 {
+            count.atomic(0).store(0);
+        }
+        thread::sync_threads();
+    }
     let part = |block: usize| 1 + block * THREADS;
     y[part(block()) + t()] = (block() + t()) as f32;
     match way {
-        Last::FenceOfEach | Last::NoBarrier | Last::NotAsked => thread::fence_device(),
+        Last::FenceOfEach | Last::EachReads | Last::NoBarrier | Last::NotAsked => {
+            thread::fence_device();
+        }
+        // What the block's fences tell thread 0, its own fence tells all.
+        Last::ByCounter => {
+            thread::fence_block();
+            count.atomic(0).add(1);
+            if t() == 0 {
+                while count.atomic(0).load() < THREADS as u32 {}
+                thread::fence_device();
+            }
+        }
         // It orders what this thread wrote, and no other.
         Last::FenceOfAnother if t() == 1 => thread::fence_device(),
         _ => {}
     }
-    if way != Last::NoBarrier {
+    if !matches!(way, Last::NoBarrier | Last::ByCounter) {
         thread::sync_threads();
     }
     if t() == 0 {
@@ -101,13 +120,18 @@ fn last_block_adds(mut y: Out<f32>, words: Out<u32>, way: Last) {
         last[0] = u32::from(before + 1 == blocks() || way == Last::NotAsked);
     }
     thread::sync_threads();
-    if last[0] == 1 && t() == 0 {
-        thread::fence_device();
+    if last[0] == 0 {
+        return;
+    }
+    thread::fence_device();
+    if way == Last::EachReads || t() == 0 {
         let mut sum = 0.0;
         for i in 0..blocks() * THREADS {
             sum += y[1 + i];
         }
-        y[0] = sum;
+        if t() == 0 {
+            y[0] = sum;
+        }
     }
 }
 
@@ -285,6 +309,18 @@ pub fn last_block_by_one_fence(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>
 #[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
 pub fn last_block_by_all_fences(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
     last_block_adds(y, words, Last::FenceOfEach);
+}
+
+/// Each thread calls the fence behind the barrier, and reads.
+#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
+pub fn last_block_whose_threads_read(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
+    last_block_adds(y, words, Last::EachReads);
+}
+
+/// The threads tell the first one by a counter in shared memory, and it tells the other blocks.
+#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
+pub fn last_block_by_a_counter(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
+    last_block_adds(y, words, Last::ByCounter);
 }
 
 /// Adds to the counter without a fence.

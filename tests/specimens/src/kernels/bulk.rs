@@ -83,3 +83,30 @@ pub fn bulk_announced_by_half(n: u32, x: In<f32>, y: Out<f32>) {
 pub fn bulk_under_a_store(n: u32, x: In<f32>, y: Out<f32>) {
     one_more(n, x, y, Way::NotStoredYet);
 }
+
+/// A warp writes, and tells another one by a flag that its copy may begin.
+#[kernel(block = (64), dynamic_shared = BYTES, barriers = 1, arch = 90, len(x = n, y = n))]
+pub fn told_by_a_flag(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let (mut line, ready) = (dynamic_shared![f32], shared!(u32; 1));
+    let t = thread::thread_idx_x() as usize;
+    let first = thread::block_idx_x() as usize * 64 % n as usize;
+    if t == 0 {
+        ready.atomic(0).store(0);
+    }
+    thread::sync_threads();
+    if t < 32 {
+        for i in [t, t + 32] {
+            line[i] = x[first + i] + 1.0;
+        }
+        fence_proxy_async();
+        warp::sync_warp(warp::ALL);
+        if t == 0 {
+            ready.atomic(0).store_release(1);
+        }
+    } else if t == 32 {
+        while ready.atomic(0).load_acquire() == 0 {}
+        line.store_bulk(0, &mut y, first, 64);
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}

@@ -81,6 +81,9 @@ pub struct Checker<'a> {
     /// Registers of a thread that each warp has taken, or has left, by the ranks of the blocks and
     /// the warps' numbers.
     registers: RefCell<BTreeMap<(u32, u32), u32>>,
+    /// By the ranks of the blocks whose warps have more registers than an SM: where a warp took
+    /// them, all registers, and the thread.
+    lacking_registers: RefCell<BTreeMap<u32, LackingRegisters>>,
     /// The number of clusters that have ended. Until the first has, it is not known whether the
     /// kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
@@ -124,6 +127,9 @@ struct LateUse {
     thread: [u32; 3],
 }
 
+/// Where registers were taken that there are not, how many there would be, and by which thread.
+type LackingRegisters = (&'static Location<'static>, u32, [u32; 3], [u32; 3]);
+
 /// Bytes of memory for accesses out of bounds.
 const SCRATCH_BYTES: usize = 4096;
 
@@ -147,6 +153,7 @@ impl<'a> Checker<'a> {
             has_met: Cell::new(false),
             waited_for_earlier: RefCell::default(),
             registers: RefCell::default(),
+            lacking_registers: RefCell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
@@ -233,6 +240,7 @@ impl<'a> Checker<'a> {
         let arrays = self.arrays.borrow();
         self.with_tracer(|tracer| tracer.end(arrays.iter().map(|array| &**array)));
         drop(arrays);
+        self.check_registers();
         if outcome.is_ok() {
             self.check_ends();
         }

@@ -52,9 +52,8 @@ pub(super) type Run = (u32, u32, u32);
 /// after another, the slot's clock when the cluster began.
 pub(super) type Word = (usize, u32);
 
-/// Where and to whom a release was made: the slot that runs the cluster, the slot's clock when the
-/// cluster began, and the block whose threads alone acquire it.
-type Origin = (u32, u32, Option<Run>);
+/// The slot that runs a cluster, and the slot's clock when the cluster began.
+type Origin = (u32, u32);
 
 /// What threads of a cluster have released.
 #[derive(Clone, Debug)]
@@ -91,14 +90,14 @@ impl Release {
     }
 }
 
-/// Releases, one of an origin.
+/// Releases, one of each cluster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Releases(BTreeMap<Origin, Arc<Release>>);
 
 impl Releases {
-    /// That of one thread: of the block `run`, to the threads of the block `within` or to all.
-    pub(super) fn add(&mut self, run: Run, within: Option<Run>, release: Release) {
-        self.join_one((run.0, run.1, within), &Arc::new(release));
+    /// That of one thread of the block.
+    pub(super) fn add(&mut self, (slot, start, _): Run, release: Release) {
+        self.join_one((slot, start), &Arc::new(release));
     }
 
     fn join_one(&mut self, origin: Origin, release: &Arc<Release>) {
@@ -116,52 +115,91 @@ impl Releases {
     /// Whether one of them covers that access. Of a slot's clusters the last one that had begun by
     /// then made it.
     pub(super) fn covers(&self, old: &Record) -> bool {
-        let (slot, last) = (old.slot(), Some((u32::MAX, u32::MAX, u32::MAX)));
-        let mut of_slot = self.0.range((slot, 0, None)..=(slot, old.clock, last)).rev().peekable();
-        let Some(((_, start, _), _)) = of_slot.peek() else { return false };
-        let start = *start;
-        let mut of_cluster = of_slot.take_while(|((_, other, _), _)| *other == start);
-        of_cluster.any(|(_, release)| release.covers(old))
+        let mut of_slot = self.0.range((old.slot(), 0)..=(old.slot(), old.clock));
+        of_slot.next_back().is_some_and(|(_, release)| release.covers(old))
     }
 
-    /// The same, to the threads of that block alone.
-    pub(super) fn within(&self, block: Run) -> Releases {
-        let mut all = Releases::default();
-        for ((slot, start, within), release) in &self.0 {
-            all.join_one((*slot, *start, within.or(Some(block))), release);
-        }
-        all
+    /// What threads of the same cluster as that block have released.
+    pub(super) fn of_cluster(&self, (slot, start, _): Run) -> Option<&Release> {
+        self.0.get(&(slot, start)).map(|release| &**release)
     }
 
-    /// Those for which it holds: where and to whom the release was made.
-    pub(super) fn filter(&self, holds: impl Fn(&Origin) -> bool) -> Releases {
-        let those = self.0.iter().filter(|(origin, _)| holds(origin));
-        Releases(those.map(|(origin, release)| (*origin, release.clone())).collect())
-    }
-
-    /// Whether it holds for all of them.
-    pub(super) fn all(&self, holds: impl Fn(&Origin) -> bool) -> bool {
-        self.0.keys().all(holds)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
+
+/// What a thread releases by an operation: its block, the block whose threads alone acquire it, and
+/// the releases.
+#[derive(Clone, Debug)]
+pub(super) struct Published {
+    pub(super) by: Run,
+    pub(super) within: Option<Run>,
+    pub(super) releases: Arc<Releases>,
+}
+
+/// Who acquires: the block of the thread, and how far its fence, or its operation, reaches.
+pub(super) type Acquirer = (Run, FenceScope);
 
 /// A version of a word.
 pub(super) type Version = (Word, usize);
 
-/// A word: its value before the first release; the releases since the last store, in their order,
-/// each with the word's value after it; and all of them.
-struct History {
-    before: u32,
-    releases: Vec<(u32, Arc<Releases>)>,
+/// The releases with a word since the last store, in their order, each with the word's value after
+/// it; and all of them that all threads acquire.
+#[derive(Default)]
+struct Chain {
+    releases: Vec<(u32, Published)>,
     all: Arc<Releases>,
-    /// It grows with each change.
+    has_narrow: bool,
+}
+
+impl Chain {
+    fn add(&mut self, value: u32, more: Vec<Published>) {
+        for published in more {
+            match published.within {
+                None => Arc::make_mut(&mut self.all).join(&published.releases),
+                Some(_) => self.has_narrow = true,
+            }
+            self.releases.push((value, published));
+        }
+    }
+
+    /// What somebody acquires of the first releases.
+    fn first(&self, count: usize, (run, scope): Acquirer) -> Arc<Releases> {
+        if count == self.releases.len() && !self.has_narrow && scope == FenceScope::Device {
+            return self.all.clone();
+        }
+        let mut all = Releases::default();
+        for (_, Published { by, within, releases }) in &self.releases[..count] {
+            if within.is_none_or(|block| block == run)
+                && (scope == FenceScope::Device || *by == run)
+            {
+                all.join(releases);
+            }
+        }
+        Arc::new(all)
+    }
+
+    /// The number of releases up to the one with which the word reached a value, the last time that
+    /// it rose to it; all of them, if it reached the value in another way.
+    fn until(&self, at_least: u32) -> usize {
+        let value = |at: usize| self.releases[at].0;
+        let all = self.releases.len();
+        let rise = (1..all).rev().find(|&at| value(at) < value(at - 1)).unwrap_or(0);
+        (rise..all).find(|&at| value(at) >= at_least).map_or(all, |last| last + 1)
+    }
+}
+
+/// A word.
+#[derive(Default)]
+struct History {
+    /// Its value before the first release; 0 after a store.
+    before: u32,
+    chain: Chain,
+    /// The number of releases and stores.
     version: usize,
-    /// What had been released before each of the last stores, with the version.
-    stored: VecDeque<(usize, Arc<Releases>)>,
+    /// The chains before the last stores, with the versions at their ends.
+    stored: VecDeque<(usize, Chain)>,
 }
 
 /// The stores that are remembered. A thread that saw a version before them, and acquires it only
@@ -169,44 +207,19 @@ struct History {
 const REMEMBERED_STORES: usize = 64;
 
 impl History {
-    fn new(before: u32) -> Self {
-        let (releases, stored) = (Vec::new(), VecDeque::new());
-        History { before, releases, all: Arc::default(), version: 0, stored }
-    }
-
-    fn store(&mut self, before: u32) {
+    fn store(&mut self) {
         if self.stored.len() == REMEMBERED_STORES {
             self.stored.pop_front();
         }
-        self.stored.push_back((self.version, std::mem::take(&mut self.all)));
-        self.releases.clear();
-        (self.before, self.version) = (before, self.version + 1);
+        self.stored.push_back((self.version, std::mem::take(&mut self.chain)));
+        (self.before, self.version) = (0, self.version + 1);
     }
 
-    fn release(&mut self, value: u32, more: Arc<Releases>) {
-        Arc::make_mut(&mut self.all).join(&more);
-        self.releases.push((value, more));
-        self.version += 1;
-    }
-
-    /// What had been released in that version, or a little more.
-    fn at(&self, version: usize) -> Arc<Releases> {
-        let newer = self.version - version.min(self.version);
-        match self.releases.len().checked_sub(newer) {
-            Some(_) if newer == 0 => self.all.clone(),
-            Some(count) => self.first(count),
-            None => {
-                let stored = self.stored.iter().find(|(last, _)| *last >= version);
-                stored.map_or_else(Arc::default, |(_, all)| all.clone())
-            }
-        }
-    }
-
-    /// That number of releases.
-    fn first(&self, count: usize) -> Arc<Releases> {
-        let mut all = Releases::default();
-        self.releases[..count].iter().for_each(|(_, releases)| all.join(releases));
-        Arc::new(all)
+    /// What somebody acquires of that version.
+    fn at(&self, version: usize, by: Acquirer) -> Arc<Releases> {
+        let older = self.stored.iter().find(|(last, _)| *last >= version);
+        let (last, chain) = older.map_or((self.version, &self.chain), |(last, of)| (*last, of));
+        chain.first(chain.releases.len().saturating_sub(last - version.min(last)), by)
     }
 }
 
@@ -228,12 +241,12 @@ impl FlagReleases {
         self.are_used.store(true, Ordering::Relaxed);
     }
 
-    /// A thread makes the atomic operation `act` on a word of that many bytes, and with it these
-    /// releases, if it writes. Gives the version that it read, if something has been released.
+    /// A thread makes the atomic operation `act` on a word of that many bytes, and publishes this
+    /// with it, if it writes. Gives the version that it read, if something has been released.
     pub(super) fn atomic<R>(
         &self,
         (word, bytes): (Word, usize),
-        releases: Option<Arc<Releases>>,
+        publish: Vec<Published>,
         act: impl FnOnce() -> (R, Effect),
     ) -> (R, Option<Version>) {
         let mut words = self.lock();
@@ -247,40 +260,53 @@ impl FlagReleases {
         let history = words.get(&word).filter(|_| effect != Effect::Store);
         let seen = history.map(|history| (word, history.version));
         let is_known = words.contains_key(&word);
-        if effect != Effect::Read && (is_known || releases.is_some()) {
-            let history = words.entry(word).or_insert_with(|| History::new(before));
+        if effect != Effect::Read && (is_known || !publish.is_empty()) {
+            let new = || History { before, ..History::default() };
+            let history = words.entry(word).or_insert_with(new);
             if effect == Effect::Store {
-                history.store(before);
+                history.store();
             }
-            if let Some(releases) = releases {
-                history.release(value(), releases);
-            }
+            history.version += publish.len();
+            history.chain.add(value(), publish);
         }
         (result, seen)
     }
 
-    /// What had been released in a version of a word.
-    pub(super) fn at(&self, (word, version): Version) -> Arc<Releases> {
-        self.lock().get(&word).map_or_else(Arc::default, |history| history.at(version))
+    /// The current version of a word, if something has been released.
+    pub(super) fn version(&self, word: Word) -> Option<Version> {
+        self.lock().get(&word).map(|history| (word, history.version))
     }
 
-    /// The releases up to the one with which a word reached a value, and the version. (All
-    /// releases, if it reached the value in another way. None, if it had the value before: somebody
+    /// What somebody acquires of a version of a word.
+    pub(super) fn at(&self, (word, version): Version, by: Acquirer) -> Arc<Releases> {
+        self.lock().get(&word).map_or_else(Arc::default, |history| history.at(version, by))
+    }
+
+    /// The version with which a word reached a value. (None, if it had the value before: somebody
     /// has not reset it, and a wait for it ends before this launch's first release.)
-    pub(super) fn until(&self, word: Word, at_least: u32) -> Option<(Version, Arc<Releases>)> {
+    pub(super) fn until(&self, word: Word, at_least: u32) -> Option<Version> {
         let words = self.lock();
-        let history = words.get(&word)?;
-        if history.before >= at_least {
-            return None;
-        }
-        let all = history.releases.len();
-        let reached = history.releases.iter().position(|&(value, _)| value >= at_least);
-        let count = reached.map_or(all, |last| last + 1);
-        let releases = if count == all { history.all.clone() } else { history.first(count) };
-        Some(((word, history.version - (all - count)), releases))
+        let History { before, chain, version, .. } = words.get(&word)?;
+        let behind = chain.releases.len() - chain.until(at_least);
+        (*before < at_least).then_some((word, version - behind))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Word, History>> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Seen {
+    /// Nothing had been released.
+    pub(super) fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+    }
+}
+
+/// What a thread acquires, and as who.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) version: Version,
+    pub(super) by: Acquirer,
+    pub(super) releases: Arc<Releases>,
 }

@@ -1,11 +1,11 @@
 //! Atomic operations and fences, as far as they order other accesses.
 
-use std::{panic::Location, sync::Arc};
+use std::panic::Location;
 
 use super::Checker;
 use crate::cpu::{
     block,
-    check::flags::{AtomicOrder, Effect, FenceScope, Releases, Run, Version},
+    check::flags::{AtomicOrder, Effect, FenceScope, Published, Run, Seen, Version},
 };
 
 impl Checker<'_> {
@@ -19,35 +19,45 @@ impl Checker<'_> {
         act: impl FnOnce() -> (R, Effect),
     ) -> R {
         let flags = &self.launch.flags;
-        let number = block::current().number;
-        let releases = match order {
+        let (number, by) = (block::current().number, self.run());
+        let word = (address, if is_shared { self.block_start.get() } else { 0 });
+        let publish = match order {
             AtomicOrder::Release => {
                 flags.use_them();
-                let (run, clock) = (self.run(), self.clock.get());
-                let releases =
-                    self.with_general_clocks(|clocks| clocks.release(number, run, clock, None));
-                Some(Arc::new(releases))
+                let clock = self.clock.get();
+                let releases = self.with_general_clocks(|clocks| clocks.release(number, by, clock));
+                vec![Published { by, within: None, releases }]
             }
-            // Nobody has released anything.
-            _ if !flags.are_used() => return act().0,
-            _ => self.clocks.borrow().fenced(number),
+            // Nobody has released anything, or does so just now.
+            _ if !flags.are_used() => {
+                let (result, effect) = act();
+                if flags.are_used() && effect != Effect::Store {
+                    self.see(flags.version(word), order);
+                }
+                return result;
+            }
+            _ => self.clocks.borrow().fenced(number, by),
         };
-        let word = (address, if is_shared { self.block_start.get() } else { 0 });
-        let (result, seen) = flags.atomic((word, bytes), releases, act);
-        match seen {
+        let (result, seen) = flags.atomic((word, bytes), publish, act);
+        self.see(seen, order);
+        result
+    }
+
+    /// The running thread has seen a version of a word.
+    fn see(&self, version: Option<Version>, order: AtomicOrder) {
+        match version {
             Some(version) if order == AtomicOrder::Acquire => {
-                self.acquire_version(version, flags.at(version), FenceScope::Device);
+                self.acquire_version(version, FenceScope::Device);
             }
-            Some(version) => self.clocks.borrow_mut().see(number, version),
+            Some(version) => self.clocks.borrow_mut().see(block::current().number, version),
             None => {}
         }
-        result
     }
 
     /// The running thread has waited for a flag to reach a value.
     pub(in crate::cpu) fn acquire(&self, flag: usize, at_least: u32) {
-        if let Some((version, releases)) = self.launch.flags.until((flag, 0), at_least) {
-            self.acquire_version(version, releases, FenceScope::Device);
+        if let Some(version) = self.launch.flags.until((flag, 0), at_least) {
+            self.acquire_version(version, FenceScope::Device);
         }
     }
 
@@ -59,8 +69,8 @@ impl Checker<'_> {
         let (number, run, clock) = (block::current().number, self.run(), self.clock.get());
         let seen = self.with_general_clocks(|clocks| clocks.take_seen(number));
         for version in seen {
-            let is_all = self.acquire_version(version, self.launch.flags.at(version), scope);
-            if !is_all {
+            self.acquire_version(version, scope);
+            if scope == FenceScope::Block {
                 // What other blocks have released stays to be acquired.
                 self.clocks.borrow_mut().see(number, version);
             }
@@ -68,30 +78,13 @@ impl Checker<'_> {
         self.with_general_clocks(|clocks| clocks.fence(number, run, clock, scope));
     }
 
-    /// The running thread acquires of these releases what its block, and the scope, let it. Gives
-    /// whether a wider scope would let it acquire no more.
-    fn acquire_version(
-        &self,
-        version: Version,
-        releases: Arc<Releases>,
-        scope: FenceScope,
-    ) -> bool {
-        let run = self.run();
-        let may = |within: Option<Run>| within.is_none_or(|block| block == run);
-        let is_in_scope =
-            |slot, start| scope == FenceScope::Device || (slot, start) == (run.0, run.1);
-        let is_mine = |&(slot, start, within): &_| may(within) && is_in_scope(slot, start);
-        let is_all =
-            releases.all(|&(slot, start, within)| is_in_scope(slot, start) || !may(within));
-        let mine = match releases.all(is_mine) {
-            true => releases,
-            false => Arc::new(releases.filter(is_mine)),
-        };
-        if mine.len() > 0 {
-            let number = block::current().number;
-            self.with_general_clocks(|clocks| clocks.acquire(number, version, mine));
+    /// The running thread acquires a version of a word, as far as the scope lets it.
+    fn acquire_version(&self, version: Version, scope: FenceScope) {
+        let by = (self.run(), scope);
+        let seen = Seen { version, by, releases: self.launch.flags.at(version, by) };
+        if !seen.is_empty() {
+            self.with_general_clocks(|clocks| clocks.acquire(block::current().number, seen));
         }
-        is_all
     }
 
     /// The running thread's block.

@@ -48,34 +48,45 @@ impl Checker<'_> {
         }
     }
 
-    /// The running thread's warp has that many registers a thread from here on. Reports it if the
-    /// block's warps have more together than an SM: on a GPU the last one waits for ever. (Warps
-    /// that have neither taken nor given any have what the compiler gave them, which is not known
-    /// here.)
+    /// The running thread's warp has that many registers a thread from here on. If the block's
+    /// warps have more together than an SM, the warp waits on a GPU until others give some up.
+    /// (Warps that have neither taken nor given any have what the compiler gave them, which is not
+    /// known here.)
     pub(in crate::cpu) fn set_registers(&self, registers: u32, place: &'static Location<'static>) {
         let thread = block::current();
-        let warp = (block::rank(), thread.warp());
+        let rank = block::rank();
         let mut all = self.registers.borrow_mut();
-        let before = all.insert(warp, registers);
-        let sum = all.range((warp.0, 0)..=(warp.0, u32::MAX)).map(|(_, each)| each).sum::<u32>();
-        if before == Some(registers) || sum <= REGISTERS_OF_WARPS {
+        all.insert((rank, thread.warp()), registers);
+        let sum = all.range((rank, 0)..=(rank, u32::MAX)).map(|(_, each)| each).sum::<u32>();
+        let mut lacking = self.lacking_registers.borrow_mut();
+        if sum <= REGISTERS_OF_WARPS {
+            lacking.remove(&rank);
             return;
         }
-        let key = Key {
-            kind: Kind::Deadlock,
-            memory: None,
-            place: Some(place),
-            other_place: None,
-            fault_place: String::new(),
-        };
         let (block, thread) = (block::block_index(), thread.index);
-        self.findings.borrow_mut().add(key, Seen { block, thread, element: None, other: None }, || {
-            format!(
-                "the block's warps have {} registers together: an SM has 65536, and take_registers waits for what \
-                 is not given",
-                sum * WARP
-            )
-        });
+        lacking.entry(rank).or_insert((place, sum * WARP, block, thread));
+    }
+
+    /// At the end of a cluster: reports warps that waited for registers which no other gave.
+    pub(super) fn check_registers(&self) {
+        for (place, sum, block, thread) in
+            std::mem::take(&mut *self.lacking_registers.borrow_mut()).into_values()
+        {
+            let key = Key {
+                kind: Kind::Deadlock,
+                memory: None,
+                place: Some(place),
+                other_place: None,
+                fault_place: String::new(),
+            };
+            let seen = Seen { block, thread, element: None, other: None };
+            self.findings.borrow_mut().add(key, seen, || {
+                format!(
+                    "the block's warps have {sum} registers together: an SM has 65536, and take_registers waits \
+                     for what is not given"
+                )
+            });
+        }
     }
 
     /// Reports an access that is not carried out. Gives memory to use instead; a read there gives

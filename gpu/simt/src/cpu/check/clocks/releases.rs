@@ -5,9 +5,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::VectorClocks;
+use super::{VectorClocks, learn};
 use crate::cpu::check::{
-    flags::{FenceScope, Release, Releases, Run, Version, Word},
+    flags::{FenceScope, Published, Release, Releases, Run, Seen, Version, Word},
     record::{LAST_CLOCK, Record},
 };
 
@@ -20,58 +20,55 @@ pub(super) struct Knowledge {
     seen: BTreeMap<u32, BTreeMap<Word, usize>>,
     /// What threads knew at their last fences, by their numbers: what they release by relaxed
     /// operations.
-    fenced: BTreeMap<u32, Arc<Releases>>,
+    fenced: BTreeMap<u32, Fenced>,
+}
+
+/// What a thread has released by its last fences: to all, and to its block.
+#[derive(Clone, Default)]
+struct Fenced {
+    to_all: Option<Arc<Releases>>,
+    to_block: Option<Arc<Releases>>,
 }
 
 /// What had been released in a version of a word, with the threads that have acquired it: their
 /// numbers, and their own clocks at that time.
 struct Acquired {
-    version: Version,
-    releases: Arc<Releases>,
+    seen: Seen,
     by: Vec<(u32, u16)>,
 }
 
 impl VectorClocks {
-    /// What a thread of the block `run` releases now, to the threads of the block `within` or to
-    /// all: what it knows of its own cluster, when the slot's clock is `clock`, and what it has
-    /// acquired.
+    /// What a thread of the block `run` releases now: what it knows of its own cluster, when the
+    /// slot's clock is `clock`, and what it has acquired.
     pub(in crate::cpu::check) fn release(
         &mut self,
         number: u32,
         run: Run,
         clock: u32,
-        within: Option<Run>,
-    ) -> Releases {
+    ) -> Arc<Releases> {
         self.tick(number);
-        let (threads, own) = (self.threads.len(), &self.threads[number as usize]);
-        let known = own[..own.len().min(threads + self.engines.len())].to_vec();
+        let (threads, known) = (self.threads.len(), self.threads[number as usize].clone());
         let mut all = Releases::default();
         for acquired in &self.knowledge.acquired {
             if self.knows_acquisition(number, acquired) {
-                match within {
-                    Some(block) => all.join(&acquired.releases.within(block)),
-                    None => all.join(&acquired.releases),
-                }
+                all.join(&acquired.seen.releases);
             }
         }
-        all.add(run, within, Release { clock, threads, known });
-        all
+        all.add(run, Release { clock, threads, known });
+        Arc::new(all)
     }
 
-    /// A thread acquires what had been released in a version of a word.
-    pub(in crate::cpu::check) fn acquire(
-        &mut self,
-        number: u32,
-        version: Version,
-        releases: Arc<Releases>,
-    ) {
+    /// A thread acquires what had been released in a version of a word. What threads of its own
+    /// cluster have released it knows as it knows what a barrier tells.
+    pub(in crate::cpu::check) fn acquire(&mut self, number: u32, seen: Seen) {
+        if let Some(own) = seen.releases.of_cluster(seen.by.0) {
+            learn(&mut self.threads[number as usize], &own.known);
+        }
         let clock = self.clock(number);
         let all = &mut self.knowledge.acquired;
-        // Of one version a block may acquire a part.
-        let is_same =
-            |old: &&mut Acquired| old.version == version && old.releases.len() == releases.len();
-        match all.iter_mut().rev().find(is_same) {
-            None => all.push(Acquired { version, releases, by: vec![(number, clock)] }),
+        let key = |seen: &Seen| (seen.version, seen.by);
+        match all.iter_mut().rev().find(|old| key(&old.seen) == key(&seen)) {
+            None => all.push(Acquired { seen, by: vec![(number, clock)] }),
             Some(old) if old.by.iter().any(|(other, _)| *other == number) => {}
             Some(old) => old.by.push((number, clock)),
         }
@@ -95,44 +92,59 @@ impl VectorClocks {
         clock: u32,
         scope: FenceScope,
     ) {
-        let within = (scope == FenceScope::Block).then_some(run);
-        let mut released = self.release(number, run, clock, within);
-        if let (Some(_), Some(before)) = (within, self.knowledge.fenced.get(&number)) {
-            // What a fence for all has released stays released to all.
-            released.join(&before.filter(|(_, _, within)| within.is_none()));
+        let releases = Some(self.release(number, run, clock));
+        let fenced = self.knowledge.fenced.entry(number).or_default();
+        match scope {
+            FenceScope::Device => *fenced = Fenced { to_all: releases, to_block: None },
+            FenceScope::Block => fenced.to_block = releases,
         }
-        self.knowledge.fenced.insert(number, Arc::new(released));
     }
 
-    /// What a relaxed operation of a thread releases.
-    pub(in crate::cpu::check) fn fenced(&self, number: u32) -> Option<Arc<Releases>> {
-        self.knowledge.fenced.get(&number).cloned()
+    /// What a relaxed operation of a thread of the block `by` releases.
+    pub(in crate::cpu::check) fn fenced(&self, number: u32, by: Run) -> Vec<Published> {
+        let Some(Fenced { to_all, to_block }) = self.knowledge.fenced.get(&number) else {
+            return Vec::new();
+        };
+        let published = |within, releases: &Option<Arc<Releases>>| {
+            releases.as_ref().map(|all| Published { by, within, releases: all.clone() })
+        };
+        published(None, to_all).into_iter().chain(published(Some(by), to_block)).collect()
     }
 
     /// A barrier of these threads. What one of them has fenced, an operation of any of them
-    /// releases. (PTX says so of the thread's own operations alone; but a fence of each thread, a
-    /// barrier, and one thread's operation is how CUDA's programs are written, and what GPUs do.)
+    /// releases; what one of them has seen, the next fence of any of them acquires. (PTX says so of
+    /// the thread's own operations alone. But a fence of each thread, a barrier and one thread's
+    /// operation, and the same the other way round, is how CUDA's programs are written, and what
+    /// GPUs do.)
     pub(super) fn share_fences(&mut self, numbers: &[u32]) {
-        let fenced = &mut self.knowledge.fenced;
-        if fenced.is_empty() {
-            return;
+        let Knowledge { seen, fenced, .. } = &mut self.knowledge;
+        if !seen.is_empty() {
+            let mut all = BTreeMap::<Word, usize>::new();
+            for (word, version) in numbers.iter().filter_map(|number| seen.get(number)).flatten() {
+                let latest = all.entry(*word).or_default();
+                *latest = (*latest).max(*version);
+            }
+            if !all.is_empty() {
+                seen.extend(numbers.iter().map(|number| (*number, all.clone())));
+            }
         }
-        let mut all = Releases::default();
-        let mut of_them =
-            numbers.iter().filter_map(|number| fenced.get(number)).collect::<Vec<_>>();
-        // After a barrier many have the same.
-        of_them.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        of_them.into_iter().for_each(|releases| all.join(releases));
-        if all.len() > 0 {
-            let all = Arc::new(all);
-            fenced.extend(numbers.iter().map(|number| (*number, all.clone())));
+        if !fenced.is_empty() {
+            let of = |get: fn(&Fenced) -> &Option<Arc<Releases>>| {
+                let of_them = numbers.iter().filter_map(|number| fenced.get(number));
+                joined(of_them.filter_map(|fenced| get(fenced).as_ref()))
+            };
+            let (to_all, to_block) = (of(|fenced| &fenced.to_all), of(|fenced| &fenced.to_block));
+            if to_all.is_some() || to_block.is_some() {
+                let all = Fenced { to_all, to_block };
+                fenced.extend(numbers.iter().map(|number| (*number, all.clone())));
+            }
         }
     }
 
     /// Whether a release that a thread knows covers `old`.
     pub(in crate::cpu::check) fn is_released(&self, number: u32, old: &Record) -> bool {
         self.knowledge.acquired.iter().any(|acquired| {
-            acquired.releases.covers(old) && self.knows_acquisition(number, acquired)
+            acquired.seen.releases.covers(old) && self.knows_acquisition(number, acquired)
         })
     }
 
@@ -141,4 +153,17 @@ impl VectorClocks {
             other == number || clock == LAST_CLOCK || self.has_learnt(number, other, clock)
         })
     }
+}
+
+/// All of them; after a barrier many threads have the same.
+fn joined<'a>(mut each: impl Iterator<Item = &'a Arc<Releases>>) -> Option<Arc<Releases>> {
+    let first = each.next()?;
+    let (mut last, mut all) = (first, first.clone());
+    for more in each {
+        if !Arc::ptr_eq(more, last) && !Arc::ptr_eq(more, first) {
+            Arc::make_mut(&mut all).join(more);
+        }
+        last = more;
+    }
+    Some(all)
 }
