@@ -70,8 +70,9 @@ impl Stream {
     /// # Safety
     /// 1. The kernel does not access memory outside of its buffers. (The CPU device checks this. A
     ///    GPU does not.)
-    /// 2. Two threads of it access the same element only with a barrier between them, if either
-    ///    writes.
+    /// 2. Two threads of it access the same element, if either writes, only by atomic operations,
+    ///    or where something orders the two: a barrier, or a release and an acquire
+    ///    ([`simt::check`]).
     /// 3. Work on another stream that may still run accesses the same variables only through
     ///    [`Symbol`](crate::Symbol), if either writes. (For buffers the kernel waits.)
     /// 4. The memory that the kernel's pointer variables point to exists until the kernel has
