@@ -15,7 +15,7 @@ fn the_tour_shows_a_kernel_its_sectors_a_race_and_three_rungs() {
         "\nverified  exact on integers",
         "\n2 of 4: ",
         "sum = fma(a[row * k + p], b[p * n + col], sum);",
-        "\nA load takes 2.0 sectors, 1.5 at best. Each byte that is asked for serves 0.25 FLOP.\n",
+        "The loads take 2.0 sectors on average, and 1.5 would\ndo. For each byte that is asked for there are 0.25 FLOP.\n",
         "\n3 of 4: a race.",
         "\nrace: a read after a write, in the shared array of 256 elements of 4 bytes",
         "host/src/cli/tour.rs",

@@ -47,7 +47,8 @@
 //! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a
 //! launch has the same `Out`. The author of a kernel must ensure that no two threads write one
 //! element, except atomically, and that a barrier, or a release and an acquire, stands between a
-//! write and another thread's read. So a launch is `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
+//! write and another thread's read. So a launch is `unsafe`. On the CPU every access is
+//! bounds-checked; on the GPU none is.
 
 #![deny(missing_docs)]
 #![cfg_attr(

@@ -55,7 +55,7 @@ pub(super) fn tour(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
          Go on with one of\n  \
            cargo run -p host -- explain tiled16 --html page.html    a block's accesses, step by step, in a browser\n  \
            EXERCISE=guard_the_tail cargo run -p exercises           a kernel to mend, graded on this machine\n  \
-           cargo xtask new my-kernel                                a crate with a kernel of your own, and its test\n"
+           cargo xtask new ../my-kernel                             a crate with a kernel of your own, and its test\n"
     )?;
     Ok(())
 }
@@ -67,7 +67,11 @@ fn first_kernel(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(m, n, k)?;
     writeln!(out, "1 of 4: a kernel. {}: {}\n", entry.name(), entry.summary)?;
     let [x, y, z] = entry.product.as_ref().map_or([1; 3], |product| product.block);
-    writeln!(out, "{shape}   f32, in blocks of {x} x {y} x {z} threads, on this machine's cores")?;
+    writeln!(
+        out,
+        "Its source is gpu/src/lessons/basic.rs. Each element of C has a thread of its own, in blocks of {x} x {y} x {z}.\n\
+         {shape}   f32, on this machine's cores"
+    )?;
     let checked = steps.step("basic: run and checked", || {
         check::product(entry, shape, Data::Integers, Order::Forward, 1)
     })?;
@@ -101,7 +105,8 @@ fn sectors(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let figure = |value: Option<f64>| value.unwrap_or_default();
     writeln!(
         out,
-        "\nA load takes {:.1} sectors, {:.1} at best. Each byte that is asked for serves {:.2} FLOP.",
+        "\nideal: the fewest sectors that hold the bytes asked for. The loads take {:.1} sectors on average, and {:.1} would\n\
+         do. For each byte that is asked for there are {:.2} FLOP.",
         figure(counts.sectors_per_request),
         figure(counts.sectors_per_request_ideal),
         figure(counts.flop_per_byte)
@@ -156,8 +161,8 @@ fn source(place: &Place) -> Option<&'static str> {
 fn rungs(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     write!(
         out,
-        "\n4 of 4: three rungs of the course. The product is the same, the accesses are fewer. For each 100 multiply-adds a\n\
-         warp loads so often:\n\n{:<18}{:>14}{:>14}{:>14}\n",
+        "\n4 of 4: three rungs of the course. The product is the same, the accesses are fewer. Loads of a warp for each 100\n\
+         multiply-adds:\n\n{:<18}{:>14}{:>14}{:>14}\n",
         "", "global memory", "shared memory", "FLOP a byte"
     )?;
     for name in CLIMBED {
