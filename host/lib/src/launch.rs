@@ -72,7 +72,7 @@ impl Stream {
     ///    GPU does not.)
     /// 2. Two threads of it access the same element, if either writes, only by atomic operations,
     ///    or where something orders the two: a barrier, or a release and an acquire
-    ///    ([`simt::check`]).
+    ///    ([`simt::check`](mod@simt::check)).
     /// 3. Work on another stream that may still run accesses the same variables only through
     ///    [`Symbol`](crate::Symbol), if either writes. (For buffers the kernel waits.)
     /// 4. The memory that the kernel's pointer variables point to exists until the kernel has

@@ -3,15 +3,7 @@
 //! A block adds to a flag with release semantics (PTX `red.release.gpu`). Another waits until the
 //! flag has reached a value, and reads it with acquire semantics (`ld.acquire.gpu`).
 
-use std::{
-    panic::Location,
-    sync::atomic::{AtomicU32, Ordering},
-};
-
-use super::{
-    block::{self, wait_for},
-    cluster::Wait,
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A value that a thread waits for a flag to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +18,6 @@ impl FlagWait {
     /// Whether the flag has reached the value.
     pub(super) fn is_over(&self) -> bool {
         atomic(self.address as *mut u32).load(Ordering::Acquire) >= self.at_least
-    }
-}
-
-/// Waits until a flag has reached a value.
-pub(super) fn wait_for_at_least(
-    place: *mut u32,
-    at_least: u32,
-    location: &'static Location<'static>,
-) {
-    let wait = FlagWait { address: place.addr(), at_least };
-    if !wait.is_over() {
-        wait_for(Wait::Flag(wait), location);
-    }
-    if let Some(checker) = block::checker() {
-        checker.acquire(place.addr(), at_least);
     }
 }
 

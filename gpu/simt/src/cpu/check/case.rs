@@ -6,19 +6,16 @@ use std::{
     fs::OpenOptions,
     io::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Mutex, PoisonError},
 };
 
 use super::{
     diagnostic::{Diagnostic, quoted},
-    finding::Finding,
     launch::Options,
-    limits::Limit,
-    place::Place,
+    recorded::{Launch, Launches},
     report::Report,
     seen::merge,
 };
-use crate::{Declaration, cpu::order::Order};
+use crate::cpu::order::Order;
 
 /// What the test of a case is called: this, and the name of its function.
 pub const PREFIX: &str = "gpu_check_";
@@ -74,27 +71,6 @@ impl<T: Outcome, E: Debug> Outcome for Result<T, E> {
     }
 }
 
-/// The launches of a case in one order.
-#[derive(Debug, Default)]
-pub(super) struct Launches(Mutex<Vec<Launch>>);
-
-#[derive(Debug)]
-struct Launch {
-    findings: Vec<Finding>,
-    limits: Vec<Limit>,
-    /// The kernel's place.
-    place: Place,
-}
-
-impl Launches {
-    pub(super) fn add(&self, kernel: &Declaration, findings: &[Finding], limits: &[Limit]) {
-        let file = kernel.file.replace("/./", "/");
-        let place = Place { file, line: kernel.line, column: 1 };
-        let launch = Launch { findings: findings.to_vec(), limits: limits.to_vec(), place };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(launch);
-    }
-}
-
 /// A launch, the number of its case, and the order.
 type Run = (usize, Order, Launch);
 
@@ -122,7 +98,7 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
             let launches = Launches::default();
             let options = Options { order, launches: Some(&launches), ..Options::default() };
             let ended = catch_unwind(AssertUnwindSafe(|| run(case, options).error()));
-            let launches = launches.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let launches = launches.into_all();
             // What a kernel with a finding computes may be wrong.
             let is_clean = launches.iter().all(|launch| launch.findings.is_empty());
             let launched = !launches.is_empty();

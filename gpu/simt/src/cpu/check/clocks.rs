@@ -12,11 +12,12 @@
 //! ([`flags`](super::flags)).
 
 mod engines;
+mod knowledge;
 mod releases;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use self::releases::Knowledge;
+use self::knowledge::Knowledge;
 use super::record::{FIRST_ENGINE, LAST_CLOCK, Record};
 use crate::cpu::{cluster::Place, limits::WARP, warpgroup::WarpgroupKey};
 

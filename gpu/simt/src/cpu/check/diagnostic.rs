@@ -183,8 +183,8 @@ fn advice(finding: &Finding) -> Option<&str> {
             detail
         }
         Kind::ReadAfterWrite | Kind::WriteAfterRead | Kind::WriteAfterWrite if between_blocks => {
-            "no barrier orders the blocks of a launch: let one block make both accesses, add by `atomic_add`, or make \
-             two launches"
+            "no barrier orders the blocks of a launch: let one block make both accesses, add by `atomic_add`, make two \
+             launches, or tell by `atomic(i)` behind `thread::fence_device()`"
         }
         Kind::WriteAfterWrite if place == other_place => {
             "let one thread write each element; for a sum there is `atomic_add`"

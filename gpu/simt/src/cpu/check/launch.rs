@@ -8,7 +8,6 @@ use std::{
 };
 
 use super::{
-    case::Launches,
     checked_launch::CheckedLaunch,
     finding::{Finding, Kind, Untouched},
     findings::MemoryId,
@@ -16,6 +15,7 @@ use super::{
     params::CheckableParams,
     place::Place,
     record::FIRST_ENGINE,
+    recorded::Launches,
     report::Report,
 };
 use crate::{

@@ -86,8 +86,8 @@
 //! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
 //! | `finding`, `findings`, `limits`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
+//! | `watched`, `raw`, `compound`, `recorded`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 //! | `seen`, `diagnostic`, `case` | findings of several launches, as the compiler shows errors; what `#[check]` runs |
-//! | `watched`, `raw`, `compound`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
 mod case;
 mod checked_launch;
@@ -113,6 +113,7 @@ mod racing_write;
 #[doc(hidden)]
 pub mod raw;
 mod record;
+mod recorded;
 mod report;
 mod requests;
 mod seen;

@@ -14,8 +14,10 @@ use simt_macros::signatures;
 #[cfg(feature = "cpu")]
 use crate::cpu::{
     access::Access,
-    block,
+    block::{self, wait_for},
     check::{AtomicOrder, Effect},
+    cluster::Wait,
+    flag::FlagWait,
     poll,
 };
 use crate::{
@@ -231,5 +233,21 @@ impl<T: Atomic, M: Mode> AtomicRef<'_, T, M> {
         };
         poll::count_atomic(Location::caller());
         result
+    }
+}
+
+/// Waits until a flag has reached a value.
+#[cfg(feature = "cpu")]
+pub(super) fn wait_for_at_least(
+    place: *mut u32,
+    at_least: u32,
+    location: &'static Location<'static>,
+) {
+    let wait = FlagWait { address: place.addr(), at_least };
+    if !wait.is_over() {
+        wait_for(Wait::Flag(wait), location);
+    }
+    if let Some(checker) = block::checker() {
+        checker.acquire(place.addr(), at_least);
     }
 }

@@ -10,12 +10,9 @@ use simt_macros::signatures;
 
 use super::atomic::AtomicRef;
 #[cfg(feature = "cpu")]
-use super::atomic::Of;
+use super::atomic::{self, Of};
 #[cfg(feature = "cpu")]
-use crate::cpu::{
-    access::{Access, Refused},
-    flag,
-};
+use crate::cpu::access::{Access, Refused};
 use crate::{
     Atomic, Element,
     cpu::{fast::Fast, mode::Mode},
@@ -370,7 +367,7 @@ pub(crate) mod views {
         #[track_caller]
         pub fn wait_for_at_least(&self, index: usize, at_least: u32) {
             let place = self.at(index, 1, Access::Atomic);
-            flag::wait_for_at_least(place, at_least, Location::caller());
+            atomic::wait_for_at_least(place, at_least, Location::caller());
         }
     }
 }

@@ -5,37 +5,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{VectorClocks, learn};
+use super::{
+    VectorClocks,
+    knowledge::{Acquired, Fenced, Knowledge},
+    learn,
+};
 use crate::cpu::check::{
     flags::{FenceScope, Published, Release, Releases, Run, Seen, Version, Word},
     record::{LAST_CLOCK, Record},
 };
-
-/// What the threads of a cluster have acquired and released.
-#[derive(Default)]
-pub(super) struct Knowledge {
-    acquired: Vec<Acquired>,
-    /// The versions of words that threads have seen by relaxed operations, by the threads' numbers:
-    /// the next fence acquires them.
-    seen: BTreeMap<u32, BTreeMap<Word, usize>>,
-    /// What threads knew at their last fences, by their numbers: what they release by relaxed
-    /// operations.
-    fenced: BTreeMap<u32, Fenced>,
-}
-
-/// What a thread has released by its last fences: to all, and to its block.
-#[derive(Clone, Default)]
-struct Fenced {
-    to_all: Option<Arc<Releases>>,
-    to_block: Option<Arc<Releases>>,
-}
-
-/// What had been released in a version of a word, with the threads that have acquired it: their
-/// numbers, and their own clocks at that time.
-struct Acquired {
-    seen: Seen,
-    by: Vec<(u32, u16)>,
-}
 
 impl VectorClocks {
     /// What a thread of the block `run` releases now: what it knows of its own cluster, when the
