@@ -17,12 +17,9 @@ pub(super) struct FlagWait {
 impl FlagWait {
     /// Whether the flag has reached the value.
     pub(super) fn is_over(&self) -> bool {
-        atomic(self.address as *mut u32).load(Ordering::Acquire) >= self.at_least
+        // SAFETY: an element of a view, which is valid and aligned while the launch runs. Other
+        // threads access it as a flag, too, or a checked launch reports a race.
+        let flag = unsafe { AtomicU32::from_ptr(self.address as *mut u32) };
+        flag.load(Ordering::Acquire) >= self.at_least
     }
-}
-
-fn atomic<'a>(flag: *mut u32) -> &'a AtomicU32 {
-    // SAFETY: an element of a view, which is valid and aligned while the launch runs. Other threads
-    // access it as a flag, too, or a checked launch reports a race.
-    unsafe { AtomicU32::from_ptr(flag) }
 }

@@ -31,6 +31,27 @@ impl<const N: usize> Mbarriers<N> {
 #[derive(Clone, Copy)]
 pub struct Mbarrier(u32);
 
+/// Whether an mbarrier's phase of that parity has ended, by that instruction.
+macro_rules! ended {
+    ($wait:literal, $mbarrier:expr, $parity:expr) => {{
+        let ended: u32;
+        // SAFETY: as in `init`.
+        unsafe {
+            asm!(
+                concat!(
+                    "{{ .reg .pred ended; mbarrier.", $wait, ".parity.shared::cta.b64 ended, [{}], {}; \
+                     selp.u32 {}, 1, 0, ended; }}"
+                ),
+                in(reg32) $mbarrier.0,
+                in(reg32) $parity,
+                out(reg32) ended,
+                options(nostack, preserves_flags),
+            );
+        }
+        ended != 0
+    }};
+}
+
 impl Mbarrier {
     #[inline(always)]
     pub fn init(self, arrivals: u32) {
@@ -112,37 +133,13 @@ impl Mbarrier {
 
     #[inline(always)]
     pub fn test(self, parity: u32) -> bool {
-        let ended: u32;
-        // SAFETY: as in `init`.
-        unsafe {
-            asm!(
-                "{{ .reg .pred ended; mbarrier.test_wait.parity.shared::cta.b64 ended, [{}], {}; \
-                 selp.u32 {}, 1, 0, ended; }}",
-                in(reg32) self.0,
-                in(reg32) parity,
-                out(reg32) ended,
-                options(nostack, preserves_flags),
-            );
-        }
-        ended != 0
+        ended!("test_wait", self, parity)
     }
 
+    // It suspends the thread for a limited time, then tells whether the phase has ended.
     #[inline(always)]
     fn has_ended(self, parity: u32) -> bool {
-        let ended: u32;
-        // SAFETY: as in `init`. It suspends the thread for a limited time, then tells whether the
-        // phase has ended.
-        unsafe {
-            asm!(
-                "{{ .reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [{}], {}; \
-                 selp.u32 {}, 1, 0, ended; }}",
-                in(reg32) self.0,
-                in(reg32) parity,
-                out(reg32) ended,
-                options(nostack, preserves_flags),
-            );
-        }
-        ended != 0
+        ended!("try_wait", self, parity)
     }
 
     /// Its address in shared memory, for copies that complete there.

@@ -285,7 +285,7 @@ impl<'a> Checker<'a> {
             | FaultKind::StackOverflow { .. }
             | FaultKind::Outside => String::new(),
         };
-        let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
+        let key = Key { fault_place, ..Key::of(kind) };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
     }
 
@@ -321,13 +321,7 @@ impl<'a> Checker<'a> {
             if threads.into_iter().any(|thread| clocks.has_learnt(thread, who, clock)) {
                 continue;
             }
-            let key = Key {
-                kind: Kind::EndedBlock,
-                memory: None,
-                place: Some(place),
-                other_place: None,
-                fault_place: String::new(),
-            };
+            let key = Key { place: Some(place), ..Key::of(Kind::EndedBlock) };
             let seen = Seen { block, thread, element: None, other: None };
             self.findings.borrow_mut().add(key, seen, || {
                 let group = clocks.group_of_store(who, clock);

@@ -18,7 +18,7 @@ mod releases;
 use std::collections::{BTreeMap, VecDeque};
 
 use self::knowledge::Knowledge;
-use super::record::{FIRST_ENGINE, LAST_CLOCK, Record};
+use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, learn};
 use crate::cpu::{cluster::Place, limits::WARP, warpgroup::WarpgroupKey};
 
 /// The most engines of a cluster: a number has twelve bits.
@@ -339,16 +339,6 @@ impl Mbarrier {
             self.ended.push_back(oldest);
             self.phases += 1;
         }
-    }
-}
-
-/// Joins two vector clocks: each entry becomes the greater one.
-fn learn(known: &mut Vec<u16>, more: &[u16]) {
-    if known.len() < more.len() {
-        known.resize(more.len(), 0);
-    }
-    for (known, more) in known.iter_mut().zip(more) {
-        *known = (*known).max(*more);
     }
 }
 

@@ -22,6 +22,13 @@ pub(super) struct Key {
     pub(super) fault_place: String,
 }
 
+impl Key {
+    /// A finding of that kind, without memory and places.
+    pub(super) fn of(kind: Kind) -> Self {
+        Key { kind, memory: None, place: None, other_place: None, fault_place: String::new() }
+    }
+}
+
 /// A buffer or a shared array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum MemoryId {

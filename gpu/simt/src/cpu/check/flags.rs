@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::record::{FIRST_ENGINE, LAST_CLOCK, Record};
+use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, learn};
 
 /// What an atomic operation orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +83,7 @@ impl Release {
 
     fn join(&mut self, more: &Release) {
         self.clock = self.clock.max(more.clock);
-        self.known.resize(self.known.len().max(more.known.len()), 0);
-        for (known, more) in self.known.iter_mut().zip(&more.known) {
-            *known = (*known).max(*more);
-        }
+        learn(&mut self.known, &more.known);
     }
 }
 
@@ -124,7 +121,7 @@ impl Releases {
         self.0.get(&(slot, start)).map(|release| &**release)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -203,7 +200,7 @@ struct History {
 }
 
 /// The stores that are remembered. A thread that saw a version before them, and acquires it only
-/// now, acquires what the oldest of them has.
+/// now, acquires nothing.
 const REMEMBERED_STORES: usize = 64;
 
 impl History {
@@ -219,7 +216,7 @@ impl History {
     fn at(&self, version: usize, by: Acquirer) -> Arc<Releases> {
         let older = self.stored.iter().find(|(last, _)| *last >= version);
         let (last, chain) = older.map_or((self.version, &self.chain), |(last, of)| (*last, of));
-        chain.first(chain.releases.len().saturating_sub(last - version.min(last)), by)
+        chain.first(chain.releases.len().saturating_sub(last - version), by)
     }
 }
 
@@ -293,13 +290,6 @@ impl FlagReleases {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Word, History>> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Seen {
-    /// Nothing had been released.
-    pub(super) fn is_empty(&self) -> bool {
-        self.releases.is_empty()
     }
 }
 

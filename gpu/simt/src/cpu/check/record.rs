@@ -104,3 +104,13 @@ impl Record {
         self.who |= IN_FLIGHT;
     }
 }
+
+/// Joins two vector clocks: each entry becomes the greater one.
+pub(super) fn learn(known: &mut Vec<u16>, more: &[u16]) {
+    if known.len() < more.len() {
+        known.resize(more.len(), 0);
+    }
+    for (known, more) in known.iter_mut().zip(more) {
+        *known = (*known).max(*more);
+    }
+}

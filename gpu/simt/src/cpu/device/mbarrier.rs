@@ -151,40 +151,43 @@ impl Mbarrier {
     /// other parity.
     #[track_caller]
     pub fn wait(self, parity: u32) {
-        let (at, place) = (self.place(), Location::caller());
-        let checker = block::checker();
-        if let Some(checker) = checker {
-            checker.use_mbarrier(at, place);
+        if !self.has_ended(parity) {
+            wait_for(Wait::Mbarrier(self.place(), parity), Location::caller());
         }
-        match current_cluster().has_ended(at, parity) {
-            Err(reason) => crate::cpu::panics::misuse(reason),
-            Ok(true) => {}
-            Ok(false) => wait_for(Wait::Mbarrier(at, parity), place),
-        }
-        if let Some(checker) = checker {
-            checker.waited(at, parity);
-        }
+        self.tell(parity);
     }
 
     /// Whether the phase of that parity has ended. If it has, this thread sees what
     /// [`wait`](Self::wait) would let it see.
     #[track_caller]
     pub fn test(self, parity: u32) -> bool {
-        let (at, place) = (self.place(), Location::caller());
-        let checker = block::checker();
-        if let Some(checker) = checker {
-            checker.use_mbarrier(at, place);
-        }
-        let ended = match current_cluster().has_ended(at, parity) {
-            Err(reason) => crate::cpu::panics::misuse(reason),
-            Ok(ended) => ended,
-        };
-        if let Some(checker) = checker.filter(|_| ended) {
-            checker.waited(at, parity);
+        let ended = self.has_ended(parity);
+        if ended {
+            self.tell(parity);
         }
         // It may be repeated until others have arrived.
-        poll::count_atomic(place);
+        poll::count_atomic(Location::caller());
         ended
+    }
+
+    /// Whether the phase of that parity has ended.
+    #[track_caller]
+    fn has_ended(self, parity: u32) -> bool {
+        let at = self.place();
+        if let Some(checker) = block::checker() {
+            checker.use_mbarrier(at, Location::caller());
+        }
+        match current_cluster().has_ended(at, parity) {
+            Err(reason) => crate::cpu::panics::misuse(reason),
+            Ok(ended) => ended,
+        }
+    }
+
+    /// The running thread knows that the phase of that parity has ended.
+    fn tell(self, parity: u32) {
+        if let Some(checker) = block::checker() {
+            checker.waited(self.place(), parity);
+        }
     }
 
     /// [`wait`](Self::wait) for a warp, all of whose lanes call it and go on together.

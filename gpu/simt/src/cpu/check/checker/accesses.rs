@@ -358,8 +358,7 @@ impl<'a> Checker<'a> {
         detail: impl FnOnce() -> String,
     ) {
         let other_place = other.and_then(|record| record.place());
-        let fault_place = String::new();
-        let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
+        let key = Key { memory: Some(memory), place: Some(place), other_place, ..Key::of(kind) };
         let seen = Seen { block: block::block_index(), thread: thread.index, element, other };
         self.note_racing_write(&key, other.as_ref());
         self.findings.borrow_mut().add(key, seen, detail);

@@ -64,11 +64,10 @@ impl Checker<'_> {
     /// Reports that two threads declare different arrays at one place in shared memory.
     fn add_two_arrays(&self, one: &Array, other: &ArrayDeclaration) {
         let key = Key {
-            kind: Kind::SharedSize,
             memory: Some(memory_of(one)),
             place: Some(other.place),
             other_place: Some(one.declaration.place),
-            fault_place: String::new(),
+            ..Key::of(Kind::SharedSize)
         };
         let (block, thread) = (block::block_index(), block::current().index);
         let seen = Seen { block, thread, element: None, other: None };

@@ -82,7 +82,7 @@ impl Checker<'_> {
     fn acquire_version(&self, version: Version, scope: FenceScope) {
         let by = (self.run(), scope);
         let seen = Seen { version, by, releases: self.launch.flags.at(version, by) };
-        if !seen.is_empty() {
+        if !seen.releases.is_empty() {
             self.with_general_clocks(|clocks| clocks.acquire(block::current().number, seen));
         }
     }

@@ -39,13 +39,7 @@ impl Checker<'_> {
         }
         let seen = Seen { block: run.index, thread: first.index, element: None, other: None };
         if run.ended.get() > 0 {
-            let key = Key {
-                kind: Kind::BarrierSkipped,
-                memory: None,
-                place: place(first),
-                other_place: None,
-                fault_place: String::new(),
-            };
+            let key = Key { place: place(first), ..Key::of(Kind::BarrierSkipped) };
             let exited = run.threads()[run.first_ended.get() as usize].index;
             let (waits, ended) = (waiting.clone().count(), run.ended.get());
             self.findings.borrow_mut().add(key, seen, || {
@@ -60,11 +54,9 @@ impl Checker<'_> {
         };
         if let Some(other) = waiting.clone().find(elsewhere) {
             let key = Key {
-                kind: Kind::BarrierMismatch,
-                memory: None,
                 place: place(first),
                 other_place: place(other),
-                fault_place: String::new(),
+                ..Key::of(Kind::BarrierMismatch)
             };
             let count = |at| waiting.clone().filter(|thread| place(thread) == place(at)).count();
             self.findings.borrow_mut().add(key, seen, || {
@@ -107,11 +99,9 @@ impl Checker<'_> {
             let ([one, other], place) = ([pair[0], pair[1]], |thread: &Thread| thread.place.get());
             if one.number / WARP == other.number / WARP && place(one) != place(other) {
                 let key = Key {
-                    kind: Kind::BarrierMismatch,
-                    memory: None,
                     place: place(one),
                     other_place: place(other),
-                    fault_place: String::new(),
+                    ..Key::of(Kind::BarrierMismatch)
                 };
                 let block = one.run().index;
                 let seen = Seen { block, thread: one.index, element: None, other: None };
@@ -139,13 +129,7 @@ impl Checker<'_> {
         let other = block::current_block().threads()
             [(other % self.launch.block_stride as u32) as usize]
             .index;
-        let key = Key {
-            kind: Kind::BarrierMismatch,
-            memory: None,
-            place: Some(place),
-            other_place: None,
-            fault_place: String::new(),
-        };
+        let key = Key { place: Some(place), ..Key::of(Kind::BarrierMismatch) };
         let seen = Seen { block, thread: index, element: None, other: None };
         self.findings.borrow_mut().add(key, seen, || {
             format!(
@@ -163,11 +147,9 @@ impl Checker<'_> {
             let first = warps.entry(arrival.thread / WARP).or_insert(arrival);
             if first.place != arrival.place {
                 let key = Key {
-                    kind: Kind::BarrierMismatch,
-                    memory: None,
                     place: Some(first.place),
                     other_place: Some(arrival.place),
-                    fault_place: String::new(),
+                    ..Key::of(Kind::BarrierMismatch)
                 };
                 let (block, thread) = (block::block_index(), block::current().index);
                 let seen = Seen { block, thread, element: None, other: None };

@@ -72,13 +72,7 @@ impl Checker<'_> {
         for (place, sum, block, thread) in
             std::mem::take(&mut *self.lacking_registers.borrow_mut()).into_values()
         {
-            let key = Key {
-                kind: Kind::Deadlock,
-                memory: None,
-                place: Some(place),
-                other_place: None,
-                fault_place: String::new(),
-            };
+            let key = Key { place: Some(place), ..Key::of(Kind::Deadlock) };
             let seen = Seen { block, thread, element: None, other: None };
             self.findings.borrow_mut().add(key, seen, || {
                 format!(
@@ -108,8 +102,7 @@ impl Checker<'_> {
             _ => Kind::OutOfBounds,
         };
         let does = if access == Access::Read { "read" } else { "write" };
-        let fault_place = String::new();
-        let key = Key { kind, memory, place: Some(place), other_place: None, fault_place };
+        let key = Key { memory, place: Some(place), ..Key::of(kind) };
         let seen = Seen {
             block: block::block_index(),
             thread: block::current().index,

@@ -48,13 +48,7 @@ impl Checker<'_> {
         if self.has_met.get() || others.any(has_learnt) {
             return;
         }
-        let key = Key {
-            kind: Kind::UnbegunBlock,
-            memory: None,
-            place: Some(place),
-            other_place: None,
-            fault_place: String::new(),
-        };
+        let key = Key { place: Some(place), ..Key::of(Kind::UnbegunBlock) };
         let seen =
             Seen { block: block::block_index(), thread: thread.index, element: None, other: None };
         self.findings.borrow_mut().add(key, seen, || {
@@ -97,11 +91,10 @@ impl Checker<'_> {
         // SAFETY: as in `init_mbarrier`.
         let memory = unsafe { self.array_of(at).as_ref() }.map(memory_of);
         let key = Key {
-            kind: Kind::ReadAfterWrite,
             memory,
             place: Some(place),
             other_place: Some(init),
-            fault_place: String::new(),
+            ..Key::of(Kind::ReadAfterWrite)
         };
         let (block, thread) = (block::block_index(), block::current().index);
         let seen = Seen { block, thread, element: None, other: None };

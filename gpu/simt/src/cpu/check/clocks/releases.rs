@@ -8,11 +8,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     VectorClocks,
     knowledge::{Acquired, Fenced, Knowledge},
-    learn,
 };
 use crate::cpu::check::{
     flags::{FenceScope, Published, Release, Releases, Run, Seen, Version, Word},
-    record::{LAST_CLOCK, Record},
+    record::{LAST_CLOCK, Record, learn},
 };
 
 impl VectorClocks {
