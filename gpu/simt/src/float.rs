@@ -4,10 +4,29 @@
 pub trait Float: Copy {
     /// `a * b + c`, rounded once.
     fn fma(a: Self, b: Self, c: Self) -> Self;
+
+    /// The same in code that is compiled for any processor, where [`fma`](Self::fma) is a call.
+    ///
+    /// # Safety
+    /// 1. The processor [has](has_fma) an instruction for it.
+    #[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+    #[doc(hidden)]
+    unsafe fn fma_by_instruction(a: Self, b: Self, c: Self) -> Self {
+        Self::fma(a, b, c)
+    }
+}
+
+/// Whether this processor has an instruction for a fused multiply-add.
+#[cfg(all(feature = "cpu", not(target_arch = "nvptx64")))]
+pub(crate) fn has_fma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    true
 }
 
 macro_rules! floats {
-    ($($ty:ty: $intrinsic:ident;)*) => {$(
+    ($($ty:ty: $intrinsic:ident, $instruction:literal;)*) => {$(
         impl Float for $ty {
             #[inline(always)]
             fn fma(a: $ty, b: $ty, c: $ty) -> $ty {
@@ -17,13 +36,25 @@ macro_rules! floats {
                 #[cfg(not(target_arch = "nvptx64"))]
                 return a.mul_add(b, c);
             }
+
+            #[cfg(all(feature = "cpu", target_arch = "x86_64"))]
+            #[inline(always)]
+            unsafe fn fma_by_instruction(a: $ty, b: $ty, c: $ty) -> $ty {
+                let mut sum = c;
+                // SAFETY: arithmetic; the processor has it, as the caller says.
+                unsafe {
+                    std::arch::asm!($instruction, inout(xmm_reg) sum, in(xmm_reg) a,
+                        in(xmm_reg) b, options(pure, nomem, nostack, preserves_flags));
+                }
+                sum
+            }
         }
     )*};
 }
 
 floats! {
-    f32: fmaf32;
-    f64: fmaf64;
+    f32: fmaf32, "vfmadd231ss {}, {}, {}";
+    f64: fmaf64, "vfmadd231sd {}, {}, {}";
 }
 
 /// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel must call this.

@@ -2,7 +2,10 @@
 //!
 //! See [`check`](mod@crate::check).
 
-use super::{check::Watched, device};
+use super::{
+    check::{Watched, is_plain_fma},
+    device,
+};
 
 pub use super::device::{
     ClusterPipeline, Consumer, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline,
@@ -59,8 +62,11 @@ pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 #[inline(always)]
 #[track_caller]
 pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
-    <Watched as super::mode::Mode>::fma();
-    T::fma(a, b, c)
+    match is_plain_fma() {
+        // SAFETY: the processor has it.
+        true => unsafe { T::fma_by_instruction(a, b, c) },
+        false => T::fma(a, b, c),
+    }
 }
 
 /// [`fma`] that the compiler does not move.

@@ -96,7 +96,4 @@ impl Mode for Fast {
 
     #[inline(always)]
     fn remote(_: u32, _: Access) {}
-
-    #[inline(always)]
-    fn fma() {}
 }

@@ -124,10 +124,6 @@ pub trait Mode: Copy + Debug + sealed::Sealed + 'static {
     /// Observes an access to the shared memory of the block of that rank.
     #[track_caller]
     fn remote(rank: u32, access: Access);
-
-    /// Observes a fused multiply-add.
-    #[track_caller]
-    fn fma();
 }
 
 pub(in crate::cpu) mod sealed {

@@ -20,7 +20,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::Location,
     sync::{
-        Arc,
+        Arc, Once,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -38,15 +38,19 @@ use super::{
     trace::Tracer,
     unit::Unit,
 };
-use crate::cpu::{
-    cluster,
-    fault::{Fault, FaultKind, Stop},
-    watchdog::Heartbeat,
+use crate::{
+    cpu::{
+        cluster,
+        fault::{Fault, FaultKind, Stop},
+        watchdog::Heartbeat,
+    },
+    float::has_fma,
 };
 
-/// The number of blocks of the process that are profiled or traced at the moment. While it is 0, an
-/// access need not look whether its block is one of them.
-pub(super) static PROFILED_BLOCKS: AtomicUsize = AtomicUsize::new(0);
+/// The number of blocks of the process that are profiled or traced at the moment; one more, until a
+/// launch has seen that this processor has an instruction for a fused multiply-add. While it is 0,
+/// an access need not look whether its block is one of them, and a multiply-add need not ask.
+pub(super) static PROFILED_BLOCKS: AtomicUsize = AtomicUsize::new(1);
 
 /// The checker of one slot.
 #[doc(hidden)]
@@ -109,6 +113,16 @@ pub struct Checker<'a> {
     accesses: Cell<u64>,
     /// Accesses out of bounds in this cluster, by the threads' numbers.
     outside: RefCell<Vec<u32>>,
+}
+
+/// A checked launch begins.
+pub(super) fn ask_for_fma() {
+    static ASK: Once = Once::new();
+    ASK.call_once(|| {
+        if has_fma() {
+            PROFILED_BLOCKS.fetch_sub(1, Ordering::Relaxed);
+        }
+    });
 }
 
 /// The byte that fills the destination of a copy in flight: it makes NaN.
@@ -199,6 +213,7 @@ impl<'a> Checker<'a> {
             self.with_general_clocks(|_| ());
         }
         self.block_start.set(self.clock.get());
+        self.arrays.borrow().iter().for_each(|array| array.begin_block());
         // Copies that a block began and never waited for end with it.
         self.copies.borrow_mut().clear();
         self.waited_for_earlier.borrow_mut().clear();

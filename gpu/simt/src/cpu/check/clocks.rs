@@ -18,7 +18,7 @@ mod releases;
 use std::collections::{BTreeMap, VecDeque};
 
 use self::knowledge::Knowledge;
-use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, learn};
+use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, first_engine, learn};
 use crate::cpu::{cluster::Place, limits::WARP, warpgroup::WarpgroupKey};
 
 /// The most engines of a cluster: a number has twelve bits.
@@ -30,8 +30,10 @@ pub(super) struct VectorClocks {
     /// While threads are ordered only within warps: for each warp, and each of its lanes, the clock
     /// of every lane that it knows.
     lanes: Vec<[[u16; 32]; 32]>,
-    /// The general case: for each thread, the clock of every thread, and then of every engine, that
-    /// it knows. Empty while threads are ordered only within warps and by barriers of the block.
+    /// The general case: for each thread, the clock of every thread that it knows; how much of
+    /// every thread's work it knows to be behind a proxy fence, and whether all older work is; and
+    /// the clock of every engine. Empty while threads are ordered only within warps and by barriers
+    /// of the block.
     threads: Vec<Vec<u16>>,
     /// The slot's clock when the general case began. A barrier of the block has ordered everything
     /// older.
@@ -297,28 +299,38 @@ impl VectorClocks {
         }
     }
 
-    /// Whether a thread knows of `old`, an access of its cluster since the last barrier.
-    pub(super) fn knows(&self, number: u32, old: &Record) -> bool {
+    /// Whether a lane knows of `old`, an access of its cluster since the last barrier. Threads are
+    /// ordered only within warps.
+    pub(super) fn knows_lane(&self, number: u32, old: &Record) -> bool {
         let other = old.thread();
-        let known = if self.is_general() {
-            self.known(number, other)
-        } else if other / WARP == number / WARP {
-            let seen = self.lanes.get((number / WARP) as usize);
-            seen.map(|seen| seen[(number % WARP) as usize][(other % WARP) as usize])
-        } else {
-            None
-        };
+        if other / WARP != number / WARP {
+            return false;
+        }
+        let seen = self.lanes.get((number / WARP) as usize);
+        let known = seen.map(|seen| seen[(number % WARP) as usize][(other % WARP) as usize]);
         known.is_some_and(|known| known > old.own_clock() || old.own_clock() == LAST_CLOCK)
+    }
+
+    /// Whether who knows this much knows of `old`, in the general case.
+    #[inline]
+    pub(super) fn tells(&self, known: &[u16], old: &Record) -> bool {
+        let known = known.get(self.entry(old.thread())).copied().unwrap_or(0);
+        known > old.own_clock() || old.own_clock() == LAST_CLOCK
+    }
+
+    /// The entry of a vector clock that a thread, or an engine, has.
+    #[inline]
+    fn entry(&self, number: u32) -> usize {
+        match number.checked_sub(FIRST_ENGINE) {
+            Some(engine) => first_engine(self.threads.len()) + engine as usize,
+            None => number as usize,
+        }
     }
 
     /// The clock of a thread, or engine, that thread `number` knows.
     fn known(&self, number: u32, other: u32) -> Option<u16> {
-        let at = match other.checked_sub(FIRST_ENGINE) {
-            Some(engine) => self.threads.len() + engine as usize,
-            None => other as usize,
-        };
         // An engine is listed when something is known of it.
-        Some(self.known_to(number)?.get(at).copied().unwrap_or(0))
+        Some(self.known_to(number)?.get(self.entry(other)).copied().unwrap_or(0))
     }
 
     /// Whether a thread knows what another one, or an engine, did when its clock was `clock`.

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, learn};
+use super::record::{FIRST_ENGINE, LAST_CLOCK, Record, first_engine, learn};
 
 /// What an atomic operation orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Release {
             return false;
         }
         let (at, is_older) = match old.thread().checked_sub(FIRST_ENGINE) {
-            Some(engine) => (self.threads + engine as usize, false),
+            Some(engine) => (first_engine(self.threads) + engine as usize, false),
             None => (old.thread() as usize, old.clock < self.clock),
         };
         let known = || self.known.get(at).copied().unwrap_or(0);

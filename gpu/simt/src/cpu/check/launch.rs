@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     checked_launch::CheckedLaunch,
+    checker::ask_for_fma,
     finding::{Finding, Kind, Untouched},
     findings::MemoryId,
     global::{Buffer, Region},
@@ -232,14 +233,22 @@ fn run<'a>(
         let param = declaration.params.get(region.param);
         region.variable.is_none() && param.is_some_and(|param| options.early.contains(&param.name))
     };
+    // No thread writes it: all are views to read, and raw pointers there are none.
+    let is_read_only = |region: &Region| {
+        let ty = declaration.params.get(region.param).map_or("", |param| param.ty);
+        let reads = ["in.", "tensormap.", "tensormaps."].iter().any(|view| ty.starts_with(view));
+        reads && region.variable.is_none() && options.memory.is_empty()
+    };
     let mut buffers = Buffer::join(regions)?;
     for buffer in &mut buffers {
         buffer.is_early = buffer.regions.iter().all(is_early);
+        buffer.is_read_only = buffer.regions.iter().all(is_read_only);
     }
     for gap in &options.gaps {
         buffers.iter().for_each(|buffer| buffer.set_gap(gap.address, gap.bytes));
     }
 
+    ask_for_fma();
     let thread = attach(&buffers);
     let every = options.profile.map(|every| u64::from(every.get()));
     let cluster = declaration.cluster.unwrap_or(config.cluster);

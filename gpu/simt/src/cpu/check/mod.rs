@@ -49,7 +49,7 @@
 //! vector clocks once an mbarrier is initialised, and then every reader of shared memory is
 //! recorded. Where threads, or blocks, are ordered one by one, further readers and additions of the
 //! few words that have more than two are kept in a table beside the shadows. The shadow of global
-//! memory takes 20.25 bytes for each byte of `f32` (81 for `u8`), which the system provides as they
+//! memory takes 20.5 bytes for each byte of `f32` (82 for `u8`), which the system provides as they
 //! are touched.
 //!
 //! # What it cannot find
@@ -83,13 +83,14 @@
 //! | `place`, `source` | places in a kernel's source, and their text |
 //! | `unit` | units that access memory by themselves, and what waits for them |
 //! | `record`, `flags`, `clocks`, `shadow`, `more` | when one access happens before another |
-//! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
+//! | `cells`, `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
 //! | `finding`, `findings`, `limits`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
 //! | `watched`, `raw`, `compound`, `recorded`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 //! | `seen`, `diagnostic`, `case` | findings of several launches, as the compiler shows errors; what `#[check]` runs |
 
 mod case;
+mod cells;
 mod checked_launch;
 mod checker;
 mod clocks;
@@ -145,3 +146,4 @@ pub use seen::{Seen, merge, order_names};
 pub use shared::Array;
 pub use trace::{Step, Trace};
 pub use watched::Watched;
+pub(super) use watched::is_plain_fma;

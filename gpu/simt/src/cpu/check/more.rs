@@ -5,7 +5,7 @@
 //! know of two readers and not of a third. Then the others are kept here, for the few words that
 //! have so many.
 
-use std::collections::HashMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     record::Record,
@@ -32,7 +32,7 @@ struct Word {
 /// Reads and additions since the last write, by the number of the word (granule).
 #[derive(Clone, Debug, Default)]
 pub(super) struct More {
-    words: HashMap<usize, Word>,
+    words: BTreeMap<usize, Word>,
     kept: usize,
     /// Those of words that are not there, because there was no room for any more.
     dropped: Option<Dropped>,
@@ -49,6 +49,12 @@ pub(super) enum Found {
 }
 
 impl More {
+    pub(super) fn clear(&mut self) {
+        if !self.is_empty() {
+            *self = More::default();
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.dropped.is_none()
     }
@@ -125,6 +131,16 @@ impl More {
             Some((hazard, old)) => Found::Race(hazard, old),
             None if has_too_many => Found::TooMany,
             None => Found::Nothing,
+        }
+    }
+
+    /// What is kept of a word is from here on kept of these, too.
+    #[cold]
+    pub(super) fn spread(&mut self, number: usize, others: Range<usize>) {
+        let Some(word) = self.words.get(&number).cloned() else { return };
+        for other in others {
+            self.kept += word.reads.len() + word.additions.len();
+            self.words.insert(other, word.clone());
         }
     }
 

@@ -105,6 +105,12 @@ impl Record {
     }
 }
 
+/// The entry of the first engine in a vector clock of that many threads: behind the clocks of the
+/// threads, how much of each is behind a fence, and whether all that is older is.
+pub(super) fn first_engine(threads: usize) -> usize {
+    2 * threads + 1
+}
+
 /// Joins two vector clocks: each entry becomes the greater one.
 pub(super) fn learn(known: &mut Vec<u16>, more: &[u16]) {
     if known.len() < more.len() {

@@ -12,6 +12,8 @@ pub(super) struct Now<'a> {
     /// The slot's clock at the start of this block: older accesses are another block's.
     block_start: u32,
     clocks: &'a VectorClocks,
+    /// What the thread, or engine, knows in the general case.
+    known: Option<&'a [u16]>,
 }
 
 impl<'a> Now<'a> {
@@ -22,7 +24,7 @@ impl<'a> Now<'a> {
         place: &'static Location<'static>,
     ) -> Self {
         let record = Record::new((slot, thread), clock, clocks.clock(thread), place);
-        Now { record, block_start, clocks }
+        Now { record, block_start, clocks, known: clocks.known_to(thread) }
     }
 
     /// The same access, made by a unit.
@@ -63,6 +65,7 @@ impl<'a> Now<'a> {
 
     /// Whether it is in a race with `old`, if that is not older than `horizon` and one of the two
     /// is a write.
+    #[inline]
     pub(super) fn races(&self, old: &Record, horizon: u32) -> bool {
         old.clock >= horizon && !self.is_ordered(old)
     }
@@ -71,14 +74,29 @@ impl<'a> Now<'a> {
     /// happens before nothing, not even before what its own thread does next. A completed copy
     /// happens before what waits at its mbarrier. Two accesses of one engine are ordered only by a
     /// wait between them.
+    #[inline]
     pub(super) fn is_ordered(&self, old: &Record) -> bool {
         let thread = self.record.thread();
         let in_cluster = self.same_block(old)
             && !old.is_in_flight()
             && ((old.clock < self.record.clock && !old.is_engine())
                 || (old.thread() == thread && !old.is_engine())
-                || self.clocks.knows(thread, old));
+                || self.knows(old));
         in_cluster || self.clocks.is_released(thread, old)
+    }
+
+    /// Whether its thread knows of `old`, an access of its cluster since the last barrier.
+    #[inline]
+    fn knows(&self, old: &Record) -> bool {
+        match self.known {
+            Some(known) => self.clocks.tells(known, old),
+            None => self.clocks.knows_lane(self.record.thread(), old),
+        }
+    }
+
+    /// Whether a proxy fence stands between `old` and this access.
+    pub(super) fn is_behind_fence(&self, old: &Record) -> bool {
+        self.known.is_some_and(|known| self.clocks.is_behind_fence(known, old))
     }
 }
 
@@ -114,6 +132,15 @@ pub(super) enum Hazard {
     WriteAfterWrite,
 }
 
+/// What an access meets in a shadow.
+#[derive(Default)]
+pub(super) struct Found {
+    /// An earlier access with which it is in a race.
+    pub(super) race: Option<(Hazard, Record)>,
+    /// An access of the same kind, this one or an earlier one, for which there is no room.
+    pub(super) third: Option<Record>,
+}
+
 /// Which third accesses are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Third {
@@ -145,50 +172,51 @@ pub(super) fn granule(element: usize) -> usize {
 #[repr(C)]
 pub(super) struct Shadow {
     pub(super) writer: Record,
-    readers: Pair,
+    pub(super) readers: Pair,
     /// Kept apart from `writer`: an addition must not hide a write with which it is in a race.
-    atomics: Pair,
+    pub(super) atomics: Pair,
 }
 
 impl Shadow {
     pub(super) const NONE: Shadow =
         Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
 
-    /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a
-    /// race; and an access of the same kind, this one or an earlier one, for which there is no
-    /// room.
+    /// Records an access, not after accesses older than `horizon`.
     #[inline]
-    pub(super) fn access(
-        &mut self,
-        now: &Now,
-        access: Access,
-        horizon: u32,
-    ) -> (Option<(Hazard, Record)>, Option<Record>) {
-        let races = |old: &Record| now.races(old, horizon);
-        let of = |pair: &Pair| pair.0.into_iter().find(races);
-        let writer = Some(self.writer).filter(races);
+    pub(super) fn access(&mut self, now: &Now, access: Access, horizon: u32, found: &mut Found) {
+        let races = |old: &&Record| now.races(old, horizon);
+        let of = |pair: &Pair| pair.0.iter().find(races).copied();
+        let writer = Some(&self.writer).filter(races).copied();
+        // Nearly always there is none, and nothing is copied.
+        let mut race = |old: Option<Record>, hazard| {
+            if let (Some(old), None) = (old, found.race) {
+                found.race = Some((hazard, old));
+            }
+        };
         match access {
             Access::Read => {
-                let hazard = writer.or_else(|| of(&self.atomics));
-                let third = self.readers.keep(now, horizon);
-                (hazard.map(|old| (Hazard::ReadAfterWrite, old)), third)
+                race(writer.or_else(|| of(&self.atomics)), Hazard::ReadAfterWrite);
+                found.third = self.readers.keep(now, horizon);
             }
             Access::Atomic | Access::AtomicStore => {
-                let hazard = writer.map(|old| (Hazard::WriteAfterWrite, old));
-                let hazard =
-                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
-                let third = self.atomics.keep(now, horizon);
-                (hazard, third)
+                race(writer, Hazard::WriteAfterWrite);
+                race(of(&self.readers), Hazard::WriteAfterRead);
+                found.third = self.atomics.keep(now, horizon);
             }
             Access::Write => {
-                let hazard = writer.or_else(|| of(&self.atomics));
-                let hazard = hazard.map(|old| (Hazard::WriteAfterWrite, old));
-                let hazard =
-                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
+                race(writer.or_else(|| of(&self.atomics)), Hazard::WriteAfterWrite);
+                race(of(&self.readers), Hazard::WriteAfterRead);
                 *self = Shadow { writer: now.record, ..Shadow::NONE };
-                (hazard, None)
             }
         }
+    }
+
+    /// Whether it is written, by no atomic operation, and before a read in every order of the
+    /// threads.
+    #[inline]
+    pub(super) fn is_read_in_order(&self, now: &Now, horizon: u32) -> bool {
+        let is_written = self.writer.clock >= horizon && self.atomics.0[0].clock == 0;
+        is_written && now.is_ordered(&self.writer)
     }
 
     /// A fast path of [`access`](Self::access) for the common case: a write, or one of the first
@@ -270,12 +298,14 @@ impl Shadow {
 
     /// Whether further readers until the next barrier add nothing new. With `across`, the two
     /// readers must be of different warps.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
         let Pair([first, second]) = &self.readers;
         let clock = now.record.clock;
         first.clock == clock
             && second.clock == clock
+            && now.same_block(first)
+            && now.same_block(second)
             && first.thread() != second.thread()
             && (!across || first.thread() / WARP != second.thread() / WARP)
             && self.atomics.0[0].clock == 0
@@ -311,10 +341,10 @@ impl Shadow {
 /// Two accesses that represent all of their kind.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Pair([Record; 2]);
+pub(super) struct Pair([Record; 2]);
 
 impl Pair {
-    const NONE: Pair = Pair([Record::NONE; 2]);
+    pub(super) const NONE: Pair = Pair([Record::NONE; 2]);
 
     /// Keeps an access. It replaces one that happens before it, which adds no information (Flanagan
     /// and Freund, FastTrack, 2009). Gives the access for which there is no room.

@@ -220,14 +220,18 @@ impl Mode for Watched {
         let what = if access == Access::Write { "a write" } else { "a read" };
         checker().use_remote(rank, what, Location::caller());
     }
+}
 
-    #[inline(always)]
-    #[track_caller]
-    fn fma() {
-        if PROFILED_BLOCKS.load(Ordering::Relaxed) != 0 {
-            count_fma(Location::caller());
-        }
+/// Observes a fused multiply-add. Gives whether there is nothing to observe, and an instruction for
+/// it.
+#[inline(always)]
+#[track_caller]
+pub(in crate::cpu) fn is_plain_fma() -> bool {
+    let is_plain = PROFILED_BLOCKS.load(Ordering::Relaxed) == 0;
+    if !is_plain {
+        count_fma(Location::caller());
     }
+    is_plain
 }
 
 /// Whether the running thread's block is profiled or traced.
@@ -266,7 +270,9 @@ fn global_access(
 ) {
     let checker = checker();
     checker.count(place);
-    checker.global(buffer, (address, bytes), access, place);
+    if access != Access::Read || !checker.is_free_read(buffer, (address, bytes)) {
+        checker.global(buffer, (address, bytes), access, place);
+    }
 }
 
 #[inline(never)]

@@ -8,6 +8,7 @@ use crate::cpu::{
     block::{self, Thread},
     boxes::GlobalBox,
     check::{
+        cells,
         clocks::VectorClocks,
         finding::Kind,
         findings::{Key, MemoryId, Seen, memory_of},
@@ -17,7 +18,7 @@ use crate::cpu::{
         profiler::Event,
         record::Record,
         shadow::{Now, Third},
-        shared::{self, Array},
+        shared::Array,
         trace::{CopiedBox, Recorded},
         unit::Unit,
     },
@@ -119,6 +120,7 @@ impl<'a> Checker<'a> {
 
     /// An access of the running thread to a shared array, inside it: traces, profiles and checks
     /// it.
+    #[inline(always)]
     pub(in crate::cpu::check) fn shared(
         &self,
         array: &Array,
@@ -130,6 +132,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The same for an access that is counted as that operation.
+    #[inline(always)]
     pub(super) fn shared_by(
         &self,
         array: &Array,
@@ -137,23 +140,9 @@ impl<'a> Checker<'a> {
         (access, operation): (Access, Operation),
         place: &'static Location<'static>,
     ) {
-        let thread = block::current();
-        if self.tracing.get() {
-            let element = array.declaration.element;
-            let at = (memory_of(array), offset / element, bytes.div_ceil(element));
-            self.trace(place, operation, Some(at));
-        }
-        let address = (array.offset + offset) as u64;
-        let event = Event { place, address, operation, width: bytes as u32 };
-        self.with_own_tracer(|tracer| tracer.log(thread.number, event));
-        if self.profiling.get() {
-            self.profiler.borrow_mut().log(thread.number, event);
-            if access == Access::Read
-                && !self.clocks.borrow().is_general()
-                && array.is_saturated(offset, bytes, self.clock.get())
-            {
-                return;
-            }
+        if self.is_profiling() && !self.observe(array, (offset, bytes), (access, operation), place)
+        {
+            return;
         }
         self.check_shared(array, (offset, bytes), access, place);
         if self.has_reported_write.get() && operation == Operation::SharedStore {
@@ -165,7 +154,35 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Traces and profiles an access. Gives whether it is to be checked.
+    #[inline(never)]
+    fn observe(
+        &self,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        (access, operation): (Access, Operation),
+        place: &'static Location<'static>,
+    ) -> bool {
+        let thread = block::current();
+        if self.tracing.get() {
+            let element = array.declaration.element;
+            let at = (memory_of(array), offset / element, bytes.div_ceil(element));
+            self.trace(place, operation, Some(at));
+        }
+        let address = (array.offset + offset) as u64;
+        let event = Event { place, address, operation, width: bytes as u32 };
+        self.with_own_tracer(|tracer| tracer.log(thread.number, event));
+        if self.profiling.get() {
+            self.profiler.borrow_mut().log(thread.number, event);
+            return access != Access::Read
+                || self.clocks.borrow().is_general()
+                || !array.is_saturated(offset, bytes, self.clock.get());
+        }
+        true
+    }
+
     /// Records and checks an access of the running thread to a shared array, inside it.
+    #[inline(always)]
     pub(super) fn check_shared(
         &self,
         array: &Array,
@@ -203,9 +220,9 @@ impl<'a> Checker<'a> {
         let what = (access, self.third(access));
         array.access(&now, (offset, bytes), what, block_start, across, |at, wrong| {
             let (kind, other) = match wrong {
-                shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
-                shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
-                shared::Wrong::TooMany => return self.launch.limits.add(Limit::Accesses),
+                cells::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                cells::Wrong::NeverWritten => (Kind::Uninitialised, None),
+                cells::Wrong::TooMany => return self.launch.limits.add(Limit::Accesses),
             };
             // A wide access may be wrong in several granules: each kind and other place is reported
             // once.
@@ -218,6 +235,17 @@ impl<'a> Checker<'a> {
                 });
             }
         });
+    }
+
+    /// Whether a read of global memory adds nothing but that somebody has read what nobody writes.
+    #[inline]
+    pub(in crate::cpu::check) fn is_free_read(
+        &self,
+        buffer: &Buffer,
+        bytes: (usize, usize),
+    ) -> bool {
+        let is_quiet = buffer.is_read_only && !self.is_profiling() && !self.launch.dependent;
+        is_quiet && buffer.mark_read(bytes).is_none()
     }
 
     /// An access of the running thread to global memory, inside a buffer: traces, profiles and
@@ -282,8 +310,8 @@ impl<'a> Checker<'a> {
         let times = (self.clock.get(), self.block_start.get());
         let now = Now::new((self.slot, number), times, &clocks, place).by(unit);
         let mut last = None;
-        let what = (access, self.third(access));
-        buffer.access(&now, (address, bytes), what, |at, wrong| {
+        let keep = if access == Access::Write { Third::No } else { self.third(access) };
+        buffer.access(&now, (address, bytes), (access, keep), |at, wrong| {
             let (kind, other) = match wrong {
                 global::Wrong::TooMany => return self.launch.limits.add(Limit::Accesses),
                 global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),

@@ -58,7 +58,7 @@ impl Checker<'_> {
         let memory = memory_of(array);
         let element = Some(bytes.0 / array.declaration.element);
         let other = array.ordered_write(&now, bytes, start);
-        if let Some(other) = other.filter(|other| !clocks.is_behind_fence(thread.number, other)) {
+        if let Some(other) = other.filter(|other| !now.is_behind_fence(other)) {
             let detail = "fence_proxy_async must stand after the write, before the barrier";
             let (kind, other) = (Kind::WriteAfterWrite, Some(other));
             return self.add(kind, memory, place, thread, element, other, || detail.to_owned());
@@ -68,7 +68,7 @@ impl Checker<'_> {
             // Mostly it is an engine, or there is a fence, and the rest need not be asked.
             old.clock >= start
                 && !old.is_engine()
-                && !clocks.is_behind_fence(thread.number, old)
+                && !now.is_behind_fence(old)
                 && now.is_ordered(old)
         };
         if let Some(other) = array.find_reader(bytes, is_unfenced) {
@@ -218,9 +218,8 @@ impl Checker<'_> {
         let clocks = self.clocks.borrow();
         let times = (self.clock.get(), self.block_start.get());
         let now = Now::new((self.slot, engine), times, &clocks, place).by(Some(unit));
-        let is_unseen = |old: &Record| {
-            old.clock >= times.1 && now.is_ordered(old) && !clocks.is_behind_fence(engine, old)
-        };
+        let is_unseen =
+            |old: &Record| old.clock >= times.1 && now.is_ordered(old) && !now.is_behind_fence(old);
         if let Some((at, writer)) = array.find_writer(bytes, is_unseen) {
             let element = Some(at / array.declaration.element);
             let (memory, thread) = (memory_of(array), block::current());

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use super::{MOST_ENGINES, Stores, VectorClocks, Warpgroup};
 use crate::cpu::{
     check::{
-        record::{FIRST_ENGINE, LAST_CLOCK, Record},
+        record::{FIRST_ENGINE, LAST_CLOCK, Record, first_engine},
         unit::Group,
     },
     cluster::Place,
@@ -38,30 +38,25 @@ impl VectorClocks {
     /// A proxy fence of a thread: everything that the thread knows is behind a fence now.
     pub(in crate::cpu::check) fn fence_proxy(&mut self, number: u32) {
         self.tick(number);
-        let behind = self.behind();
+        let threads = self.threads.len();
         let known = &mut self.threads[number as usize];
-        let (everything, threads) = (known.clone(), known.len().min(behind - MOST_ENGINES));
-        if known.len() < behind + threads {
-            known.resize(behind + threads, 0);
+        known.resize(known.len().max(first_engine(threads)), 0);
+        let (known, fenced) = known.split_at_mut(threads);
+        for (fenced, known) in fenced[..threads].iter_mut().zip(known) {
+            *fenced = (*fenced).max(*known);
         }
-        for (behind, known) in known[behind..].iter_mut().zip(&everything[..threads]) {
-            *behind = (*behind).max(*known);
-        }
-        let older = self.older_than_all();
-        let known = &mut self.threads[number as usize];
-        known.resize(known.len().max(older + 1), 0);
-        known[older] = 1;
+        fenced[threads] = 1;
     }
 
     /// The entry of a thread's vector clock that tells whether everything older than
     /// [`since`](Self::since) is behind a fence.
     fn older_than_all(&self) -> usize {
-        self.behind() + self.threads.len()
+        2 * self.threads.len()
     }
 
     /// The first of the entries of a thread's vector clock that tell what is behind a fence.
     fn behind(&self) -> usize {
-        self.threads.len() + MOST_ENGINES
+        self.threads.len()
     }
 
     /// A thread begins a product of its warpgroup.
@@ -113,7 +108,7 @@ impl VectorClocks {
         number: u32,
     ) {
         let Some(warpgroup) = self.warpgroups.get(&key) else { return };
-        let at = self.threads.len() + warpgroup.engine;
+        let at = first_engine(self.threads.len()) + warpgroup.engine;
         let known = &mut self.threads[number as usize];
         if known.len() <= at {
             known.resize(at + 1, 0);
@@ -167,7 +162,7 @@ impl VectorClocks {
         let known = &mut self.threads[number as usize];
         for engine in [Some(stores.reader), written.then_some(stores.writer)].into_iter().flatten()
         {
-            let at = threads + engine;
+            let at = first_engine(threads) + engine;
             if known.len() <= at {
                 known.resize(at + 1, 0);
             }
@@ -198,7 +193,8 @@ impl VectorClocks {
 
     /// The vector clock of a thread; or of an engine, for the product or the copy that it carries
     /// out now.
-    pub(super) fn known_to(&self, number: u32) -> Option<&[u16]> {
+    #[inline]
+    pub(in crate::cpu::check) fn known_to(&self, number: u32) -> Option<&[u16]> {
         match number.checked_sub(FIRST_ENGINE) {
             None => self.threads.get(number as usize).map(Vec::as_slice),
             // An mbarrier's engine knows nothing: its copies were ordered when they were begun.
@@ -215,15 +211,14 @@ impl VectorClocks {
         }
     }
 
-    /// Whether a proxy fence stands between the access `old` and what an engine reads now.
-    pub(in crate::cpu::check) fn is_behind_fence(&self, engine: u32, old: &Record) -> bool {
-        let known = |at: usize| self.known_to(engine).and_then(|known| known.get(at)).copied();
+    /// Whether a proxy fence stands between the access `old` and one of who knows this much.
+    pub(in crate::cpu::check) fn is_behind_fence(&self, known: &[u16], old: &Record) -> bool {
+        let known = |at: usize| known.get(at).copied().unwrap_or(0);
         if old.clock < self.since {
-            return old.is_engine()
-                || known(self.older_than_all()).is_some_and(|fenced| fenced > 0);
+            return old.is_engine() || known(self.older_than_all()) > 0;
         }
-        let behind = known(self.behind() + old.thread() as usize).unwrap_or(0);
-        old.is_engine() || behind > old.own_clock() || old.own_clock() == LAST_CLOCK
+        let behind = || known(self.behind() + old.thread() as usize);
+        old.is_engine() || behind() > old.own_clock() || old.own_clock() == LAST_CLOCK
     }
 
     /// The number of an mbarrier's engine.
@@ -237,7 +232,7 @@ impl VectorClocks {
         let Some(mbarrier) = self.mbarriers.get_mut(&place) else { return };
         let clock = &mut self.engines[mbarrier.engine];
         *clock = (*clock + 1).min(LAST_CLOCK);
-        let at = threads + mbarrier.engine;
+        let at = first_engine(threads) + mbarrier.engine;
         if mbarrier.arrived.len() <= at {
             mbarrier.arrived.resize(at + 1, 0);
         }
