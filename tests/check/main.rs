@@ -12,6 +12,7 @@ mod findings;
 mod flags;
 mod gathered;
 mod halves;
+mod irregular;
 mod lessons;
 mod mma;
 mod operand;
