@@ -281,14 +281,21 @@ static PROGRAMS: &[Design] = &[
     ),
     program!(kernels::pack::transpose_rows, Product, "matrices transposed for TMA"),
     program!(kernels::pack::pack_rows_u16, Product, "matrices of 16-bit elements packed for TMA"),
+    program!(kernels::pack::pack_rows_u8, Product, "matrices of 8-bit elements packed for TMA"),
     program!(kernels::pack::pack_rows_f64, Product, "matrices of f64 packed for TMA"),
     program!(
         kernels::pack::transpose_rows_u16,
         Product,
         "matrices of 16-bit elements transposed for TMA"
     ),
+    program!(
+        kernels::pack::transpose_rows_u8,
+        Product,
+        "matrices of 8-bit elements transposed for TMA"
+    ),
     program!(kernels::reduce::reduce_f32, Product, "the sum of partial products, with C of f32"),
     program!(kernels::reduce::reduce_f64, Product, "the sum of partial products, with C of f64"),
+    program!(kernels::reduce::reduce_i32, Product, "the sum of partial products, with C of i32"),
     program!(
         kernels::reduce::reduce_half,
         Product,

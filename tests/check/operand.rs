@@ -9,12 +9,12 @@ use simt::{
 /// A multiple of sixteen bytes, aligned.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-pub(super) struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
+pub(super) struct Sixteen<T>(#[allow(dead_code, reason = "only its address is used")] [T; 16]);
 
 /// At least `len` elements.
-fn memory<T>(len: usize, at: impl Fn(usize) -> T) -> Vec<Eight<T>> {
-    let eights = (0..len.div_ceil(8)).map(|i| Eight(std::array::from_fn(|j| at(8 * i + j))));
-    eights.collect()
+fn memory<T>(len: usize, at: impl Fn(usize) -> T) -> Vec<Sixteen<T>> {
+    let all = (0..len.div_ceil(16)).map(|i| Sixteen(std::array::from_fn(|j| at(16 * i + j))));
+    all.collect()
 }
 
 /// The number of this type.
@@ -24,7 +24,7 @@ pub(super) fn number<T: Stored>(value: f32) -> T {
 
 /// A batch of matrices that TMA copies: `outer` rows of A (columns of B) and `k` steps.
 pub(super) struct Operand<T> {
-    pub(super) values: Vec<Eight<T>>,
+    pub(super) values: Vec<Sixteen<T>>,
     /// Matrices, and their rows and columns in memory.
     pub(super) extents: [usize; 3],
     pub(super) pitch: usize,
@@ -92,7 +92,7 @@ pub(super) struct Way(pub(super) bool, pub(super) usize, pub(super) usize);
 
 /// A batch of matrices that may be unaligned: `outer` rows of A (columns of B) by `k` steps.
 pub(super) struct Unaligned<T> {
-    values: Vec<Eight<T>>,
+    values: Vec<Sixteen<T>>,
     start: usize,
     len: usize,
     /// Strides along the outer side and along k, and between matrices.
@@ -118,7 +118,7 @@ impl<T: Stored> Unaligned<T> {
             let (outer, p) = if along_k { (row, col) } else { (col, row) };
             value(at / step, outer, p)
         };
-        let values = memory(start + len + 8, |place| number(at(place)));
+        let values = memory(start + len + 16, |place| number(at(place)));
         let strides = if along_k { [pitch, 1] } else { [1, pitch] };
         Unaligned { values, start, len, strides: strides.map(|s| s as u64), step: step as u64 }
     }

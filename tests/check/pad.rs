@@ -42,6 +42,12 @@ impl Numbered for f64 {
     }
 }
 
+impl Numbered for u8 {
+    fn of(number: usize) -> u8 {
+        (number % 251) as u8
+    }
+}
+
 impl Numbered for u16 {
     fn of(number: usize) -> u16 {
         number as u16
@@ -109,7 +115,8 @@ fn copy<T: Numbered>(
 #[test]
 fn copies_are_clean_and_right() {
     use gpu::checked::kernels::pack::{
-        pack_rows, pack_rows_f64, pack_rows_u16, transpose_rows, transpose_rows_u16,
+        pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16, transpose_rows, transpose_rows_u8,
+        transpose_rows_u16,
     };
     for case in CASES {
         for (start, order) in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)]
@@ -122,9 +129,11 @@ fn copies_are_clean_and_right() {
             options.order = order;
             copy(&pack_rows, case, start % 4, false, &options);
             copy(&pack_rows_u16, case, start, false, &options);
+            copy(&pack_rows_u8, case, 2 * start + 1, false, &options);
             copy(&pack_rows_f64, case, start % 2, false, &options);
             copy(&transpose_rows, case, start % 4, true, &options);
             copy(&transpose_rows_u16, case, start, true, &options);
+            copy(&transpose_rows_u8, case, start, true, &options);
         }
     }
 }

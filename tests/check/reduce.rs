@@ -1,10 +1,10 @@
 //! The launch that adds partial products: right and clean in every order, for any size, number and
 //! epilogue.
 
-use std::fmt::Debug;
+use std::{any::TypeId, fmt::Debug};
 
 use gpu::{
-    checked::kernels::reduce::{reduce_f32, reduce_f64, reduce_half},
+    checked::kernels::reduce::{reduce_f32, reduce_f64, reduce_half, reduce_i32},
     kernels::reduce::{BLOCK, COLS},
     params::{COL_BIAS, GemmParams, NO_BIAS, RELU, ROW_BIAS},
 };
@@ -54,17 +54,20 @@ type Params<P, O> = (GemmParams, u32, In<P>, Out<O>, In<O>);
 
 /// Adds partial products of `P` with that kernel, whose C is of `O`. It is stored as `S`, which
 /// rounds to the nearest.
-fn reduces<P: Element + From<f32>, O: Element, S: Copy + PartialEq + Debug>(
+fn reduces<P: Element, O: Element, S: Copy + PartialEq + Debug>(
     kernel: &Kernel<Params<P, O>>,
     constants: Constants,
+    of_sums: fn(f32) -> P,
     stored: fn(f32) -> S,
 ) -> usize {
+    // Sums of integers have no bias and no activation.
+    let biases = if TypeId::of::<P>() == TypeId::of::<i32>() { 1 } else { 3 };
     let mut runs = 0;
     for (m, n, count, rows) in CASES {
         let partials = (0..count * m * n).map(|i| partial(i / (m * n), i % (m * n)));
-        let partials = partials.map(P::from).collect::<Vec<_>>();
-        let biases = (0..m.max(n)).map(|i| stored(before(i))).collect::<Vec<_>>();
-        for bias in [NO_BIAS, ROW_BIAS, COL_BIAS] {
+        let partials = partials.map(of_sums).collect::<Vec<_>>();
+        let of_bias = (0..m.max(n)).map(|i| stored(before(i))).collect::<Vec<_>>();
+        for bias in [NO_BIAS, ROW_BIAS, COL_BIAS].into_iter().take(biases) {
             for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
                 let mut options = Options::default();
                 options.order = order;
@@ -75,7 +78,7 @@ fn reduces<P: Element + From<f32>, O: Element, S: Copy + PartialEq + Debug>(
                 let report = unsafe {
                     let partials = In::new(partials.as_ptr(), partials.len());
                     let c = Out::new(c.as_mut_ptr().cast::<O>(), c.len());
-                    let biases = In::new(biases.as_ptr().cast::<O>(), biases.len());
+                    let biases = In::new(of_bias.as_ptr().cast::<O>(), of_bias.len());
                     let params = (params(m, n, bias), count as u32, partials, c, biases);
                     check::launch(kernel, &config, params, &options)
                 };
@@ -95,9 +98,11 @@ fn reduces<P: Element + From<f32>, O: Element, S: Copy + PartialEq + Debug>(
 
 #[test]
 fn partial_products_are_added() {
-    assert_eq!(reduces(&reduce_f32, Constants::NONE, |value| value), 72);
-    assert_eq!(reduces(&reduce_f64, Constants::NONE, f64::from), 72);
+    assert_eq!(reduces(&reduce_f32, Constants::NONE, |value| value, |value| value), 72);
+    assert_eq!(reduces(&reduce_f64, Constants::NONE, f64::from, f64::from), 72);
+    let i32s = |value| value as i32;
+    assert_eq!(reduces(&reduce_i32, Constants::NONE, i32s, i32s), 24);
     let half = |word| Constants::NONE.with_word("half", word);
-    assert_eq!(reduces(&reduce_half, half("bf16"), Bf16::from_f32), 72);
-    assert_eq!(reduces(&reduce_half, half("f16"), F16::from_f32), 72);
+    assert_eq!(reduces(&reduce_half, half("bf16"), |value| value, Bf16::from_f32), 72);
+    assert_eq!(reduces(&reduce_half, half("f16"), |value| value, F16::from_f32), 72);
 }

@@ -1,10 +1,10 @@
-//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands in either
+//! Products of bf16, f16 and i8 on tensor cores, as the kernels are launched: operands in either
 //! layout, whole and partial tiles, several of them for each block.
 
 mod operand;
 
 use gpu::{
-    collective::stored::Stored,
+    collective::{real::Real, stored::Stored},
     params::{COL_BIAS, GemmParams, RELU},
     registry::{Access, Family, Scheme, Type},
 };
@@ -19,7 +19,7 @@ use tests::{
 };
 
 use self::operand::{Beside, pitch};
-use super::operand::{INTEGERS, Operand, integer};
+use super::operand::{INTEGERS, Operand, integer, number};
 
 /// How the work of a product is divided.
 #[derive(Clone, Copy)]
@@ -36,9 +36,9 @@ use tests::once;
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
 /// The types of A and B, and of C.
-trait Number: Stored<Real = f32> + Output {}
+trait Number: Stored<Real: Into<f64> + std::fmt::Debug> + Output {}
 
-impl<T: Stored<Real = f32> + Output> Number for T {}
+impl<T: Stored<Real: Into<f64> + std::fmt::Debug> + Output> Number for T {}
 
 /// The kernels for A and B of the first type, with C of the second one, in an order that is the
 /// same for all types.
@@ -59,7 +59,8 @@ fn texts() -> usize {
 /// The kernels for A and B of `T`, with C of `O`: one of each text.
 fn cases<T: Number, O: Number>() -> Vec<Kernel> {
     let cases = kernels_of([T::TYPE, O::TYPE]);
-    assert_eq!(cases.len(), texts(), "each text has a kernel for each pair of types");
+    let texts = if T::TYPE == Type::I8 { cases.len() } else { texts() };
+    assert_eq!(cases.len(), texts, "each text has a kernel for each pair of types");
     assert!(!cases.is_empty());
     cases
 }
@@ -91,7 +92,8 @@ impl<T: Number, O: Number> Given<T, O> {
         full: bool,
         (value, period): (impl Fn(usize, usize, usize) -> f32, usize),
     ) -> Self {
-        let value = |row, col, salt| T::nearest(value(row, col, salt));
+        let full = full && !O::Real::IS_SCALED_SUM;
+        let value = |row, col, salt| number::<T>(value(row, col, salt));
         let mut problem =
             GemmParams { alpha, beta, ..GemmParams::dense(m as u32, n as u32, k as u32) };
         if full {
@@ -101,21 +103,25 @@ impl<T: Number, O: Number> Given<T, O> {
         let ([a_k_major, b_k_major], [a_boxes, b_boxes]) =
             (product.variant.k_major(), product.boxes);
         let of_classes = product.variant.access.classes() > 1;
-        let a = Operand::new([1, m, k], a_k_major, pitch(of_classes), a_boxes, |_, row, p| {
+        let a = Operand::new([1, m, k], a_k_major, pitch::<T>(of_classes), a_boxes, |_, row, p| {
             value(row, p, 1)
         });
-        let b =
-            Operand::new([1, n, k], b_k_major, pitch(false), b_boxes, |_, col, p| value(p, col, 2));
+        let b = Operand::new([1, n, k], b_k_major, pitch::<T>(false), b_boxes, |_, col, p| {
+            value(p, col, 2)
+        });
         problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not read.
-        let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
+        let c_at = |row, col| match beta == 0.0 {
+            true => O::Real::from_f64(f64::NAN),
+            false => O::Real::from_f64(value(row, col, 3).widened().into()),
+        };
         let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
         // Without a bias it has no elements, because unread elements would be a finding.
         let cols = if full { 0..n } else { 0..0 };
-        let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
+        let bias = cols.map(|col| number::<O>(col as f32 - 7.0)).collect::<Vec<_>>();
         // Rounded before, not in the innermost loop: without optimisation that would take longer
         // than the launch.
-        let wide = |row, col, salt| f64::from(value(row, col, salt).widened());
+        let wide = |row, col, salt| -> f64 { value(row, col, salt).widened().into() };
         let (rows, cols) = (m.min(period), n.min(period));
         let a_rows = (0..rows * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
         let b_cols = (0..cols * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
@@ -132,7 +138,7 @@ impl<T: Number, O: Number> Given<T, O> {
         for (i, c) in c.iter().enumerate() {
             let (row, col) = (i / n, i % n);
             let (sum, magnitude) = sums[row % period * cols + col % period];
-            let before = if beta == 0.0 { 0.0 } else { beta * f64::from(c.widened()) };
+            let before = if beta == 0.0 { 0.0 } else { beta * c.widened().into() };
             let sum =
                 alpha * sum + before + bias.get(col).map_or(0.0, |bias| bias.widened().into());
             expected.push(if full { sum.max(0.0) } else { sum });
@@ -214,7 +220,7 @@ impl<T: Number, O: Number> Given<T, O> {
     fn is_exact(&self, case: Kernel, c: &[O]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
-            let (got, want) = (got.widened(), O::nearest(want as f32).widened());
+            let [got, want] = [got, number(want as f32)].map(|of: O| of.widened().into());
             assert_eq!(got, want, "{}: element ({}, {})", name(case), i / n, i % n);
         }
     }
@@ -268,12 +274,14 @@ fn both_are_clean<T: Number, O: Number>(text: usize, order: Order, turns: &mut T
     let case = cases::<T, O>()[text];
     let [rows, cols] = case.1.tile().map(|size| size as usize);
     let launches = if case.1.most_splits > 1 { &[0, 1][..] } else { &[0] };
+    // A stage has 128 bytes.
+    let longer = 2 / size_of::<T>();
     for launch in turns.among(launches) {
         match launch {
-            0 => is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136], Walkers(1)),
+            0 => is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136 * longer], Walkers(1)),
             _ => {
                 let parts = Parts(2 + text as u32 % 3);
-                is_clean::<T, O>(text, order, [rows - 24, cols + 24, 200], parts);
+                is_clean::<T, O>(text, order, [rows - 24, cols + 24, 200 * longer], parts);
             }
         }
     }
@@ -304,6 +312,22 @@ fn checked_launches_are_clean_in_every_order() {
     once!(SOURCES);
     is_clean_in_every_order::<Bf16>();
     is_clean_in_every_order::<F16>();
+}
+
+#[test]
+fn checked_launches_of_integers_are_clean_and_exact() {
+    once!(SOURCES);
+    let orders = host::check::orders(4, 1);
+    let mut both = Turns::of(2);
+    let cases = cases::<i8, i32>();
+    for ((text, case), order) in cases.iter().enumerate().zip(orders.into_iter().cycle()) {
+        both_are_clean::<i8, i32>(text, order, &mut both);
+        // Unaligned rows of C, without alpha and beta.
+        is_clean::<i8, i32>(text, order, [70, 75, 300], Walkers(1));
+        let given =
+            Given::<i8, i32>::new(*case, [200, 301, 416], (-3.0, 2.0), false, (integer, INTEGERS));
+        given.is_exact(*case, &given.run(*case, Walkers(1)));
+    }
 }
 
 /// Each kernel in one of ten orders, or all: five with C of f32, and five with C of the operands'

@@ -16,8 +16,11 @@ pub unsafe trait Element: Copy + 'static {
     #[doc(hidden)]
     fn takes(given: core::any::TypeId) -> bool {
         let own = core::any::TypeId::of::<Self>();
-        // A kernel that only moves 16-bit elements has u16 for all of them.
-        given == own || own == core::any::TypeId::of::<u16>() && Half::takes(given)
+        // A kernel that only moves elements of 16 bits has u16 for all of them, one of 8 bits u8.
+        let is_byte = given == core::any::TypeId::of::<i8>();
+        given == own
+            || own == core::any::TypeId::of::<u16>() && Half::takes(given)
+            || own == core::any::TypeId::of::<u8>() && is_byte
     }
 }
 

@@ -1,8 +1,8 @@
 //! The fused multiply-add, and a maximum.
 
-/// A type with a fused multiply-add.
-pub trait Float: Copy {
-    /// `a * b + c`, rounded once.
+/// A type with a multiply-add in one instruction.
+pub trait MultiplyAdd: Copy {
+    /// `a * b + c`, rounded once. Integers wrap around.
     fn fma(a: Self, b: Self, c: Self) -> Self;
 
     /// The same in code that is compiled for any processor, where [`fma`](Self::fma) is a call.
@@ -27,7 +27,7 @@ pub(crate) fn has_fma() -> bool {
 
 macro_rules! floats {
     ($($ty:ty: $intrinsic:ident, $instruction:literal;)*) => {$(
-        impl Float for $ty {
+        impl MultiplyAdd for $ty {
             #[inline(always)]
             fn fma(a: $ty, b: $ty, c: $ty) -> $ty {
                 // `mul_add` is in `std`, which does not exist on the GPU.
@@ -57,9 +57,16 @@ floats! {
     f64: fmaf64, "vfmadd231sd {}, {}, {}";
 }
 
+impl MultiplyAdd for i32 {
+    #[inline(always)]
+    fn fma(a: i32, b: i32, c: i32) -> i32 {
+        a.wrapping_mul(b).wrapping_add(c)
+    }
+}
+
 /// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel must call this.
 #[inline(always)]
-pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
+pub fn fma<T: MultiplyAdd>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)
 }
 

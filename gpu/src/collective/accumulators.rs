@@ -1,6 +1,6 @@
 //! The accumulators of a warpgroup, some columns at a time.
 
-use super::device::warpgroup::Fragment;
+use super::device::warpgroup::{Fragment, WgmmaSum};
 
 /// Rows of a warp.
 pub const ROWS: usize = 16;
@@ -8,10 +8,10 @@ pub const ROWS: usize = 16;
 /// Calls `act` for each pair of neighbouring accumulators of this thread in the `part`th `COLS`
 /// columns, with row and column of the first. Columns are counted from the start of the part.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn each_pair_of<const COLS: usize, const N: usize>(
-    sums: &Fragment<N>,
+pub fn each_pair_of<S: WgmmaSum, const COLS: usize, const N: usize>(
+    sums: &Fragment<N, S>,
     part: usize,
-    act: impl FnMut(u32, u32, [f32; 2]),
+    act: impl FnMut(u32, u32, [S; 2]),
 ) {
     // Registers cannot be indexed by a computed number.
     match part {

@@ -14,7 +14,7 @@ use core::ops::Range;
 
 use super::{
     device::*,
-    unaligned_vector::{Piece, shifted},
+    unaligned_vector::{Piece, shifted, shifted_by_bytes},
 };
 use crate::params::MatrixBatch;
 
@@ -92,7 +92,10 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
             if col < self.cols {
                 // Rows of the copy are whole pieces. The end of the last one holds what follows the
                 // row in the source.
-                let piece = shifted(own[i], next, shift * size_of::<T>());
+                let piece = match size_of::<T>() {
+                    1 => shifted_by_bytes(own[i], next, shift),
+                    bytes => shifted(own[i], next, shift * bytes),
+                };
                 to.store128::<N>(self.to + col, from_words::<T, N>(piece));
             }
         }

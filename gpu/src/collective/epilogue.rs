@@ -86,7 +86,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// Whether C is `alpha A B + beta C` without bias and activation.
     #[inline(always)]
     fn is_scaled_sum(&self) -> bool {
-        self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
+        self.bias() == NO_BIAS && self.activation() == IDENTITY
     }
 
     /// Whether four neighbours of a row are one aligned access, if their first column is a multiple
@@ -122,7 +122,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {
         let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
         let at = self.start + row * between_rows + col * between_cols;
-        let four = sums.map(|sum| self.alpha * sum);
+        let four = sums.map(|sum| self.alpha.times(sum));
         if WIDE {
             T::store(self.c, at, four);
         } else {
@@ -146,9 +146,9 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// registers.
     #[inline(always)]
     pub fn is_finished_in_registers<const ALL: bool>(&self) -> bool {
-        let bias = ALL || matches!(self.problem.bias, NO_BIAS | COL_BIAS);
+        let bias = ALL || matches!(self.bias(), NO_BIAS | COL_BIAS);
         let read = self.beta == T::Real::ZERO || ALL && self.is_16_byte_aligned();
-        let activation = self.problem.activation;
+        let activation = self.activation();
         let is_loaded = matches!(activation, IDENTITY | RELU) || activation == self.smooth;
         bias && read && is_loaded && self.problem.c[1] == 1
     }
@@ -157,7 +157,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// [`params`](crate::params).
     #[inline(always)]
     pub fn bias(&self) -> u32 {
-        self.problem.bias
+        if T::Real::IS_SCALED_SUM { NO_BIAS } else { self.problem.bias }
     }
 
     /// The bias of a column. Of a column outside C it is any.
@@ -236,7 +236,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// The activation function, of [`params`](crate::params).
     #[inline(always)]
     pub fn activation(&self) -> u32 {
-        self.problem.activation
+        if T::Real::IS_SCALED_SUM { IDENTITY } else { self.problem.activation }
     }
 
     /// Whether the elements of a row are contiguous.
@@ -321,7 +321,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[track_caller]
     pub fn columns(&self, cols: [u32; FOUR]) -> Columns<T::Real> {
         let mut bias = [T::Real::ZERO; FOUR];
-        if self.problem.bias == COL_BIAS {
+        if self.bias() == COL_BIAS {
             // Of a column outside C any element is read, and not used.
             bias = cols.map(|col| self.bias_of_col(col));
         }

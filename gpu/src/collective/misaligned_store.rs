@@ -26,6 +26,7 @@ use super::{
     device::{warpgroup::Fragment, *},
     epilogue::Epilogue,
     packed_element::{PackedStore, rows_at_once_of, staged_words},
+    real::Real,
     vector::FOUR,
 };
 
@@ -40,8 +41,8 @@ pub fn store_misaligned<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     first @ (first_row, col): (usize, usize),
@@ -97,7 +98,7 @@ const fn carried_word(words: usize) -> usize {
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn carry<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &Epilogue<C>,
     (first_row, col): (usize, usize),
@@ -139,7 +140,7 @@ fn store_vectors<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    staged: &Shared<f32, STAGED, PITCH>,
+    staged: &Shared<C::Real, STAGED, PITCH>,
     (part, base, lane): (u32, usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
@@ -162,7 +163,7 @@ fn store_vectors<
     let before_word = before::<WORDS>(word, part);
     let from = base + row_of_lane * PITCH;
     for two in (0..8 / each).step_by(2) {
-        let mut words = [[[0.0; FOUR]; 2]; 2];
+        let mut words = const { [[[C::Real::ZERO; FOUR]; 2]; 2] };
         let (mut cols, mut places) = ([0; 2], [0; 2]);
         for i in 0..2 {
             let row = (two + i) * each;
@@ -198,7 +199,7 @@ fn store_vectors<
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
-    staged: &Shared<f32, STAGED, PITCH>,
+    staged: &Shared<C::Real, STAGED, PITCH>,
     (part, base, lane): (u32, usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),

@@ -2,13 +2,17 @@
 
 use super::{
     accumulators::each_pair_of,
-    device::{warpgroup::Fragment, *},
+    activation::half::smooth,
+    device::{
+        warpgroup::{Fragment, WgmmaSum},
+        *,
+    },
     stored::Stored,
     vector::FOUR,
 };
 
 /// An element of C that is staged in packed words.
-pub trait PackedStore: Stored<Real = f32> {
+pub trait PackedStore: Stored<Real: WgmmaSum> {
     /// Elements in a word.
     const PER_WORD: usize;
 
@@ -16,132 +20,148 @@ pub trait PackedStore: Stored<Real = f32> {
     /// `WORDS` words of a row, with row and column of the first. Columns are counted from the start
     /// of the part.
     fn each_pair_of<const WORDS: usize, const N: usize>(
-        sums: &Fragment<N>,
+        sums: &Fragment<N, Self::Real>,
         part: usize,
-        act: impl FnMut(u32, u32, [f32; 2]),
+        act: impl FnMut(u32, u32, [Self::Real; 2]),
     );
 
     /// Rounds two neighbours of a row, and stages them from a word on.
     fn stage<const ROWS: usize, const PITCH: usize>(
-        staged: &mut Shared<f32, ROWS, PITCH>,
+        staged: &mut Shared<Self::Real, ROWS, PITCH>,
         at: usize,
-        two: [f32; 2],
+        two: [Self::Real; 2],
     );
 
     /// The two elements of a staged row from a word on.
     fn staged_two<const ROWS: usize, const PITCH: usize>(
-        staged: &Shared<f32, ROWS, PITCH>,
+        staged: &Shared<Self::Real, ROWS, PITCH>,
         at: usize,
-    ) -> [f32; 2];
+    ) -> [Self::Real; 2];
 
     /// The elements from `index` on as four words if `valid`, otherwise zeros: sixteen bytes at a
     /// multiple of sixteen. It has no branch.
-    fn load_words(view: &Out<Self>, index: usize, valid: bool) -> [f32; FOUR];
+    fn load_words(view: &Out<Self>, index: usize, valid: bool) -> [Self::Real; FOUR];
 
     /// Replaces each two neighbouring accumulators of the `part`th `WORDS` words of a row by
     /// `with(row, column of the first, both)`. Columns are counted from the start of the part. On a
     /// GPU `part` is a number that the compiler knows.
     fn map_pairs_of<const WORDS: usize, const N: usize>(
-        sums: &mut Fragment<N>,
+        sums: &mut Fragment<N, Self::Real>,
         part: usize,
-        with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
+        with: impl FnMut(u32, u32, [Self::Real; 2]) -> [Self::Real; 2],
     );
+
+    /// A smooth activation of a sum, where it is: of 16-bit elements alone.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn smooth(_kind: u32, sum: Self::Real) -> Self::Real {
+        sum
+    }
 
     /// Like [`stage`](Self::stage), but the first word may be odd.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
-        staged: &mut Shared<f32, ROWS, PITCH>,
+        staged: &mut Shared<Self::Real, ROWS, PITCH>,
         at: usize,
-        two: [f32; 2],
+        two: [Self::Real; 2],
     ) {
         Self::stage(staged, at, two);
     }
 
     /// The four `words`, or with `is_half` the four words that start half a word earlier. The first
     /// half word of these is from the word `before`.
-    fn shifted(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
+    fn shifted(
+        before: impl FnOnce() -> Self::Real,
+        words: [Self::Real; FOUR],
+        is_half: bool,
+    ) -> [Self::Real; FOUR];
 
     /// Stores the elements of four words if `valid`: sixteen bytes at a multiple of sixteen.
-    fn store_words(view: &mut Out<Self>, index: usize, words: [f32; FOUR], valid: bool);
+    fn store_words(view: &mut Out<Self>, index: usize, words: [Self::Real; FOUR], valid: bool);
 
     /// An element of a word.
-    fn element(word: f32, number: usize) -> Self;
+    fn element(word: Self::Real, number: usize) -> Self;
 }
 
-impl PackedStore for f32 {
-    const PER_WORD: usize = 1;
+macro_rules! words {
+    ($($word:ident)*) => {$(
+        impl PackedStore for $word {
+            const PER_WORD: usize = 1;
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn each_pair_of<const WORDS: usize, const N: usize>(
-        sums: &Fragment<N>,
-        part: usize,
-        act: impl FnMut(u32, u32, [f32; 2]),
-    ) {
-        each_pair_of::<WORDS, N>(sums, part, act);
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            fn each_pair_of<const WORDS: usize, const N: usize>(
+                sums: &Fragment<N, $word>,
+                part: usize,
+                act: impl FnMut(u32, u32, [$word; 2]),
+            ) {
+                each_pair_of::<_, WORDS, N>(sums, part, act);
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn stage<const ROWS: usize, const PITCH: usize>(
-        staged: &mut Shared<f32, ROWS, PITCH>,
-        at: usize,
-        two: [f32; 2],
-    ) {
-        staged.store64(at, two);
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            #[track_caller]
+            fn stage<const ROWS: usize, const PITCH: usize>(
+                staged: &mut Shared<$word, ROWS, PITCH>,
+                at: usize,
+                two: [$word; 2],
+            ) {
+                staged.store64(at, two);
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn staged_two<const ROWS: usize, const PITCH: usize>(
-        staged: &Shared<f32, ROWS, PITCH>,
-        at: usize,
-    ) -> [f32; 2] {
-        staged.load64_in_order(at)
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            #[track_caller]
+            fn staged_two<const ROWS: usize, const PITCH: usize>(
+                staged: &Shared<$word, ROWS, PITCH>,
+                at: usize,
+            ) -> [$word; 2] {
+                staged.load64_in_order(at)
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn load_words(view: &Out<f32>, index: usize, valid: bool) -> [f32; FOUR] {
-        view.load128_if(index, valid)
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            #[track_caller]
+            fn load_words(view: &Out<$word>, index: usize, valid: bool) -> [$word; FOUR] {
+                view.load128_if(index, valid)
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn map_pairs_of<const WORDS: usize, const N: usize>(
-        sums: &mut Fragment<N>,
-        part: usize,
-        with: impl FnMut(u32, u32, [f32; 2]) -> [f32; 2],
-    ) {
-        sums.map_pairs_of::<WORDS>(part, with);
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            fn map_pairs_of<const WORDS: usize, const N: usize>(
+                sums: &mut Fragment<N, $word>,
+                part: usize,
+                with: impl FnMut(u32, u32, [$word; 2]) -> [$word; 2],
+            ) {
+                sums.map_pairs_of::<WORDS>(part, with);
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
-        staged: &mut Shared<f32, ROWS, PITCH>,
-        at: usize,
-        two: [f32; 2],
-    ) {
-        staged[at] = two[0];
-        staged[at + 1] = two[1];
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            #[track_caller]
+            fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
+                staged: &mut Shared<$word, ROWS, PITCH>,
+                at: usize,
+                two: [$word; 2],
+            ) {
+                staged[at] = two[0];
+                staged[at + 1] = two[1];
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn shifted(_: impl FnOnce() -> f32, words: [f32; FOUR], _: bool) -> [f32; FOUR] {
-        words
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            fn shifted(_: impl FnOnce() -> $word, words: [$word; FOUR], _: bool) -> [$word; FOUR] {
+                words
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn store_words(view: &mut Out<f32>, index: usize, words: [f32; FOUR], valid: bool) {
-        view.store_if(index, words, valid);
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            #[track_caller]
+            fn store_words(view: &mut Out<$word>, index: usize, words: [$word; FOUR], valid: bool) {
+                view.store_if(index, words, valid);
+            }
 
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn element(word: f32, _: usize) -> f32 {
-        word
-    }
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
+            fn element(word: $word, _: usize) -> $word {
+                word
+            }
+        }
+    )*};
 }
+
+words! { f32 i32 }
 
 /// A word of two 16-bit values; the first is the lower half.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -205,6 +225,11 @@ impl PackedStore for Half {
     ) {
         const { assert!(WORDS == 64, "128 columns") };
         sums.map_pairs_of::<128>(part, with);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn smooth(kind: u32, sum: f32) -> f32 {
+        smooth(kind, sum)
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

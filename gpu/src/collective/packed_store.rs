@@ -23,7 +23,6 @@
 
 use super::{
     accumulators::ROWS,
-    activation::half::smooth,
     device::{warpgroup::Fragment, *},
     epilogue::Epilogue,
     misaligned_store::store_misaligned,
@@ -43,8 +42,8 @@ fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
 /// What a lane loads before its accumulators are complete, so that nobody waits for it: old
 /// elements of C, of the first `WORDS` words of the warp's rows, and every 32nd element of a bias
 /// of columns.
-pub struct Early<C> {
-    old: [[f32; FOUR]; LOADS],
+pub struct Early<C: PackedStore> {
+    old: [[C::Real; FOUR]; LOADS],
     bias: [C; BIAS_OF_LANE],
 }
 
@@ -57,8 +56,12 @@ impl<C: PackedStore> Early<C> {
         lane: usize,
         first: (usize, usize),
     ) -> Self {
-        let mut early = Early { old: [[0.0; FOUR]; LOADS], bias: [C::nearest(0.0); BIAS_OF_LANE] };
-        if ALL && epilogue.beta() != 0.0 && epilogue.is_finished_in_registers::<ALL>() {
+        let zero = C::Real::ZERO;
+        let mut early = Early {
+            old: const { [[C::Real::ZERO; FOUR]; LOADS] },
+            bias: [C::nearest(zero); BIAS_OF_LANE],
+        };
+        if ALL && epilogue.beta().differs(zero) && epilogue.is_finished_in_registers::<ALL>() {
             early.old = old_of::<_, WORDS, N>(epilogue, lane, first, 0);
         }
         if epilogue.bias() == COL_BIAS {
@@ -89,14 +92,14 @@ pub fn store<
     const PITCH: usize,
     const ALL: bool,
 >(
-    sums: &mut Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &mut Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     lane: (usize, usize),
     (epilogue, early): (&mut Epilogue<C>, Early<C>),
     first: (usize, usize),
 ) {
     scale(sums, epilogue);
-    if ALL && epilogue.beta() != 0.0 {
+    if ALL && epilogue.beta().differs(C::Real::ZERO) {
         add_old::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, early.old, first);
     }
     complete::<_, _, _, _, ALL>(sums, staged, lane, (epilogue, early.bias), first.0);
@@ -117,8 +120,8 @@ fn complete<
     const PITCH: usize,
     const ALL: bool,
 >(
-    sums: &mut Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &mut Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     (epilogue, bias): (&Epilogue<C>, [C; BIAS_OF_LANE]),
     row: usize,
@@ -129,14 +132,14 @@ fn complete<
             // A lane has two rows.
             let row = row as u32 + lane as u32 / 4;
             let bias = [epilogue.bias_of_row(row), epilogue.bias_of_row(row + 8)];
-            sums.map_pairs(|row, _, two| two.map(|sum| sum + bias[row as usize % ROWS / 8]));
+            sums.map_pairs(|row, _, two| two.map(|sum| sum.plus(bias[row as usize % ROWS / 8])));
         }
         _ => {}
     }
     match epilogue.activation() {
         IDENTITY => {}
-        RELU => sums.map(f32::relu),
-        _ if C::PER_WORD == 2 => sums.map(|sum| smooth(epilogue.smooth(), sum)),
+        RELU => sums.map(Real::relu),
+        _ if C::PER_WORD == 2 => sums.map(|sum| C::smooth(epilogue.smooth(), sum)),
         // Not finished in registers.
         _ => {}
     }
@@ -153,8 +156,8 @@ const BIAS_PITCH: usize = 72;
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn add_bias_of_cols<C: PackedStore, const N: usize, const STAGED: usize, const PITCH: usize>(
-    sums: &mut Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &mut Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     bias: [C; BIAS_OF_LANE],
 ) {
@@ -178,8 +181,8 @@ fn add_bias_of_cols<C: PackedStore, const N: usize, const STAGED: usize, const P
     sums.map_pairs(|_, col, two| {
         // In this form the compiler knows all but the lane's part.
         let eight = col as usize / 8;
-        let bias: [f32; FOUR] = staged.load128(from + eight / 2 * FOUR);
-        [two[0] + bias[eight % 2 * 2], two[1] + bias[eight % 2 * 2 + 1]]
+        let bias: [C::Real; FOUR] = staged.load128(from + eight / 2 * FOUR);
+        [two[0].plus(bias[eight % 2 * 2]), two[1].plus(bias[eight % 2 * 2 + 1])]
     });
     warp::sync_warp(warp::ALL);
 }
@@ -197,11 +200,11 @@ fn add_old<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &mut Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &mut Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &Epilogue<C>,
-    mut old: [[f32; FOUR]; LOADS],
+    mut old: [[C::Real; FOUR]; LOADS],
     first: (usize, usize),
 ) {
     let cols = const { WORDS * C::PER_WORD };
@@ -246,7 +249,7 @@ fn old_of<C: PackedStore, const WORDS: usize, const N: usize>(
     lane: usize,
     first: (usize, usize),
     part: usize,
-) -> [[f32; FOUR]; LOADS] {
+) -> [[C::Real; FOUR]; LOADS] {
     let (cols, each) = const { (WORDS * C::PER_WORD, rows_at_once_of(WORDS)) };
     let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
     let (rows_left, cols_left) = epilogue.left(first);
@@ -261,10 +264,10 @@ fn old_of<C: PackedStore, const WORDS: usize, const N: usize>(
 
 /// Multiplies the accumulators by alpha.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
+fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N, C::Real>, epilogue: &Epilogue<C>) {
     let alpha = epilogue.alpha();
-    if alpha != 1.0 {
-        sums.map(|sum| alpha * sum);
+    if alpha.differs(C::Real::ONE) {
+        sums.map(|sum| alpha.times(sum));
     }
 }
 
@@ -278,9 +281,9 @@ fn stage<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &Fragment<N>,
+    sums: &Fragment<N, C::Real>,
     part: usize,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
 ) {
     C::each_pair_of::<WORDS, _>(sums, part, |row, col, two| {
@@ -302,8 +305,8 @@ fn store_aligned<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
@@ -321,7 +324,7 @@ fn store_aligned<
         let mut at = to;
         // A lane reads four rows before it stores one, so that reads overlap.
         for four in (0..ROWS).step_by(4 * each) {
-            let mut words = [[0.0; FOUR]; 4];
+            let mut words = const { [[C::Real::ZERO; FOUR]; 4] };
             for i in 0..4 {
                 // A lane beyond the staged words reads those of another lane.
                 let word = word % const { staged_words::<C, WORDS, N>() };

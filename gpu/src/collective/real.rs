@@ -1,28 +1,33 @@
 //! The types that a product is computed in.
 
-use core::ops::{Add, Div, Mul};
-
 use super::{
     activation::exact::{of_f32, of_f64},
     device::*,
     vector::FOUR,
 };
 
-/// f32 or f64, and what differs between them.
-pub trait Real:
-    Element
-    + Float
-    + Shuffle
-    + PartialOrd
-    + Add<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-{
+/// f32, f64 or i32, and what differs between them. Sums and products of i32 wrap around.
+pub trait Real: Element + MultiplyAdd + Shuffle + PartialEq {
     /// 0.
     const ZERO: Self;
 
+    /// 1.
+    const ONE: Self;
+
+    /// Whether C is `alpha A B + beta C` alone: without a bias and an activation.
+    const IS_SCALED_SUM: bool;
+
     /// Rounds to the nearest number of this type.
     fn from_f64(value: f64) -> Self;
+
+    /// Whether they differ. (The compiler inlines `!=` of a generic type later than this.)
+    fn differs(self, other: Self) -> bool;
+
+    /// The sum of both.
+    fn plus(self, other: Self) -> Self;
+
+    /// The product of both.
+    fn times(self, other: Self) -> Self;
 
     /// The greater of the number and 0. NaN stays NaN.
     fn relu(self) -> Self;
@@ -58,9 +63,11 @@ pub trait Real:
 }
 
 macro_rules! reals {
-    ($($real:ident: $module:ident, $store_pair:ident, $four:ident: $($at:literal [$($i:literal),+] $part:expr),+;)*) => {$(
+    ($($real:ident: $is_plain:literal, |$a:ident, $b:ident| [$sum:expr, $product:expr], $activated:expr, $store_pair:ident, $four:ident: $($at:literal [$($i:literal),+] $part:expr),+;)*) => {$(
         impl Real for $real {
-            const ZERO: $real = 0.0;
+            const ZERO: $real = 0 as $real;
+            const ONE: $real = 1 as $real;
+            const IS_SCALED_SUM: bool = $is_plain;
 
             #[inline(always)]
             fn from_f64(value: f64) -> $real {
@@ -68,13 +75,30 @@ macro_rules! reals {
             }
 
             #[inline(always)]
+            fn differs(self, other: $real) -> bool {
+                self != other
+            }
+
+            #[inline(always)]
+            fn plus(self, $b: $real) -> $real {
+                let $a = self;
+                $sum
+            }
+
+            #[inline(always)]
+            fn times(self, $b: $real) -> $real {
+                let $a = self;
+                $product
+            }
+
+            #[inline(always)]
             fn relu(self) -> $real {
-                if self < 0.0 { 0.0 } else { self }
+                if self < Self::ZERO { Self::ZERO } else { self }
             }
 
             #[inline(always)]
             fn activated_exactly(kind: u32, four: [$real; FOUR]) -> [$real; FOUR] {
-                $module::activated(kind, four)
+                $activated(kind, four)
             }
 
             #[inline(always)]
@@ -83,7 +107,7 @@ macro_rules! reals {
                 tile: &Shared<$real, ROWS, COLS>,
                 index: usize,
             ) -> [$real; FOUR] {
-                let mut four = [0.0; FOUR];
+                let mut four = [$real::ZERO; FOUR];
                 for i in (0..FOUR).step_by(16 / size_of::<$real>()) {
                     let part: [$real; 16 / size_of::<$real>()] = tile.load128(index + i);
                     four[i..i + part.len()].copy_from_slice(&part);
@@ -107,7 +131,7 @@ macro_rules! reals {
                 tile: &Shared<$real, ROWS, COLS>,
                 index: usize,
             ) -> [$real; FOUR] {
-                let mut four = [0.0; FOUR];
+                let mut four = [$real::ZERO; FOUR];
                 $([$(four[$i]),+] = tile.load128(index + $at);)+
                 four
             }
@@ -116,7 +140,7 @@ macro_rules! reals {
             #[track_caller]
             fn load_four(staged: &DynamicShared<$real>, pairs: [usize; 2]) -> [$real; FOUR] {
                 const WIDE: usize = 16 / size_of::<$real>();
-                let mut four = [0.0; FOUR];
+                let mut four = [$real::ZERO; FOUR];
                 for i in (0..FOUR).step_by(WIDE) {
                     let part: [$real; WIDE] = staged.load128(pairs[i / 2]);
                     four[i..i + WIDE].copy_from_slice(&part);
@@ -134,6 +158,7 @@ macro_rules! reals {
 }
 
 reals! {
-    f32: of_f32, store64, four: 0 [0, 1, 2, 3] four;
-    f64: of_f64, store128, four: 0 [0, 1] [four[0], four[1]], 2 [2, 3] [four[2], four[3]];
+    f32: false, |a, b| [a + b, a * b], of_f32::activated, store64, four: 0 [0, 1, 2, 3] four;
+    f64: false, |a, b| [a + b, a * b], of_f64::activated, store128, four: 0 [0, 1] [four[0], four[1]], 2 [2, 3] [four[2], four[3]];
+    i32: true, |a, b| [a.wrapping_add(b), a.wrapping_mul(b)], |_, four| four, store64, four: 0 [0, 1, 2, 3] four;
 }

@@ -42,8 +42,8 @@ pub fn load_early<C: PackedStore, const N: usize, const ALL: bool>(
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: bool>(
-    sums: &mut Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    sums: &mut Fragment<N, C::Real>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (epilogue, early): (&mut Epilogue<C>, Early<C>),
     (first_row, first_col): (usize, usize),
 ) {
@@ -64,13 +64,13 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize, const ALL: boo
     }
     let (_, cols) = epilogue.left((first_row, first_col));
     for part in 0..cols.div_ceil(COLS).min(N / COLS) {
-        let mut put = |row: u32, col: u32, two: [f32; 2]| {
+        let mut put = |row: u32, col: u32, two: [C::Real; 2]| {
             // In this form the compiler knows all but the lane's part.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;
             let col = lane % 4 * 2 + col as usize / 8 * 8;
             staged.store64(base + row * PITCH + col, two);
         };
-        each_pair_of::<COLS, N>(sums, part, &mut put);
+        each_pair_of::<_, COLS, N>(sums, part, &mut put);
         warp::sync_warp(warp::ALL);
         finish::<_, COLS, _, _>(
             staged,
@@ -91,8 +91,8 @@ const TOGETHER: usize = 2;
 /// neighbouring lanes have neighbouring elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(
-    staged: &Shared<f32, STAGED, PITCH>,
+fn finish<C: Stored, const COLS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
@@ -110,7 +110,7 @@ fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const P
     let mut row = 0;
     while row < rows {
         let of_lane = row + row_of_lane;
-        let sums: [[f32; FOUR]; TOGETHER] = core::array::from_fn(|i| {
+        let sums: [[C::Real; FOUR]; TOGETHER] = core::array::from_fn(|i| {
             let row = (of_lane + i as u32 * step) as usize;
             staged.load128(base + row * PITCH + col as usize)
         });
@@ -123,13 +123,8 @@ fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const P
 /// elements of a row. `lane` is the lane's number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn finish_elements<
-    C: Stored<Real = f32>,
-    const COLS: usize,
-    const STAGED: usize,
-    const PITCH: usize,
->(
-    staged: &Shared<f32, STAGED, PITCH>,
+pub fn finish_elements<C: Stored, const COLS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<C::Real, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),

@@ -34,7 +34,7 @@ pub struct StagedRows<const COLS: usize, const TOGETHER: usize> {
 }
 
 /// Old elements of C, or zeros if beta is 0.
-pub type Old<const TOGETHER: usize> = [[f32; FOUR]; TOGETHER];
+pub type Old<R, const TOGETHER: usize> = [[R; FOUR]; TOGETHER];
 
 impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     /// Lanes that have a row, and rows that a warp has at once.
@@ -57,7 +57,7 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
 
     /// The number of a lane's row, and whether C has it.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn row<C: Stored<Real = f32>>(&self, epilogue: &Epilogue<C>, at: u32, i: usize) -> (u32, bool) {
+    fn row<C: Stored>(&self, epilogue: &Epilogue<C>, at: u32, i: usize) -> (u32, bool) {
         let row = at + self.row + i as u32 * Self::AT_ONCE;
         let of_c = self.rows.first + row * self.rows.step;
         let inside = epilogue.is_inside((of_c as usize, self.col as usize));
@@ -68,9 +68,9 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn old<C: Stored<Real = f32>>(&self, epilogue: &Epilogue<C>, at: u32) -> Old<TOGETHER> {
-        let mut old = [[0.0; FOUR]; TOGETHER];
-        if epilogue.beta() != 0.0 && epilogue.is_in_fours() {
+    pub fn old<C: Stored>(&self, epilogue: &Epilogue<C>, at: u32) -> Old<C::Real, TOGETHER> {
+        let mut old = [[C::Real::ZERO; FOUR]; TOGETHER];
+        if epilogue.beta() != C::Real::ZERO && epilogue.is_in_fours() {
             for i in 0..TOGETHER {
                 let (row, inside) = self.row(epilogue, at, i);
                 if inside {
@@ -85,20 +85,20 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     /// on; both are counted from the first ones.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn finish<C: Stored<Real = f32>>(
+    pub fn finish<C: Stored>(
         &self,
         epilogue: &mut Epilogue<C>,
-        mut old: Old<TOGETHER>,
-        sums: impl Fn(u32, u32) -> [f32; FOUR],
+        mut old: Old<C::Real, TOGETHER>,
+        sums: impl Fn(u32, u32) -> [C::Real; FOUR],
     ) {
-        let bias_of_cols: [f32; FOUR] = match epilogue.bias() {
+        let bias_of_cols: [C::Real; FOUR] = match epilogue.bias() {
             COL_BIAS => core::array::from_fn(|j| epilogue.bias_of_col(self.col + j as u32)),
-            _ => [0.0; FOUR],
+            _ => [C::Real::ZERO; FOUR],
         };
         let mut at = 0;
         while at < self.rows.count {
             let next = self.old(epilogue, at + Self::STEP);
-            let mut values = [[0.0; FOUR]; TOGETHER];
+            let mut values = [[C::Real::ZERO; FOUR]; TOGETHER];
             for i in 0..TOGETHER {
                 let row = at + self.row + i as u32 * Self::AT_ONCE;
                 if self.row(epilogue, at, i).1 {
@@ -126,10 +126,10 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     /// Finishes all rows of any C, four elements of a lane at a time.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn finish_any<C: Stored<Real = f32>>(
+    pub fn finish_any<C: Stored>(
         &self,
         epilogue: &mut Epilogue<C>,
-        sums: impl Fn(u32, u32) -> [f32; FOUR],
+        sums: impl Fn(u32, u32) -> [C::Real; FOUR],
     ) {
         let mut at = self.row;
         while at < self.rows.count {
@@ -145,25 +145,25 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
     /// All but the activation.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn complete<C: Stored<Real = f32>>(
+    fn complete<C: Stored>(
         &self,
         epilogue: &Epilogue<C>,
         at: u32,
-        values: &mut [[f32; FOUR]; TOGETHER],
-        old: &Old<TOGETHER>,
-        bias_of_cols: &[f32; FOUR],
+        values: &mut [[C::Real; FOUR]; TOGETHER],
+        old: &Old<C::Real, TOGETHER>,
+        bias_of_cols: &[C::Real; FOUR],
     ) {
         let (alpha, beta) = (epilogue.alpha(), epilogue.beta());
-        map(values, |_, _, sum| alpha * sum);
-        if beta != 0.0 {
+        map(values, |_, _, sum| alpha.times(sum));
+        if beta != C::Real::ZERO {
             map(values, |i, j, value| fma(beta, old[i][j], value));
         }
         match epilogue.bias() {
-            COL_BIAS => map(values, |_, j, value| value + bias_of_cols[j]),
+            COL_BIAS => map(values, |_, j, value| value.plus(bias_of_cols[j])),
             ROW_BIAS => {
                 for i in 0..TOGETHER {
                     let bias = epilogue.bias_of_row(self.row(epilogue, at, i).0);
-                    values[i] = values[i].map(|value| value + bias);
+                    values[i] = values[i].map(|value| value.plus(bias));
                 }
             }
             _ => {}
@@ -173,9 +173,9 @@ impl<const COLS: usize, const TOGETHER: usize> StagedRows<COLS, TOGETHER> {
 
 /// Replaces each value by `with(i, j, value)`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn map<const TOGETHER: usize>(
-    values: &mut [[f32; FOUR]; TOGETHER],
-    mut with: impl FnMut(usize, usize, f32) -> f32,
+fn map<R: Real, const TOGETHER: usize>(
+    values: &mut [[R; FOUR]; TOGETHER],
+    mut with: impl FnMut(usize, usize, R) -> R,
 ) {
     for i in 0..TOGETHER {
         for j in 0..FOUR {

@@ -3,7 +3,8 @@
 //! ```text
 //!              computed in    to shared memory                        to C
 //!   f32, f64   itself         asynchronous copies, not through        16-byte accesses if aligned
-//!                             registers
+//!   and i32                   registers
+//!   i8         i32            through registers, which widens it      (C is i32)
 //!   Bf16, F16  f32            through registers, which widens it      rounded to the nearest, 8-byte accesses if aligned
 //! ```
 //!
@@ -12,8 +13,8 @@
 
 use super::{activation::half, device::*, real::Real, vector::FOUR};
 
-/// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two. Of another type this says
-/// what it is computed in; elements are then loaded and stored one by one.
+/// f32, f64, i32, i8, [`Bf16`], [`F16`], or [`Half`], which is one of the two before. Of another
+/// type this says what it is computed in; elements are then loaded and stored one by one.
 pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
@@ -99,7 +100,7 @@ macro_rules! reals {
             #[inline(always)]
             #[track_caller]
             fn load(view: &Out<$real>, index: usize) -> [$real; FOUR] {
-                let mut four = [0.0; FOUR];
+                let mut four = [$real::ZERO; FOUR];
                 for i in (0..FOUR).step_by(16 / size_of::<$real>()) {
                     let part: [$real; 16 / size_of::<$real>()] = view.load128(index + i);
                     four[i..i + part.len()].copy_from_slice(&part);
@@ -112,7 +113,7 @@ macro_rules! reals {
             fn store(view: &mut Out<$real>, index: usize, four: [$real; FOUR]) {
                 const WIDE: usize = 16 / size_of::<$real>();
                 for i in (0..FOUR).step_by(WIDE) {
-                    let mut part = [0.0; WIDE];
+                    let mut part = [$real::ZERO; WIDE];
                     part.copy_from_slice(&four[i..i + WIDE]);
                     view.store128(index + i, part);
                 }
@@ -148,7 +149,21 @@ macro_rules! reals {
     )*};
 }
 
-reals! { f32 f64 }
+reals! { f32 f64 i32 }
+
+impl Stored for i8 {
+    type Real = i32;
+
+    #[inline(always)]
+    fn widened(self) -> i32 {
+        self.into()
+    }
+
+    #[inline(always)]
+    fn nearest(value: i32) -> i8 {
+        value.clamp(i8::MIN.into(), i8::MAX.into()) as i8
+    }
+}
 
 macro_rules! halves {
     ($($half:ident)*) => {$(

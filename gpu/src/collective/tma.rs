@@ -147,6 +147,9 @@ pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, co
 /// [`Tma`] of 16-bit elements.
 pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
+/// [`Tma`] of 8-bit elements, which are K-major.
+pub type BytesBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, SPAN, 16>;
+
 /// Like [`WholeBoxes`], but with half boxes: half the k-steps of an MN-major operand, half the rows
 /// (columns of B) of a K-major operand. So tiles of several widths have the same tensor map, and
 /// each of two CTAs can copy one and a half boxes.

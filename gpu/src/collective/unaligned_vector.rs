@@ -28,3 +28,21 @@ pub fn shifted(first: Piece, second: Piece, bytes: usize) -> Piece {
     }
     [w0, w1, w2, w3]
 }
+
+/// [`shifted`] for elements of a byte: words shift by two or not, by one or not, and then by
+/// `bytes % 4` bytes.
+#[inline(always)]
+pub fn shifted_by_bytes(first: Piece, second: Piece, bytes: usize) -> Piece {
+    let [a, b, c, d] = second;
+    let [mut w0, mut w1, mut w2, mut w3] = first;
+    let [mut w4, mut w5] = [a, b];
+    if bytes & 8 != 0 {
+        [w0, w1, w2, w3, w4, w5] = [w2, w3, a, b, c, d];
+    }
+    if bytes & 4 != 0 {
+        [w0, w1, w2, w3, w4] = [w1, w2, w3, w4, w5];
+    }
+    let bits = bytes % 4 * 8;
+    [(w0, w1), (w1, w2), (w2, w3), (w3, w4)]
+        .map(|(low, high)| ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32)
+}

@@ -1,7 +1,7 @@
 //! Sums of partial products: the second launch of split-K over the grid.
 //!
-//! Each partial product is a C of f32, or of f64 if operands are f64, of a range of k. They are
-//! added in a fixed order, so every run gives the same bits, whatever ran first.
+//! Each partial product is of a range of k. It is a C of f32, of f64 if operands are f64, or of i32
+//! if they are i8. They are added in a fixed order: every run gives the same bits.
 //!
 //! * **A block** of eight warps computes 128 neighbours of a row, and goes on with the row a grid
 //!   further down.
@@ -55,10 +55,10 @@ macro_rules! reduces {
             let columns = epilogue.columns(core::array::from_fn(|i| (col + i) as u32));
             let mut row = thread::block_idx_y() as usize;
             while row < m {
-                let mut sum = [0.0; FOUR];
+                let mut sum = [<$real>::ZERO; FOUR];
                 let mut partial = warp;
                 while partial < count {
-                    let mut loaded = [[0.0; FOUR]; AHEAD];
+                    let mut loaded = [[<$real>::ZERO; FOUR]; AHEAD];
                     for ahead in 0..AHEAD {
                         let of = partial + ahead * WARPS;
                         // What is outside reads the last one inside, so that no load waits for a
@@ -66,12 +66,12 @@ macro_rules! reduces {
                         let at = (of.min(count - 1) * m + row) * n;
                         for i in 0..FOUR {
                             let value = partials[at + (col + i).min(n - 1)];
-                            loaded[ahead][i] = if of < count && col + i < n { value } else { 0.0 };
+                            loaded[ahead][i] = if of < count && col + i < n { value } else { <$real>::ZERO };
                         }
                     }
                     for four in loaded {
                         for i in 0..FOUR {
-                            sum[i] += four[i];
+                            sum[i] = sum[i].plus(four[i]);
                         }
                     }
                     partial += AHEAD * WARPS;
@@ -79,11 +79,11 @@ macro_rules! reduces {
                 <$real>::store_sums(&mut sums, warp * COLS + lane * FOUR, sum);
                 thread::sync_threads();
                 if warp == 0 {
-                    let mut all = [0.0; FOUR];
+                    let mut all = [<$real>::ZERO; FOUR];
                     for warp in 0..WARPS {
                         let sum = <$real>::load_sums(&sums, warp * COLS + lane * FOUR);
                         for i in 0..FOUR {
-                            all[i] += sum[i];
+                            all[i] = all[i].plus(sum[i]);
                         }
                     }
                     epilogue.finish_any_fours(&[&columns], [row as u32], [all]);
@@ -99,6 +99,7 @@ macro_rules! reduces {
 reduces! {
     reduce: f32;
     reduce_in_f64: f64;
+    reduce_in_i32: i32;
 }
 
 /// Adds `count` partial products, each dense and row-major, and applies the epilogue of `problem`.
@@ -145,4 +146,17 @@ pub fn reduce_f64(
 ) {
     let sums = shared![f64; WARPS, COLS];
     reduce_in_f64(&problem, count, &partials, &mut c, &bias, sums);
+}
+
+/// [`reduce_f32`] for a C and partial products of i32.
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<i32>(), barriers = 2, arch = 90, dependent)]
+pub fn reduce_i32(
+    problem: GemmParams,
+    count: u32,
+    partials: In<i32>,
+    mut c: Out<i32>,
+    bias: In<i32>,
+) {
+    let sums = shared![i32; WARPS, COLS];
+    reduce_in_i32(&problem, count, &partials, &mut c, &bias, sums);
 }

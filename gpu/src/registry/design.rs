@@ -12,7 +12,7 @@ use super::{
     variant::{Access, Family, Scheme, Variant},
 };
 use crate::{
-    collective::wgmma_shape,
+    collective::{tma::SPAN, wgmma_shape},
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
         mma,
@@ -174,9 +174,11 @@ impl Design {
             stores: None,
             persistent: variant.family == Family::Wgmma,
             narrow: None,
+            // `wgmma` reads 8-bit operands along k alone, as those of tf32.
             has_all_layouts: variant.access != Access::Strided
                 && matches!(variant.family, Family::Mma | Family::Wgmma)
-                && variant.scheme != Scheme::Tf32,
+                && variant.scheme != Scheme::Tf32
+                && variant.operands.bytes() > 1,
             packs_tail: false,
             split,
             costs: Costs::of(&variant),
@@ -282,13 +284,17 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
         }
         _ => {
             let [a, b] = variant.k_major();
-            let cluster = cluster as usize;
-            [wgmma_boxes(a, tile_a / cluster), wgmma_boxes(b, tile_b / cluster)]
+            let (cluster, bytes) = (cluster as usize, variant.operands.bytes());
+            let of = |is_k_major, tile| match (variant.scheme, bytes) {
+                (Scheme::Native, 1) => BoxShape { rows: tile, cols: SPAN, swizzle: SPAN },
+                _ => wgmma_boxes(is_k_major, tile),
+            };
+            [of(a, tile_a / cluster), of(b, tile_b / cluster)]
         }
     }
 }
 
-/// The TMA box of an operand of `wgmma`.
+/// The TMA box of a 16-bit operand of `wgmma`.
 fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
     const BLOCK_K: usize = wgmma_shape::BLOCK_K;
     // If the tile is one and a half boxes for each of two CTAs, an MN-major box has half the

@@ -29,12 +29,15 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("tiled_submatrix", &["tiled_submatrix"]),
     // A small tile; two stages where the first has four; and a type of storage other than the type
     // of computation.
-    ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    (
+        "gemm",
+        &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16", "gemm_i8_i32_64x64x16"],
+    ),
     (
         "kernels/gemm/through_registers.rs",
         &["gemm_f32_64x64x16", "gemm_f32_64x32x16", "gemm_f32_64x16x16"],
     ),
-    ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
+    ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1", "gemm_i8_i32_4x64x1"]),
     ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_f64_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
@@ -46,8 +49,10 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_f32_32x32x8",
             "gemm_f64_64x64x16",
             "gemm_half_64x64x16",
+            "gemm_i8_i32_64x64x16",
             "mma_f64_64x64x32",
             "reduce_f64",
+            "reduce_i32",
         ],
     ),
     (
@@ -56,6 +61,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_f32_32x32x8",
             "gemm_f64_64x64x16",
             "gemm_half_64x64x16",
+            "gemm_i8_i32_64x64x16",
             "wgmma_half_f32_128x256x64",
         ],
     ),
@@ -73,11 +79,21 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_tf32_128x64x32_ua8_nn",
         ],
     ),
-    ("pack", &["pack_rows", "transpose_rows", "pack_rows_u16", "transpose_rows_u16"]),
+    (
+        "pack",
+        &[
+            "pack_rows",
+            "transpose_rows",
+            "pack_rows_u16",
+            "transpose_rows_u16",
+            "pack_rows_u8",
+            "transpose_rows_u8",
+        ],
+    ),
     // The last columns and rows of a tile, in all layouts, and a stage that has two slabs.
     ("kernels/mma/boxes.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
     ("kernels/mma/by_tma.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
-    ("reduce", &["reduce_f32", "reduce_half", "reduce_f64"]),
+    ("reduce", &["reduce_f32", "reduce_half", "reduce_f64", "reduce_i32"]),
     // Copies of unaligned rows: before a product, and in the background of one.
     (
         "collective/copy_rows.rs",
@@ -85,7 +101,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     (
         "collective/unaligned_vector.rs",
-        &["pack_rows", "pack_rows_u16", "wgmma_half_f32_256x256x64_c2_ua8_nn"],
+        &["pack_rows", "pack_rows_u16", "pack_rows_u8", "wgmma_half_f32_256x256x64_c2_ua8_nn"],
     ),
     // An M-major A; producer warps, with an aligned and an unaligned A; split-K over warps and
     // CTAs; whole tiles by warps.
@@ -115,7 +131,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a
     // cluster, which multicast halves of boxes or whole ones; B MN-major and K-major; alignment
-    // classes of A, eight and sixteen; operands loaded by threads.
+    // classes of A, eight and sixteen; operands loaded by threads; sums of i32.
     (
         "wgmma",
         &[
@@ -129,6 +145,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua8_nn",
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
+            "wgmma_i8_i32_64x16x128_nt",
+            "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),
     // The collectives that these kernels are made of.
@@ -145,6 +163,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua8_nn",
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
+            "wgmma_i8_i32_64x16x128_nt",
+            "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),
     // The smallest tile of either main loop; and alignment classes of A, by one CTA and by two of a

@@ -11,13 +11,15 @@ pub(crate) trait Elements {
     const TYPES: &'static [Type];
 }
 
-impl Elements for f32 {
-    const TYPES: &'static [Type] = &[Type::F32];
+macro_rules! elements {
+    ($($ty:ident: $row:ident),*) => {$(
+        impl Elements for $ty {
+            const TYPES: &'static [Type] = &[Type::$row];
+        }
+    )*};
 }
 
-impl Elements for f64 {
-    const TYPES: &'static [Type] = &[Type::F64];
-}
+elements! { f32: F32, f64: F64, i8: I8, i32: I32 }
 
 impl Elements for Half {
     const TYPES: &'static [Type] = &Half::TYPES;

@@ -6,12 +6,12 @@ use gpu::{
 };
 use simt::{Bound, Elements};
 
-use crate::operand::Operand;
+use crate::operand::{Operand, number};
 
 /// The distance between rows. Those of each alignment class have another misalignment, and there is
 /// padding between all rows.
-pub(super) fn pitch(anywhere: bool) -> impl Fn(usize) -> usize {
-    move |cols| cols.next_multiple_of(8) + if anywhere { 19 } else { 0 }
+pub(super) fn pitch<T>(anywhere: bool) -> impl Fn(usize) -> usize {
+    move |cols| cols.next_multiple_of(16 / size_of::<T>()) + if anywhere { 19 } else { 0 }
 }
 
 /// A B whose tail, from the last tile on, is not packed yet. The kernel packs it in the background
@@ -23,16 +23,16 @@ pub(super) struct Beside<T> {
     pub(super) words: [u32; COUNTERS],
 }
 
-impl<T: Stored<Real = f32>> Beside<T> {
+impl<T: Stored<Real: std::fmt::Debug>> Beside<T> {
     pub(super) fn new(whole: &Operand<T>, tile_cols: u32) -> Self {
         let ([_, k, n], tile_cols) = (whole.extents, tile_cols as usize);
         let first = (n - 1) / tile_cols * tile_cols;
         let sizes = [1, n - first, k];
-        let from = Operand::new(sizes, false, pitch(true), whole.shape, |_, col, p| {
+        let from = Operand::new(sizes, false, pitch::<T>(true), whole.shape, |_, col, p| {
             whole.element(p, first + col)
         });
-        let b = Operand::new([1, n, k], false, pitch(false), whole.shape, |_, col, p| {
-            if col < first { whole.element(p, col) } else { T::nearest(f32::NAN) }
+        let b = Operand::new([1, n, k], false, pitch::<T>(false), whole.shape, |_, col, p| {
+            if col < first { whole.element(p, col) } else { number(f32::NAN) }
         });
         Beside { from, b, first, words: [0; COUNTERS] }
     }

@@ -8,7 +8,7 @@ use super::{
 /// C (64 x `N`, row-major) = A B. k is a multiple of a stage's depth. Warp 4 starts the copies,
 /// warpgroup 0 multiplies.
 #[track_caller]
-fn product<T: Factor, A: Layout, B: Layout, const N: usize>(
+fn product<T: Factor<Sum = f32>, A: Layout, B: Layout, const N: usize>(
     k: u32,
     load_a: impl Fn(&mut DynamicShared<T>, usize, u32, Mbarrier),
     load_b: impl Fn(&mut DynamicShared<T>, usize, u32, Mbarrier),

@@ -37,12 +37,15 @@ pub struct M64k16<T>(PhantomData<T>);
 #[derive(Clone, Copy, Debug)]
 pub struct M64k32<T>(PhantomData<T>);
 
-/// A number type that a warpgroup's tensor cores multiply, with sums of type `S`.
+/// A number type that a warpgroup's tensor cores multiply.
 #[allow(private_bounds, reason = "nobody else implements it")]
-pub trait Factor<S: WgmmaSum = f32>: Element + Sealed {
+pub trait Factor: Element + Sealed {
+    /// The type of the sums.
+    type Sum: WgmmaSum;
+
     /// The instruction that multiplies it.
     #[doc(hidden)]
-    type Atom: WgmmaAtom<Factor = Self, Sum = S>;
+    type Atom: WgmmaAtom<Factor = Self, Sum = Self::Sum>;
 
     /// Elements along k that an instruction multiplies.
     #[doc(hidden)]
@@ -53,7 +56,7 @@ pub trait Factor<S: WgmmaSum = f32>: Element + Sealed {
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait WgmmaAtom: Copy + Sealed + 'static {
     /// The numbers that it multiplies.
-    type Factor: Factor<Self::Sum, Atom = Self>;
+    type Factor: Factor<Sum = Self::Sum, Atom = Self>;
 
     /// The numbers that it adds to.
     type Sum: WgmmaSum;

@@ -8,10 +8,10 @@ use super::{
 };
 
 pub use super::device::{
-    ClusterPipeline, Consumer, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline,
-    Producer, Scope, add_in_order, at_least, bulk, cluster, cluster_pipeline, fence_proxy_async,
-    fence_proxy_async_global, grid, kernel, mbarrier, mbarriers, mma, named_barriers, pipeline,
-    shared_array, thread, warp, warpgroup,
+    ClusterPipeline, Consumer, Mbarrier, Mbarriers, MultiplyAdd, NamedBarrier, NamedBarriers,
+    Pipeline, Producer, Scope, add_in_order, at_least, bulk, cluster, cluster_pipeline,
+    fence_proxy_async, fence_proxy_async_global, grid, kernel, mbarrier, mbarriers, mma,
+    named_barriers, pipeline, shared_array, thread, warp, warpgroup,
 };
 pub use crate::{
     Bf16, Element, F16, Half, Shuffle, Tf32, checked_constant as constant,
@@ -61,7 +61,7 @@ pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 /// `a * b + c`, rounded once.
 #[inline(always)]
 #[track_caller]
-pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
+pub fn fma<T: MultiplyAdd>(a: T, b: T, c: T) -> T {
     match is_plain_fma() {
         // SAFETY: the processor has it.
         true => unsafe { T::fma_by_instruction(a, b, c) },

@@ -33,7 +33,7 @@ pub use crate::mma;
 pub use crate::{
     Bf16, Element, F16, Half, Shuffle, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},
-    float::{Float, at_least, fma},
+    float::{MultiplyAdd, at_least, fma},
     function_by_constant, global, global_pointer,
     in_order::{add_in_order, fma_in_order},
     named_barriers, shared, shared_array, unrolled,

@@ -102,7 +102,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     }
 
     #[inline(always)]
-    pub fn multiply<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -111,7 +111,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     }
 
     #[inline(always)]
-    pub fn multiply_add<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -120,7 +120,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     }
 
     #[inline(always)]
-    pub fn multiply_add_if<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add_if<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         a: Operand<T, A>,
@@ -142,7 +142,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     }
 
     #[inline(always)]
-    pub fn multiply_add_step<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add_step<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         number: u32,
         a: Operand<T, A>,

@@ -30,7 +30,7 @@ use crate::params::{GELU, SILU};
 
 /// Evaluates a polynomial by Horner's rule, from the highest power.
 #[inline(always)]
-fn polynomial<T: Float, const N: usize>(coefficients: [T; N], x: T) -> T {
+fn polynomial<T: MultiplyAdd, const N: usize>(coefficients: [T; N], x: T) -> T {
     let mut sum = coefficients[0];
     for next in &coefficients[1..] {
         sum = fma(sum, x, *next);

@@ -41,7 +41,7 @@ impl<T: Stored> Epilogue<'_, T> {
         let to_next = step as usize * self.between_rows();
         let at = self.start + row as usize * self.between_rows() + columns.cols[0] as usize;
         let rows = if columns.cols[0] < self.problem.n { end.min(self.count as u32) } else { 0 };
-        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        let mut values = sums.map(|four| four.map(|sum| self.alpha.times(sum)));
         if self.beta != T::Real::ZERO {
             let old: [[T::Real; FOUR]; ROWS] =
                 core::array::from_fn(|i| match row + i as u32 * step < rows {
@@ -85,7 +85,7 @@ impl<T: Stored> Epilogue<'_, T> {
             let (row, col) = (rows[i] as usize, columns[i].cols[0] as usize);
             self.start + row * between_rows + col * between_cols
         });
-        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        let mut values = sums.map(|four| four.map(|sum| self.alpha.times(sum)));
         // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
         if self.beta != T::Real::ZERO {
             let mut old = [[T::Real::ZERO; FOUR]; COUNT];
@@ -149,7 +149,7 @@ impl<T: Stored> Epilogue<'_, T> {
         sums: [[T::Real; FOUR]; COUNT],
     ) {
         let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
-        let mut values = sums.map(|four| four.map(|sum| self.alpha * sum));
+        let mut values = sums.map(|four| four.map(|sum| self.alpha.times(sum)));
         let (mut inside, mut at) = ([[false; FOUR]; COUNT], [[0; FOUR]; COUNT]);
         for i in 0..COUNT {
             for j in 0..FOUR {
@@ -193,7 +193,7 @@ impl<T: Stored> Epilogue<'_, T> {
         rows: [[u32; FOUR]; COUNT],
         mut values: [[T::Real; FOUR]; COUNT],
     ) -> [[T::Real; FOUR]; COUNT] {
-        match self.problem.bias {
+        match self.bias() {
             ROW_BIAS => {
                 // Of a row outside C any element is read, and not used.
                 let last = self.count as u32 - 1;
@@ -204,20 +204,20 @@ impl<T: Stored> Epilogue<'_, T> {
                 });
                 for i in 0..COUNT {
                     for j in 0..FOUR {
-                        values[i][j] = values[i][j] + bias[i][j];
+                        values[i][j] = values[i][j].plus(bias[i][j]);
                     }
                 }
             }
             COL_BIAS => {
                 for i in 0..COUNT {
                     for j in 0..FOUR {
-                        values[i][j] = values[i][j] + columns[i].bias[j];
+                        values[i][j] = values[i][j].plus(columns[i].bias[j]);
                     }
                 }
             }
             _ => {}
         }
-        match self.problem.activation {
+        match self.activation() {
             RELU => values.map(|four| four.map(T::Real::relu)),
             IDENTITY => values,
             smooth => values.map(|four| T::activated(smooth, four)),
@@ -235,7 +235,7 @@ impl<T: Stored> Epilogue<'_, T> {
         let n = self.problem.n as usize;
         let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
         let at = self.start + row * between_rows + col * between_cols;
-        let mut four = sums.map(|sum| self.alpha * sum);
+        let mut four = sums.map(|sum| self.alpha.times(sum));
         let wide = self.wide && col + FOUR <= n;
         // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
         if self.beta != T::Real::ZERO {
@@ -273,16 +273,16 @@ impl<T: Stored> Epilogue<'_, T> {
     #[inline(always)]
     #[track_caller]
     fn biased(&self, (row, col): (usize, usize), value: T::Real) -> T::Real {
-        match self.problem.bias {
-            ROW_BIAS => value + self.bias[self.rows.0 + row * self.rows.1].widened(),
-            COL_BIAS => value + self.bias[col].widened(),
+        match self.bias() {
+            ROW_BIAS => value.plus(self.bias[self.rows.0 + row * self.rows.1].widened()),
+            COL_BIAS => value.plus(self.bias[col].widened()),
             _ => value,
         }
     }
 
     #[inline(always)]
     fn activated(&self, values: [T::Real; FOUR]) -> [T::Real; FOUR] {
-        match self.problem.activation {
+        match self.activation() {
             RELU => values.map(T::Real::relu),
             IDENTITY => values,
             smooth => T::activated(smooth, values),

@@ -130,7 +130,7 @@ pub fn store<
         // Reloaded, so that the compiler does not compute what follows before the loop, and keep
         // it.
         let (problem, lane) = (&reload(args.problem), lane());
-        each_pair_of::<COLS, N>(sums, part, |row, col, two| {
+        each_pair_of::<_, COLS, N>(sums, part, |row, col, two| {
             // In this form the compiler knows all but the lane's part.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;
             let col = lane % 4 * 2 + col as usize / 8 * 8;

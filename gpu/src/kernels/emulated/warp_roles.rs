@@ -20,7 +20,7 @@ use crate::params::GemmParams;
 /// How f32 is split into slices, and how their products are summed.
 pub trait SplitScheme: Sized {
     /// The type of the slices, and of what is known of their patches.
-    type Element: Factor;
+    type Element: Factor<Sum = f32>;
 
     /// Slices of a number.
     const SLICES: usize;
@@ -124,7 +124,13 @@ impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
     /// has `ROWS` rows and room for `MOST` columns. All lanes of a warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn slice<E: Factor, A: Layout, B: Layout, const ROWS: usize, const MOST: usize>(
+    pub fn slice<
+        E: Factor<Sum = f32>,
+        A: Layout,
+        B: Layout,
+        const ROWS: usize,
+        const MOST: usize,
+    >(
         &mut self,
         group: usize,
     ) -> (InShared<E, A>, InShared<E, B>) {

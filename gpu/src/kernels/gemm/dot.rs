@@ -91,7 +91,7 @@ pub fn multiply<S: Stored, O: Stored<Real = S::Real>, const MOST: usize>(
         for warp in 0..WARPS {
             let four = S::Real::load_shared(&sums, (warp * rows + row) * cols + col);
             for i in 0..FOUR {
-                all[i] = all[i] + four[i];
+                all[i] = all[i].plus(four[i]);
             }
         }
         epilogue.finish_any_fours(&[&columns], [first_row], [all]);
@@ -131,11 +131,11 @@ fn add_in_warp<
             for i in 0..half {
                 let (lower, upper) = (values[i], values[i + half]);
                 let (kept, sent) = if is_upper { (upper, lower) } else { (lower, upper) };
-                values[i] = kept + warp::shuffle_xor(u32::MAX, sent, partner as u32);
+                values[i] = kept.plus(warp::shuffle_xor(u32::MAX, sent, partner as u32));
             }
             if half == 0 {
                 // One element is left, and both lanes add it.
-                values[0] = values[0] + warp::shuffle_xor(u32::MAX, values[0], partner as u32);
+                values[0] = values[0].plus(warp::shuffle_xor(u32::MAX, values[0], partner as u32));
                 has_own &= !is_upper;
             } else if is_upper {
                 first += half;

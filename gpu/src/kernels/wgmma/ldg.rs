@@ -53,10 +53,10 @@ const fn team(tile_rows: usize, tile_cols: usize) -> usize {
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
-    T: Factor,
+    T: Factor<Sum = f32>,
     A: Layout,
     B: Layout,
-    C: PackedStore,
+    C: PackedStore<Real = f32>,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,

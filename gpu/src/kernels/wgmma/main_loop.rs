@@ -1,16 +1,20 @@
 //! The main loop: a warpgroup multiplies pipeline stages.
 
 use super::{
-    collective::wgmma_shape::{BLOCK_K, WGMMA_M},
+    collective::wgmma_shape::WGMMA_M,
     device::{warpgroup::*, *},
 };
+
+/// MMAs of a stage: 128 bytes along k.
+const MMAS: usize = 4;
 
 /// MMAs of the last stage of `k` steps; past k there are zeros. A whole stage has as many as that
 /// of k = 0.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
-    let beyond = steps % BLOCK_K as u32;
-    (if beyond == 0 { BLOCK_K as u32 } else { beyond }).div_ceil(const { T::STEP as u32 })
+    let block_k = const { (MMAS * T::STEP) as u32 };
+    let beyond = steps % block_k;
+    (if beyond == 0 { block_k } else { beyond }).div_ceil(const { T::STEP as u32 })
 }
 
 /// Accumulates `stages` pipeline stages; of the last one only the first `of_last` MMAs.
@@ -36,10 +40,10 @@ pub fn accumulate_stages<
     (group, warp): (usize, usize),
     (stages, of_last): (u32, u32),
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
-    sums: &'a mut Accumulators<TILE_COLS>,
+    sums: &'a mut Accumulators<TILE_COLS, T::Sum>,
     before: impl Fn(&mut DynamicShared<T>, u32, usize),
     begun: impl FnOnce(),
-) -> &'a mut Fragment<TILE_COLS> {
+) -> &'a mut Fragment<TILE_COLS, T::Sum> {
     let release = |read: &mut Consumer<STAGES, S>| {
         // The tensor cores have read for the whole warpgroup.
         if warp == 0 {
@@ -52,10 +56,10 @@ pub fn accumulate_stages<
         release(read);
     };
     let mut operands = |stage: u32, next: &Consumer<STAGES, S>| {
-        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * BLOCK_K);
+        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
         before(tiles, stage, at);
-        let rows = tiles.operand::<A>(at + group * WGMMA_M * BLOCK_K);
-        (rows, tiles.operand::<B>(at + TILE_ROWS * BLOCK_K))
+        let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
+        (rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH))
     };
     // Whether only a part of the last stage is multiplied. Each of its MMAs is a group of its own,
     // since their number is not known at compile time.
@@ -80,7 +84,7 @@ pub fn accumulate_stages<
                 release_one_before(read);
             }
         };
-        const { assert!(BLOCK_K / T::STEP == 4, "a stage is four MMAs") };
+        const { assert!(A::DEPTH == MMAS * T::STEP, "a stage is four MMAs") };
         step(0);
         if of_last > 1 {
             step(1);

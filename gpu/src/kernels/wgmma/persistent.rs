@@ -8,14 +8,9 @@
 
 use super::{
     collective::{
-        background::Background,
-        epilogue::Epilogue,
-        ordered_barrier::OrderedBarrier,
-        packed_element::PackedStore,
-        staged_epilogue,
-        tile_scheduler::TileScheduler,
-        tma::TmaOperand,
-        wgmma_shape::{BLOCK_K, WGMMA_M},
+        background::Background, epilogue::Epilogue, ordered_barrier::OrderedBarrier,
+        packed_element::PackedStore, staged_epilogue, tile_scheduler::TileScheduler,
+        tma::TmaOperand, wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, k_steps_of_last},
@@ -30,7 +25,7 @@ use crate::params::GemmParams;
 pub fn multiply<
     A: TmaOperand,
     B: TmaOperand<Element = A::Element>,
-    C: PackedStore,
+    C: PackedStore<Real = <A::Element as Factor>::Sum>,
     S: Scope,
     W: Background,
     const TILE_ROWS: usize,
@@ -44,7 +39,7 @@ pub fn multiply<
     (a, b): (&A, &B),
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES, S>,
-    staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
+    staged: &mut Shared<C::Real, STAGED, { staged_epilogue::PITCH }>,
     background: &mut W,
     smooth: u32,
 ) {
@@ -55,7 +50,7 @@ pub fn multiply<
         assert!(B::TILE * BLOCKS == TILE_COLS, "a cluster's blocks copy columns for each other");
     }
     let mut tiles = dynamic_shared![A::Element];
-    let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
+    let (len_a, len_b) = (TILE_ROWS * A::BLOCK_K, TILE_COLS * A::BLOCK_K);
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
@@ -75,7 +70,7 @@ pub fn multiply<
         let (row, class) =
             if A::CLASSES == 1 { (row, 0) } else { (row % of_class, row / of_class) };
         let shift = A::shift(problem, class);
-        (row, class, shift, (problem.k + shift).div_ceil(BLOCK_K as u32))
+        (row, class, shift, (problem.k + shift).div_ceil(A::BLOCK_K as u32))
     };
     // If the first stage has elements to clear, the second one is multiplied first, while they are
     // cleared. (Unless the second one is the last, which may have fewer MMAs.)
@@ -120,7 +115,7 @@ pub fn multiply<
                     if warp::elect() {
                         let stage =
                             if position > of_first { position } else { of_first - position };
-                        let p = stage * BLOCK_K as u32;
+                        let p = stage * A::BLOCK_K as u32;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         let p_of_a = p.wrapping_sub(A::whole_pieces(shift));
                         let place = (product, row, p_of_a);
@@ -163,10 +158,10 @@ pub fn multiply<
             let clear = |tiles: &mut DynamicShared<A::Element>, position: u32, at: usize| {
                 if A::CLASSES > 1 && shift > 0 && position == position_of_first(shift, stages) {
                     let together = named_barriers![3, 2; 128].at(group);
-                    A::clear_rows(tiles, at + group * WGMMA_M * BLOCK_K, shift, together);
+                    A::clear_rows(tiles, at + group * WGMMA_M * A::BLOCK_K, shift, together);
                 }
             };
-            let mut sums = Accumulators::<TILE_COLS>::zeroed();
+            let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
             // The second warpgroup has read all but these when its turn starts. Otherwise the
             // pipeline had no room for the last stage, which the first warpgroup waits for.
             let before = stages - stages.min(STAGES as u32);

@@ -51,12 +51,13 @@ use super::{
     collective::{
         accumulators::ROWS,
         epilogue::Epilogue,
+        real::Real,
         staged_rows::{Old, Rows, StagedRows},
         stored::Stored,
         tile_scheduler::TileScheduler,
         tma::TmaOperand,
         vector::FOUR,
-        wgmma_shape::{BLOCK_K, WGMMA_M},
+        wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, k_steps_of_last},
@@ -98,7 +99,7 @@ pub const fn min_blocks(stages: usize) -> u32 {
 pub fn multiply<
     A: TmaOperand,
     B: TmaOperand<Element = A::Element>,
-    C: Stored<Real = f32>,
+    C: Stored<Real = <A::Element as Factor>::Sum>,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -111,7 +112,7 @@ pub fn multiply<
     (a, b): (&A, &B),
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
 ) {
     let rounds = TILE_COLS / COLS;
     const {
@@ -123,13 +124,13 @@ pub fn multiply<
         assert!(ROWS.is_multiple_of(step), "a warp's rows are whole steps");
     }
     let mut tiles = dynamic_shared![A::Element];
-    let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
+    let (len_a, len_b) = (TILE_ROWS * A::BLOCK_K, TILE_COLS * A::BLOCK_K);
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let warps = TILE_ROWS / ROWS;
     let (rank, splits) = (cluster::block_rank(), cluster::blocks());
-    let all = problem.k.div_ceil(BLOCK_K as u32);
+    let all = problem.k.div_ceil(A::BLOCK_K as u32);
     let (first, end) = (all * rank / splits, all * (rank + 1) / splits);
     let of_last = k_steps_of_last::<A::Element>(if end == all { problem.k } else { 0 });
     let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
@@ -158,7 +159,7 @@ pub fn multiply<
             for stage in first..end {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
-                    let p = stage * BLOCK_K as u32;
+                    let p = stage * A::BLOCK_K as u32;
                     producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                     a.load::<1>(&mut tiles, at, (product, row, p), 0, producer.full());
                     b.load::<1>(&mut tiles, at + len_a, (product, col, p), 0, producer.full());
@@ -181,7 +182,7 @@ pub fn multiply<
 
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = scheduler.next_tile() {
-        let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
         let sums = accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
             &mut tiles,
             (warp / 4, warp % 4),
@@ -228,14 +229,14 @@ pub fn multiply<
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage_partials<
-    C: Stored<Real = f32>,
+    C: Stored<Real: WgmmaSum>,
     const N: usize,
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &Fragment<N>,
+    sums: &Fragment<N, C::Real>,
     round: usize,
-    staged: &mut Shared<f32, STAGED, PITCH>,
+    staged: &mut Shared<C::Real, STAGED, PITCH>,
     (rank, splits): (usize, usize),
     (first_row, first_col): (usize, usize),
     warp: usize,
@@ -246,14 +247,14 @@ fn stage_partials<
         epilogue.is_inside((first_row + row, first_col + col / FOUR * FOUR))
     };
     if splits == 1 {
-        each_pair_of_round::<N, PITCH>(sums, round, |row, col, two| {
+        each_pair_of_round::<_, N, PITCH>(sums, round, |row, col, two| {
             let row = group + row;
             if is_inside(row, col) {
                 staged.store64(row * PITCH + col, two);
             }
         });
     } else {
-        each_pair_of_round::<N, PITCH>(sums, round, |row, col, two| {
+        each_pair_of_round::<_, N, PITCH>(sums, round, |row, col, two| {
             let row = group + row;
             if is_inside(row, col) {
                 let owner = row % splits;
@@ -265,10 +266,10 @@ fn stage_partials<
 
 /// Calls `put` for each pair of neighbours in a round's columns.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn each_pair_of_round<const N: usize, const PITCH: usize>(
-    sums: &Fragment<N>,
+fn each_pair_of_round<S: WgmmaSum, const N: usize, const PITCH: usize>(
+    sums: &Fragment<N, S>,
     round: usize,
-    mut put: impl FnMut(usize, usize, [f32; 2]),
+    mut put: impl FnMut(usize, usize, [S; 2]),
 ) {
     let put = |row: u32, col: u32, two| put(row as usize, col as usize, two);
     // Registers cannot be indexed by a computed number.
@@ -304,25 +305,25 @@ fn own_rows<const COLS: usize, const TOGETHER: usize>(
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn reduce<
-    C: Stored<Real = f32>,
+    C: Stored<Real: WgmmaSum>,
     const COLS: usize,
     const TOGETHER: usize,
     const STAGED: usize,
     const PITCH: usize,
 >(
-    staged: &Shared<f32, STAGED, PITCH>,
+    staged: &Shared<C::Real, STAGED, PITCH>,
     (rows, start): (StagedRows<COLS, TOGETHER>, usize),
     splits: usize,
-    old: Old<TOGETHER>,
+    old: Old<C::Real, TOGETHER>,
     epilogue: &mut Epilogue<C>,
 ) {
     let sum = |row: u32, col: u32| {
         let at = (start + row as usize) * splits * PITCH + col as usize;
-        let mut four: [f32; FOUR] = staged.load128(at);
+        let mut four: [C::Real; FOUR] = staged.load128(at);
         for part in 1..splits {
-            let more: [f32; FOUR] = staged.load128(at + part * PITCH);
+            let more: [C::Real; FOUR] = staged.load128(at + part * PITCH);
             for i in 0..FOUR {
-                four[i] += more[i];
+                four[i] = four[i].plus(more[i]);
             }
         }
         four
@@ -338,12 +339,12 @@ fn reduce<
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_plain<
-    C: Stored<Real = f32>,
+    C: Stored<Real: WgmmaSum>,
     const COLS: usize,
     const STAGED: usize,
     const PITCH: usize,
 >(
-    staged: &Shared<f32, STAGED, PITCH>,
+    staged: &Shared<C::Real, STAGED, PITCH>,
     warp: usize,
     (first_row, first_col): (usize, usize),
     epilogue: &mut Epilogue<C>,

@@ -86,6 +86,7 @@ macro_rules! halves {
         }
 
         impl Factor for $half {
+            type Sum = f32;
             type Atom = M64k16<$half>;
         }
 

@@ -42,7 +42,8 @@ mod s8 {
     each_columns! { function [] }
 }
 
-impl Factor<i32> for i8 {
+impl Factor for i8 {
+    type Sum = i32;
     type Atom = M64k32<i8>;
 }
 

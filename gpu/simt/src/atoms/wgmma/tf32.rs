@@ -56,6 +56,7 @@ mod registers {
 }
 
 impl Factor for Tf32 {
+    type Sum = f32;
     type Atom = M64k8<Tf32>;
 }
 

@@ -154,7 +154,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
 
     /// Begins the product of A and B, which overwrites the accumulators.
     #[track_caller]
-    pub fn multiply<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -164,7 +164,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
 
     /// Begins the product of A and B, which is added to the accumulators.
     #[track_caller]
-    pub fn multiply_add<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         a: Operand<T, A>,
         b: Operand<T, B>,
@@ -175,7 +175,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and
     /// overwrites them otherwise.
     #[track_caller]
-    pub fn multiply_add_if<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add_if<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         a: Operand<T, A>,
@@ -187,7 +187,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
     /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the
     /// end of k, where there are fewer elements than the operands have.
     #[track_caller]
-    pub fn multiply_add_step<T: Factor<S>, A: Layout, B: Layout>(
+    pub fn multiply_add_step<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         number: u32,
         a: Operand<T, A>,
@@ -200,7 +200,7 @@ impl<const N: usize, S: WgmmaSum> Accumulators<N, S> {
 
     /// The products of `steps` instructions, from the `first` on.
     #[track_caller]
-    fn multiply_add_steps<T: Factor<S>, A: Layout, B: Layout>(
+    fn multiply_add_steps<T: Factor<Sum = S>, A: Layout, B: Layout>(
         &mut self,
         kept: bool,
         (first, steps): (usize, usize),
