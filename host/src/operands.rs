@@ -55,6 +55,31 @@ drawn! {
     F16: f32, |value| F16::from_f32(value);
 }
 
+/// Integers: one is so many steps, and numbers beyond the ends are the ends.
+macro_rules! drawn_integers {
+    ($($ty:ty: $one:expr;)*) => {$(
+        impl Drawn for $ty {
+            fn between(rng: &mut ChaCha8Rng, [from, to]: [f64; 2]) -> Self {
+                (rng.random_range(from..to) * $one).floor() as $ty
+            }
+
+            fn normal(rng: &mut ChaCha8Rng) -> Self {
+                let value: f64 = rng.sample(StandardNormal);
+                (value * $one / 4.0).round() as $ty
+            }
+
+            fn nearest(value: f64) -> Self {
+                value.round_ties_even() as $ty
+            }
+        }
+    )*};
+}
+
+drawn_integers! {
+    i8: 128.0;
+    i32: 1048576.0;
+}
+
 /// The seed of B, if A's is `seed`. With the same seed A and B would start with the same values.
 pub fn seed_of_b(seed: u64) -> u64 {
     !seed
@@ -124,7 +149,8 @@ fn magnitude_in_sums(k: usize, sums: NumberFormat) -> Option<u32> {
 /// sums. If possible, it holds the sums, so that rounding cannot hide a dropped product. Otherwise
 /// 1, which gives the smallest sums.
 pub fn exact_magnitude_of(k: usize, (operands, c): (Type, Type)) -> Option<u32> {
-    let exact = magnitude_in_sums(k, operands.sums()?)?;
+    let most = operands.format().largest();
+    let exact = f64::from(magnitude_in_sums(k, operands.sums()?)?).min(most) as u32;
     let largest = 1u64 << c.format().digits();
     let held = |s: &u32| (k as u64).saturating_mul(u64::from(*s) * u64::from(*s)) <= largest;
     Some((1..=exact).rev().find(held).unwrap_or(1))
@@ -185,6 +211,8 @@ mod tests {
         let f64s = |k| exact_magnitude_of(k, (Type::F64, Type::F64));
         assert_eq!([1, 4096, 1 << 20].map(f64s), [1 << 20, 1 << 20, 92681].map(Some));
         assert_eq!(f64s(1 << 53), None);
+        let i8s = |k| exact_magnitude_of(k, (Type::I8, Type::I32));
+        assert_eq!([1, 1 << 17, 1 << 18].map(i8s), [127, 127, 90].map(Some));
         let integers = integers::<f32>(7, 1000, 3).unwrap();
         assert!(integers.iter().all(|&x| x != 0.0 && x.abs() <= 3.0 && x.fract() == 0.0));
     }

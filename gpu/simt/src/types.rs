@@ -33,7 +33,6 @@ macro_rules! element_types {
     ([$($callback:tt)+] $given:tt) => {
         $($callback)+! { $given
             U8:   u8           = "u8"   unsigned(8)   "u1" "uint8"    1 0 8;
-            I8:   i8           = "i8"   signed(8)     "i1" "int8"     0 0 3;
             U16:  u16          = "u16"  unsigned(16)  "u2" "uint16"   1 1 22;
             I16:  i16          = "i16"  signed(16)    "i2" "int16"    0 1 20;
             U32:  u32          = "u32"  unsigned(32)  "u4" "uint32"   1 2 12;
@@ -44,6 +43,7 @@ macro_rules! element_types {
             F64:  f64          = "f64"  float(11, 52) "f8" "float64"  2 8 1,  f64 => [f64];
             BF16: $crate::Bf16 = "bf16" float(8, 7)   "V2" "bfloat16" 4 1 14, f32 => [$crate::Bf16, f32];
             F16:  $crate::F16  = "f16"  float(5, 10)  "f2" "float16"  2 1 2,  f32 => [$crate::F16, f32];
+            I8:   i8           = "i8"   signed(8)     "i1" "int8"     0 0 3,  i32 => [i32];
         }
     };
 }
@@ -136,40 +136,20 @@ macro_rules! with_types {
     };
 }
 
-/// [`with_types!`] for one type, of which products are computed.
+/// [`with_types!`] for floating-point numbers alone.
 ///
 /// ```
-/// use simt::{types::Type, with_type};
+/// use simt::{types::Type, with_float_types};
 ///
-/// assert_eq!(with_type!(Type::BF16, |T| size_of::<T>()), Some(2));
-/// assert_eq!(with_type!(Type::U8, |T| size_of::<T>()), None);
+/// let size = |of| with_float_types!((of, of), |T, C| size_of::<T>() + size_of::<C>());
+/// assert_eq!(size(Type::BF16), Some(4));
+/// assert_eq!(size(Type::I8), None);
 /// ```
 #[macro_export]
-macro_rules! with_type {
-    ($of:expr, |$t:ident| $body:expr) => {
-        $crate::element_types! { [$crate::multiplied_with_type] { ($of) $t ($body) } }
+macro_rules! with_float_types {
+    ($types:expr, |$t:ident, $c:ident| $body:expr) => {
+        $crate::element_types! { [$crate::products_of_floats] { ($types) $t $c ($body) } }
     };
-}
-
-/// [`with_type!`] with the table.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! multiplied_with_type {
-    ({ $of:tt $t:ident $body:tt } $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
-        $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {{
-        let given: $crate::types::Type = $of;
-        'found: {
-            $($(
-                let _ = core::marker::PhantomData::<$sum>;
-                if given == $crate::types::Type::of::<$ty>() {
-                    type $t = $ty;
-                    break 'found Some($body);
-                }
-            )?)+
-            None
-        }
-    }};
 }
 
 /// [`with_types!`] with the table.
@@ -178,19 +158,45 @@ macro_rules! multiplied_with_type {
 macro_rules! products_with_types {
     ({ $types:tt $t:ident $o:ident $body:tt } $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => [$($c:ty),+])?;)+) => {{
+        $(, $sum:ty => $c:tt)?;)+) => {{
         let given: ($crate::types::Type, $crate::types::Type) = $types;
         'found: {
-            $($($(
-                if given == ($crate::types::Type::of::<$ty>(), $crate::types::Type::of::<$c>()) {
-                    type $t = $ty;
-                    type $o = $c;
-                    break 'found Some($body);
-                }
-            )+)?)+
+            $($($crate::product_of! { float given 'found $t $o $body $ty, $sum, $c })?)+
             None
         }
     }};
+}
+
+/// [`with_float_types!`] with the table.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! products_of_floats {
+    ({ $types:tt $t:ident $o:ident $body:tt } $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
+        $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
+        $(, $sum:ty => $c:tt)?;)+) => {{
+        let given: ($crate::types::Type, $crate::types::Type) = $types;
+        'found: {
+            $($($crate::product_of! { $kind given 'found $t $o $body $ty, $sum, $c })?)+
+            None
+        }
+    }};
+}
+
+/// The expression with the types of a row's products, if these are given. Of a row that is of no
+/// floating-point numbers, nothing.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! product_of {
+    (float $given:ident $found:lifetime $t:ident $o:ident $body:tt $ty:ty, $sum:ty, [$($c:ty),+]) => {$(
+        if $given == ($crate::types::Type::of::<$ty>(), $crate::types::Type::of::<$c>()) {
+            #[allow(dead_code, reason = "an expression may name one of them")]
+            type $t = $ty;
+            #[allow(dead_code, reason = "as above")]
+            type $o = $c;
+            break $found Some($body);
+        }
+    )+};
+    ($kind:ident $($rest:tt)*) => {};
 }
 
 /// A row of the table.
@@ -303,6 +309,13 @@ impl Type {
     /// All of which products are computed.
     pub fn multiplied() -> impl Iterator<Item = Type> {
         Type::ALL.iter().copied().filter(|of| of.sums().is_some())
+    }
+
+    /// The type of C, unless another one is asked for: its own, if there is such a product,
+    /// otherwise that of the sums.
+    pub fn usual_c(self) -> Type {
+        let first = self.0.c.first().and_then(|c| Type::of_name(c));
+        first.filter(|_| !self.multiplies_to(self)).unwrap_or(self)
     }
 
     /// Whether products with a C of that type are computed.

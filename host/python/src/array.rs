@@ -7,9 +7,14 @@ use gpu_gemm::{Error, Result, Type, check_written};
 /// The most dimensions of an array.
 pub(crate) const MOST_DIMS: usize = 16;
 
+/// The types of elements: floating-point numbers.
+pub(crate) fn types() -> impl Iterator<Item = Type> {
+    Type::multiplied().filter(|of| of.format().is_float())
+}
+
 /// The types of elements that a message offers: `float64, float32, float16 or bfloat16`.
 pub(crate) fn offered() -> String {
-    let mut types = Type::multiplied().collect::<Vec<_>>();
+    let mut types = types().collect::<Vec<_>>();
     types.sort_by_key(|of| std::cmp::Reverse((of.bytes(), of.format().digits())));
     let names = types.into_iter().map(Type::numpy).collect::<Vec<_>>();
     match names.split_last() {

@@ -8,10 +8,10 @@ use std::{
 use gpu_gemm::{
     Bf16, Device, Error, F16, Pod, Result, Shape,
     gemm::{Output, Scalar, checked},
-    gpu::registry::{Entry, KERNELS, source},
+    gpu::registry::{Entry, KERNELS, Product, source},
     simt::{
         check::{Options, Order, Profile, Report},
-        with_types,
+        with_float_types,
     },
 };
 
@@ -21,7 +21,8 @@ pub(crate) const MOST_SIZE: u64 = 256;
 
 /// The kernels of products: name and summary.
 pub(crate) fn kernels() -> impl Iterator<Item = &'static Entry> {
-    KERNELS.iter().filter(|entry| entry.product.is_some())
+    let is_of_floats = |product: &Product| product.variant.operands.format().is_float();
+    KERNELS.iter().filter(move |entry| entry.product.as_ref().is_some_and(is_of_floats))
 }
 
 /// An element of 1 or -1, and its value.
@@ -80,7 +81,7 @@ pub(crate) fn watch(
         options
     };
     let types = (product.variant.operands, product.variant.c);
-    with_types!(types, |T, O| multiply::<T, O>(entry, shape, options, cancel)).unwrap_or_else(
+    with_float_types!(types, |T, O| multiply::<T, O>(entry, shape, options, cancel)).unwrap_or_else(
         || {
             let limit = "is for types of which no products are computed";
             Err(Error::argument("kernel", entry.name(), limit))

@@ -4,10 +4,13 @@ use gpu_gemm::{
     Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream,
     TuningCache, Type,
     gemm::{Output, Scalar},
-    simt::with_types,
+    simt::with_float_types,
 };
 
-use crate::shape::{Geometry, Level};
+use crate::{
+    array::types,
+    shape::{Geometry, Level},
+};
 
 /// What a product adds to `A B`.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +47,7 @@ pub(crate) struct Product {
 macro_rules! for_types {
     ($dtypes:expr, $function:ident($($argument:expr),*)) => {
         match $dtypes {
-            [operands, c] => with_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
+            [operands, c] => with_float_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
                 .unwrap_or_else(|| Err(refused(operands, c))),
         }
     };
@@ -53,7 +56,7 @@ macro_rules! for_types {
 /// The error for a C of another type.
 fn refused(operands: Type, c: Type) -> Error {
     let mut limit = format!("must be {}, as a", operands.numpy());
-    for other in Type::multiplied().filter(|c| *c != operands && operands.multiplies_to(*c)) {
+    for other in types().filter(|c| *c != operands && operands.multiplies_to(*c)) {
         limit += &format!(", or {}", other.numpy());
     }
     Error::argument("out.dtype", c.numpy(), limit)

@@ -91,6 +91,8 @@ pub(super) enum Arithmetic {
     F32(c_int, [f32; 2]),
     /// `CUBLAS_COMPUTE_64F`.
     F64([f64; 2]),
+    /// `CUBLAS_COMPUTE_32I`.
+    I32([i32; 2]),
 }
 
 impl Arithmetic {
@@ -107,8 +109,11 @@ impl Arithmetic {
             }
             Some(NumberFormat::F32) => Ok(Arithmetic::F32(68, factors)),
             Some(NumberFormat::F64) => Ok(Arithmetic::F64(factors.map(f64::from))),
+            Some(NumberFormat::Signed { bits: 32 }) => {
+                Ok(Arithmetic::I32(factors.map(|factor| factor as i32)))
+            }
             _ => {
-                let limit = "NVIDIA's libraries are compared with sums in f32 and f64";
+                let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32";
                 Err(Error::argument("type", T::TYPE, limit))
             }
         }
@@ -119,6 +124,7 @@ impl Arithmetic {
         match self {
             Arithmetic::F32(number, _) => *number,
             Arithmetic::F64(_) => 70,
+            Arithmetic::I32(_) => 72,
         }
     }
 
@@ -127,6 +133,7 @@ impl Arithmetic {
         match self {
             Arithmetic::F32(..) => Type::F32.cublas(),
             Arithmetic::F64(_) => Type::F64.cublas(),
+            Arithmetic::I32(_) => Type::I32.cublas(),
         }
     }
 
@@ -137,6 +144,9 @@ impl Arithmetic {
                 [(&raw const *alpha).cast(), (&raw const *beta).cast()]
             }
             Arithmetic::F64([alpha, beta]) => {
+                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
+            }
+            Arithmetic::I32([alpha, beta]) => {
                 [(&raw const *alpha).cast(), (&raw const *beta).cast()]
             }
         }
@@ -171,6 +181,8 @@ mod tests {
         assert_eq!([Compute::Native, Compute::Tf32].map(number), [68, 77]);
         let halves = Arithmetic::of::<simt::Bf16, f32>(Compute::Tf32, [1.0, 0.0]).unwrap();
         assert_eq!((halves.number(), halves.of_factors()), (68, 0));
+        let bytes = Arithmetic::of::<i8, i32>(Compute::Native, [2.0, 0.0]).unwrap();
+        assert_eq!((bytes.number(), bytes.of_factors()), (72, 10));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gpu_gemm::{
     Device, Result,
     gemm::{Scalar, Target},
-    simt::with_types,
+    simt::with_float_types,
 };
 use tests::gemm::Number;
 
@@ -51,7 +51,7 @@ impl Benches {
         };
         let mut by_types = Vec::new();
         for types @ Types(operands, c) in Types::all() {
-            let bench = with_types!((operands, c), |T, O| {
+            let bench = with_float_types!((operands, c), |T, O| {
                 Bench::<T, O>::new(&device, &other).map(|it| Box::new(it) as Box<dyn AnyBench>)
             });
             by_types.extend(bench.transpose()?.map(|bench| (types, bench)));

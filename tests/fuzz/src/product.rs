@@ -17,9 +17,10 @@ impl Types {
     /// f64.
     pub const F64: Types = Types(Type::F64, Type::F64);
 
-    /// All that the library multiplies.
+    /// All of floating-point numbers that the library multiplies.
     pub fn all() -> Vec<Types> {
-        Type::products().map(|(operands, c)| Types(operands, c)).collect()
+        let floats = Type::products().filter(|(operands, _)| operands.format().is_float());
+        floats.map(|(operands, c)| Types(operands, c)).collect()
     }
 
     /// The type of A and B, and that of C.

@@ -9,7 +9,7 @@ use gpu_gemm::{
     Activation, Compute, Device, Devices, Error, Gemm, Matrix, Shape, ShardLayout, Sharded,
     gemm::{Algorithm, ShardedScalar},
 };
-use simt::with_types;
+use simt::with_float_types;
 use tests::gemm::{Data, Number, Random, bytes};
 
 use crate::{campaign::case, draw::Pool, product::Types};
@@ -242,7 +242,8 @@ pub fn run(
         }
         let drawn = Drawn::new(&pool, case(seed, number));
         let Types(operands, c) = drawn.types;
-        let checked = with_types!((operands, c), |T, O| check::<T, O>(&drawn, one, &mut tally));
+        let checked =
+            with_float_types!((operands, c), |T, O| check::<T, O>(&drawn, one, &mut tally));
         let wrong = |why: String| format!("product {number} of seed {seed}: {why}\n{drawn:?}");
         checked.unwrap_or(Ok(())).map_err(wrong)?;
     }

@@ -138,7 +138,11 @@ impl Tally {
         }
         let mut families = BTreeMap::<String, u64>::new();
         for entry in KERNELS.iter().filter(|entry| runs(entry)) {
-            let Some(of) = &entry.product else { continue };
+            let Some(of) =
+                entry.product.as_ref().filter(|of| of.variant.operands.format().is_float())
+            else {
+                continue;
+            };
             let count = self.kernels.get(entry.name()).copied().unwrap_or_default();
             *families.entry(family(&of.variant)).or_default() += count;
             if each_kernel && count == 0 {

@@ -1,6 +1,7 @@
 //! `Gemm`: the settings of a product.
 
-use gpu::registry::{Entry, Scheme};
+use gpu::registry::{Entry, Scheme, Type};
+use simt::types::NumberFormat;
 
 use super::{
     Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Target,
@@ -105,7 +106,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// The factor of A B. The default is 1. It is rounded to the type of the sums: that of A and B,
-    /// or f32 for bf16 and f16.
+    /// or f32 for bf16 and f16. For sums of i32 it must be an integer, and products and sums wrap
+    /// around.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }
@@ -117,7 +119,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { beta: beta.into(), ..self }
     }
 
-    /// Adds a vector to each row or column of C.
+    /// Adds a vector to each row or column of C. A C of i32 has none, and no activation.
     #[must_use]
     pub fn bias(self, bias: Bias<'a, O>) -> Self {
         Gemm { bias: Some(bias), ..self }
@@ -185,7 +187,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// The most bytes of workspace: device memory besides the operands. A kernel that needs more is
     /// not used. The default is [`DEFAULT_WORKSPACE_LIMIT`], and [`SLICES_WORKSPACE_LIMIT`] for
-    /// emulated fp32.
+    /// emulated fp32 and for i8, of which most layouts are copied.
     #[must_use]
     pub fn workspace_limit(self, bytes: u64) -> Self {
         Gemm { workspace_limit: Some(bytes), ..self }
@@ -193,7 +195,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// The most bytes of workspace.
     pub(super) fn most_workspace(&self) -> u64 {
-        let limit = match self.compute.is_emulated() {
+        let limit = match self.compute.is_emulated() || T::TYPE == Type::I8 {
             true => SLICES_WORKSPACE_LIMIT,
             false => DEFAULT_WORKSPACE_LIMIT,
         };
@@ -322,6 +324,28 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let ordered_as_on = self.ordered_as_on;
         let request = Request { plain, compute, workspace_limit, split_k, partials, ..*request };
         Request { invariant, ordered_as_on, ..request }
+    }
+
+    /// Whether sums of integers have these factors, this bias and this activation.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub(super) fn check_epilogue(&self) -> Result<()> {
+        if T::TYPE.sums().is_none_or(NumberFormat::is_float) {
+            return Ok(());
+        }
+        for (name, factor) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if T::rounded(factor) != factor {
+                let limit = format!("must be an integer of {}, the type of the sums", O::NAME);
+                return Err(Error::argument(name, factor, limit));
+            }
+        }
+        let limit = || format!("must be none with a C of {}", O::NAME);
+        match (self.bias, self.activation) {
+            (Some(_), _) => Err(Error::argument("bias", "a vector", limit())),
+            (None, Activation::Identity) => Ok(()),
+            (None, other) => Err(Error::argument("activation", other, limit())),
+        }
     }
 
     /// Whether it is `A B` alone.

@@ -204,7 +204,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         (target, limits): (&Target, &Limits),
     ) -> Result<(Choice, Plan)> {
         let launched = request.as_launched();
-        let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped());
+        let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped())?;
         let on = (limits, target.sms);
         let split = [choice.split_k, choice.partials];
         let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;

@@ -11,7 +11,7 @@ use crate::{
     names::must_be_a_kernel_of,
 };
 
-/// The type of a product's C and bias: f32, f64, [`Bf16`](simt::Bf16) or [`F16`](simt::F16).
+/// The type of a product's C and bias: f32, f64, i32, [`Bf16`](simt::Bf16) or [`F16`](simt::F16).
 pub trait Output: BoxElement + Typed {}
 
 impl<T: BoxElement + Typed> Output for T {}
@@ -24,6 +24,10 @@ impl<T: BoxElement + Typed> Output for T {}
 /// | f64 | f64 | f64 |
 /// | [`Bf16`](simt::Bf16) | [`Bf16`](simt::Bf16) or f32 | f32 |
 /// | [`F16`](simt::F16) | [`F16`](simt::F16) or f32 | f32 |
+/// | i8 | i32 | i32 |
+///
+/// Sums of i32 are exact up to k = 131,071, since a product is at most 2^14. Beyond, they wrap
+/// around, modulo 2^32.
 ///
 /// These are the rows of the table of types. Nobody else implements it:
 ///
@@ -33,7 +37,7 @@ impl<T: BoxElement + Typed> Output for T {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "no product has A and B of `{Self}` and C of `{O}`",
-    label = "A and B are of f32, f64, Bf16 or F16; C has the same type, or f32"
+    label = "A and B are of f32, f64, Bf16 or F16, and C of the same type or f32; or i8 and i32"
 )]
 pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Send + Sync {
     /// The types, for people: `f32`, `bf16 with C of f32`.

@@ -5,6 +5,7 @@ use std::{borrow::Cow, slice};
 use simt::types::Type;
 
 use super::{
+    dtype::types,
     literal::unquote,
     refusal::{Result, refuse, shown},
 };
@@ -34,9 +35,9 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Type, bool)> {
         (_, b"f") | (None, b"single") => Some(Type::F32),
         (_, b"d") | (None, b"double" | b"float") => Some(Type::F64),
         (_, code) if code.starts_with(b"V") => {
-            Type::multiplied().find(|of| bf16 && of.numpy_code().as_bytes() == code)
+            types().find(|of| bf16 && of.numpy_code().as_bytes() == code)
         }
-        (_, code) => Type::multiplied().find(|of| {
+        (_, code) => types().find(|of| {
             // NumPy knows the name of bfloat16 if `ml_dtypes` is imported.
             of.numpy_code().as_bytes() == code || order.is_none() && of.numpy().as_bytes() == code
         }),

@@ -4,7 +4,7 @@ use half::{bf16, f16, slice::HalfFloatSliceExt};
 use simt::{
     Bf16, F16,
     types::{Type, Typed},
-    with_type,
+    with_float_types,
 };
 
 use crate::buffer::Pod;
@@ -16,6 +16,11 @@ pub fn name(of: Type) -> &'static str {
         code if code.starts_with('V') => of.name(),
         code => code,
     }
+}
+
+/// The types of files: floating-point numbers.
+pub fn types() -> impl Iterator<Item = Type> {
+    Type::multiplied().filter(|of| of.format().is_float())
 }
 
 /// The type to compute with, which holds all elements of these types: f64 if one of them is f64,
@@ -94,14 +99,15 @@ fn to_odd(value: f64) -> f32 {
 /// f64 only.
 pub(super) fn decode<T: Element>(of: Type, big_endian: bool, bytes: &[u8], values: &mut [T]) {
     debug_assert_eq!(bytes.len(), values.len() * of.bytes());
-    with_type!(of, |E| E::decode(big_endian, bytes, values)).expect("a type that is multiplied");
+    with_float_types!((of, of), |E, C| E::decode(big_endian, bytes, values))
+        .expect("a type of files");
 }
 
 /// Converts numbers to bytes of a type, little-endian, rounded to nearest. Returns the number of
 /// finite values that became infinite.
 pub(super) fn encode<T: Element>(of: Type, values: &[T], bytes: &mut [u8]) -> u64 {
     debug_assert_eq!(bytes.len(), values.len() * of.bytes());
-    with_type!(of, |E| E::encode(values, bytes)).expect("a type that is multiplied")
+    with_float_types!((of, of), |E, C| E::encode(values, bytes)).expect("a type of files")
 }
 
 /// A type of elements in files.

@@ -36,7 +36,7 @@ mod runs;
 mod tests;
 mod writer;
 
-pub use dtype::{Element, computed, name};
+pub use dtype::{Element, computed, name, types};
 pub use header::Header;
 pub use meaning::{Meaning, Vector};
 pub use reader::Reader;

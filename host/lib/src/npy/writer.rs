@@ -6,7 +6,7 @@ use simt::types::Type;
 
 use super::{
     Element, Header,
-    dtype::{encode, name},
+    dtype::{encode, name, types},
     runs::Runs,
 };
 use crate::{
@@ -44,8 +44,8 @@ impl Writer {
         dtype: Type,
         layout: Layout,
     ) -> Result<Self> {
-        if dtype.sums().is_none() {
-            let names = Type::multiplied().map(name).collect::<Vec<_>>();
+        if types().all(|of| of != dtype) {
+            let names = types().map(name).collect::<Vec<_>>();
             let limit = format!("must be one of {}", names.join(", "));
             return Err(Error::argument("dtype", dtype, limit));
         }

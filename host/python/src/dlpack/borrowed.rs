@@ -12,7 +12,7 @@ use pyo3::{
 
 use super::abi::{self, LEGACY, VERSION, VERSIONED};
 use crate::{
-    array::{Dims, Place, lent, offered},
+    array::{Dims, Place, lent, offered, types},
     failure::to_python,
 };
 use gpu_gemm::interchange::dlpack::{
@@ -221,7 +221,7 @@ pub(crate) unsafe fn says(tensor: &DLTensor, was: &Described) -> bool {
 fn dtype_of(tensor: &DLTensor) -> Option<Type> {
     let DLDataType { code, bits, lanes } = tensor.dtype;
     let is_it = |of: &Type| (of.dlpack(), 8 * of.bytes(), 1) == (code, usize::from(bits), lanes);
-    Type::multiplied().find(is_it)
+    types().find(is_it)
 }
 
 fn place_of(tensor: &DLTensor) -> Option<Place> {

@@ -12,7 +12,7 @@ use pyo3::{
 use super::{kinds::Kind, operand::Operand};
 use crate::{
     argument::refused,
-    array::{Dims, MOST_DIMS, Place, offered},
+    array::{Dims, MOST_DIMS, Place, offered, types},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -51,11 +51,11 @@ pub(super) fn array<'py>(
             Some(dtype) => {
                 let dtype = dtype.str()?;
                 let dtype = dtype.to_string_lossy();
-                Type::multiplied().find(|of| of.bytes() == 2 && of.numpy() == dtype)
+                types().find(|of| of.bytes() == 2 && of.numpy() == dtype)
             }
             None => (typestr == "<f2").then_some(Type::F16),
         },
-        code => Type::multiplied().find(|of| code.strip_prefix('<') == Some(of.numpy_code())),
+        code => types().find(|of| code.strip_prefix('<') == Some(of.numpy_code())),
     };
     let dtype = dtype.ok_or_else(|| wrong_type(name, &typestr))?;
     let sizes = numbers::<usize>(name, &of("shape"), &need("shape")?)?;

@@ -11,7 +11,7 @@ use pyo3::{exceptions::PyTypeError, ffi, intern, prelude::*};
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Place, offered},
+    array::{Dims, Place, offered, types},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -85,12 +85,12 @@ pub(super) fn array<'py>(
                 Some(Type::F16)
             } else {
                 let name = dtype.getattr(intern!(py, "name"))?.extract::<String>()?;
-                Type::multiplied().find(|of| of.numpy_code() == "V2" && of.numpy() == name)
+                types().find(|of| of.numpy_code() == "V2" && of.numpy() == name)
             }
         }
         (kind, bytes) => {
             let code = format!("{}{bytes}", char::from(kind));
-            Type::multiplied().find(|of| of.numpy_code() == code)
+            types().find(|of| of.numpy_code() == code)
         }
     };
     let dtype = dtype.ok_or_else(refused)?;

@@ -12,7 +12,7 @@ use pyo3::{
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Place, offered},
+    array::{Dims, Place, offered, types},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -31,7 +31,7 @@ fn torch(py: Python<'_>) -> PyResult<&Torch> {
         let torch = py.import("torch")?;
         let dtype = |of: Type| -> PyResult<_> { Ok((torch.getattr(of.numpy())?.unbind(), of)) };
         Ok(Torch {
-            dtypes: Type::multiplied().map(dtype).collect::<PyResult<_>>()?,
+            dtypes: types().map(dtype).collect::<PyResult<_>>()?,
             is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
             increment_version: py
                 .import("torch.autograd.graph")?

@@ -139,7 +139,7 @@ const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wr
 
 /// The types of files' elements, those of more bytes last.
 fn file_types() -> Vec<Type> {
-    let mut types = Type::multiplied().collect::<Vec<_>>();
+    let mut types = npy::types().collect::<Vec<_>>();
     types.sort_by_key(|of| (of.bytes(), npy::name(*of) == of.name()));
     types
 }

@@ -86,7 +86,7 @@ pub(super) fn of_name(
 pub(crate) fn flags(product: &Product) -> String {
     let Variant { operands, c, scheme, .. } = product.variant;
     match scheme {
-        Scheme::Native if operands == c => format!("--type {operands}"),
+        Scheme::Native if operands.usual_c() == c => format!("--type {operands}"),
         Scheme::Native => format!("--type {operands} --out-type {c}"),
         Scheme::Tf32 => "--compute tf32".to_owned(),
         Scheme::Bf16x6 => "--compute fp32-bf16x6".to_owned(),

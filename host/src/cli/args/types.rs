@@ -6,21 +6,21 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::{Compute, Type, gpu::registry::Scheme};
+use host::{Compute, Type, gpu::registry::Scheme, verify::NumberFormat};
 
 use super::offering::{Offering, name_of};
 
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B. Sums of products of bf16 and f16 are in f32
-    #[arg(long = "type", value_name = "f32|f64|bf16|f16", default_value_t = Type::F32)]
+    /// Type of A and B. Sums of products of bf16 and f16 are in f32, of i8 in i32
+    #[arg(long = "type", value_name = "f32|f64|bf16|f16|i8", default_value_t = Type::F32)]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     operands: Type,
 
-    /// Type of C: that of A and B, or f32 for bf16 and f16 [default: that of A and B]
-    #[arg(long = "out-type", value_name = "f32|f64|bf16|f16")]
-    #[arg(value_parser = element_types(), hide_possible_values = true)]
+    /// Type of C: that of A and B, or f32 for bf16 and f16 [default: that of A and B; i32 for i8]
+    #[arg(long = "out-type", value_name = "f32|f64|bf16|f16|i32")]
+    #[arg(value_parser = types_of_c(), hide_possible_values = true)]
     c: Option<Type>,
 
     /// How f32 is multiplied. With fp32 factors are not rounded. With tf32 tensor cores may round
@@ -64,6 +64,14 @@ fn element_types() -> impl TypedValueParser<Value = Type> {
     one_of(Type::multiplied().collect())
 }
 
+/// The types that some C has.
+fn types_of_c() -> impl TypedValueParser<Value = Type> {
+    let is_of_c = |c: &Type| Type::multiplied().any(|of| of.multiplies_to(*c));
+    let mut all = Type::ALL.iter().copied().filter(is_of_c).collect::<Vec<_>>();
+    all.sort_by_key(|c| !c.format().is_float());
+    one_of(all)
+}
+
 /// Takes the types among `all`, by their names.
 pub(super) fn one_of(all: Vec<Type>) -> impl TypedValueParser<Value = Type> {
     let values = all.iter().map(|of| PossibleValue::new(of.name())).collect();
@@ -92,11 +100,12 @@ impl TypeFlags {
         }
     }
 
-    /// The name of the arithmetic: `fp32`, or `fp64` where sums are in f64.
+    /// The name of the arithmetic: `fp32`, or `fp64` or `int32` where sums are of that type.
     pub(crate) fn compute_name(self) -> String {
-        match self.operands.sums() == Type::F64.sums() {
-            true => "fp64".to_owned(),
-            false => name_of(&self.compute),
+        match self.operands.sums() {
+            Some(NumberFormat::F64) => "fp64".to_owned(),
+            Some(NumberFormat::Signed { bits }) => format!("int{bits}"),
+            _ => name_of(&self.compute),
         }
     }
 
@@ -114,12 +123,12 @@ impl TypeFlags {
             };
             return Err(host::Error::argument("--compute", name_of(&self.compute), limit));
         }
-        let c = c.unwrap_or(operands);
+        let c = c.unwrap_or(operands.usual_c());
         if operands.multiplies_to(c) {
             return Ok((operands, c));
         }
-        let mut of_c =
-            Type::multiplied().filter(|c| operands.multiplies_to(*c)).collect::<Vec<_>>();
+        let of_c = Type::ALL.iter().copied().filter(|c| operands.multiplies_to(*c));
+        let mut of_c = of_c.collect::<Vec<_>>();
         of_c.sort_by_key(|c| *c != operands);
         let of_c = of_c.into_iter().map(Type::name).collect::<Vec<_>>().join(" or ");
         let limit = format!("must be {of_c} with --type {operands}");

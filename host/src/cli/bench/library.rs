@@ -28,6 +28,7 @@ impl Compared<Bf16> for Bf16 {}
 impl Compared<f32> for Bf16 {}
 impl Compared<F16> for F16 {}
 impl Compared<f32> for F16 {}
+impl Compared<i32> for i8 {}
 
 /// The libraries to compare with. A note reports those that are missing.
 pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
@@ -137,8 +138,12 @@ mod nvidia {
             epilogue: Epilogue,
         ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
             let Epilogue { alpha, beta, bias, activation } = epilogue;
-            // It has no bias and no activations. cublasLt is there for these.
-            Ok(match bias || activation != Activation::Identity {
+            // It has no bias and no activations. cublasLt is there for these. It takes integers of
+            // such sizes, and in this layout alone.
+            let [m, n, k] = [product.shape.m(), product.shape.n(), product.shape.k()];
+            let is_taken = product.transposed == [false, true] && (m | n | k).is_multiple_of(4);
+            let is_refused = !T::FORMAT.is_float() && !is_taken;
+            Ok(match bias || activation != Activation::Identity || is_refused {
                 true => None,
                 false => Some(Box::new((self, *product, [alpha, beta]))),
             })

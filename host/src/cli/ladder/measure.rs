@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 
 use host::{
-    Compute, Device, Shape, Stream,
+    Bf16, Compute, Device, Shape, Stream, Type,
     baseline::DenseBatch,
     gemm::{Scalar, Target},
     gpu::registry::{self, Entry},
     product,
-    simt::with_type,
     timing::{self, Candidate as Timed, Measurement, Rounds, telemetry::Watch},
     verify::Criterion,
 };
@@ -33,8 +32,12 @@ use crate::cli::{
 
 /// A line for each rung, and one for cuBLAS if it is there.
 pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
-    let measured = with_type!(args.operands, |T| measure_of::<T>(args, steps));
-    measured.unwrap_or_else(|| Err(not_multiplied(args.operands, args.operands)))
+    // The types of lessons.
+    match args.operands {
+        of if of == Type::F32 => measure_of::<f32>(args, steps),
+        of if of == Type::BF16 => measure_of::<Bf16>(args, steps),
+        other => Err(not_multiplied(other, other)),
+    }
 }
 
 fn measure_of<T: Value + Scalar>(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {

@@ -33,7 +33,7 @@ pub(in crate::gemm) fn plan_of<T: Scalar<O>, O: Output>(
     (kernel, choice): (Kernel, &Choice),
 ) -> Result<Plan> {
     let Operands { a, b, c, is_swapped, .. } = operands;
-    let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *is_swapped);
+    let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *is_swapped)?;
     let scheme = kernel.product.variant.scheme;
     task.prepared = [a, b].map(|operand| gemm.planes_of(operand, scheme)?.rows(scheme));
     let on = (&device.limits(), device.sms());

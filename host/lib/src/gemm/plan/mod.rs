@@ -282,6 +282,7 @@ impl Plan {
         let kernel: &'static dyn AnyKernel = match () {
             _ if c == Type::F32 => &reduce::reduce_f32,
             _ if c == Type::F64 => &reduce::reduce_f64,
+            _ if c == Type::I32 => &reduce::reduce_i32,
             _ => &reduce::reduce_half,
         };
         let grid = [shape.n().div_ceil(reduce::COLS), rows.min(limits.grid[1] as usize), 1];

@@ -2,7 +2,10 @@
 
 use gpu::params::{COL_BIAS, GELU, GELU_TANH, IDENTITY, NO_BIAS, RELU, ROW_BIAS, SILU};
 
-use crate::gemm::{Activation, Bias, Gemm, Output, Request, Scalar};
+use crate::{
+    error::Result,
+    gemm::{Activation, Bias, Gemm, Output, Request, Scalar},
+};
 
 /// A product without its matrices. C is row-major where a swap of A and B makes it so.
 pub(in crate::gemm) struct Task {
@@ -25,12 +28,17 @@ pub(in crate::gemm) struct Task {
 
 impl Task {
     /// The task of a product. `is_swapped`: the request's A and B are the product's B and A.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for factors, a bias or an activation that sums
+    /// of integers do not have.
     pub(in crate::gemm) fn new<T: Scalar<O>, O: Output>(
         gemm: &Gemm<T, O>,
         request: Request,
         steps: [usize; 3],
         is_swapped: bool,
-    ) -> Self {
+    ) -> Result<Self> {
+        gemm.check_epilogue()?;
         let (bias, activation) = (
             match gemm.bias {
                 None => NO_BIAS,
@@ -47,7 +55,7 @@ impl Task {
         );
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
         let bias = if is_swapped { transposed(bias) } else { bias };
-        Task { steps, alpha, beta, bias, activation, ..Task::plain(request) }
+        Ok(Task { steps, alpha, beta, bias, activation, ..Task::plain(request) })
     }
 
     /// `C = A B`, once.

@@ -22,13 +22,17 @@
 //! operands of its own layout, or packed copies of them with 16-byte aligned rows. The `ldg`
 //! kernels read rows of any alignment. 64 x 16 tiles are for few columns. For few rows, A and B are
 //! swapped; `nn` then becomes `tt`.
+//!
+//! They read 8-bit operands along k alone. So these kernels are all `nt`, and A or B or both are
+//! transposed. A swap changes nothing of that.
 
 use gpu::{
+    collective::wgmma_shape::WGMMA_M,
     kernels::pack::{
-        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u16, transpose_rows,
-        transpose_rows_u16,
+        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16,
+        transpose_rows, transpose_rows_u8, transpose_rows_u16,
     },
-    registry::{Access, Product, Scheme},
+    registry::{Access, Family, Layout, Product, Scheme},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
@@ -106,10 +110,17 @@ impl OperandPlan {
     }
 }
 
-/// Whether a kernel's tile has fewer columns than a stage has k-steps. It is for few columns. For
+/// Whether the kernel reads A as it reads B, or has a twin that does. Then a swap of A and B
+/// replaces no copy.
+fn is_symmetric(product: &Product) -> bool {
+    product.has_all_layouts || product.variant.layout == Some(Layout::NT)
+}
+
+/// Whether the kernel's tile has fewer columns than its MMA has rows. It is for few columns. For
 /// few rows, A and B are swapped.
 pub(super) fn is_narrow(product: &Product) -> bool {
-    product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
+    let least = (product.variant.tile[2] as usize).min(WGMMA_M);
+    is_symmetric(product) && (product.tile()[1] as usize) < least
 }
 
 /// A and B before a kernel: what is done to them, the request as the kernel sees it, and how it
@@ -133,14 +144,15 @@ pub(super) fn operand_plan(
     let has_all_layouts = product.has_all_layouts || product.is_lesson();
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
-        true if product.variant.scheme == Scheme::Tf32 => {
+        true if product.variant.family == Family::Wgmma => {
             &[[false; 2], [false, true], [true, false], [true; 2]][..]
         }
         true => &[[false; 2], [false, true]],
         false => &[[false; 2]],
     };
     let is_narrow = is_narrow(product);
-    let swaps = if has_all_layouts && !is_narrow { &[false][..] } else { &[false, true] };
+    let is_symmetric = product.is_lesson() || is_symmetric(product);
+    let swaps = if is_symmetric && !is_narrow { &[false][..] } else { &[false, true] };
     let (mut best, mut fewest_missing) = (None, (usize::MAX, ("A", "k")));
     for &swap_ab in swaps {
         let given = OperandPlan::swapped_if(swap_ab).apply(request);
@@ -259,6 +271,8 @@ impl OperandLayout {
     ) -> Result<(&'static dyn AnyKernel, LaunchConfig)> {
         let bytes = 16 / self.unit;
         let kernel: &'static dyn AnyKernel = match (bytes, self.transposed) {
+            (1, false) => &pack_rows_u8,
+            (1, true) => &transpose_rows_u8,
             (2, false) => &pack_rows_u16,
             (2, true) => &transpose_rows_u16,
             (4, false) => &pack_rows,

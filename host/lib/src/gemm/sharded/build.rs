@@ -402,7 +402,7 @@ where
     fn multiply(&self, place: usize, operands: [Rect; 2], c: Rect) -> Result<Step> {
         let split = [self.choice.split_k, self.choice.partials];
         let request = request::<T, O>(self.gemm, operands, c)?;
-        let task = Task::new(self.gemm, request, [0; 3], false);
+        let task = Task::new(self.gemm, request, [0; 3], false)?;
         let on = (&self.limits, self.target.sms);
         let plan = Plan::new::<T, O>(self.kernel, self.choice.operands, split, task, on)?;
         let us = self.product_us(&request, split);

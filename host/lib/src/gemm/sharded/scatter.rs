@@ -84,7 +84,7 @@ where
             let c = self.shard(2, place, part);
             let shape = Shape::new(rows as u64, cols as u64, k as u64)?;
             let request = self.gemm.request(&Request::new(shape, [[k, 1], [cols, 1], c.strides()]));
-            let task = Task::new(self.gemm, request, [0; 3], false);
+            let task = Task::new(self.gemm, request, [0; 3], false)?;
             let plan = Box::new(Plan::of_sum::<O>(count as u32, &task, &self.limits));
             let us = self.link.latency_us + (count * rows * cols) as f64 * 1e-6;
             let what = What::Sum { partials, c, plan };
