@@ -47,7 +47,11 @@ pub fn store_misaligned<
     epilogue: &mut Epilogue<C>,
     first @ (first_row, col): (usize, usize),
 ) {
-    const { assert!(PITCH >= WORDS + FOUR, "words shift by less than a chunk, and one is carried") };
+    const {
+        // Narrower tiles are not stored so.
+        let fits = PITCH >= WORDS + FOUR || N < WORDS;
+        assert!(fits, "words shift by less than a chunk, and one is carried")
+    };
     let cols = const { (WORDS * C::PER_WORD) as u32 };
     // 32-bit numbers: with 64 bits each step would be two instructions.
     let (rows, width) = epilogue.left(first);

@@ -48,6 +48,15 @@ pub struct Early<C: PackedStore> {
 }
 
 impl<C: PackedStore> Early<C> {
+    /// Of a C that is not finished in registers.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn nothing() -> Self {
+        Early {
+            old: const { [[C::Real::ZERO; FOUR]; LOADS] },
+            bias: [C::nearest(C::Real::ZERO); BIAS_OF_LANE],
+        }
+    }
+
     /// Loads what the epilogue of the warp's rows needs. The first element is (row, col).
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -56,12 +65,11 @@ impl<C: PackedStore> Early<C> {
         lane: usize,
         first: (usize, usize),
     ) -> Self {
-        let zero = C::Real::ZERO;
-        let mut early = Early {
-            old: const { [[C::Real::ZERO; FOUR]; LOADS] },
-            bias: [C::nearest(zero); BIAS_OF_LANE],
-        };
-        if ALL && epilogue.beta().differs(zero) && epilogue.is_finished_in_registers::<ALL>() {
+        let mut early = Early::nothing();
+        if ALL
+            && epilogue.beta().differs(C::Real::ZERO)
+            && epilogue.is_finished_in_registers::<ALL>()
+        {
             early.old = old_of::<_, WORDS, N>(epilogue, lane, first, 0);
         }
         if epilogue.bias() == COL_BIAS {
@@ -74,6 +82,15 @@ impl<C: PackedStore> Early<C> {
         }
         early
     }
+}
+
+/// Words of a row that are staged at a time, unless shared memory is scarce.
+pub const WORDS: usize = 64;
+
+/// Whether a warp stores tiles of so many staged columns in this way. (With sums of i32, 128 x 128
+/// would spill.)
+pub const fn suits<C: PackedStore>(cols: usize) -> bool {
+    cols >= WORDS && !C::Real::IS_SCALED_SUM
 }
 
 /// Columns of which a lane loads the bias.
@@ -193,6 +210,7 @@ fn add_bias_of_cols<C: PackedStore, const N: usize, const STAGED: usize, const P
 /// aligned](Epilogue::is_16_byte_aligned).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
+#[allow(unused_assignments, reason = "after the last part nobody reads what would be loaded next")]
 fn add_old<
     C: PackedStore,
     const WORDS: usize,

@@ -51,6 +51,8 @@ use super::{
     collective::{
         accumulators::ROWS,
         epilogue::Epilogue,
+        packed_element::PackedStore,
+        packed_store::{self, Early},
         real::Real,
         staged_rows::{Old, Rows, StagedRows},
         stored::Stored,
@@ -93,13 +95,15 @@ pub const fn min_blocks(stages: usize) -> u32 {
     if stages <= 3 { 3 } else { 1 }
 }
 
-/// Computes all tiles of a block. Accumulators are staged `PITCH - 8` columns at a time.
+/// Computes all tiles of a block. Accumulators that are not finished in registers are staged
+/// `PITCH - 8` columns at a time. `smooth` is the smooth activation that the kernel was loaded
+/// with. With `ALL` registers suffice for old elements of C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
     A: TmaOperand,
     B: TmaOperand<Element = A::Element>,
-    C: Stored<Real = <A::Element as Factor>::Sum>,
+    C: PackedStore<Real = <A::Element as Factor>::Sum>,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -107,12 +111,14 @@ pub fn multiply<
     const PITCH: usize,
     const COLS: usize,
     const TOGETHER: usize,
+    const ALL: bool,
 >(
     problem: &GemmParams,
     (a, b): (&A, &B),
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<C::Real, STAGED, PITCH>,
+    smooth: u32,
 ) {
     let rounds = TILE_COLS / COLS;
     const {
@@ -166,6 +172,10 @@ pub fn multiply<
                 }
                 producer.advance();
             }
+            // Now the last stages are multiplied. What follows may need the old C.
+            let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+            let first = (row as usize, col as usize);
+            epilogue.prefetch_tile(first, (TILE_ROWS as u32, TILE_COLS as u32));
             // A cluster that splits k has one tile.
             if splits > 1 {
                 break;
@@ -182,6 +192,19 @@ pub fn multiply<
 
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = scheduler.next_tile() {
+        let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let mut epilogue = epilogue.with_smooth(smooth);
+        // Whole rows of sums are in this block.
+        let is_whole = splits == 1 && packed_store::suits::<C>(COLS);
+        let in_registers = is_whole && epilogue.is_finished_in_registers::<ALL>();
+        let of_warp = (row as usize + warp * ROWS, col as usize);
+        let lane = thread::lane_id() as usize;
+        let early = match in_registers {
+            true => {
+                Early::load::<{ packed_store::WORDS }, TILE_COLS, ALL>(&epilogue, lane, of_warp)
+            }
+            false => Early::nothing(),
+        };
         let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
         let sums = accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
             &mut tiles,
@@ -195,7 +218,17 @@ pub fn multiply<
         if splits > 1 {
             cluster::wait();
         }
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        if in_registers {
+            let place = (warp * ROWS * PITCH, lane);
+            packed_store::store::<_, { packed_store::WORDS }, _, _, _, ALL>(
+                sums,
+                staged,
+                place,
+                (&mut epilogue, early),
+                of_warp,
+            );
+            continue;
+        }
         let part = (rank as usize, splits as usize);
         for round in 0..rounds {
             let first = (row as usize, col as usize + round * COLS);
@@ -209,11 +242,7 @@ pub fn multiply<
                 1 => warp::sync_warp(warp::ALL),
                 _ => cluster::sync(),
             }
-            let is_plain = epilogue.is_scaled() && epilogue.is_in_fours();
-            match splits == 1 && is_plain {
-                true => store_plain::<_, COLS, _, _>(staged, warp, first, &mut epilogue),
-                false => reduce(staged, rows, part.1, old, &mut epilogue),
-            }
+            reduce(staged, rows, part.1, old, &mut epilogue);
             if splits == 1 {
                 warp::sync_warp(warp::ALL);
             }
@@ -331,31 +360,5 @@ fn reduce<
     match epilogue.is_in_fours() {
         true => rows.finish(epilogue, old, sum),
         false => rows.finish_any(epilogue, sum),
-    }
-}
-
-/// Stores the rows that a warp has staged, if C is `alpha A B` and [in
-/// fours](Epilogue::is_in_fours).
-#[cfg_attr(target_arch = "nvptx64", inline(always))]
-#[track_caller]
-fn store_plain<
-    C: Stored<Real: WgmmaSum>,
-    const COLS: usize,
-    const STAGED: usize,
-    const PITCH: usize,
->(
-    staged: &Shared<C::Real, STAGED, PITCH>,
-    warp: usize,
-    (first_row, first_col): (usize, usize),
-    epilogue: &mut Epilogue<C>,
-) {
-    let (lane, lanes) = (thread::lane_id() as usize, COLS / FOUR);
-    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
-    for i in 0..ROWS / (32 / lanes) {
-        let row = warp * ROWS + i * (32 / lanes) + row_of_lane;
-        let at = (first_row + row, first_col + col);
-        if epilogue.is_inside(at) {
-            epilogue.store::<true>(at, staged.load128(row * PITCH + col));
-        }
     }
 }
