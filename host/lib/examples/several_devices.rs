@@ -78,9 +78,9 @@ where
     drop(product);
     let anew = timed(|| gemm.run_sharded(devices, &a, &b, &mut c).map(|_| ()))?;
 
-    println!("{} alone: {of_one:.1?}", one.name());
+    println!("{} alone: {of_one:.2?}", one.name());
     println!(
-        "{devices}: {over_all:.1?}, and {anew:.1?} with its plan, streams and panels made anew"
+        "{devices}: {over_all:.2?}, and {anew:.2?} with its plan, streams and panels made anew"
     );
     let is_same = c.gather()? == c1.to_row_major()?;
     println!("the numbers of one device: {}", if is_same { "yes" } else { "NO" });
