@@ -10,7 +10,7 @@ use simt::{
 /// Parts of 32 elements, and blocks.
 const PARTS: usize = 12;
 const BLOCKS: usize = 4;
-/// Words, of which the second counts parts that are done.
+/// Counters: parts that have been claimed, and parts that are done.
 const WORDS: usize = 2;
 
 macro_rules! kernels {
@@ -18,6 +18,32 @@ macro_rules! kernels {
         #[allow(dead_code, reason = "what is wrong is run checked alone")]
         mod $module {
             use simt::$device::*;
+
+            /// Doubles parts of x as they are claimed, and adds to each of its block's parts the
+            /// one after it.
+            #[kernel(block = (32))]
+            pub fn given_out(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
+                let lane = thread::lane_id() as usize;
+                let mut mine = [false; super::PARTS];
+                loop {
+                    let given = if lane == 0 { words.atomic_add(0, 1) } else { 0 };
+                    let part = warp::shuffle(warp::ALL, given, 0) as usize;
+                    if part >= super::PARTS {
+                        break;
+                    }
+                    mine[part] = true;
+                    y[part * 32 + lane] = 2.0 * x[part * 32 + lane];
+                    warp::sync_warp(warp::ALL);
+                    if lane == 0 {
+                        words.release_add(1, 1);
+                    }
+                }
+                words.wait_for_at_least(1, super::PARTS as u32);
+                for part in (0..super::PARTS).filter(|&part| mine[part]) {
+                    let next = (part + 1) % super::PARTS;
+                    z[part * 32 + lane] = y[part * 32 + lane] + y[next * 32 + lane];
+                }
+            }
 
             /// All blocks meet three times. After each meeting a block reads what the next block
             /// wrote before it.
@@ -177,9 +203,16 @@ fn what_blocks_have_told_is_seen() {
     for workers in [Some(1), None] {
         let mut options = cpu::Options::default();
         options.workers = workers;
-        let mut memory = Memory::new();
-        run!(device, cpu::launch, &device_kernels::right, memory, &options).expect("it runs");
-        memory.is_right();
+        for kernel in [&device_kernels::given_out, &device_kernels::right] {
+            let mut memory = Memory::new();
+            run!(device, cpu::launch, kernel, memory, &options).expect("it runs");
+            memory.is_right();
+        }
+        for order in orders() {
+            let (report, memory) = check!(given_out, order, workers);
+            assert!(report.is_clean(), "{order}: {report}");
+            memory.is_right();
+        }
         let (report, memory) = check!(right, Order::Forward, workers);
         assert!(report.is_clean(), "{report}");
         memory.is_right();

@@ -36,7 +36,7 @@ struct Place {
 }
 
 impl Place {
-    /// Rows or columns that are contiguous, with padding, or neither.
+    /// Rows or columns that are contiguous, with padding.
     fn draw(random: &mut Random, size: (usize, usize), count: usize) -> Self {
         let padding = random.choose(&[0, 0, 1, 3, 7, 16]);
         let strides = match random.below(5) {

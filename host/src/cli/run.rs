@@ -269,6 +269,10 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
         let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
         let name = name_of(&init);
+        if init == Init::Nan && !T::FORMAT.is_float() {
+            let limit = format!("must be another one: {} has no NaN", T::NAME);
+            return Err(Error::argument("--init", name, limit));
+        }
         let (a, b) = self.step(&name, "operands", || {
             let draw = match init {
                 Init::Normal => operands::normal::<T>,

@@ -226,6 +226,13 @@ impl Claim<'_> {
             None => self.after_an_exact_sum(magnitude),
         };
         let (want, bound) = activation::after(self, linear, bound);
+        // float64 holds all integers up to 2^53. How a larger one wraps around it does not know.
+        if !self.stored.is_float() && want.abs() >= 2f64.powi(53) {
+            comparison.elements += 1;
+            comparison.overflowing += 1;
+            return;
+        }
+        let want = self.stored.wrapped(want);
         if bounds.is_none() && bound == 0.0 {
             let want = self.stored.nearest(want);
             return comparison.add(Worst::new(row, col, got, want, 0.0), 0.0);

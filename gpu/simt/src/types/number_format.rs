@@ -139,6 +139,17 @@ impl NumberFormat {
             }
         }
     }
+
+    /// An integer as it is stored: modulo 2^bits. Of another type the number itself.
+    pub fn wrapped(self, value: f64) -> f64 {
+        match self {
+            NumberFormat::Signed { bits } => {
+                let all = power_of_two(bits as i32);
+                (value + all / 2.0).rem_euclid(all) - all / 2.0
+            }
+            _ => value,
+        }
+    }
 }
 
 /// 2 to a power from -1074 to 1023.
@@ -153,6 +164,18 @@ fn power_of_two(power: i32) -> f64 {
 #[cfg(all(test, not(target_arch = "nvptx64")))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_wrap_around_and_nothing_else() {
+        let format = NumberFormat::signed(32);
+        let half = 2f64.powi(31);
+        let cases = [(half - 1.0, half - 1.0), (half, -half), (-half - 1.0, half - 1.0)];
+        for (value, wrapped) in cases {
+            assert_eq!(format.wrapped(value), wrapped);
+        }
+        assert_eq!(format.wrapped(5.0 * 2f64.powi(33) - 7.0), -7.0);
+        assert_eq!(NumberFormat::F32.wrapped(half * 4.0), half * 4.0);
+    }
 
     #[test]
     fn the_facts_are_those_of_the_formats() {

@@ -34,11 +34,17 @@
 //!   64 x 16, 20 stages      64             200 KiB                 200 KiB
 //! ```
 //!
+//! # Whole sums
+//! A block that does not split k finishes its sums in registers and stores them packed
+//! ([`packed_store`]), as the [persistent](super::persistent) kernels do. Meanwhile the producer
+//! has asked for the old C in L2. What cannot be finished there is staged: a C of columns, of i32,
+//! or of 16 columns, and of f32 if C is read or rows have a bias.
+//!
 //! # Reduction
-//! At the end each block has a part of every sum. Row `r` of the tile belongs to the block of rank
-//! `r mod splits`, so that each has some rows however few there are. The other blocks store their
-//! parts to its shared memory, two elements at a time. After a barrier of the cluster it adds them
-//! in the order of the ranks: the result is the same in every run.
+//! In a cluster that splits k, at the end each block has a part of every sum. Row `r` of the tile
+//! belongs to the block of rank `r mod splits`, so that each has some rows however few there are.
+//! The other blocks store their parts to its shared memory, two elements at a time. After a barrier
+//! of the cluster it adds them in the order of the ranks: the result is the same in every run.
 //!
 //! ```text
 //!                         the rows that each block adds, with three splits      (four rows of the tile)

@@ -122,7 +122,8 @@ pub(crate) struct Bench {
     pub(crate) device: DeviceChoice,
 
     /// Device memory for a kernel's workspace, besides the operands: kernels that need more are
-    /// left out. Bytes, or with K, M, G or T [default: 256M]
+    /// left out. Bytes, or with K, M, G or T [default: 256M; 4G for i8 and
+    /// emulated fp32]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 

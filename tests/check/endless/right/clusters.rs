@@ -6,7 +6,11 @@ use super::kernel::{Right, here, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&read_each_other, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),
+    right(&told_by_arrivals, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),
     right(&begun_in_halves, 256, |i| ((i ^ 64) / 4 * 4) as f32),
+    right(&a_cluster_adds_up, 256, |_| 32640.0),
+    right(&handed_from_block_to_block, 256, |i| (i % 64 + i / 64 + 1) as f32),
+    right(&phases_of_both_blocks, 256, |i| i as f32 + 4.0),
     right(&boxes_for_both_blocks, 1024, |i| {
         let (number, t) = (i / 64, i % 64);
         ((number ^ 1) * 64 + 63 - t) as f32 + 100.0 * i as f32
@@ -31,6 +35,27 @@ fn read_each_other(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     cluster::sync();
 }
 
+/// Mbarriers signal that the other block has written, and that it has read.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256, shared = 16)]
+fn told_by_arrivals(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut line, told) = (dynamic_shared![f32], mbarriers![2]);
+    let (t, i) = here();
+    if t == 0 {
+        told.at(0).init(64);
+        told.at(1).init(64);
+        mbarrier::fence_init();
+    }
+    cluster::sync();
+    let other = 1 - cluster::block_rank();
+    line[t] = x[i];
+    told.at(0).arrive_remote(other);
+    told.at(0).wait(0);
+    let four: [f32; 4] = line.remote(other).load128(t / 4 * 4);
+    y[i] = four.iter().sum();
+    told.at(1).arrive_remote_after_reads(other);
+    told.at(1).wait(0);
+}
+
 /// A block writes to the other after it knows that it has started.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256)]
 fn begun_in_halves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
@@ -44,6 +69,85 @@ fn begun_in_halves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
     cluster::sync();
     y[i] = line[t];
+}
+
+/// Sums of warps by shuffles, and of blocks and of the cluster by shared memory.
+#[kernel(block = (64), cluster = (4), shared = 4 * 4)]
+fn a_cluster_adds_up(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut sums = shared![f32; 4];
+    let (t, i) = here();
+    let mut sum = x[i];
+    for lanes in [16, 8, 4, 2, 1] {
+        sum += warp::shuffle_xor(warp::ALL, sum, lanes);
+    }
+    if t < 4 {
+        sums[t] = 0.0;
+    }
+    thread::sync_threads();
+    if thread::lane_id() == 0 {
+        sums.atomic_add(0, sum);
+    }
+    cluster::sync();
+    let mut total = 0.0;
+    for rank in 0..cluster::blocks() {
+        let [of_block, ..]: [f32; 4] = sums.remote(rank).load128(0);
+        total += of_block;
+    }
+    y[i] = total;
+    cluster::sync();
+}
+
+/// A line goes from block to block. Each adds one, writes it to the next, and signals that.
+#[kernel(block = (64), cluster = (4), shared = 64 * 4 + 8)]
+fn handed_from_block_to_block(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (line, told) = (shared![f32; 64], mbarriers![1]);
+    let (t, i) = here();
+    let rank = cluster::block_rank();
+    if t == 0 {
+        told.at(0).init(16);
+        mbarrier::fence_init();
+    }
+    cluster::sync();
+    if t.is_multiple_of(4) {
+        let values: [f32; 4] = match rank {
+            0 => x.load128(i),
+            _ => {
+                told.at(0).wait(0);
+                line.load128(t)
+            }
+        };
+        let values = values.map(|value| value + 1.0);
+        y.store128(i, values);
+        if rank + 1 < cluster::blocks() {
+            line.remote(rank + 1).store128(t, values);
+            told.at(0).arrive_remote(rank + 1);
+        }
+    }
+    cluster::sync();
+}
+
+/// Threads of both blocks arrive at the mbarriers of both, in every phase.
+#[kernel(block = (64), cluster = (2), shared = 2 * 64 * 4 + 8)]
+fn phases_of_both_blocks(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut lines, told) = (shared![f32; 2, 64], mbarriers![1]);
+    let (t, i) = here();
+    let other = 1 - cluster::block_rank();
+    if t == 0 {
+        told.at(0).init(128);
+        mbarrier::fence_init();
+    }
+    cluster::sync();
+    let mut value = x[i];
+    for round in 0..4 {
+        lines[(round % 2, t)] = value + 1.0;
+        told.at(0).arrive();
+        told.at(0).arrive_remote(other);
+        told.at(0).wait(round as u32 % 2);
+        let four: [f32; 4] = lines.remote(other).load128(round % 2 * 64 + t / 4 * 4);
+        value = four[t % 4];
+    }
+    y[i] = value;
+    cluster::sync();
 }
 
 /// Each block copies every other box, to both blocks.

@@ -3,12 +3,27 @@
 
 use simt::checked::*;
 
-use super::kernel::{Right, here, right};
+use super::kernel::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&all_meet, 256, next_doubled),
+    right(&one_thread_waits_for_its_block, 256, next_doubled),
     right(&each_has_a_word, 256, next_doubled),
+    right(&polls_and_then_waits, 256, next_doubled),
     right(&polls_by_votes_and_then_waits, 256, next_doubled),
+    right(&meet_again_and_again, 256, |i| i as f32 + 4.0),
+    right(&parts_given_out, 512, |i| (2 * i + 2 * ((i + 64) % 512)) as f32),
+    right(&boxes_given_out, 512, |i| mirrored(i) as f32),
+    right(&the_last_one_writes, 256, |i| (2 * i + 1) as f32),
+    right(&one_block_after_another, 256, |i| {
+        (0..=i / 64).map(|block| block * 64 + i % 64).sum::<usize>() as f32
+    }),
+    right(&looks_back_at_the_one_before, 256, |i| (i + i / 64 * 64) as f32),
+    right(&a_ring_between_blocks, 512, |i| mirrored(i) as f32),
+    right(&a_lock_by_tickets, 320, |i| match i {
+        0..256 => 2.0 * i as f32,
+        _ => (384 + 4 * (i - 256)) as f32,
+    }),
     right(&warps_of_a_block, 256, |i| match i % 64 {
         0..32 => i as f32,
         t => (i / 64 * 64 + 63 - t) as f32,
@@ -49,6 +64,19 @@ fn all_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
 }
 
 #[kernel(block = (64))]
+fn one_thread_waits_for_its_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        words.wait_for_at_least(0, BLOCKS);
+    }
+    thread::sync_threads();
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+#[kernel(block = (64))]
 fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let (t, i) = here();
     y[BEHIND + i] = 2.0 * x[i];
@@ -57,6 +85,21 @@ fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
         words.release_add(block(), 1);
     }
     words.wait_for_at_least((block() + 1) % 4, 1);
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+/// A polled atomic orders nothing. The wait after it does.
+#[kernel(block = (64))]
+fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        while words.atomic_add(0, 0) < BLOCKS {}
+    }
+    thread::sync_threads();
+    words.wait_for_at_least(0, BLOCKS);
     y[i] = y[BEHIND + (i + 64) % 256];
 }
 
@@ -77,6 +120,188 @@ fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32
     }
     words.wait_for_at_least(0, BLOCKS);
     y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+/// Four times, with two buffers.
+#[kernel(block = (64))]
+fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    let mut value = x[i];
+    for round in 0..4 {
+        let buffer = BEHIND + round % 2 * 256;
+        y[buffer + i] = value + 1.0;
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+        }
+        words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
+        value = y[buffer + (i + 64) % 256];
+    }
+    y[i] = value;
+}
+
+/// Eight parts are claimed one by one. When all have been doubled, each block adds to its own parts
+/// the ones after them.
+#[kernel(block = (64), shared = 4)]
+fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let t = thread::thread_idx_x() as usize;
+    let mut mine = [false; 8];
+    loop {
+        if t == 0 {
+            given[0] = words.atomic_add(0, 1);
+        }
+        thread::sync_threads();
+        let part = given[0] as usize;
+        if part >= 8 {
+            break;
+        }
+        mine[part] = true;
+        y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(1, 1);
+        }
+    }
+    words.wait_for_at_least(1, 8);
+    for part in (0..8).filter(|&part| mine[part]) {
+        let next = (part + 1) % 8;
+        y[part * 64 + t] = y[BEHIND + part * 64 + t] + y[BEHIND + next * 64 + t];
+    }
+}
+
+/// The same with boxes, which are copied one after the other to one place.
+#[kernel(block = (64), dynamic_shared = 256, shared = 4 + 8)]
+fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let (mut given, full) = (shared![u32; 1], mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    let mut parity = 0;
+    loop {
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            given[0] = words.atomic_add(0, 1);
+            if given[0] < 8 {
+                full.at(0).arrive_expect(256);
+                tile.load_box(0, &boxes, (0, given[0] * 4, 0), full.at(0));
+            }
+        }
+        thread::sync_threads();
+        let part = given[0] as usize;
+        if part >= 8 {
+            break;
+        }
+        full.at(0).wait(parity);
+        parity ^= 1;
+        y[part * 64 + t] = tile[63 - t];
+    }
+}
+
+/// The block that counts itself last sees everything that the others signalled before they counted.
+#[kernel(block = (64), shared = 4)]
+fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut before = shared![u32; 1];
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        before[0] = words.atomic_add(1, 1);
+    }
+    thread::sync_threads();
+    if before[0] == BLOCKS - 1 {
+        words.wait_for_at_least(0, BLOCKS);
+        for i in (t..256).step_by(64) {
+            y[i] = y[BEHIND + i] + 1.0;
+        }
+    }
+}
+
+/// Each block adds to the previous block's result.
+#[kernel(block = (64))]
+fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    words.wait_for_at_least(0, block() as u32);
+    let before = if block() == 0 { 0.0 } else { y[i - 64] };
+    y[i] = before + x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
+}
+
+/// Parts are claimed as blocks start. So a block waits only for blocks that have started.
+#[kernel(block = (64), shared = 4)]
+fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        given[0] = words.atomic_add(0, 1);
+    }
+    thread::sync_threads();
+    let part = given[0] as usize;
+    let mut before = 0.0;
+    if part > 0 {
+        words.wait_for_at_least(part, 1);
+        before = y[BEHIND + part - 1];
+    }
+    y[part * 64 + t] = x[part * 64 + t] + before;
+    if t == 63 {
+        y[BEHIND + part] = before + 64.0;
+        words.release_add(part + 1, 1);
+    }
+}
+
+/// The first of two blocks fills two slots in turn, and the second reads them. Two words count how
+/// often each has done so.
+#[kernel(block = (64))]
+fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let t = thread::thread_idx_x() as usize;
+    let pair = block() / 2;
+    let (filled, emptied) = (pair * 2, pair * 2 + 1);
+    let fills = block() == pair * 2;
+    for round in 0..4 {
+        let slot = BEHIND + (pair * 2 + round % 2) * 64;
+        let i = pair * 256 + round * 64 + t;
+        if fills {
+            words.wait_for_at_least(emptied, (round as u32).saturating_sub(1));
+            y[slot + t] = x[i];
+        } else {
+            words.wait_for_at_least(filled, round as u32 + 1);
+            y[i] = y[slot + 63 - t];
+        }
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(if fills { filled } else { emptied }, 1);
+        }
+    }
+}
+
+/// The block with the lock adds to a line. The last one copies the line.
+#[kernel(block = (64), shared = 4)]
+fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let (t, i) = here();
+    if t == 0 {
+        given[0] = words.atomic_add(0, 1);
+        words.wait_for_at_least(1, given[0]);
+    }
+    thread::sync_threads();
+    let sum = y[BEHIND + t] + x[i];
+    y[BEHIND + t] = sum;
+    if given[0] == BLOCKS - 1 {
+        y[256 + t] = sum;
+    }
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(1, 1);
+    }
+    y[i] = 2.0 * x[i];
 }
 
 /// A word signals to a warp that another warp of its block has written.

@@ -118,7 +118,9 @@ fn cases<T: Value, O: Value>(
 ) -> Result<Cases, Failure> {
     // The CPU takes hours for the shapes of a GPU.
     let small = args.random.small || !device.is_cuda();
-    let drawn = shapes::draw(args.seed, count, Sizes::new(size_of::<T>(), small))?;
+    let mut sizes = Sizes::new(size_of::<T>(), small);
+    sizes.is_float = T::FORMAT.is_float();
+    let drawn = shapes::draw(args.seed, count, sizes)?;
     let part = args.random.part.map_or(0..count, |part| part.of(count));
     let case = |drawn: &Drawn| -> host::Result<(Case, Places)> {
         let Drawn { number, class, aligned, product, epilogue } = *drawn;

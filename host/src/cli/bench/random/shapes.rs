@@ -102,13 +102,15 @@ pub(super) struct Sizes {
     pub(super) element_bytes: usize,
     /// Draw the cube root of each size: shapes for the CPU.
     pub(super) small: bool,
+    /// Whether sums have fractions: those of integers have fewer epilogues.
+    pub(super) is_float: bool,
     /// Sizes are multiples of this many elements: 1 for a shape that is not aligned.
     granule: usize,
 }
 
 impl Sizes {
     pub(super) fn new(element_bytes: usize, small: bool) -> Self {
-        Sizes { element_bytes, small, granule: 1 }
+        Sizes { element_bytes, small, is_float: true, granule: 1 }
     }
 
     /// Elements in 16 bytes.
@@ -197,7 +199,7 @@ fn draw_one(seed: u64, number: usize, sizes: Sizes) -> host::Result<Drawn> {
         let shape = Shape::new(m as u64, n as u64, k as u64)?;
         let product = DenseBatch { shape, transposed, count };
         if is_within_limits(&product) && is_aligned(&product, sizes) == aligned {
-            let epilogue = draw_epilogue(seed, number);
+            let epilogue = draw_epilogue(seed, number, sizes.is_float);
             return Ok(Drawn { number, class, aligned, product, epilogue });
         }
     }
@@ -205,10 +207,16 @@ fn draw_one(seed: u64, number: usize, sizes: Sizes) -> host::Result<Drawn> {
 
 /// The epilogue of the shape with that number: of every third. It has a random stream of its own,
 /// so that shapes are the same with and without.
-fn draw_epilogue(seed: u64, number: usize) -> Epilogue {
+///
+/// Sums of integers have no bias and no activation, and integer factors: one of two has beta.
+fn draw_epilogue(seed: u64, number: usize, is_float: bool) -> Epilogue {
     let mut epilogue = Epilogue::PLAIN;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(1 << 63 | number as u64);
+    if !is_float {
+        let has_beta = number.is_multiple_of(EVERY) && rng.random_range(0..2) == 0;
+        return Epilogue { beta: if has_beta { 1.0 } else { 0.0 }, ..Epilogue::PLAIN };
+    }
     let activations = verify::activations().collect::<Vec<_>>();
     while number.is_multiple_of(EVERY) && epilogue.is_plain() {
         // Three of four have a bias. One of four has alpha, and one beta.
@@ -238,6 +246,17 @@ fn is_aligned(product: &DenseBatch, sizes: Sizes) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_integers_have_beta_alone() {
+        let sizes = Sizes { is_float: false, ..Sizes::new(1, true) };
+        let drawn = draw(7, 90, sizes).unwrap();
+        let beta = drawn.iter().filter(|drawn| drawn.epilogue.beta == 1.0).count();
+        assert!((8..=22).contains(&beta), "about half of thirty: {beta}");
+        for Drawn { epilogue, .. } in drawn {
+            assert_eq!(Epilogue { beta: 0.0, ..epilogue }, Epilogue::PLAIN);
+        }
+    }
 
     fn sizes(drawn: &Drawn) -> [usize; 4] {
         let DenseBatch { shape, count, .. } = drawn.product;
