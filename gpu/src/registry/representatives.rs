@@ -80,6 +80,20 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "collective/epilogue/finish.rs",
+        &[
+            "gemm_f32_32x32x8",
+            "gemm_f32_64x64x16",
+            "gemm_f64_64x64x16",
+            "gemm_half_64x64x16",
+            "tma_f32_128x128x32_nn",
+            "mma_half_64x64x64",
+            "wgmma_half_f32_64x16x64",
+            "wgmma_half_128x256x64",
+            "wgmma_tf32_128x64x32_ua8_nn",
+        ],
+    ),
+    (
         "pack",
         &[
             "pack_rows",

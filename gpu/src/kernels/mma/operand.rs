@@ -95,23 +95,6 @@ enum Copies {
     Elements,
 }
 
-/// Whether all copies may be of sixteen bytes, and no end of a row cuts one.
-#[cfg_attr(target_arch = "nvptx64", inline(always))]
-pub fn are_wide<T: MmaElement>(
-    problem: &GemmParams,
-    (a, b): (&In<T>, &In<T>),
-    k_major: [bool; 2],
-) -> bool {
-    let pitch = |k_major: bool, [of_outer, of_k]: [u64; 2]| if k_major { of_outer } else { of_k };
-    let len = |k_major: bool, size: u32| u64::from(if k_major { problem.k } else { size });
-    let of_a = pitch(k_major[0], problem.a) | problem.batch[0] | len(k_major[0], problem.m);
-    let of_b = pitch(k_major[1], [problem.b[1], problem.b[0]])
-        | problem.batch[1]
-        | len(k_major[1], problem.n);
-    let places = of_a | of_b | a.misalignment::<16>() as u64 | b.misalignment::<16>() as u64;
-    (places as usize).is_multiple_of(T::PIECE)
-}
-
 /// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` k-steps, and
 /// what one thread copies: of some rows of each panel, an even number of rows apart, some elements.
 /// If the kernel is not for `UNALIGNED` rows, it copies pieces or elements.
