@@ -16,7 +16,7 @@
 //! | `exercises` | the list of all exercises, by rung |
 //! | `words` | the words of `simt`, by the files that define them |
 //! | `output: PACKAGE ARGUMENTS` | the output of `cargo run -p PACKAGE -- ARGUMENTS` |
-//! | `example: PACKAGE NAME` | the output of `cargo run -p PACKAGE --example NAME` |
+//! | `example: PACKAGE NAME [LINES]` | the output of `cargo run -p PACKAGE --example NAME`, or its first lines |
 //!
 //! | module | its one idea |
 //! |---|---|
@@ -182,10 +182,17 @@ impl Writer {
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
             ("example", ..) => {
+                let mut words = arguments.split(' ');
                 let (package, name) =
-                    arguments.split_once(' ').context("must be `PACKAGE NAME`")?;
+                    words.next().zip(words.next()).context("must be `PACKAGE NAME [LINES]`")?;
+                let most = words.next().map_or(Ok(usize::MAX), str::parse)?;
                 let printed = programs.output_of_example(package, name, &[0, 1])?;
-                Ok(format!("```text\n{}\n```", printed.trim_end()))
+                let mut lines = printed.trim_end().lines().collect::<Vec<_>>();
+                if lines.len() > most {
+                    lines.truncate(most);
+                    lines.push("...");
+                }
+                Ok(format!("```text\n{}\n```", lines.join("\n")))
             }
             ("words", ..) => words::table(&programs.root),
             ("bench", ..) => bench::section(&programs.root, arguments),

@@ -22,6 +22,10 @@ pub(super) struct FindingLine<'a> {
     /// The place of the conflicting access.
     other_place: Option<PlaceLine<'a>>,
     detail: &'a str,
+    /// What to write, where that is known.
+    help: Option<&'a str>,
+    /// The part of the page about it.
+    page: String,
     /// How often it was seen, in the first of the orders.
     count: u64,
     orders: Vec<String>,
@@ -66,6 +70,8 @@ impl<'a> FindingLine<'a> {
             place: place.as_ref().map(PlaceLine::new),
             other_place: other_place.as_ref().map(PlaceLine::new),
             detail,
+            help: finding.advice(),
+            page: format!("gpu/simt/FINDINGS.md#{}", kind.heading()),
             count: *count,
             orders: orders.iter().map(Order::to_string).collect(),
             examples: examples.iter().map(ExampleLine::new).collect(),
@@ -154,6 +160,8 @@ race: a write after a write, in {memory} (64 times)
     block [0, 0, 0] thread [1, 0, 0], element 0, against thread [0, 0, 0]
     block [0, 0, 0] thread [3, 0, 0], element 1, against thread [2, 0, 0]
     block [0, 0, 0] thread [5, 0, 0], element 2, against thread [4, 0, 0]
+    help: let one thread write each element; for a sum there is `atomic_add`
+    page: gpu/simt/FINDINGS.md#race
 "
         );
         let [forward] = [Order::Forward];
@@ -172,6 +180,8 @@ race: a write after a write, in {memory} (64 times)
             ("kernel", json!("two_writers")),
             ("count", json!(64)),
             ("detail", json!("")),
+            ("help", json!("let one thread write each element; for a sum there is `atomic_add`")),
+            ("page", json!("gpu/simt/FINDINGS.md#race")),
             ("columns", Value::Null),
             ("orders", json!(["forward", "reverse", "random:5"])),
         ] {

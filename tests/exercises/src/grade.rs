@@ -165,7 +165,10 @@ impl Grade {
                 write!(f, "  findings   FAILED: {} by the checker, at most 0", findings.len())?;
                 for finding in findings {
                     let text = finding.with_source(|place| self.line(place)).to_string();
-                    shorter(&text).lines().try_for_each(|line| write!(f, "\n    {line}"))?;
+                    let text = shorter(&text);
+                    // What to write is the exercise.
+                    let mut lines = text.lines().filter(|line| !line.starts_with("    help: "));
+                    lines.try_for_each(|line| write!(f, "\n    {line}"))?;
                 }
                 Ok(())
             }

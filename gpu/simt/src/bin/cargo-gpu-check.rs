@@ -10,7 +10,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use simt::check::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN};
+use simt::check::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN, explained, explanation};
 
 const HELP: &str = "\
 Runs the kernels of a crate under the checker, and shows what it finds as the compiler shows errors
@@ -21,6 +21,7 @@ Usage: cargo gpu-check [OPTIONS] [NAME]
 
   NAME                     only the cases whose path contains it, such as `tests::transposes`
   --message-format FORMAT  human, or json: a line for each finding, as the compiler's, and for each case
+  --explain KIND           what a kind of finding is, and what to write, such as read-after-write
   --help, --version
 
 As of `cargo test`:
@@ -91,6 +92,14 @@ impl Arguments {
                     parsed.told = Some(
                         concat!("cargo-gpu-check ", env!("CARGO_PKG_VERSION"), "\n").to_owned(),
                     );
+                }
+                "--explain" => {
+                    let value: OsString = value()?;
+                    let kind = value.to_string_lossy();
+                    let known = || explained().collect::<Vec<_>>().join(", ");
+                    let text = explanation(&kind)
+                        .ok_or_else(|| format!("--explain = {kind}: must be one of {}", known()))?;
+                    parsed.told = Some(format!("{text}\n"));
                 }
                 "--message-format" => {
                     let value: OsString = value()?;
@@ -274,6 +283,8 @@ mod tests {
         assert_eq!(arguments.of_cargo, ["-p", "kernels", "--features=a,b", "--offline"]);
         assert_eq!((arguments.name.as_deref(), arguments.json), (Some("name"), true));
         assert!(parsed("--help").unwrap().told.unwrap().contains("Usage: cargo gpu-check"));
+        let told = parsed("--explain barrier-skipped").unwrap().told.unwrap();
+        assert!(told.starts_with("barrier-skipped\n") && told.contains("// wrong"), "{told}");
     }
 
     #[test]
@@ -282,6 +293,7 @@ mod tests {
             ("--sizes 3", "`--sizes` is no option"),
             ("--release=yes", "`--release=yes` is no option"),
             ("--message-format xml", "--message-format = xml: must be human or json"),
+            ("--explain nothing", "--explain = nothing: must be one of race, uninitialised"),
             ("-p", "`-p` has no value"),
             ("one two", "NAME = two: one name is taken"),
         ] {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    finding::{Finding, Kind},
+    finding::Kind,
     place::Place,
     seen::Seen,
     source,
@@ -12,8 +12,7 @@ use super::{
 /// An error, or a note of one.
 pub(super) struct Diagnostic {
     level: &'static str,
-    /// The kind's name.
-    code: Option<&'static str>,
+    code: Option<Kind>,
     message: String,
     /// The place, and what is said of it there.
     place: Option<(Place, &'static str)>,
@@ -40,7 +39,7 @@ impl Diagnostic {
                 ..Self::note("note", format!("{did} here"))
             });
         }
-        let advice = advice(finding);
+        let advice = finding.advice();
         let detail = Some(&*finding.detail).filter(|detail| !detail.is_empty());
         notes.extend(detail.filter(|it| advice != Some(it)).map(|it| Self::note("note", it)));
         let examples = finding.examples().collect::<Vec<_>>().join("\n");
@@ -48,9 +47,10 @@ impl Diagnostic {
         notes.extend(examples.map(|it| Self::note("note", it)));
         notes.push(Self::note("note", found_in));
         notes.extend(advice.map(|it| Self::note("help", it)));
-        let code = Some(finding.kind.name());
+        let name = finding.kind.name();
+        notes.push(Self::note("note", format!("more: `cargo gpu-check --explain {name}`")));
         let message = finding.title();
-        Diagnostic { level: "error", code, message, place: Some(place), notes }
+        Diagnostic { level: "error", code: Some(finding.kind), message, place: Some(place), notes }
     }
 
     /// A message without a place.
@@ -75,7 +75,7 @@ impl Diagnostic {
                 "help" => CYAN,
                 _ => GREEN,
             };
-            let code = it.code.map(|code| format!("[{code}]")).unwrap_or_default();
+            let code = it.code.map(|code| format!("[{}]", code.name())).unwrap_or_default();
             let level = paint(colour, &format!("{}{code}", it.level));
             if !is_first && it.place.is_none() {
                 let indent = format!("\n{:1$}", "", width + " = : ".len() + it.level.len());
@@ -111,7 +111,8 @@ impl Diagnostic {
 
     fn fields(&self, rendered: &str) -> String {
         let code = self.code.map_or("null".to_owned(), |code| {
-            format!("{{\"code\":{},\"explanation\":null}}", quoted(code))
+            let (name, explanation) = (quoted(code.name()), quoted(code.explanation()));
+            format!("{{\"code\":{name},\"explanation\":{explanation}}}")
         });
         let spans = self.place.iter().map(|(place, label)| span(place, label)).collect::<String>();
         let notes = self.notes.iter().map(|it| format!("{{{}}}", it.fields("null")));
@@ -167,56 +168,9 @@ fn spaced(text: String) -> String {
     text.replace('\t', "    ")
 }
 
-/// What to write, where that is known.
-fn advice(finding: &Finding) -> Option<&str> {
-    let Finding { kind, memory, place, other_place, same_value, detail, examples, .. } = finding;
-    let is_shared = memory.as_ref().is_some_and(|memory| memory.starts_with("the shared array"));
-    let between_blocks = examples
-        .iter()
-        .any(|example| example.other.is_some_and(|(block, _)| block != example.block));
-    let advice = match kind {
-        // The detail says it.
-        Kind::ProxyFence | Kind::BeforeWait | Kind::UnbegunBlock => detail,
-        Kind::ReadAfterWrite | Kind::WriteAfterRead | Kind::WriteAfterWrite
-            if !detail.is_empty() && !same_value =>
-        {
-            detail
-        }
-        Kind::ReadAfterWrite | Kind::WriteAfterRead | Kind::WriteAfterWrite if between_blocks => {
-            "no barrier orders the blocks of a launch: let one block make both accesses, add by `atomic_add`, make two \
-             launches, or tell by `atomic(i)` behind `thread::fence_device()`"
-        }
-        Kind::WriteAfterWrite if place == other_place => {
-            "let one thread write each element; for a sum there is `atomic_add`"
-        }
-        Kind::ReadAfterWrite | Kind::WriteAfterRead | Kind::WriteAfterWrite => {
-            "write `thread::sync_threads();` between the two accesses, where every thread of the block reaches it"
-        }
-        Kind::Uninitialised if is_shared => {
-            "let a thread of the block write it first, with `thread::sync_threads();` between the write and this read"
-        }
-        Kind::Uninitialised => {
-            "write it first; a buffer that holds values at the launch is passed by `Out::new`"
-        }
-        Kind::OutOfBounds => {
-            "put the access into an `if`: threads of the last block may be beyond the end"
-        }
-        Kind::Misaligned => "ask `is_aligned128` first, or access single elements",
-        Kind::BarrierSkipped => {
-            "move the barrier out of the branch or the loop that some threads leave out; no thread may return before it"
-        }
-        Kind::BarrierMismatch => "let all threads wait at one barrier, outside of the branches",
-        Kind::NeverRead | Kind::NeverWritten => {
-            "launch more blocks, or let a thread take more elements (the case's `options.complete` asks for all)"
-        }
-        _ => return None,
-    };
-    Some(advice)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::finding::Finding, *};
     use crate::cpu::order::Order;
 
     fn diagnostic(change: impl FnOnce(&mut Finding)) -> Diagnostic {
@@ -245,6 +199,7 @@ note: wrote here
     = note: in sum(3)
     = help: a
             b
+    = note: more: `cargo gpu-check --explain write-after-write`
 ",
             file!()
         );
@@ -265,8 +220,9 @@ note: wrote here
     fn json_is_of_the_compilers_form() {
         let json = diagnostic(|_| {}).json();
         let begin = "{\"$message_type\":\"diagnostic\",\"message\":\"race: a write after a write, in buffer \\\"y\\\"\",\
-                     \"code\":{\"code\":\"write-after-write\",\"explanation\":null},\"level\":\"error\",\"spans\":[{";
+                     \"code\":{\"code\":\"write-after-write\",\"explanation\":\"race\\n\\n`read-after-write`";
         assert!(json.starts_with(begin), "{json}");
+        assert!(json.contains("is meant.\"},\"level\":\"error\",\"spans\":[{"), "{json}");
         assert!(json.contains("\"byte_start\":4,\"byte_end\":5,\"line_start\":1,"), "{json}");
         assert_eq!(json.lines().count(), 1);
         assert_eq!(quoted("a\t\"\\\n\u{e9}"), "\"a\\u0009\\\"\\\\\\n\u{e9}\"");

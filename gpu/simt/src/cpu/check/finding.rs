@@ -118,6 +118,32 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 22] = [
+        Kind::ReadAfterWrite,
+        Kind::WriteAfterRead,
+        Kind::WriteAfterWrite,
+        Kind::Uninitialised,
+        Kind::OutOfBounds,
+        Kind::Misaligned,
+        Kind::BarrierSkipped,
+        Kind::BarrierMismatch,
+        Kind::BarrierMisuse,
+        Kind::Deadlock,
+        Kind::ProxyFence,
+        Kind::Transaction,
+        Kind::EndedBlock,
+        Kind::UnbegunBlock,
+        Kind::BeforeWait,
+        Kind::Panic,
+        Kind::StackOverflow,
+        Kind::Endless,
+        Kind::SharedSize,
+        Kind::Launch,
+        Kind::NeverRead,
+        Kind::NeverWritten,
+    ];
+
     /// A short name for programs, such as `read-after-write`.
     pub fn name(self) -> &'static str {
         match self {
@@ -328,7 +354,10 @@ impl Finding {
         self.examples.iter().try_for_each(|example| {
             write!(f, "\n    ")?;
             self.write_example(f, example)
-        })
+        })?;
+        let advice = self.advice().filter(|advice| *advice != self.detail);
+        advice.map_or(Ok(()), |advice| write!(f, "\n    help: {advice}"))?;
+        write!(f, "\n    page: gpu/simt/FINDINGS.md#{}", self.kind.heading())
     }
 }
 

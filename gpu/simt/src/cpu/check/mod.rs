@@ -87,8 +87,9 @@
 //! | `finding`, `findings`, `limits`, `profile`, `coalescing`, `profiler`, `requests`, `trace`, `report` | what a launch reports |
 //! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
 //! | `watched`, `raw`, `compound`, `recorded`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
-//! | `seen`, `diagnostic`, `case` | findings of several launches, as the compiler shows errors; what `#[check]` runs |
+//! | `advice`, `seen`, `diagnostic`, `case` | what to write; findings of several launches, as the compiler shows errors; what `#[check]` runs |
 
+mod advice;
 mod case;
 mod cells;
 mod checked_launch;
@@ -126,6 +127,7 @@ mod unit;
 mod watched;
 
 pub use crate::cpu::order::Order;
+pub use advice::{explained, explanation};
 pub use case::Outcome;
 #[doc(hidden)]
 pub use case::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN, run_cases};
