@@ -7,14 +7,21 @@ use gpu_gemm::{Error, Result, Type, check_written};
 /// The most dimensions of an array.
 pub(crate) const MOST_DIMS: usize = 16;
 
-/// The types of elements: floating-point numbers.
-pub(crate) fn types() -> impl Iterator<Item = Type> {
-    Type::multiplied().filter(|of| of.format().is_float())
+fn is_result(of: Type) -> bool {
+    Type::products().any(|(_, c)| c == of)
 }
 
-/// The types of elements that a message offers: `float64, float32, float16 or bfloat16`.
-pub(crate) fn offered() -> String {
-    let mut types = types().collect::<Vec<_>>();
+/// The types of elements: those that are multiplied, and those of the results.
+pub(crate) fn types() -> impl Iterator<Item = Type> {
+    Type::ALL.iter().copied().filter(|&of| of.sums().is_some() || is_result(of))
+}
+
+/// The types of elements that a message offers for an argument: of an operand `float64, float32,
+/// float16, bfloat16 or int8`.
+pub(crate) fn offered(name: &str) -> String {
+    let is_operand = name == "a" || name == "b";
+    let is_one = |of: &Type| if is_operand { of.sums().is_some() } else { is_result(*of) };
+    let mut types = types().filter(is_one).collect::<Vec<_>>();
     types.sort_by_key(|of| std::cmp::Reverse((of.bytes(), of.format().digits())));
     let names = types.into_iter().map(Type::numpy).collect::<Vec<_>>();
     match names.split_last() {

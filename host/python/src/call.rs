@@ -6,7 +6,7 @@ use gpu_gemm::{Activation, Compute, Device, Error, Stream, TuningCache};
 use pyo3::prelude::*;
 
 use crate::{
-    array::Place,
+    array::{Place, offered},
     device::{foreign_stream, or_best, own_stream},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
@@ -96,11 +96,15 @@ impl<'py> Ready<'py> {
         let (mut a, mut b) = (read("a", a)?, read("b", b)?);
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
         let out = options.out.map(|out| read("out", out)).transpose()?;
+        if a.dtype.sums().is_none() {
+            let limit = format!("must be {}", offered("a"));
+            return Err(to_python(Error::argument("a.dtype", a.dtype.numpy(), limit)));
+        }
         if b.dtype != a.dtype {
             let limit = format!("must be {}, as a", a.dtype.numpy());
             return Err(to_python(Error::argument("b.dtype", b.dtype.numpy(), limit)));
         }
-        let c_dtype = out.as_ref().map_or(a.dtype, |out| out.dtype);
+        let c_dtype = out.as_ref().map_or(a.dtype.usual_c(), |out| out.dtype);
         Product::check_types([a.dtype, c_dtype]).map_err(to_python)?;
         if let Some(bias) = &bias
             && bias.dtype != c_dtype

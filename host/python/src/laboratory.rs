@@ -8,10 +8,10 @@ use std::{
 use gpu_gemm::{
     Bf16, Device, Error, F16, Pod, Result, Shape,
     gemm::{Output, Scalar, checked},
-    gpu::registry::{Entry, KERNELS, Product, source},
+    gpu::registry::{Entry, KERNELS, source},
     simt::{
         check::{Options, Order, Profile, Report},
-        with_float_types,
+        with_types,
     },
 };
 
@@ -21,8 +21,7 @@ pub(crate) const MOST_SIZE: u64 = 256;
 
 /// The kernels of products: name and summary.
 pub(crate) fn kernels() -> impl Iterator<Item = &'static Entry> {
-    let is_of_floats = |product: &Product| product.variant.operands.format().is_float();
-    KERNELS.iter().filter(move |entry| entry.product.as_ref().is_some_and(is_of_floats))
+    KERNELS.iter().filter(|entry| entry.product.is_some())
 }
 
 /// An element of 1 or -1, and its value.
@@ -50,6 +49,8 @@ numbers! {
     f64: f64::from, f64::from;
     Bf16: Bf16::from_f32, Bf16::to_f32;
     F16: F16::from_f32, F16::to_f32;
+    i8: |value| value as i8, f64::from;
+    i32: |value| value as i32, f64::from;
 }
 
 /// A kernel's reports of one product, and the number of wrong elements of C.
@@ -81,7 +82,7 @@ pub(crate) fn watch(
         options
     };
     let types = (product.variant.operands, product.variant.c);
-    with_float_types!(types, |T, O| multiply::<T, O>(entry, shape, options, cancel)).unwrap_or_else(
+    with_types!(types, |T, O| multiply::<T, O>(entry, shape, options, cancel)).unwrap_or_else(
         || {
             let limit = "is for types of which no products are computed";
             Err(Error::argument("kernel", entry.name(), limit))

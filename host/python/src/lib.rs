@@ -77,15 +77,15 @@ mod _native {
     /// The matrix product activation(alpha a b + beta out + bias), by shapes as numpy.matmul.
     ///
     /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy,
-    /// JAX, or any with __dlpack__ or __cuda_array_interface__. Types are float64, float32, float16
-    /// and bfloat16, and nothing is converted.
+    /// JAX, or any with __dlpack__ or __cuda_array_interface__. Types are float64, float32,
+    /// float16, bfloat16 and int8, and nothing is converted.
     ///
     /// Arguments
     ///   a: (.., m, k), or (k,).
     ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are
     ///     broadcast.
     ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32
-    ///     where a has 16 bits.
+    ///     where a has 16 bits. Where a is int8 it is int32: exact, modulo 2^32.
     ///   alpha: a factor.
     ///   beta: the factor of the old elements of out, which are not read where it is 0.
     ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is

@@ -4,7 +4,7 @@ use gpu_gemm::{
     Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream,
     TuningCache, Type,
     gemm::{Output, Scalar},
-    simt::with_float_types,
+    simt::with_types,
 };
 
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) struct Product {
 macro_rules! for_types {
     ($dtypes:expr, $function:ident($($argument:expr),*)) => {
         match $dtypes {
-            [operands, c] => with_float_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
+            [operands, c] => with_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
                 .unwrap_or_else(|| Err(refused(operands, c))),
         }
     };
@@ -55,8 +55,12 @@ macro_rules! for_types {
 
 /// The error for a C of another type.
 fn refused(operands: Type, c: Type) -> Error {
-    let mut limit = format!("must be {}, as a", operands.numpy());
-    for other in types().filter(|c| *c != operands && operands.multiplies_to(*c)) {
+    let usual = operands.usual_c();
+    let mut limit = match usual == operands {
+        true => format!("must be {}, as a", usual.numpy()),
+        false => format!("must be {}, where a is {}", usual.numpy(), operands.numpy()),
+    };
+    for other in types().filter(|c| *c != usual && operands.multiplies_to(*c)) {
         limit += &format!(", or {}", other.numpy());
     }
     Error::argument("out.dtype", c.numpy(), limit)

@@ -6,7 +6,7 @@ use pyo3::{
     intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyTuple},
+    types::{PyDict, PyString, PyTuple},
 };
 
 use crate::{
@@ -43,18 +43,27 @@ pub(crate) fn empty<'py>(
     let shape = PyTuple::new(py, sizes)?;
     let object = match like.kind.module {
         Module::Numpy => {
-            let dtype = like.object.getattr(intern!(py, "dtype"))?;
-            let dtype = match like.is_regular {
-                true => dtype,
-                false => dtype.call_method1(intern!(py, "newbyteorder"), ("=",))?,
+            let dtype = match (dtype == like.dtype, like.object.getattr(intern!(py, "dtype"))?) {
+                (false, _) => PyString::new(py, dtype.numpy()).into_any(),
+                (true, own) if like.is_regular => own,
+                (true, own) => own.call_method1(intern!(py, "newbyteorder"), ("=",))?,
             };
             function!(py, "numpy", "empty")?.call1((shape, dtype))?
         }
         Module::Torch => {
-            like.object.get_type().call_method1(intern!(py, "new_empty"), (&like.object, shape))?
+            let options = PyDict::new(py);
+            if dtype != like.dtype {
+                let of = py.import(intern!(py, "torch"))?.getattr(dtype.numpy())?;
+                options.set_item(intern!(py, "dtype"), of)?;
+            }
+            let new_empty = intern!(py, "new_empty");
+            like.object.get_type().call_method(new_empty, (&like.object, shape), Some(&options))?
         }
         Module::Cupy => {
-            let dtype = like.object.getattr(intern!(py, "dtype"))?;
+            let dtype = match dtype == like.dtype {
+                true => like.object.getattr(intern!(py, "dtype"))?,
+                false => PyString::new(py, dtype.numpy()).into_any(),
+            };
             let device = like.object.getattr(intern!(py, "device"))?;
             device.call_method0(intern!(py, "__enter__"))?;
             let made = function!(py, "cupy", "empty")?.call1((shape, dtype));

@@ -15,6 +15,7 @@ import gpu_gemm
 
 F = np.ones((2, 3), np.float32)
 G = np.ones((3, 2), np.float32)
+I = np.ones((2, 3), np.int8)
 READ_ONLY = np.ones((2, 2), np.float32)
 READ_ONLY.flags.writeable = False
 
@@ -27,13 +28,17 @@ READ_ONLY.flags.writeable = False
         ((np.ones(()), np.ones(2)), {}, ValueError, "a.ndim = 0: must be at least 1"),
         (([1.0], F), {}, TypeError, "type(a) = builtins.list: must be an array of NumPy"),
         ((np.ma.masked_array(F), G), {}, TypeError, "type(a) = numpy.ma.MaskedArray: must be numpy.ndarray and no subclass"),
-        ((F, G.astype(np.int64)), {}, TypeError, "b.dtype = int64: must be float64, float32, float16 or bfloat16"),
+        ((F, G.astype(np.int64)), {}, TypeError, "b.dtype = int64: must be float64, float32, float16, bfloat16 or int8"),
         ((F.astype(np.uint16), G), {}, TypeError, "a.dtype = uint16: must be a float's: bfloat16 is ml_dtypes.bfloat16"),
         ((F, G.astype(np.float64)), {}, TypeError, "b.dtype = float64: must be float32, as a"),
         ((np.ones((2, 2, 3), np.float32), np.ones((3, 3, 2), np.float32)), {}, ValueError, "b.shape = (3, 3, 2): cannot be broadcast with a.shape = (2, 2, 3)"),
         ((np.ones((1,) * 17, np.float32), G), {}, ValueError, "a.ndim = 17: must be at most 16"),
         ((F, G), {"out": np.ones((2, 3), np.float32)}, ValueError, "out.shape = (2, 3): is non-broadcastable: must be (2, 2), the result's"),
         ((F, G), {"out": np.ones((2, 2))}, TypeError, "out.dtype = float64: must be float32, as a"),
+        ((I, I.T), {"out": np.ones((2, 2), np.int8)}, TypeError, "out.dtype = int8: must be int32, where a is int8"),
+        ((I, I.T), {"bias": np.ones(2, np.int32)}, ValueError, "bias = a vector: must be none with a C of i32"),
+        ((I, I.T), {"alpha": 0.5}, ValueError, "alpha = 0.5: must be an integer of i32"),
+        ((I.astype(np.int32), I), {}, TypeError, "a.dtype = int32: must be float64, float32, float16, bfloat16 or int8"),
         ((F, G), {"out": READ_ONLY}, ValueError, "out = read-only: must be writable"),
         ((F, G), {"beta": 1.0}, ValueError, "beta = 1: must be 0 without out"),
         ((F, G), {"bias": np.ones(3, np.float32)}, ValueError, "bias.shape = (3,): must be (2,), (1, 2) or (2, 1)"),

@@ -8,7 +8,7 @@ import gpu_gemm
 def test_kernels_are_clean():
     names = [name for name, _ in gpu_gemm.kernels()]
     assert len(names) >= 50 and "tiled16" in names
-    for name in ("tiled16", "gemm_f64_64x64x16", "gemm_bf16_64x64x16"):
+    for name in ("tiled16", "gemm_f64_64x64x16", "gemm_bf16_64x64x16", "gemm_i8_i32_64x64x16"):
         report = gpu_gemm.check(name, 33, 20, 17)
         assert report.is_clean and report.findings == [] and report.wrong == 0, report
         assert repr(report) == f"{name} 33x20x17, 3 orders: nothing found; C is right"

@@ -26,6 +26,9 @@ def test_torch(rng):
     assert torch.equal(gpu_gemm.matmul(a.t().contiguous().t(), b, device="cpu"), result)
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         assert gpu_gemm.matmul(a.to(dtype), b.to(dtype), device="cpu").dtype == dtype
+    bytes_of = torch.from_numpy(rng.integers(-128, 128, (6, 6), np.int8))
+    result = gpu_gemm.matmul(bytes_of, bytes_of.t(), device="cpu")
+    assert result.dtype == torch.int32 and torch.equal(result, bytes_of.int() @ bytes_of.int().t())
     moved = a.clone()
     product = gpu_gemm.prepare(moved, b, device="cpu")
     moved.set_(b.clone())

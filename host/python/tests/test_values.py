@@ -132,6 +132,36 @@ def test_a_row_has_the_same_bits_whatever_is_beside_it(dtype, rng, on_cpu):
         assert np.array_equal(on_cpu(a[1, 5 : 5 + rows], b, invariant=True), all_rows[1, 5 : 5 + rows])
 
 
+def test_bytes(rng, on_cpu):
+    """Sums of int8 are int32 and exact, in any order, also of the largest products."""
+
+    def drawn(*shape):
+        return rng.integers(-128, 128, shape, np.int8)
+
+    for a, b in (
+        (drawn(37, 70), drawn(70, 25)),
+        (drawn(3, 5, 16), drawn(16, 9)),
+        (drawn(2, 1, 4, 7), drawn(3, 7, 8)),
+        (drawn(30, 5)[::2].T[::-1], drawn(40, 20)[:15, 3::2]),
+        (drawn(9), drawn(9)),
+        (drawn(0, 4), drawn(4, 3)),
+        (drawn(3, 0), drawn(0, 3)),
+        (np.full((2, 300), -128, np.int8), np.full((300, 2), -128, np.int8)),
+    ):
+        expected = a.astype(np.int32) @ b.astype(np.int32)
+        result = on_cpu(a, b)
+        assert result.dtype == np.int32 and np.array_equal(result, expected)
+        out = np.full(expected.shape, 7, np.int32)
+        if out.ndim:
+            assert on_cpu(a, b, out=out, alpha=-3, beta=2) is out
+            assert np.array_equal(out, 14 - 3 * expected)
+    a, b = drawn(6, 8), drawn(8, 5)
+    product = gpu_gemm.prepare(a, b, device="cpu")
+    for _ in range(2):
+        assert product().dtype == np.int32 and np.array_equal(product.out, a.astype(np.int32) @ b)
+        a[:] = drawn(6, 8)
+
+
 def test_a_tuned_product(rng, on_cpu, tmp_path):
     """Small integers: whichever kernel is the fastest is exact. The old elements are read once."""
     a, b, c = (rng.integers(-5, 6, size).astype(np.float32) for size in ((20, 30), (30, 40), (20, 40)))

@@ -180,7 +180,7 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
                 kind if lanes == 1 => format!("{kind}{bits}"),
                 kind => format!("{kind}{bits}, {lanes} lanes"),
             };
-            let limit = format!("must be {}", offered());
+            let limit = format!("must be {}", offered(name));
             return Err(to_python(Error::argument(format!("{name}.dtype"), value, limit)));
         }
     };

@@ -55,7 +55,8 @@ pub(super) fn array<'py>(
             }
             None => (typestr == "<f2").then_some(Type::F16),
         },
-        code => types().find(|of| code.strip_prefix('<') == Some(of.numpy_code())),
+        // A byte has no order.
+        code => types().find(|of| code.trim_start_matches(['<', '|']) == of.numpy_code()),
     };
     let dtype = dtype.ok_or_else(|| wrong_type(name, &typestr))?;
     let sizes = numbers::<usize>(name, &of("shape"), &need("shape")?)?;
@@ -105,7 +106,7 @@ where
 }
 
 fn wrong_type(name: &str, typestr: &str) -> PyErr {
-    let limit = format!("must be {}", offered());
+    let limit = format!("must be {}", offered(name));
     to_python(Error::argument(format!("{name}.dtype"), typestr, limit))
 }
 

@@ -74,7 +74,7 @@ pub(super) fn array<'py>(
                          made one by a.view(ml_dtypes.bfloat16)"
                     .to_owned()
             }
-            _ => format!("must be {}", offered()),
+            _ => format!("must be {}", offered(name)),
         };
         to_python(Error::argument(format!("{name}.dtype"), value, limit))
     };

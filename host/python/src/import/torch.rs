@@ -29,9 +29,11 @@ fn torch(py: Python<'_>) -> PyResult<&Torch> {
     static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
     TORCH.get_or_try_init(py, || {
         let torch = py.import("torch")?;
-        let dtype = |of: Type| -> PyResult<_> { Ok((torch.getattr(of.numpy())?.unbind(), of)) };
+        let dtype = |of: Type| -> PyResult<_> {
+            Ok(torch.getattr_opt(of.numpy())?.map(|known| (known.unbind(), of)))
+        };
         Ok(Torch {
-            dtypes: types().map(dtype).collect::<PyResult<_>>()?,
+            dtypes: types().filter_map(|of| dtype(of).transpose()).collect::<PyResult<_>>()?,
             is_grad_enabled: torch.getattr("is_grad_enabled")?.unbind(),
             increment_version: py
                 .import("torch.autograd.graph")?
@@ -100,7 +102,7 @@ pub(super) fn array<'py>(
     let dtype = object.getattr(intern!(py, "dtype"))?;
     let known = torch(py)?.dtypes.iter().find(|(known, _)| known.is(&dtype));
     let dtype = known.map(|(_, dtype)| *dtype).ok_or_else(|| {
-        PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", offered()))
+        PyTypeError::new_err(format!("{name}.dtype = {dtype}: must be {}", offered(name)))
     })?;
     let place = if object.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
         Place::Cuda(own(object, intern!(py, "get_device"))?.extract()?)
