@@ -89,6 +89,42 @@ fn a_profile_prints_what_the_guide_shows() {
     }
 }
 
+/// The commands of the guides that take no GPU, no file and no minute. Those with output on the
+/// page have their own tests, as have `tour`, `ladder` and `gemm`.
+#[test]
+fn commands_of_the_guides_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for page in pages().iter().filter(|page| page.parent().unwrap().ends_with("guide")) {
+        for words in commands(page) {
+            let own = words.iter().skip_while(|word| *word != "--").skip(1).map(String::as_str);
+            let own = own.collect::<Vec<_>>();
+            let is_quick = ["check", "explain", "profile"].map(Some).contains(&own.first().copied());
+            if words[1] != "run" || after(&words, "-p") != Some("host") || !is_quick {
+                continue;
+            }
+            let mut command = host(&own);
+            command.current_dir(folder.path());
+            let (code, stdout, stderr) = finish(command);
+            assert_eq!(code, 0, "{}: {own:?}: {stderr}", page.display());
+            match after(&words, "--html") {
+                Some(file) => {
+                    let html = fs::read_to_string(folder.path().join(file)).unwrap();
+                    let kernel = after(&words, "--kernel").unwrap_or(own[1]);
+                    assert!(html.contains("<script") && html.contains(kernel), "{own:?}");
+                }
+                None if own.contains(&"--json") => {
+                    let json = serde_json::from_str::<serde_json::Value>(&stdout).unwrap();
+                    assert!(json["requests"].is_array(), "{own:?}: {stdout}");
+                }
+                None => assert!(stdout.contains(own[1].trim_start_matches('-')), "{own:?}: {stdout}"),
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen >= 5, "{seen} commands");
+}
+
 #[test]
 fn commands_in_the_pages_have_flags_that_exist() {
     let (mut helps, mut seen) = (BTreeMap::new(), 0);
