@@ -157,6 +157,9 @@ fn pictures_are_written_and_hold_what_they_show() {
     for picture in [&bars, &roof] {
         let svg = fs::read_to_string(picture).unwrap();
         let document = roxmltree::Document::parse(&svg).expect("well-formed");
+        let first = document.root_element().first_element_child().unwrap();
+        let style = first.text().unwrap_or_default();
+        assert!(style.contains("prefers-color-scheme: dark"), "{style}");
         let words = document.descendants().filter_map(|node| node.text()).collect::<String>();
         for name in rungs() {
             assert!(words.contains(name), "{name} is not in {}", picture.display());

@@ -39,6 +39,10 @@ const FONT_FILE: &[u8] = include_bytes!("../../../fonts/DejaVuSans-subset.ttf");
 /// Pixels of a PNG for each pixel of an SVG, so that it is sharp on dense screens.
 const PNG_SCALE: i32 = 2;
 
+/// The end of an SVG's first tag, with a style for dark pages: light becomes dark, and colours keep
+/// their hue.
+const DARK: &str = ">\n<style>@media (prefers-color-scheme: dark) { svg { filter: invert(0.92) hue-rotate(180deg) } }</style>\n";
+
 /// An area to draw on. The origin is its upper left corner.
 pub(in crate::cli) struct Pen<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
@@ -67,7 +71,7 @@ pub(in crate::cli) fn render(drawing: &impl Drawing, format: Format) -> Result<V
                 let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
                 on(&area, drawing, 1).map(|()| drop(area))
             }
-            .map(|()| text.into_bytes())
+            .map(|()| text.replacen(">\n", DARK, 1).into_bytes())
         }
         Format::Png => {
             let (width, height) = ((PNG_SCALE * width) as u32, (PNG_SCALE * height) as u32);
