@@ -99,7 +99,8 @@ fn commands_of_the_guides_run() {
         for words in commands(page) {
             let own = words.iter().skip_while(|word| *word != "--").skip(1).map(String::as_str);
             let own = own.collect::<Vec<_>>();
-            let is_quick = ["check", "explain", "profile"].map(Some).contains(&own.first().copied());
+            let is_quick =
+                ["check", "explain", "profile"].map(Some).contains(&own.first().copied());
             if words[1] != "run" || after(&words, "-p") != Some("host") || !is_quick {
                 continue;
             }
@@ -117,7 +118,9 @@ fn commands_of_the_guides_run() {
                     let json = serde_json::from_str::<serde_json::Value>(&stdout).unwrap();
                     assert!(json["requests"].is_array(), "{own:?}: {stdout}");
                 }
-                None => assert!(stdout.contains(own[1].trim_start_matches('-')), "{own:?}: {stdout}"),
+                None => {
+                    assert!(stdout.contains(own[1].trim_start_matches('-')), "{own:?}: {stdout}")
+                }
             }
             seen += 1;
         }

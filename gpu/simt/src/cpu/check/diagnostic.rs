@@ -2,12 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    finding::Kind,
-    place::Place,
-    seen::Seen,
-    source,
-};
+use super::{finding::Kind, place::Place, seen::Seen, source};
 
 /// An error, or a note of one.
 pub(super) struct Diagnostic {
