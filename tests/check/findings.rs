@@ -99,6 +99,9 @@ fn votes_and_reductions_give_what_they_should() {
         let bits = by(|a, b| a | b) ^ (by(|a, b| (a | 32) & (b | 32)) | 32);
         assert_eq!(*y, (same + sum + bits + by(|a, b| a ^ b) + most) as f32, "element {i}");
     }
+    let specimen = find("added_by_those_who_are_here").expect("it is in the list");
+    let count = specimen.x().iter().filter(|&&x| x > 3.0).count();
+    assert_eq!(run_fast(specimen)[0], count as f32);
     let y = run_fast(find("operations_of_integers").expect("it is in the list"));
     let parity = (0..128).fold(0, |all, number: u32| all ^ ((1 << (number % 64 % 31)) + number));
     let all = [127, 0, (1 << 31) - 1, 0, parity, 7, 9];

@@ -358,6 +358,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     registers::more_registers_than_there_are(512, 2): [Deadlock];
     votes::votes_of_the_block(100, 2): [];
     votes::reductions_of_the_warp(100, 2): [];
+    votes::added_by_those_who_are_here(100, 2, zeroed): [];
     votes::one_warp_votes(128, 2): [BarrierMismatch];
     bulk::copied_in_bulk(256, 4): [];
     bulk::told_by_a_flag(256, 4): [];

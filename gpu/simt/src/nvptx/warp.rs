@@ -27,6 +27,8 @@ unsafe extern "C" {
     safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
     safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.activemask"]
+    safe fn activemask() -> u32;
     #[link_name = "llvm.nvvm.match.any.sync.i32"]
     safe fn match_any_sync(mask: u32, value: u32) -> u32;
     #[link_name = "llvm.nvvm.redux.sync.add"]
@@ -87,6 +89,11 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     value.map_words(|word| shfl_up(mask, word, delta, 0))
+}
+
+#[inline(always)]
+pub fn active_mask() -> u32 {
+    activemask()
 }
 
 #[inline(always)]

@@ -30,6 +30,18 @@ pub fn reductions_of_the_warp(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
+/// A sum by one addition of the lanes that are here together, whichever these are.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn added_by_those_who_are_here(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    if i < n as usize && x[i] > 3.0 {
+        let here = warp::active_mask();
+        if here.trailing_zeros() == thread::thread_idx_x() % 32 {
+            y.atomic_add(0, here.count_ones() as f32);
+        }
+    }
+}
+
 /// The threads of one warp vote, and the others come to the barrier without a vote.
 #[kernel(block = (64), barriers = 2, len(x = n, y = n))]
 pub fn one_warp_votes(n: u32, x: In<f32>, mut y: Out<f32>) {

@@ -92,6 +92,15 @@ pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
+/// The lanes that are here together with this one, bit i for lane i (PTX `activemask`). Which these
+/// are is the hardware's choice: a kernel must be right for any that include this lane. On the CPU
+/// it is this lane alone, so a kernel that relies on more gives another result.
+#[cfg_attr(not(feature = "cpu"), signatures)]
+#[inline]
+pub fn active_mask() -> u32 {
+    1 << (block::linear_index() % WARP)
+}
+
 /// The lanes of `mask` that have the same value as this one, bit i for lane i.
 #[cfg_attr(not(feature = "cpu"), signatures)]
 #[inline]
