@@ -15,9 +15,11 @@ use crate::{
 };
 
 /// What builds the wheel, and what its tests need (`host/python/pyproject.toml` names them).
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 9] = [
     "maturin>=1.12,<2",
     "ziglang",
+    "dask[array]==2026.8.0",
+    "distributed==2026.8.0",
     "hypothesis",
     "ml_dtypes",
     "mypy==1.19.1",
@@ -197,6 +199,7 @@ pub(crate) fn check_stubs(root: &Path) -> Result<()> {
     let mut stubtest = Command::new(python(root));
     // It writes a cache into its folder.
     stubtest.args(["-m", "mypy.stubtest", "gpu_gemm"]).current_dir(folder(root));
+    stubtest.arg("--mypy-config-file").arg(root.join(FOLDER).join("pyproject.toml"));
     succeed(&mut stubtest)
 }
 
