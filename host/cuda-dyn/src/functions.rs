@@ -215,6 +215,8 @@ functions! {
     fn cuStreamDestroy_v2(stream: CUstream);
     /// Waits for a stream's work.
     fn cuStreamSynchronize(stream: CUstream);
+    /// Whether a stream's work has ended: `CUDA_ERROR_NOT_READY` if it has not.
+    fn cuStreamQuery(stream: CUstream);
     /// Lets a stream wait for an event.
     fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
     /// The context of a stream.
@@ -241,6 +243,8 @@ functions! {
     fn cuEventRecord(event: CUevent, stream: CUstream);
     /// Waits for an event.
     fn cuEventSynchronize(event: CUevent);
+    /// Whether an event is reached: `CUDA_ERROR_NOT_READY` if it is not.
+    fn cuEventQuery(event: CUevent);
     /// The time between two events.
     fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
 

@@ -151,6 +151,17 @@ pub enum Error {
         error: Box<Error>,
     },
 
+    /// The work on a device had not ended in time. What it may still use is never freed.
+    #[error(
+        "the work on {device} had not ended after {seconds} s: it hangs, or other work keeps it busy; this process cannot use the device any more"
+    )]
+    Hung {
+        /// The device.
+        device: String,
+        /// For how long it was waited for.
+        seconds: u64,
+    },
+
     /// A plan for several devices has forgotten to order or to permit an access: a fault of this
     /// crate. Several [CPU devices](crate::Devices::cpu) find it; on GPUs it would be a race.
     #[error("{what}")]
@@ -242,6 +253,7 @@ impl Error {
             Error::OutOfMemory { .. }
             | Error::Unwritten { .. }
             | Error::Driver { .. }
+            | Error::Hung { .. }
             | Error::Unordered { .. } => 4,
             Error::Device { error, .. } => error.exit_code(),
             #[cfg(feature = "cpu")]

@@ -76,7 +76,7 @@ fn functions_have_the_types_of_cust_raw() {
         cuEventRecord(_, _) cuEventSynchronize(_) cuEventElapsedTime(_, _, _) cuStreamGetCtx(_, _)
         cuStreamBeginCapture_v2(_, _) cuStreamEndCapture(_, _) cuStreamIsCapturing(_, _)
         cuGraphInstantiateWithFlags(_, _, _) cuGraphLaunch(_, _) cuGraphExecDestroy(_) cuGraphDestroy(_)
-        cuPointerGetAttribute(_, _, _)
+        cuPointerGetAttribute(_, _, _) cuStreamQuery(_) cuEventQuery(_)
     }
     assert_eq!(size_of::<CUresult>(), size_of::<c_int>());
 }

@@ -23,6 +23,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use self::copies::{Copy2d, Copy3d, Side3d, catch_up, copy_rows, is_awaited, later};
+use self::hangs::{follow, launched, waits_for_all};
 use self::launches::{FIRST_KERNEL, KERNELS, LaunchConfig, launch};
 use self::memory::{TOTAL, allocate, free, free_bytes, is_allocated};
 use self::settings::{Handle, called, configured, traced};
@@ -63,13 +64,20 @@ pub(crate) fn check_stream(stream: Handle) {
     }
 }
 
+/// The result of a function on the current context's device alone: `cuLaunchKernel@1=700`.
+fn refused_here(name: &str) -> Option<c_int> {
+    configured(&format!("{name}@{}", current().wrapping_sub(FIRST_CONTEXT)))
+}
+
 macro_rules! driver {
     // Functions after the mark need a current context.
     ($($(@$context:tt)? fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
         #[unsafe(no_mangle)]
         #[allow(unused_unsafe, reason = "some only return a number")]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            if let Some(code) = called(stringify!($name)).or(crate::graphs::refusal(stringify!($name))) {
+            let name = stringify!($name);
+            let refused = called(name).or(crate::refused_here(name));
+            if let Some(code) = refused.or(crate::graphs::refusal(name)) {
                 return code;
             }
             $(
@@ -84,6 +92,7 @@ macro_rules! driver {
 }
 
 mod graphs;
+mod hangs;
 mod others;
 mod peers;
 
@@ -127,7 +136,10 @@ driver! {
         *context = (FIRST_CONTEXT + device as usize) as Handle;
         0
     }
-    fn cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
+    fn cuDevicePrimaryCtxRelease_v2(device: c_int) {
+        waits_for_all(FIRST_CONTEXT + device as usize);
+        0
+    }
     fn cuCtxGetCurrent(context: *mut Handle) {
         *context = current() as Handle;
         0
@@ -148,7 +160,10 @@ driver! {
         *context = CONTEXTS.with_borrow_mut(|contexts| contexts.pop()).unwrap() as Handle;
         0
     }
-    @context fn cuCtxSynchronize() { catch_up() }
+    @context fn cuCtxSynchronize() {
+        waits_for_all(current());
+        catch_up()
+    }
     @context fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         *free = free_bytes();
         *total = TOTAL;
@@ -209,6 +224,7 @@ driver! {
         0
     }
     @context fn cuMemFree_v2(address: u64) {
+        waits_for_all(current());
         catch_up();
         free(address)
     }
@@ -337,6 +353,7 @@ driver! {
         function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
         _shared: c_uint, stream: Handle, params: *mut Handle, extra: *mut Handle
     ) {
+        launched(stream);
         launch(function, [gx, gy, gz], [bx, by, bz], stream, params, extra)
     }
     // Each attribute writes a line to the log.
@@ -361,6 +378,7 @@ driver! {
                 return 912;
             }
         }
+        launched(stream);
         launch(function, grid, block, stream, params, extra)
     }
     // Checks what NVIDIA's documentation demands of a description. The map is the description
@@ -411,6 +429,7 @@ driver! {
     @context fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
         check_stream(stream);
         assert!(event as usize >= FIRST_EVENT && flags == 0);
+        follow(stream, event);
         traced(|| format!("wait on {:x} for {:x}", stream as usize, event as usize));
         0
     }
@@ -422,6 +441,7 @@ driver! {
     @context fn cuEventDestroy_v2(_event: Handle) { 0 }
     @context fn cuEventRecord(event: Handle, stream: Handle) {
         check_stream(stream);
+        follow(event, stream);
         traced(|| format!("record on {:x} as {:x}", stream as usize, event as usize));
         0
     }

@@ -26,7 +26,7 @@ thread_local! {
 static GRAPHS: Mutex<Option<HashMap<usize, Arc<Vec<Launch>>>>> = Mutex::new(None);
 
 /// Calls that a thread may not make while it captures.
-const REFUSED: [&str; 16] = [
+const REFUSED: [&str; 17] = [
     "cuCtxSynchronize",
     "cuEventSynchronize",
     "cuGraphExecDestroy",
@@ -43,6 +43,7 @@ const REFUSED: [&str; 16] = [
     "cuModuleLoadDataEx",
     "cuModuleUnload",
     "cuStreamSynchronize",
+    "cuStreamQuery",
 ];
 
 /// The code with which a call is refused in a capture.

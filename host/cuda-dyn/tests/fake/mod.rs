@@ -10,10 +10,11 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// The driver: the root of its crate, and the modules.
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 10] = [
     ("driver.rs", include_str!("driver.rs")),
     ("copies.rs", include_str!("copies.rs")),
     ("graphs.rs", include_str!("graphs.rs")),
+    ("hangs.rs", include_str!("hangs.rs")),
     ("launches.rs", include_str!("launches.rs")),
     ("memory.rs", include_str!("memory.rs")),
     ("others.rs", include_str!("others.rs")),

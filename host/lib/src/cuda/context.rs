@@ -11,18 +11,25 @@ use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device's primary context, which all libraries in the process share.
 ///
 /// It is retained while this value lives. Two values for one device are the same context.
 #[derive(Debug)]
 pub(crate) struct Context {
-    context: PrimaryContext,
+    context: ManuallyDrop<PrimaryContext>,
     index: usize,
     properties: Properties,
+    /// The seconds for which its work was waited for in vain. 0: it is in use.
+    hung: AtomicU64,
 }
+
+/// Devices whose work was waited for in vain, and the seconds.
+static HUNG: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
 
 /// The properties of a GPU, as the driver reports them. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -81,8 +88,12 @@ impl Context {
         // SAFETY: one handle is written.
         check(unsafe { cuDeviceGet(&mut device, ordinal as i32) })?;
         let properties = Properties::of(device)?;
-        let context = check(PrimaryContext::retain(ordinal, device))?;
-        Ok(Arc::new(Context { context, index, properties }))
+        let hung = HUNG.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, seconds)) = hung.into_iter().find(|(other, _)| *other == index) {
+            return Err(Error::Hung { device: format!("cuda:{index}"), seconds });
+        }
+        let context = ManuallyDrop::new(check(PrimaryContext::retain(ordinal, device))?);
+        Ok(Arc::new(Context { context, index, properties, hung: AtomicU64::new(0) }))
     }
 
     /// The device's properties.
@@ -116,6 +127,21 @@ impl Context {
         self.check(binding::synchronize())
     }
 
+    /// Calls nothing here any more: the driver would wait for work that does not end.
+    pub(crate) fn give_up(&self, seconds: u64) {
+        let seconds = seconds.max(1);
+        HUNG.lock().unwrap_or_else(PoisonError::into_inner).push((self.index, seconds));
+        self.hung.store(seconds, Ordering::Release);
+    }
+
+    /// The error of a device that was given up. What it may still use is never freed.
+    pub(crate) fn hung(&self) -> Option<Error> {
+        match self.hung.load(Ordering::Acquire) {
+            0 => None,
+            seconds => Some(Error::Hung { device: self.label(), seconds }),
+        }
+    }
+
     /// Whether that handle is this context's.
     pub(super) fn is(&self, raw: CUcontext) -> bool {
         self.context.raw() == raw
@@ -129,6 +155,9 @@ impl Context {
     /// Makes this the calling thread's current context until the value is dropped. Within such a
     /// value the driver is not called again.
     pub(crate) fn enter(&self) -> Result<Current> {
+        if let Some(hung) = self.hung() {
+            return Err(hung);
+        }
         let entered = ENTERED.get();
         if entered == self.context.raw() {
             return Ok(Current { pushed: false, entered, thread: PhantomData });
@@ -172,6 +201,15 @@ impl Context {
     /// The error for a PTX file that the driver refuses. `log`: the driver's words.
     pub(super) fn refusal(&self, module: &str, log: String) -> Error {
         Error::Ptx { module: module.into(), driver: self.properties.driver, log }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.hung().is_none() {
+            // SAFETY: it is not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.context) };
+        }
     }
 }
 

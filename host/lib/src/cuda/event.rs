@@ -4,7 +4,7 @@ use super::binding::{
     CUevent, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord,
     cuEventSynchronize,
 };
-use super::failure::check;
+use super::failure::{check, has_ended};
 use super::{Context, Stream};
 use crate::error::Result;
 use std::ptr::null_mut;
@@ -79,6 +79,13 @@ impl Event {
         let _current = self.context.enter()?;
         // SAFETY: the event lives as long as `self`.
         check(unsafe { cuEventSynchronize(self.raw) })
+    }
+
+    /// Whether the event is reached.
+    pub(crate) fn has_ended(&self) -> Result<bool> {
+        let _current = self.context.enter()?;
+        // SAFETY: the event lives as long as `self`.
+        has_ended(unsafe { cuda_dyn::cuEventQuery(self.raw.cast()) })
     }
 
     /// Microseconds between two events, by the device's clock, which has a resolution of about half

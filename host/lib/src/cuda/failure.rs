@@ -12,6 +12,8 @@ pub(super) const OUT_OF_MEMORY: i32 = 2;
 pub(super) const NO_DEVICE: i32 = 100;
 /// `CUDA_ERROR_NOT_FOUND`.
 pub(super) const NOT_FOUND: i32 = 500;
+/// `CUDA_ERROR_NOT_READY`.
+const NOT_READY: i32 = 600;
 /// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`.
 pub(super) const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
 /// `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
@@ -117,6 +119,15 @@ impl Outcome for CUresult {
 /// The result of a call, for a caller that handles no code.
 pub(super) fn check<O: Outcome>(result: O) -> Result<O::Value> {
     result.outcome().map_err(Raw::error)
+}
+
+/// Whether the work has ended that a call has asked about.
+pub(super) fn has_ended<O: Outcome>(result: O) -> Result<bool> {
+    match result.outcome() {
+        Ok(_) => Ok(true),
+        Err(Raw { code: NOT_READY, .. }) => Ok(false),
+        Err(raw) => Err(raw.error()),
+    }
 }
 
 /// Loads the driver's library. The error says what to do.

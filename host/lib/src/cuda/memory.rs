@@ -186,7 +186,9 @@ impl Drop for Memory {
         }
         // SAFETY: it is not used after this.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        if buffer.len() == 0 {
+        // The driver would wait for what hangs, and that may still use it.
+        if buffer.len() == 0 || self.context.hung().is_some() {
+            std::mem::forget(buffer);
             return;
         }
         let context = self.context.clone();

@@ -117,7 +117,7 @@ impl Module {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        if self.stays.load(Ordering::Relaxed) {
+        if self.stays.load(Ordering::Relaxed) || self.context.hung().is_some() {
             return;
         }
         let (raw, context) = (self.raw, self.context.clone());

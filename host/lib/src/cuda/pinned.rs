@@ -60,7 +60,7 @@ impl PinnedMemory {
 
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
-        if !self.start.is_null() {
+        if !self.start.is_null() && self.context.hung().is_none() {
             let _current = self.context.enter();
             // SAFETY: this driver has allocated it, and nobody uses it any more.
             let _ = unsafe { cuMemFreeHost(self.start.cast()) };

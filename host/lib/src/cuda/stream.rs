@@ -5,9 +5,9 @@ use super::binding::{
     CU_STREAM_NON_BLOCKING, CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2,
     cuStreamSynchronize,
 };
-use super::failure::check;
+use super::failure::{check, has_ended};
 use crate::error::{Error, Result};
-use cuda_dyn::cuStreamGetCtx;
+use cuda_dyn::{cuStreamGetCtx, cuStreamQuery};
 use std::ops::Deref;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,6 +151,16 @@ impl Stream {
         let _current = self.context.enter()?;
         // SAFETY: the stream lives as long as `self`.
         check(unsafe { cuStreamSynchronize(*self.raw()) })
+    }
+
+    /// Whether all work on the stream has ended.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub(crate) fn has_ended(&self) -> Result<bool> {
+        let _current = self.context.enter()?;
+        // SAFETY: the stream lives as long as `self`.
+        has_ended(unsafe { cuStreamQuery(self.raw().cast()) })
     }
 
     /// The driver's handle.

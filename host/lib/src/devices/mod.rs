@@ -3,7 +3,7 @@
 mod layout;
 mod sharded;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::{
     layout::Block,
@@ -44,7 +44,12 @@ pub struct Devices {
     places: Vec<Device>,
     /// Places of which the first has no permission to access the second's memory.
     denied: Vec<[usize; 2]>,
+    /// For how long work is waited for, besides ten times its predicted time.
+    pub(crate) time_limit: Duration,
 }
+
+/// The default of [`Devices::time_limit`].
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 impl Devices {
     /// All GPUs of this machine that can run the kernels.
@@ -107,7 +112,17 @@ impl Devices {
                 return Err(Error::argument("devices", other.to_string(), limit));
             }
         }
-        Ok(Devices { places, denied: Vec::new() })
+        Ok(Devices { places, denied: Vec::new(), time_limit: TIME_LIMIT })
+    }
+
+    /// With another limit of the time for which a product's work is waited for on GPUs: the default is
+    /// ten seconds, and always ten times the predicted time is added. A GPU whose work has not ended
+    /// then is an [`Error::Hung`], and is not used by this process any more. So is one whose streams
+    /// wait for it.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
     }
 
     /// The number of places.
@@ -133,6 +148,20 @@ impl Devices {
     /// The name of a place in messages: `place 1, cuda:0`.
     pub(crate) fn label(&self, place: usize) -> String {
         format!("place {place}, {}", self.at(place).name())
+    }
+
+    /// An error of a place with its name, if there are several. What is no fault of a device is as it
+    /// is.
+    pub(crate) fn failed(&self, place: usize) -> impl FnOnce(Error) -> Error {
+        move |error| match error {
+            Error::Interrupted
+            | Error::Unordered { .. }
+            | Error::Argument { .. }
+            | Error::File { .. }
+            | Error::Unwritten { .. } => error,
+            error if self.len() == 1 => error,
+            error => Error::Device { device: self.label(place), error: Box::new(error) },
+        }
     }
 
     /// The same without the permission of a place to access another's memory.
@@ -169,6 +198,13 @@ pub(crate) fn check_places(name: &str, count: usize) -> Result<()> {
             count,
             format!("must be at least one, and at most {MOST_PLACES}"),
         )),
+    }
+}
+
+impl From<Device> for Devices {
+    /// One place.
+    fn from(device: Device) -> Self {
+        Devices { places: vec![device], denied: Vec::new(), time_limit: TIME_LIMIT }
     }
 }
 

@@ -166,7 +166,7 @@ impl<T: Pod> Sharded<T> {
                 });
             }
         }
-        let ended = all.wait(|_, error| error);
+        let ended = all.wait(self.devices.time_limit, || None, |_, error| error);
         copied.and(ended).map(|()| to)
     }
 

@@ -5,7 +5,10 @@
 //! buffer's other half is read. What the plan forgets the [ledger](super::ledger) of CPU devices
 //! finds.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     Kept, Mode, Stream,
@@ -28,7 +31,29 @@ pub(crate) enum Mark {
     Cuda(cuda::Event),
 }
 
+impl Mark {
+    /// Whether it is known not to be reached.
+    pub(crate) fn is_ahead(&self) -> bool {
+        match self {
+            Mark::Host(_) => false,
+            #[cfg(feature = "cuda")]
+            Mark::Cuda(event) => event.has_ended().is_ok_and(|ended| !ended),
+        }
+    }
+}
+
 impl Device {
+    /// Uses it no more, nor frees what it may still use: its work does not end.
+    fn give_up(&self, seconds: u64) {
+        match &*self.0 {
+            Kind::Cpu(_) => {
+                let _ = seconds;
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => gpu.context.give_up(seconds),
+        }
+    }
+
     /// A new lane. The ledger is of all lanes of a plan.
     ///
     /// # Errors
@@ -107,14 +132,32 @@ impl<const COUNT: usize> AllLanes<'_, COUNT> {
         ledgers.for_each(|(ledger, _)| ledger.forget());
     }
 
-    /// Waits for all, and lets the ledger know. Gives the first error, as `named` makes it of its
-    /// place's.
-    pub(crate) fn wait(self, named: impl Fn(usize, Error) -> Error) -> Result<()> {
-        let mut ended = Ok(());
+    /// Waits for all, at most so long, and lets the ledger know. Gives the first error, as `named`
+    /// makes it of its place's. Devices whose work has not ended are given up. `stuck`: the place
+    /// for which the others wait, if that is known.
+    pub(crate) fn wait(
+        self,
+        limit: Duration,
+        stuck: impl FnOnce() -> Option<usize>,
+        named: impl Fn(usize, Error) -> Error,
+    ) -> Result<()> {
+        let deadline = Instant::now().checked_add(limit);
+        let (mut ended, mut hung) = (Ok(()), Vec::new());
         for (place, lanes) in self.0.iter().enumerate() {
             for lane in lanes {
-                ended = ended.and(lane.synchronize().map_err(|error| named(place, error)));
+                match lane.ends_by(deadline) {
+                    Ok(true) => {}
+                    Ok(false) => hung.push((place, lane)),
+                    Err(error) => ended = ended.and(Err(named(place, error))),
+                }
             }
+        }
+        if let Some((first, _)) = hung.first() {
+            let place = stuck().unwrap_or(*first);
+            let seconds = limit.as_secs();
+            hung.iter().for_each(|(_, lane)| lane.device().give_up(seconds));
+            let device = self.0[place][0].device().name();
+            ended = ended.and(Err(named(place, Error::Hung { device, seconds })));
         }
         self.have_ended();
         // It would wait again.

@@ -5,13 +5,16 @@ use super::uniform;
 use crate::gemm::Algorithm;
 use crate::{Devices, Gemm, Matrix, ShardLayout, Sharded};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 const SIZE: [usize; 3] = [130, 700, 70];
 
-/// A by rows, B by columns, C by rows.
+/// A by rows, B by columns, C by rows. A third place has no rows.
 fn product(devices: &Devices) -> crate::Result<Vec<f32>> {
     let ([m, n, k], places) = (SIZE, devices.len());
-    let (rows, cols) = (ShardLayout::Rows(vec![0, 64, m]), ShardLayout::cols(n, places));
+    let mut bounds = vec![0, 64, m];
+    bounds.resize(places + 1, m);
+    let (rows, cols) = (ShardLayout::Rows(bounds), ShardLayout::cols(n, places));
     let a = Sharded::from_row_major(devices, m, k, rows.clone(), &uniform(1, m * k))?;
     let b = Sharded::from_row_major(devices, k, n, cols, &uniform(2, k * n))?;
     let mut c = Sharded::zeros(devices, m, n, rows)?;
@@ -120,7 +123,33 @@ with_driver! {
         assert!(words.starts_with("on place 0, cuda:0: cuMemcpy3DPeerAsync failed"), "{words}");
         assert_eq!(error.exit_code(), 4);
         // All streams were waited for.
-        let waits = calls().iter().filter(|call| *call == "cuStreamSynchronize").count();
+        let waits = calls().iter().filter(|call| *call == "cuStreamQuery").count();
         assert_eq!(waits, 6);
+    }
+
+    fn a_gpu_that_fails_late_is_named("devices=2 kernels=2 major=8 minor=0 cuStreamQuery@1=700") {
+        let words = product(&Devices::of(&[0, 1]).unwrap()).unwrap_err().to_string();
+        assert!(words.starts_with("on place 1, cuda:1: cuStreamQuery failed"), "{words}");
+        // The other one is as before.
+        of_one();
+    }
+
+    fn a_gpu_that_hangs_is_an_error_in_time("devices=3 kernels=2 major=8 minor=0 hangs=1") {
+        let devices = Devices::of(&[0, 1, 2]).unwrap().time_limit(Duration::from_millis(1500));
+        let start = Instant::now();
+        let error = product(&devices).unwrap_err();
+        let words = "on place 1, cuda:1: the work on cuda:1 had not ended after 1 s: ";
+        assert!(error.to_string().starts_with(words), "{error}");
+        assert_eq!(error.exit_code(), 4);
+        assert!((Duration::from_secs(1)..Duration::from_secs(10)).contains(&start.elapsed()));
+        // Nothing of it is waited for or freed: the driver of the tests would say so.
+        for refused in [Devices::of(&[1]).map(drop), product(&devices).map(drop)] {
+            let words = refused.unwrap_err().to_string();
+            assert!(words.contains("had not ended after 1 s"), "{words}");
+        }
+        drop(devices);
+        // The others can be used.
+        let two = Devices::of(&[0, 2]).unwrap();
+        assert_eq!(product(&two).unwrap(), of_one());
     }
 }

@@ -1,5 +1,7 @@
 //! Runs a plan: one loop over its steps.
 
+use std::time::Duration;
+
 use super::{
     complete::check_complete,
     plan::{COMPUTE, LANES, Memory, Rect, Scratch, ShardedPlan, ShardedScalar, Step, Sums, What},
@@ -52,14 +54,6 @@ pub(super) struct Reserved<T, O, S> {
     marks: Vec<Option<Mark>>,
 }
 
-/// An error of a place, with its name.
-fn failed(devices: &Devices, place: usize) -> impl FnOnce(Error) -> Error {
-    move |error| match error {
-        Error::Interrupted | Error::Unordered { .. } => error,
-        error => Error::Device { device: devices.label(place), error: Box::new(error) },
-    }
-}
-
 /// Allocates and opens what a plan needs.
 ///
 /// # Errors
@@ -71,7 +65,7 @@ pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
     let (mut panels, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for (place, Scratch { operands, result, sums: partials }) in plan.scratch.iter().enumerate() {
         let device = devices.at(place);
-        let failed = || failed(devices, place);
+        let failed = || devices.failed(place);
         let of_place = operands.iter().map(|&len| device.uninit(len)).collect::<Result<Vec<_>>>();
         panels.push(of_place.map_err(failed())?);
         results.push(device.uninit(*result).map_err(failed())?);
@@ -99,18 +93,30 @@ where
     // What was queued on the shards before.
     for place in 0..devices.len() {
         for shard in [&a.shards()[place], &b.shards()[place]] {
-            shard.wait_for_uses().map_err(failed(devices, place))?;
+            shard.wait_for_uses().map_err(devices.failed(place))?;
         }
-        c.shards()[place].wait_for_uses().map_err(failed(devices, place))?;
+        c.shards()[place].wait_for_uses().map_err(devices.failed(place))?;
     }
     let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
     let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
     let all = AllLanes(lanes);
     let ran = memories.steps(gemm, plan, all.0, marks);
-    let ran = ran.map_err(|(place, error)| failed(devices, place)(error));
+    let ran = ran.map_err(|(place, error)| devices.failed(place)(error));
     // After an error, too.
-    let ended = all.wait(|place, error| failed(devices, place)(error));
+    let limit = devices.time_limit.saturating_add(ten_times(plan.predicted_us));
+    let ended = all.wait(limit, || stuck(plan, marks), |place, error| devices.failed(place)(error));
     ran.and(ended)
+}
+
+fn ten_times(us: f64) -> Duration {
+    Duration::try_from_secs_f64(us * 1e-5).unwrap_or(Duration::MAX)
+}
+
+/// The place of the first step that has not ended, of those for which others wait.
+fn stuck(plan: &ShardedPlan, marks: &[Option<Mark>]) -> Option<usize> {
+    let is_ahead = |mark: &Option<Mark>| mark.as_ref().is_some_and(Mark::is_ahead);
+    let mut steps = plan.steps.iter().zip(marks);
+    steps.find(|(_, mark)| is_ahead(mark)).map(|(step, _)| step.place)
 }
 
 impl<T, O, S> Memories<'_, T, O, S>
