@@ -6,6 +6,10 @@ mod common;
 mod folder;
 #[path = "gemm/numpy.rs"]
 mod numpy;
+#[path = "gemm/several.rs"]
+mod several;
+#[path = "common/shell.rs"]
+mod shell;
 
 use std::{
     fs::{self, File},
@@ -428,9 +432,9 @@ fn on_gpu(driver: &str, folder: &Folder, more: &[&str]) -> Command {
     let random = |name, rows, cols| folder.random(name, rows, cols, Type::F32, Layout::RowMajor);
     let (a, b) = (random("a.npy", 150, 60), random("b.npy", 60, 130));
     let out = folder.text("o.npy");
-    let args =
-        ["gemm", "--a", &a, "--b", &b, "--out", &out, "--device", "cuda", "--kernel", "tiled16"];
-    on(driver, &[&args[..], more].concat())
+    let args = ["gemm", "--a", &a, "--b", &b, "--out", &out, "--kernel", "tiled16"];
+    let device = if more.contains(&"--device") { &[][..] } else { &["--device", "cuda"] };
+    on(driver, &[&args[..], device, more].concat())
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod bench;
 mod blur;
 mod bytes;
 mod check;
+mod devices;
 mod epilogue;
 mod errors;
 mod gemm;
@@ -29,6 +30,7 @@ pub(crate) use self::{
     bench::{Bench, BenchKernel, Group, INVARIANT, Layouts, Vs},
     blur::Blur,
     check::Check,
+    devices::DevicesChoice,
     epilogue::AsFlags,
     errors::{Errors, Numbers},
     gemm::Gemm,

@@ -21,14 +21,16 @@ pub struct Job {
     pub layouts: [Layout; 3],
     /// Whether C is read: `beta` is not 0.
     pub reads_c: bool,
-    /// The most bytes of buffers on the device.
+    /// The most bytes of buffers on each device.
     pub device_limit: u64,
     /// The largest k of a block. `None`: all of k, if that fits.
     pub depth: Option<usize>,
+    /// The number of devices. The bits of C do not depend on it.
+    pub devices: usize,
 }
 
 impl Job {
-    /// A job with row-major matrices. C is not read, and k is not split if that fits.
+    /// A job of one device with row-major matrices. C is not read, and k is not split if that fits.
     pub fn new(shape: Shape, element_bytes: usize, tile: [usize; 2], device_limit: u64) -> Self {
         Job {
             shape,
@@ -38,6 +40,7 @@ impl Job {
             reads_c: false,
             device_limit,
             depth: None,
+            devices: 1,
         }
     }
 

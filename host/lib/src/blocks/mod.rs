@@ -27,11 +27,13 @@
 
 mod job;
 mod partner;
+mod parts;
 mod pipeline;
 mod place;
 mod plan;
 mod product;
 mod schedule;
+mod several;
 mod source;
 #[cfg(test)]
 mod tests;

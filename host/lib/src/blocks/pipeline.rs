@@ -14,12 +14,16 @@
 //! copies and products have ended when the calls return. The rest is the same.
 
 use std::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
     thread,
 };
 
 use super::{
     partner::{Alone, Channels, Halt, Partner, fill, write},
+    parts::{Parts, strides},
     place::{Place, Tile, places_of_c},
     plan::{BlockPlan, CHUNKS, READERS},
     product::{Product, sides},
@@ -29,7 +33,7 @@ use super::{
 use crate::{
     device::Device,
     error::{Error, Result},
-    gemm::{Choice, Gemm, Scalar},
+    gemm::{Choice, Scalar},
     matrix::{Layout, MatrixView, MatrixViewMut},
     parallel,
     pinned::{Lines, Pinned},
@@ -38,27 +42,16 @@ use crate::{
 };
 
 impl<T: Scalar> Product<'_, T> {
-    /// Computes the product on a device by a plan. Returns when every block is written, with the
-    /// kernel's choice. `None` if nothing was multiplied. In emulated fp32 an element that is
-    /// recomputed in several blocks of k [counts](Choice::recomputed) for each.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that
-    /// cannot multiply the blocks; [`Error::OutOfMemory`]; [`Error::Interrupted`]; errors of
-    /// sources, sink and device. After an error some blocks may be written.
-    pub fn run(
+    /// Computes a device's part of the product.
+    pub(super) fn part(
         &self,
         device: &Device,
-        plan: &BlockPlan,
+        stage: &mut Stage<T>,
         out: &mut dyn Sink<T>,
     ) -> Result<Option<Choice>> {
-        self.check(plan)?;
-        let mut stage = Stage::new(self, device, plan, out.layout())?;
-        let total = weight(plan.shape().m(), plan.shape().n(), plan.shape().k());
-        let _work = progress::begin_work(total);
-        match self.on_threads(device, plan, &mut stage, out)? {
+        match self.on_threads(device, stage, out)? {
             Some(choice) => Ok(choice),
-            None => self.alone(device, plan, &mut stage, out),
+            None => self.alone(device, stage, out),
         }
     }
 
@@ -67,10 +60,10 @@ impl<T: Scalar> Product<'_, T> {
     fn on_threads(
         &self,
         device: &Device,
-        plan: &BlockPlan,
         stage: &mut Stage<T>,
         out: &mut dyn Sink<T>,
     ) -> Result<Option<Option<Choice>>> {
+        let (plan, number) = (stage.plan, stage.number);
         let (mut chunks, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..READERS {
             let (free_send, free_receive) = channel();
@@ -91,7 +84,7 @@ impl<T: Scalar> Product<'_, T> {
         thread::scope(|scope| {
             let mut readers = Vec::new();
             for (turn, (free, filled)) in ends.into_iter().enumerate() {
-                let read = move || self.read(turn, plan, layout, &free, &filled);
+                let read = move || self.read(turn, (plan, number), layout, &free, &filled);
                 readers.extend(parallel::start(scope, read));
             }
             let write = move || write(out, back, plan.chunk(), &tile_receive, &place_send);
@@ -122,10 +115,10 @@ impl<T: Scalar> Product<'_, T> {
     fn alone(
         &self,
         device: &Device,
-        plan: &BlockPlan,
         stage: &mut Stage<T>,
         out: &mut dyn Sink<T>,
     ) -> Result<Option<Choice>> {
+        let plan = stage.plan;
         let chunk = || device.pinned(plan.chunk());
         let alone = Alone {
             product: self,
@@ -135,21 +128,21 @@ impl<T: Scalar> Product<'_, T> {
             places: places_of_c(device, plan)?,
             out,
         };
-        // There is no other thread that returns a reason.
-        stage.compute(alone).map_err(|error| error.unwrap_or(Error::Interrupted))
+        // Without a reason another device has it.
+        stage.compute(alone).or_else(|error| error.map_or(Ok(None), Err))
     }
 
     /// A reader. It fills every [`READERS`]th chunk, from `turn` on.
     fn read(
         &self,
         turn: usize,
-        plan: &BlockPlan,
+        (plan, number): (&BlockPlan, usize),
         layout: Layout,
         free: &Receiver<Pinned<T>>,
         filled: &Sender<Pinned<T>>,
     ) -> Result<()> {
         let mut next = 0;
-        for load in schedule(plan, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
+        for load in schedule(plan, number, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
             let (source, layout) = self.source(load.operand, layout);
             let (outer, inner) = sides(layout, load.rows, load.cols);
             for (outer, inner, _) in chunks(outer, inner, plan.chunk()) {
@@ -173,37 +166,41 @@ fn join<T>(thread: thread::ScopedJoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The state of the caller's thread.
-struct Stage<'a, T> {
+/// The state of the thread that launches on a device.
+pub(super) struct Stage<'a, T> {
     plan: &'a BlockPlan,
+    /// The device's number in the plan.
+    number: usize,
+    /// Set when another device has failed.
+    stop: &'a AtomicBool,
     /// Of A, B and C.
     layouts: [Layout; 3],
     reads_c: bool,
-    gemm: [Gemm<'a, T>; 2],
+    parts: Parts<'a, T>,
     products: Stream,
     a: Vec<Place<T>>,
     b: Vec<Place<T>>,
 }
 
 impl<'a, T: Scalar> Stage<'a, T> {
-    fn new(
+    pub(super) fn new(
         product: &Product<T>,
         device: &Device,
-        plan: &'a BlockPlan,
+        (plan, number, stop): (&'a BlockPlan, usize, &'a AtomicBool),
         out: Layout,
     ) -> Result<Self> {
         let [rows, cols, depth] = plan.block();
         let places = |count: usize, len: usize| {
             (0..count).map(|_| Place::new(device, len)).collect::<Result<Vec<_>>>()
         };
-        let gemm = Gemm::new().alpha(product.alpha).kernel(product.kernel)?;
-        let gemm = gemm.compute(product.compute).workspace_limit(product.workspace_limit);
+        let layouts = [product.a.layout(), product.b.layout(), out];
         Ok(Stage {
             plan,
-            layouts: [product.a.layout(), product.b.layout(), out],
+            number,
+            stop,
+            layouts,
             reads_c: product.reads_c(),
-            // For the first block of k, and for the others.
-            gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
+            parts: Parts::new(product, device, plan, layouts)?,
             products: device.stream()?,
             a: places(plan.places()[0], rows * depth)?,
             b: places(plan.places()[1], depth * cols)?,
@@ -213,8 +210,11 @@ impl<'a, T: Scalar> Stage<'a, T> {
     /// Queues the copies and the products of all steps.
     fn compute(&mut self, mut partner: impl Partner<T>) -> Halt<Option<Choice>> {
         let (mut choice, mut tile) = (None, None);
-        for scheduled in schedule(self.plan, self.reads_c) {
+        for scheduled in schedule(self.plan, self.number, self.reads_c) {
             crate::check_interrupt()?;
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(None);
+            }
             for load in &scheduled.loads {
                 // C's buffer comes last: A and B need not wait for it.
                 if load.operand == Operand::C && tile.is_none() {
@@ -260,7 +260,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let a = MatrixView::new(a.view(..m * k)?, m, k, a_strides)?;
         let b = MatrixView::new(b.view(..k * n)?, k, n, b_strides)?;
         let part = progress::begin_part(weight(m, n, k));
-        let choice = self.gemm[usize::from(!first)].launch(&self.products, a, b, c)?;
+        let choice = self.parts.launch(first, &self.products, a, b, c)?;
         part.launched(self.products.device().is_cuda());
         let places = [self.a.get_mut(scheduled.a), self.b.get_mut(scheduled.b), Some(place)];
         places.into_iter().flatten().try_for_each(Place::launched)?;
@@ -293,14 +293,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
     }
 }
 
-fn strides(layout: Layout, rows: usize, cols: usize) -> [usize; 2] {
-    match layout {
-        Layout::RowMajor => [cols, 1],
-        Layout::ColMajor => [1, rows],
-    }
-}
-
 /// The weight of a step in the progress: `m n k`, or `m n` if k is 0.
-fn weight(m: usize, n: usize, k: usize) -> f64 {
+pub(super) fn weight(m: usize, n: usize, k: usize) -> f64 {
     m as f64 * n as f64 * k.max(1) as f64
 }

@@ -14,14 +14,20 @@
 //! The operand that is loaded again and again has two buffers: the next block is copied while the
 //! GPU multiplies with this one. C has two, too. The operand that stays has one, and the GPU waits
 //! while it is replaced.
+//!
+//! Several devices have panels of the operand that stays, as many each, and its part of C. All read
+//! the other operand. If k is split, each has blocks of C.
 
-use std::{fmt, ops::Range};
+mod steps;
+
+use std::fmt;
 
 #[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::job::{Job, LAST_DEPTHS, bytes};
 use crate::{
+    devices::check_places,
     error::{Error, Result},
     matrix::Layout,
     shape::Shape,
@@ -68,6 +74,8 @@ pub enum Why {
     Fits,
     /// A, B and C fit. The product is split so that reading, multiplication and writing overlap.
     Overlaps,
+    /// A, B and C fit. The product is split so that each device has a part.
+    Devices,
     /// Reading costs least if this operand stays.
     ReadsLess,
     /// k is split as asked.
@@ -89,6 +97,7 @@ pub struct BlockPlan {
     chunk: usize,
     host_bytes: u64,
     reads: [u64; 3],
+    devices: usize,
     #[cfg_attr(feature = "serde", serde(skip))]
     shape: Shape,
 }
@@ -108,13 +117,14 @@ impl BlockPlan {
     /// The plan with the cheapest reads and writes that fits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a limit that is too small for a block of one tile, and for elements
-    /// of no bytes.
+    /// [`Error::Argument`] for a limit that is too small for a block of one tile, for elements of
+    /// no bytes, and for no device or more than 256.
     pub fn new(job: &Job) -> Result<Self> {
         let Job { shape, depth, element_bytes, .. } = *job;
         if element_bytes == 0 {
             return Err(Error::argument("element_bytes", 0, "must be at least 1"));
         }
+        check_places("devices", job.devices)?;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let tile = job.tile_of_c();
         let plan = |block: [usize; 3], stays, why| BlockPlan::cut(job, block, stays, why);
@@ -125,7 +135,13 @@ impl BlockPlan {
                 best.map(|[rows, cols]| plan([rows, cols, depth], Stays::Neither, Why::DepthAsked));
             return best.ok_or_else(|| job.too_small());
         }
-        let whole = plan([m, n, k], Stays::A, Why::Fits);
+        let cost = |plan: &BlockPlan| (plan.idle(), plan.cost(job));
+        let mut whole = plan([m, n, k], Stays::A, Why::Fits);
+        if job.devices > 1 {
+            let other = plan([m, n, k], Stays::B, Why::Fits);
+            whole = if cost(&other) < cost(&whole) { other } else { whole };
+            whole.why = if whole.is_one_piece() { Why::Fits } else { Why::Devices };
+        }
         // `device_bytes` are at most those of the largest limit.
         let needed = bytes(whole.block, whole.places, element_bytes);
         if needed <= u128::from(job.device_limit) {
@@ -139,14 +155,13 @@ impl BlockPlan {
                 plan([rows, cols, k], stays, Why::Overlaps)
             });
             let parts = parts.into_iter().filter(|parts| !parts.is_one_piece());
-            let parts = parts.min_by_key(|parts| parts.cost(job));
+            let parts = parts.min_by_key(cost);
             return Ok(parts.filter(|_| whole.device_bytes >= OVERLAPS.0).unwrap_or(whole));
         }
         let [a, b] = [Stays::A, Stays::B].map(|stays| {
             let [rows, cols] = keep(job, tile, stays)?;
             Some(plan([rows, cols, k], stays, Why::ReadsLess))
         });
-        let cost = |plan: &BlockPlan| plan.cost(job);
         // Among equals: the plan that replaces the operand that stays less often.
         let replaced = |plan: &BlockPlan| plan.blocks[usize::from(plan.stays == Stays::B)];
         if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (cost(plan), replaced(plan))) {
@@ -165,17 +180,23 @@ impl BlockPlan {
     fn cut(job: &Job, [rows, cols, depth]: [usize; 3], stays: Stays, why: Why) -> Self {
         let Job { shape, element_bytes, reads_c, .. } = *job;
         let (m, n, k, tile) = (shape.m(), shape.n(), shape.k(), job.tile_of_c());
-        let rows = even(m, rows, tile[0]);
-        let cols = even(n, cols, tile[1]);
+        // The side of C that devices share.
+        let shared = usize::from(if stays == Stays::Neither { n > m } else { stays == Stays::B });
+        let devices = |side: usize| if side == shared { job.devices } else { 1 };
+        let rows = even(m, rows, tile[0], devices(0));
+        let cols = even(n, cols, tile[1], devices(1));
         let mut blocks = [blocks_of(m, rows), blocks_of(n, cols), blocks_of(k, depth)];
         if blocks[0] == 0 || blocks[1] == 0 {
             blocks = [0; 3];
         }
-        let places = places(blocks, stays);
+        let mut own = blocks;
+        own[shared] = own[shared].div_ceil(job.devices);
+        let places = places(own, stays);
         let device_bytes = bytes([rows, cols, depth], places, element_bytes);
         let largest = (rows * depth).max(depth * cols).max(rows * cols);
         let chunk = (CHUNK_BYTES / element_bytes).clamp(1, largest.max(1));
         let chunks = (CHUNKS * (READERS + 1)) as u64;
+        let chunks = chunks * job.devices as u64;
         let host_bytes = chunks.saturating_mul(chunk as u64).saturating_mul(element_bytes as u64);
         let mut plan = BlockPlan {
             block: [rows, cols, depth],
@@ -187,6 +208,7 @@ impl BlockPlan {
             chunk,
             host_bytes,
             reads: [0; 3],
+            devices: job.devices,
             shape,
         };
         plan.reads = plan.count_reads(reads_c);
@@ -219,36 +241,6 @@ impl BlockPlan {
         moved.into_iter().zip(runs).map(cost).fold(0, u128::saturating_add)
     }
 
-    /// Elements of A, B and C that are read in all.
-    fn count_reads(&self, reads_c: bool) -> [u64; 3] {
-        let (m, n, k) = (self.shape.m() as u128, self.shape.n() as u128, self.shape.k() as u128);
-        let [rows, cols, _] = self.blocks;
-        if rows * cols == 0 {
-            return [0; 3];
-        }
-        // A pass begins with the last two panels of the pass before, which are still on the device.
-        let passing = |passes: usize, panels: usize, size: usize, block: usize| {
-            let kept = |pass: usize| {
-                let last = [0, 1].map(|back| match pass % 2 {
-                    0 => panels.checked_sub(1 + back),
-                    _ => (back < panels).then_some(back),
-                });
-                let panel = |panel: usize| range(panel, block, size).len() as u128;
-                last.into_iter().flatten().map(panel).sum::<u128>()
-            };
-            let turns = |parity: usize| (passes.saturating_sub(1 + parity)).div_ceil(2) as u128;
-            passes as u128 * size as u128 - turns(0) * kept(0) - turns(1) * kept(1)
-        };
-        let [a, b] = match self.stays {
-            Stays::A => [m * k, k * passing(rows, cols, self.shape.n(), self.block[1])],
-            Stays::B => [k * passing(cols, rows, self.shape.m(), self.block[0]), k * n],
-            Stays::Neither => [m * k * cols as u128, k * n * rows as u128],
-        };
-        // Saturating: sizes may be larger than those of any file.
-        [a, b, if reads_c { m * n } else { 0 }]
-            .map(|reads| u64::try_from(reads).unwrap_or(u64::MAX))
-    }
-
     /// The product's shape.
     pub fn shape(&self) -> Shape {
         self.shape
@@ -274,12 +266,17 @@ impl BlockPlan {
         self.why
     }
 
-    /// The number of buffers on the device for blocks of A, B and C.
+    /// The number of devices.
+    pub fn devices(&self) -> usize {
+        self.devices
+    }
+
+    /// The number of buffers on each device for blocks of A, B and C.
     pub fn places(&self) -> [usize; 3] {
         self.places
     }
 
-    /// Bytes of these buffers.
+    /// Bytes of these buffers, on each device.
     pub fn device_bytes(&self) -> u64 {
         self.device_bytes
     }
@@ -309,45 +306,12 @@ impl BlockPlan {
     pub fn is_one_piece(&self) -> bool {
         self.blocks.iter().all(|&blocks| blocks <= 1)
     }
-
-    /// The blocks in the order in which they are multiplied. All blocks along k of one block of C
-    /// follow each other.
-    pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
-        let BlockPlan { blocks: [rows, cols, depths], stays, .. } = *self;
-        let (outer, inner) = if stays == Stays::B { (cols, rows) } else { (rows, cols) };
-        // With k = 0 there is one step for each block of C, which scales it.
-        let tiles = (0..outer).flat_map(move |outer| {
-            (0..inner).map(move |step| {
-                // Back and forth: a pass begins with the panel with which the one before ended.
-                let inner = if outer % 2 == 0 { step } else { inner - 1 - step };
-                if stays == Stays::B { (inner, outer) } else { (outer, inner) }
-            })
-        });
-        tiles.flat_map(move |(row, col)| {
-            (0..depths.max(1)).map(move |depth| Step { row, col, depth })
-        })
-    }
-
-    /// The rows of A and C of a block.
-    pub fn rows(&self, step: Step) -> Range<usize> {
-        range(step.row, self.block[0], self.shape.m())
-    }
-
-    /// The columns of B and C of a block.
-    pub fn cols(&self, step: Step) -> Range<usize> {
-        range(step.col, self.block[1], self.shape.n())
-    }
-
-    /// The columns of A and rows of B of a block.
-    pub fn depth(&self, step: Step) -> Range<usize> {
-        range(step.depth, self.block[2], self.shape.k())
-    }
 }
 
 /// Rows and columns of blocks for all of k. The panel of the operand that stays is as large as
 /// possible.
 fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
-    let Job { shape, element_bytes, device_limit, .. } = *job;
+    let Job { shape, element_bytes, device_limit, devices, .. } = *job;
     let sizes = [shape.m(), shape.n()];
     let (kept, passing) = if stays == Stays::B { (1, 0) } else { (0, 1) };
     let block = |kept_size: usize, passing_size: usize| {
@@ -366,7 +330,7 @@ fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
         if kept_tiles == 0 {
             continue;
         }
-        let kept_size = even(sizes[kept], kept_tiles * tile[kept], tile[kept]);
+        let kept_size = even(sizes[kept], kept_tiles * tile[kept], tile[kept], devices);
         let passing_tiles = most(sizes[passing].div_ceil(tile[passing]), |tiles| {
             fits(kept_size, tiles * tile[passing])
         });
@@ -408,20 +372,17 @@ fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
 }
 
 /// The size of blocks that split `size`: at most `block`, nearly the same for all, and a multiple
-/// of `tile` or all of `size`.
-fn even(size: usize, block: usize, tile: usize) -> usize {
-    let blocks = blocks_of(size, block).max(1);
-    size.div_ceil(blocks).next_multiple_of(tile.max(1)).min(block).min(size)
+/// of `tile` or all of `size`; as many for each of some devices.
+fn even(size: usize, block: usize, tile: usize, devices: usize) -> usize {
+    let blocks = blocks_of(size, block).max(1).next_multiple_of(devices);
+    let (tile, part) = (tile.max(1), size.div_ceil(blocks));
+    let even = part.next_multiple_of(tile).min(block).min(size);
+    // Rounded up, some device may be left without a block.
+    if blocks_of(size, even) < devices { (part / tile * tile).max(tile).min(even) } else { even }
 }
 
 fn blocks_of(size: usize, block: usize) -> usize {
     if size == 0 { 0 } else { size.div_ceil(block.max(1)) }
-}
-
-fn range(index: usize, block: usize, size: usize) -> Range<usize> {
-    // A caller's step may be none of the plan's.
-    let start = index.saturating_mul(block).min(size);
-    start..start.saturating_add(block).min(size)
 }
 
 /// Buffers for blocks of A, B and C. An operand that does not stay has two: one is multiplied while
@@ -445,6 +406,7 @@ impl fmt::Display for Why {
             Why::Overlaps => {
                 "all of A, B and C fit; split so that reading, multiplication and writing overlap"
             }
+            Why::Devices => "all of A, B and C fit; split so that each device has a part",
             Why::ReadsLess => "so reading costs least",
             Why::DepthAsked => "k is split as asked: C is rounded after each block of k",
             Why::DepthCut => {

@@ -35,12 +35,16 @@ pub(super) struct Scheduled {
     pub(super) loads: Vec<Load>,
 }
 
-/// All steps in order.
-pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = Scheduled> + use<> {
+/// All steps of a device in order.
+pub(super) fn schedule(
+    plan: &BlockPlan,
+    device: usize,
+    reads_c: bool,
+) -> impl Iterator<Item = Scheduled> + use<> {
     let plan = *plan;
     let mut a = Places::new(plan.places()[0]);
     let mut b = Places::new(plan.places()[1]);
-    plan.steps().map(move |step| {
+    plan.steps_of(device).map(move |step| {
         let (rows, cols, depth) = (plan.rows(step), plan.cols(step), plan.depth(step));
         let mut loads = Vec::new();
         // If k is split no block is kept: before it is needed again, its buffer is used for others.

@@ -1,5 +1,7 @@
 //! Plans, schedules, and that blocks give the bits of one piece.
 
+mod several;
+
 use std::{
     ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,7 +16,7 @@ use super::{
     *,
 };
 use crate::{
-    Device, Error, Gemm, Layout, Matrix, Result, Shape,
+    Device, Devices, Error, Gemm, Layout, Matrix, Result, Shape,
     matrix::{MatrixView, MatrixViewMut},
 };
 
@@ -30,6 +32,7 @@ fn job([m, n, k]: [usize; 3], limit: u64) -> Job {
         reads_c: false,
         device_limit: limit,
         depth: None,
+        devices: 1,
     }
 }
 
@@ -47,7 +50,7 @@ fn is_sound(job: &Job) -> BlockPlan {
     let mut held = [vec![None; plan.places()[0]], vec![None; plan.places()[1]]];
     let mut multiplied = 0;
     let mut last_tile = None;
-    for scheduled in schedule(&plan, job.reads_c) {
+    for scheduled in (0..job.devices).flat_map(|d| schedule(&plan, d, job.reads_c)) {
         let step = scheduled.step;
         let (rows, cols, depth) = (plan.rows(step), plan.cols(step), plan.depth(step));
         for load in &scheduled.loads {
@@ -185,8 +188,9 @@ fn any_plan_is_sound() {
         let depth = rng.random::<bool>().then(|| rng.random_range(1..60));
         let tile = [[32, 32], [64, 64], [64, 32]][rng.random_range(0..3)];
         let layouts = [0; 3].map(|_| LAYOUTS[rng.random_range(0..2)]);
-        let job = Job { tile, layouts, reads_c: rng.random(), depth, ..job(sizes, limit) };
-        is_sound(&job);
+        let devices = rng.random_range(1..5);
+        let reads_c = rng.random();
+        is_sound(&Job { tile, layouts, reads_c, depth, devices, ..job(sizes, limit) });
     }
 }
 
@@ -262,8 +266,8 @@ fn one_piece(
 
 #[test]
 fn blocks_give_the_bits_of_one_piece() {
-    let device = Device::cpu();
-    let mut shapes = 0;
+    let devices = [1, 2, 3].map(|count| Devices::cpu(count).unwrap());
+    let (mut shapes, mut used) = (0, [0; 3]);
     for (sizes, limits) in [
         ([200, 170, 150], [300_000, 150_000, 100_000]),
         ([70, 500, 33], [150_000, 100_000, 60_000]),
@@ -282,12 +286,17 @@ fn blocks_give_the_bits_of_one_piece() {
                 let (c, out) = ((&c[..], pick(0)), pick(2));
                 shapes += 1;
                 for limit in limits.into_iter().chain([1 << 30]) {
+                    let devices = &devices[used.iter().sum::<usize>() % 3];
                     let job = Job {
                         reads_c: beta != 0.0,
                         depth: (depth < k).then_some(depth),
+                        devices: devices.len(),
                         ..job(sizes, limit)
                     };
                     let plan = is_sound(&job);
+                    used[devices.len() - 1] += 1;
+                    let busy = (0..devices.len()).filter(|&it| plan.steps_of(it).next().is_some());
+                    assert!(busy.count() == devices.len() || sizes[0].max(sizes[1]) < 150);
                     assert!(
                         limit == 1 << 30 || plan.blocks().iter().product::<usize>() > 1 || k == 0
                     );
@@ -307,7 +316,7 @@ fn blocks_give_the_bits_of_one_piece() {
                     };
                     let mut got = vec![f32::NAN; m * n];
                     let mut sink = Dense::new(m, n, out, &mut got[..]).unwrap();
-                    let choice = product.run(&device, &plan, &mut sink).unwrap().unwrap();
+                    let choice = product.run_on(devices, &plan, &mut sink).unwrap().unwrap();
                     assert_eq!(choice.entry.name(), "gemm_f32_64x64x16");
                     let same =
                         want.iter().zip(&got).all(|(want, got)| want.to_bits() == got.to_bits());

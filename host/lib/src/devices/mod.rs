@@ -115,10 +115,10 @@ impl Devices {
         Ok(Devices { places, denied: Vec::new(), time_limit: TIME_LIMIT })
     }
 
-    /// With another limit of the time for which a product's work is waited for on GPUs: the default is
-    /// ten seconds, and always ten times the predicted time is added. A GPU whose work has not ended
-    /// then is an [`Error::Hung`], and is not used by this process any more. So is one whose streams
-    /// wait for it.
+    /// With another limit of the time for which a product's work is waited for on GPUs: the default
+    /// is ten seconds, and always ten times the predicted time is added. A GPU whose work has not
+    /// ended then is an [`Error::Hung`], and is not used by this process any more. So is one whose
+    /// streams wait for it.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
@@ -150,8 +150,8 @@ impl Devices {
         format!("place {place}, {}", self.at(place).name())
     }
 
-    /// An error of a place with its name, if there are several. What is no fault of a device is as it
-    /// is.
+    /// An error of a place with its name, if there are several. What is no fault of a device is as
+    /// it is.
     pub(crate) fn failed(&self, place: usize) -> impl FnOnce(Error) -> Error {
         move |error| match error {
             Error::Interrupted

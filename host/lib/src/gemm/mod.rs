@@ -83,6 +83,7 @@ pub use plan::{Launch, Plan, Role};
 pub use planned::PlannedGemm;
 pub use prepared::PreparedMatrix;
 pub use product::Gemm;
+pub(crate) use run::Whole;
 #[doc(hidden)]
 pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};

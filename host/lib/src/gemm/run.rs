@@ -17,6 +17,13 @@ use crate::{
     stream::Stream,
 };
 
+/// The choice for a whole product, of which parts are computed.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole {
+    chosen: (Kernel, Choice),
+    is_swapped: bool,
+}
+
 impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// Queues the product on a stream. A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On
     /// the CPU device the product has ended when this returns.
@@ -209,6 +216,38 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let split = [choice.split_k, choice.partials];
         let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
         Ok((choice, plan))
+    }
+
+    /// The choice for a whole product whose parts [`plan_part`](Self::plan_part) plans. The limit
+    /// of the workspace is the parts'.
+    ///
+    /// # Errors
+    /// As [`Gemm::choose`].
+    pub(crate) fn choose_whole(&self, device: &Device, request: &Request) -> Result<Whole> {
+        let request = Request { workspace_limit: u64::MAX, ..self.request(request) };
+        request.check()?;
+        let chosen = choose_kernel::<T, O>(&request, &Target::of(device), self.kernel)?;
+        Ok(Whole { chosen, is_swapped: request.is_swapped() })
+    }
+
+    /// Plans a part of C, with all of k, by the choice of the whole product.
+    ///
+    /// # Errors
+    /// As [`Gemm::choose`].
+    pub(crate) fn plan_part(
+        &self,
+        device: &Device,
+        request: &Request,
+        whole: &Whole,
+    ) -> Result<PlannedGemm<'a, T, O>> {
+        let (request, target) = (self.request(request), Target::of(device));
+        // It refuses a part for which there is too little workspace.
+        let own = choose_kernel::<T, O>(&request, &target, self.kernel)?;
+        // A single row or column may be launched as its transpose, where the whole is not.
+        let is_alike = request.is_swapped() == whole.is_swapped;
+        let chosen = if is_alike { whole.chosen } else { own };
+        let (choice, plan) = self.plan_of(&request, chosen, (&target, &device.limits()))?;
+        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })
     }
 
     /// Selects the kernel for a request, and plans the launches on a device. This product's

@@ -9,9 +9,9 @@ use clap::{
 use host::{Layout, Type, gpu::registry::Product, npy};
 
 use super::{
-    ComputeMode, DeviceChoice, Offering, PlannedGpu, Verify, all_products,
+    ComputeMode, DevicesChoice, Offering, PlannedGpu, Verify, all_products,
     bytes::{bytes, bytes_or_none},
-    devices,
+    devices::several,
     kernel::of_name,
     name_of, seed,
 };
@@ -90,13 +90,14 @@ pub(crate) struct Gemm {
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: String,
 
-    /// Where to run: auto takes a GPU if there is one
-    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
-    #[arg(value_parser = devices(), hide_possible_values = true)]
-    pub(crate) device: DeviceChoice,
+    /// Where to run: auto takes a GPU if there is one. Several devices compute parts of C each: all
+    /// GPUs, some of them, or so many CPU devices. The bits are those of one
+    #[arg(long, value_name = "auto|cuda[:N[,N..]|:all]|cpu[:COUNT]", default_value_t = DevicesChoice::One(super::DeviceChoice::Auto))]
+    #[arg(value_parser = several(), hide_possible_values = true)]
+    pub(crate) device: DevicesChoice,
 
-    /// Device memory for A, B and C: larger products are computed in blocks. Bytes, or with K, M, G
-    /// or T [default: most of a GPU's free memory, half of what the CPU has available]
+    /// Memory of each device for A, B and C: larger products are computed in blocks. Bytes, or with
+    /// K, M, G or T [default: most of a GPU's free memory, half of what the CPU has available]
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub(crate) device_memory_limit: Option<u64>,
 

@@ -7,7 +7,7 @@ mod report;
 use std::{io::Write, time::Instant};
 
 use host::{
-    Device, Error, Type,
+    Device, Devices, Error, Type,
     blocks::{Product, Source},
     gemm::{Scalar, Target},
     npy::{self, Element, Header, Reader, Writer},
@@ -21,7 +21,7 @@ use self::{
 };
 use super::{
     Failure,
-    args::{ComputeMode, Gemm, Verify, name_of},
+    args::{ComputeMode, DevicesChoice, Gemm, Verify, name_of},
     list::json,
     memory::check_bytes,
     note,
@@ -53,6 +53,11 @@ where
     Reader: Source<T> + Source<f64>,
 {
     let factors = Factors::of::<T>(args)?;
+    let is_emulated = matches!(args.compute, ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3);
+    if !matches!(args.device, DevicesChoice::One(_)) && is_emulated {
+        let limit = "must be fp32 or tf32 over several devices: bits of emulated sums depend on the part of C";
+        return Err(Error::argument("--compute", name_of(&args.compute), limit).into());
+    }
     if args.plan {
         return plan::<T>(args, files, factors, out);
     }
@@ -64,14 +69,17 @@ where
     let dtype = args.out_dtype(T::TYPE);
     let (m, n) = (files.shape.m(), files.shape.n());
     let writer = Writer::create("--out", &args.out, m, n, dtype, args.out_order.into())?;
-    let device = super::open(args.device)?;
-    run::<T>(args, files, factors, &device, writer, steps, out)
-        .map_err(|failure| with_command(failure, args, &device))
+    let devices = args.device.open()?;
+    run::<T>(args, files, factors, &devices, writer, steps, out)
+        .map_err(|failure| with_command(failure, args, &devices))
 }
 
 /// Adds the command that reproduces a failure, if that helps.
-fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
-    let again = args.to_command(&device.name());
+fn with_command(failure: Failure, args: &Gemm, devices: &Devices) -> Failure {
+    let again = args.to_command(&match args.device {
+        DevicesChoice::One(_) => devices.to_string(),
+        _ => args.device.to_string(),
+    });
     match failure {
         Failure::Error(
             error @ (Error::Interrupted
@@ -89,17 +97,36 @@ fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
     }
 }
 
-/// The memory limit: as given, or the default for the device.
-fn memory_limit(args: &Gemm, device: &Device) -> Result<u64, Error> {
+/// How many of the devices have the memory of this one. All CPU devices have the host's.
+fn sharing(devices: &Devices, device: &Device) -> u64 {
+    devices.iter().filter(|other| !device.is_cuda() || *other == device).count() as u64
+}
+
+/// The memory limit of each device: as given, or the default.
+fn memory_limit(args: &Gemm, devices: &Devices) -> Result<u64, Error> {
     if let Some(limit) = args.device_memory_limit {
         return Ok(limit);
     }
-    let (free, _) = device.memory()?;
-    Ok(match device.is_cuda() {
+    let limit = |device: &Device| -> Result<u64, Error> {
+        let (free, _) = device.memory()?;
         // The rest is for the kernels' code and for the driver.
-        true => free - free / 16,
-        false => free / 2,
-    })
+        let most = if device.is_cuda() { free - free / 16 } else { free / 2 };
+        Ok(most / sharing(devices, device))
+    };
+    devices.iter().map(limit).try_fold(u64::MAX, |least, limit| Ok(least.min(limit?)))
+}
+
+/// All devices are of one kind.
+fn target_of(devices: &Devices) -> Target {
+    devices.iter().next().map_or(Target::cpu(1), Target::of)
+}
+
+/// For people.
+fn described(devices: &Devices) -> String {
+    match devices.iter().next() {
+        Some(device) if devices.len() == 1 => device.to_string(),
+        _ => devices.to_string(),
+    }
 }
 
 /// `--plan`.
@@ -112,21 +139,31 @@ fn plan<T: Scalar + Element>(
 where
     Reader: Source<T>,
 {
-    let (target, limit, device, words, planned_for) = match args.device_memory_limit {
+    let (target, limit, names, words, planned_for) = match args.device_memory_limit {
         Some(limit) => {
-            let PlannedFor { target, name, words, hint } = PlannedFor::of(args.on, args.device)?;
-            let place = place(args.device);
+            let kind = args.device.kind();
+            let PlannedFor { target, name, words, hint } = PlannedFor::of(args.on, kind)?;
+            let names = args.device.names().ok_or_else(|| {
+                let limit = "must be a list, as cuda:0,1, where no device is opened: with --plan and --device-memory-limit";
+                Error::argument("--device", &args.device, limit)
+            })?;
+            let place = match args.device {
+                DevicesChoice::One(device) => place(device),
+                _ => names.join(", "),
+            };
+            let names = if names.is_empty() { vec![args.device.to_string()] } else { names };
             let words = format!("{place} (not looked at)\nplanned   for {words}{hint}");
-            (target, limit, args.device.to_string(), words, Some(name))
+            (target, limit, names, words, Some(name))
         }
         None => {
-            let device = super::open(args.device)?;
-            let limit = memory_limit(args, &device)?;
-            (Target::of(&device), limit, device.name(), device.to_string(), None)
+            let devices = args.device.open()?;
+            let limit = memory_limit(args, &devices)?;
+            let names = devices.iter().map(Device::name).collect();
+            (target_of(&devices), limit, names, described(&devices), None)
         }
     };
-    let planned = Planned::new::<T>(args, files, factors, &target, limit)?;
-    let mut report = Report::new::<T>(args, files, factors, &planned, device);
+    let planned = Planned::new::<T>(args, files, factors, &target, (names.len(), limit))?;
+    let mut report = Report::new::<T>(args, files, factors, &planned, names);
     report.planned_for = planned_for;
     if args.json { Ok(json(out, &report)?) } else { Ok(report.print_plan(out, &words)?) }
 }
@@ -136,7 +173,7 @@ fn run<T: Scalar + Element>(
     args: &Gemm,
     files: &Files,
     factors: Factors,
-    device: &Device,
+    devices: &Devices,
     mut writer: Writer,
     steps: Steps,
     out: &mut impl Write,
@@ -144,13 +181,19 @@ fn run<T: Scalar + Element>(
 where
     Reader: Source<T> + Source<f64>,
 {
-    let target = Target::of(device);
-    let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
+    let (target, on) = (target_of(devices), (devices.len(), memory_limit(args, devices)?));
+    let planned = Planned::new::<T>(args, files, factors, &target, on)?;
     let Planned { choice, blocks, workspace_limit, .. } = &planned;
     // Chunks are host memory, whatever the device.
-    check_bytes(blocks.host_bytes(), blocks.device_bytes(), device)?;
+    for device in devices.iter() {
+        let of_devices = blocks.device_bytes().saturating_mul(sharing(devices, device));
+        check_bytes(blocks.host_bytes(), of_devices, device)?;
+    }
     let begin = Instant::now();
-    let step = format!("kernel {}", choice.entry.name());
+    let step = match devices.len() {
+        1 => format!("kernel {}", choice.entry.name()),
+        _ => format!("kernel {} on {devices}", choice.entry.name()),
+    };
     let how_far = move || report::how_far(begin);
     let recomputed = steps
         .step_with(&step, how_far, || {
@@ -159,7 +202,7 @@ where
                 (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
                 product.compute = args.compute.into();
                 product.workspace_limit = *workspace_limit;
-                product.run(device, blocks, &mut writer)
+                product.run_on(devices, blocks, &mut writer)
             })
         })?
         .and_then(|choice| choice.recomputed);
@@ -171,11 +214,12 @@ where
     if wrong.is_none() {
         steps.step(&format!("write {}", args.out.display()), || writer.finish())?;
     }
-    let report = Report::new::<T>(args, files, factors, &planned, device.name());
+    let names = devices.iter().map(Device::name).collect();
+    let report = Report::new::<T>(args, files, factors, &planned, names);
     let report = report.with(files, &outcome);
     match args.json {
         true => json(out, &report)?,
-        false => report.print(out, device, choice.entry)?,
+        false => report.print(out, &described(devices), choice.entry)?,
     }
     if outcome.overflows > 0 {
         note(format_args!(

@@ -57,13 +57,13 @@ pub(super) struct Planned {
 const PROPOSED_DEPTH: usize = 2048;
 
 impl Planned {
-    /// The kernel for the whole product, and the blocks.
+    /// The kernel for the whole product, and the blocks of so many devices with that memory each.
     pub(super) fn new<T: Scalar + Element>(
         args: &Gemm,
         files: &Files,
         Factors { alpha, beta }: Factors,
         target: &Target,
-        limit: u64,
+        (devices, limit): (usize, u64),
     ) -> Result<Self, Error>
     where
         Reader: Source<T>,
@@ -100,7 +100,7 @@ impl Planned {
             let mut job = Job::new(shape, size_of::<T>(), tile(choice.entry), limit);
             job.layouts = [a, b, out];
             job.reads_c = beta != 0.0;
-            job.depth = args.block_k;
+            (job.depth, job.devices) = (args.block_k, devices);
             if args.device_memory_limit.is_none() {
                 // The default limit is not the user's. If it is too small, `check_bytes` reports
                 // that.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use host::{
-    Compute, Device,
+    Compute,
     blocks::{BlockPlan, Stays, Why},
     gemm::Scalar,
     gpu::registry::{self, Entry},
@@ -30,8 +30,10 @@ use crate::cli::{
 /// The report on a product of files, also the object of `--json`. For `--plan` the outcome is null.
 #[derive(Serialize)]
 pub(super) struct Report {
-    /// As asked for, if it is not opened.
+    /// As asked for, if it is not opened. Of several the names, with commas.
     device: String,
+    #[serde(skip)]
+    devices: Vec<String>,
     /// The GPU that is planned for, as `--on` names it, or `cpu`. `null` if a device is opened.
     pub(super) planned_for: Option<String>,
     kernel: &'static str,
@@ -102,7 +104,7 @@ impl Report {
         files: &Files,
         Factors { alpha, beta }: Factors,
         Planned { choice, workspace_limit, blocks, limit, deeper }: &Planned,
-        device: String,
+        devices: Vec<String>,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
         let dtype = args.out_dtype(T::TYPE);
@@ -111,7 +113,8 @@ impl Report {
             read.map(|(elements, bytes)| elements * bytes as u64).sum()
         };
         Report {
-            device,
+            device: devices.join(", "),
+            devices,
             planned_for: None,
             kernel: choice.entry.name(),
             reason: choice.reason.to_string(),
@@ -190,7 +193,7 @@ impl Report {
     pub(super) fn print(
         &self,
         out: &mut impl Write,
-        device: &Device,
+        device: &str,
         entry: &Entry,
     ) -> io::Result<()> {
         self.print_operands(out)?;
@@ -289,11 +292,23 @@ impl Report {
                 writeln!(out, "          {which}{why}")?;
             }
         }
+        if self.devices.len() > 1 {
+            let part = |(number, name): (usize, &String)| {
+                let share = blocks.share(number);
+                match share.is_empty() {
+                    true => format!("{name}: nothing"),
+                    false => format!("{name}: blocks {} to {} of C", share.start, share.end - 1),
+                }
+            };
+            let parts = self.devices.iter().enumerate().map(part).collect::<Vec<_>>();
+            writeln!(out, "          {}", parts.join(", "))?;
+        }
         let limit = self.device_memory_limit;
         let (device_bytes, host_bytes) = (blocks.device_bytes(), blocks.host_bytes());
         writeln!(
             out,
-            "memory    {device_bytes} of {limit} bytes on the device, {host_bytes} on their way"
+            "memory    {device_bytes} of {limit} bytes on {each} device, {host_bytes} on their way",
+            each = if self.devices.len() > 1 { "each" } else { "the" },
         )?;
         writeln!(out, "files     {} bytes read, {} written", self.read_bytes, self.write_bytes)?;
         match self.cut {

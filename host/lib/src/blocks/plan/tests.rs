@@ -1,5 +1,7 @@
 //! Numbers that no product has: a caller may give any.
 
+use std::ops::Range;
+
 use super::*;
 
 /// The jobs of a size with such numbers.

@@ -369,7 +369,7 @@ on_machine! {
         let run = |device: &Device, limit, depth, chunk: Option<usize>| {
             let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
             let (tile, layouts) = ([64, 64], [Layout::ColMajor, Layout::ColMajor, Layout::RowMajor]);
-            let job = Job { shape, element_bytes: 4, tile, layouts, reads_c: true, device_limit: limit, depth };
+            let job = Job { shape, element_bytes: 4, tile, layouts, reads_c: true, device_limit: limit, depth, devices: 1 };
             let plan = BlockPlan::new(&job).unwrap();
             let plan = plan.with_chunk(chunk.unwrap_or(plan.chunk()));
             let mut values = vec![f32::NAN; m * n];

@@ -1,0 +1,54 @@
+//! Products by several devices.
+
+use super::*;
+use crate::Compute;
+
+#[test]
+fn devices_share_the_panels_of_the_operand_that_stays() {
+    // It fits: each device has some rows of A, or columns of B, and a part of C.
+    let plan = is_sound(&Job { devices: 3, ..job([1000, 700, 513], 1 << 40) });
+    assert_eq!((plan.why(), plan.stays(), plan.blocks()), (Why::Devices, Stays::A, [3, 1, 1]));
+    assert_eq!(plan.reads(), [1000 * 513, 3 * 513 * 700, 0]);
+    let wide = is_sound(&Job { devices: 4, ..job([1, 100_000, 500], 1 << 40) });
+    assert_eq!((wide.stays(), wide.blocks()), (Stays::B, [1, 4, 1]));
+    // A large one overlaps on each.
+    let large = is_sound(&Job { devices: 2, ..job([8000, 6000, 5000], 1 << 40) });
+    assert_eq!((large.why(), large.blocks()), (Why::Overlaps, [8, 2, 1]));
+    // As many panels for each, in the memory of each.
+    let panels = is_sound(&Job { devices: 3, ..job([4096, 4096, 4096], 64 << 20) });
+    assert!(panels.blocks()[usize::from(panels.stays() == Stays::B)].is_multiple_of(3));
+    // More devices than tiles: the others have nothing to do.
+    let small = is_sound(&Job { devices: 5, ..job([100, 30, 20], 1 << 20) });
+    assert_eq!((0..6).map(|it| small.steps_of(it).count()).collect::<Vec<_>>(), [0, 0, 1, 0, 1, 0]);
+    for devices in [0, 257, usize::MAX] {
+        let error = BlockPlan::new(&Job { devices, ..job([9; 3], 1 << 20) }).unwrap_err();
+        let expected = format!("devices = {devices}: must be at least one, and at most 256");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn of_several_devices_one_that_fails_ends_all() {
+    let values = vec![1f32; 300 * 200];
+    let dense = |rows, cols| Dense::new(rows, cols, Layout::RowMajor, &values[..rows * cols]);
+    let (a, b, devices) = (dense(300, 200).unwrap(), dense(200, 100), Devices::cpu(3).unwrap());
+    let (b, plan) = (b.unwrap(), is_sound(&Job { devices: 3, ..job([300, 100, 200], 1 << 20) }));
+    let run = |compute, devices: &Devices, out: &mut dyn Sink<f32>| {
+        let product = Product { compute, ..Product::new("gemm_f32_64x64x16", &a, &b) };
+        product.run_on(devices, &plan, out).map(drop).map_err(|error| error.to_string())
+    };
+    // A sink that fails is no device's fault.
+    let full = || Error::argument("disk", "full", "must not be");
+    for at in 0..3 {
+        let mut out = Fails { inner: a, at, count: AtomicUsize::new(0), with: full };
+        let error = run(Compute::Native, &devices, &mut out).unwrap_err();
+        assert_eq!(error, "disk = full: must not be");
+    }
+    let mut out = Fails { inner: a, at: usize::MAX, count: AtomicUsize::new(0), with: full };
+    run(Compute::Native, &devices, &mut out).unwrap();
+    let two = Devices::cpu(2).unwrap();
+    let error = run(Compute::Native, &two, &mut out).unwrap_err();
+    assert_eq!(error, "devices.len() = 2: must be 3, as planned");
+    let error = run(Compute::Fp32Bf16x6, &devices, &mut out).unwrap_err();
+    assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
+}
