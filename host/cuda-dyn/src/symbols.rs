@@ -110,6 +110,7 @@ forward! {
     fn cuStreamEndCapture(h_stream: CUstream, ph_graph: *mut CUgraph);
     fn cuStreamGetCtx(h_stream: CUstream, pctx: *mut CUcontext);
     fn cuStreamIsCapturing(h_stream: CUstream, capture_status: *mut CUstreamCaptureStatus);
+    fn cuStreamQuery(h_stream: CUstream);
     fn cuGraphGetEdges(
         h_graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, num_edges: *mut usize
     );

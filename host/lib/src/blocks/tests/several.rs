@@ -1,7 +1,10 @@
 //! Products by several devices.
 
 use super::*;
-use crate::Compute;
+use crate::{
+    Compute,
+    gemm::{Request, Target, choose},
+};
 
 #[test]
 fn devices_share_the_panels_of_the_operand_that_stays() {
@@ -51,4 +54,33 @@ fn of_several_devices_one_that_fails_ends_all() {
     assert_eq!(error, "devices.len() = 2: must be 3, as planned");
     let error = run(Compute::Fp32Bf16x6, &devices, &mut out).unwrap_err();
     assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
+}
+
+/// A block by itself would split k among more blocks of a cluster.
+#[test]
+fn the_whole_product_decides_on_the_split_of_k() {
+    let (kernel, [m, n, k]) = ("tma_f32_16x256x32_nn", [256, 256, 512]);
+    let (a, b) = (values(1, m * k, |x| x as f32), values(2, k * n, |x| x as f32));
+    let split = |m: usize, n: usize| {
+        let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+        let target = Target::of(&Device::cpu());
+        choose::<f32>(&Request::dense(shape), &target, Some(kernel)).unwrap().split_k
+    };
+    let dense = |values, rows, cols| Dense::new(rows, cols, Layout::RowMajor, values).unwrap();
+    let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
+    let run = |devices: usize, limit: u64| {
+        let job = Job { tile: [16, 256], devices, ..job([m, n, k], limit) };
+        let plan = is_sound(&job);
+        let (mut c, devices) = (vec![f32::NAN; m * n], Devices::cpu(devices).unwrap());
+        let mut sink = Dense::new(m, n, Layout::RowMajor, &mut c[..]).unwrap();
+        Product::new(kernel, &from_a, &from_b).run_on(&devices, &plan, &mut sink).unwrap();
+        (plan.block(), c.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+    };
+    let (block, whole) = run(1, 1 << 30);
+    assert_eq!(block, [m, n, k]);
+    for (devices, limit) in [(2, 1 << 30), (3, 1 << 30), (1, 1 << 20)] {
+        let (block, bits) = run(devices, limit);
+        assert_ne!(split(block[0], block[1]), split(m, n), "{block:?}");
+        assert!(bits == whole, "{devices} {limit}");
+    }
 }
