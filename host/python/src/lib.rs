@@ -273,6 +273,12 @@ mod _native {
         Profile::new(py, kernel, [m, n, k], every)
     }
 
+    /// The number of GPUs, of which none is opened.
+    #[pyfunction]
+    fn _gpus(py: Python) -> usize {
+        py.detach(Device::cuda_count).unwrap_or(0)
+    }
+
     /// The number of tensors that other libraries have and have not given back, for tests.
     #[pyfunction]
     fn _lent() -> usize {

@@ -10,6 +10,7 @@ import os
 import numpy as np
 
 import gpu_gemm
+from gpu_gemm import _native
 
 try:
     import dask
@@ -33,7 +34,7 @@ def matmul(a, b, *, rechunk=None, memory=None, compute=None, device=None):
     """The product of two dask arrays, with the shapes and types of `gpu_gemm.matmul`.
 
     Each pair of chunks is multiplied by `gpu_gemm.matmul`. The products over k are added by a tree in the order of k: of
-    float16 and bfloat16 in float32, rounded once.
+    float16 and bfloat16 in float32, rounded once; of int8 in int32.
 
     rechunk: None keeps the chunks, unless both arrays are of one chunk; "auto" takes those that `chunks` proposes.
     memory: bytes of a worker's thread or of its GPU, for these chunks. None: the least of the workers of the current
@@ -42,10 +43,10 @@ def matmul(a, b, *, rechunk=None, memory=None, compute=None, device=None):
     device: "cpu", "cuda" or "cuda:1" on every worker. None: worker i of a cluster takes GPU i modulo their number, if its
         name is a number and CUDA_VISIBLE_DEVICES is not set. Otherwise the first GPU that the process sees, or the CPU.
     """
-    _check(a, b, compute)
+    dtype = _check(a, b, compute)
     if rechunk not in (None, "auto"):
         raise ValueError(f"rechunk = {rechunk!r}: must be None or 'auto'")
-    dtype, vectors = a.dtype, (a.ndim == 1, b.ndim == 1)
+    vectors = (a.ndim == 1, b.ndim == 1)
     a, b = a[None, :] if vectors[0] else a, b[:, None] if vectors[1] else b
     if rechunk or a.npartitions == b.npartitions == 1:
         a, b = _rechunked(a, b, _memory() if memory is None else memory)
@@ -105,7 +106,7 @@ def _up(size):
 
 
 def _check(a, b, compute):
-    """Refuses operands before there is a graph, in the words of `gpu_gemm.matmul`."""
+    """The type of the result. Refuses operands before there is a graph, in the words of `gpu_gemm.matmul`."""
     for name, array in (("a", a), ("b", b)):
         if not isinstance(array, da.Array):
             raise TypeError(f"type({name}) = {type(array).__module__}.{type(array).__qualname__}: must be dask.array.Array")
@@ -114,7 +115,7 @@ def _check(a, b, compute):
         if any(math.isnan(size) for size in array.shape):
             raise ValueError(f"{name}.shape = {array.shape}: must be known: {name}.compute_chunk_sizes()")
     # Types and arithmetic.
-    gpu_gemm.matmul(np.empty((0, 0), a.dtype), np.empty((0, 0), b.dtype), compute=compute, device="cpu")
+    dtype = gpu_gemm.matmul(np.empty((0, 0), a.dtype), np.empty((0, 0), b.dtype), compute=compute, device="cpu").dtype
     rows_of_b = -2 if b.ndim > 1 else -1
     if a.shape[-1] != b.shape[rows_of_b]:
         raise ValueError(f"a.shape[-1] = {a.shape[-1]}: must be b.shape[{rows_of_b}] = {b.shape[rows_of_b]}")
@@ -122,6 +123,7 @@ def _check(a, b, compute):
         np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ValueError(f"b.shape = {b.shape}: cannot be broadcast with a.shape = {a.shape}") from None
+    return dtype
 
 
 def _memory():
@@ -153,8 +155,8 @@ def _device():
         name = str(get_worker().name)
     except (ImportError, ValueError):
         return None
-    gpus = [device for device, _ in gpu_gemm.devices() if device.startswith("cuda:")]
-    return gpus[int(name) % len(gpus)] if gpus and name.isdecimal() else None
+    gpus = _native._gpus()
+    return f"cuda:{int(name) % gpus}" if gpus and name.isdecimal() else None
 
 
 def _product(a, b, sums, compute, device):
