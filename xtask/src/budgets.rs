@@ -60,9 +60,9 @@ const LINES: Budget = Budget {
 
 const TREE: Budget = Budget {
     what: "lines of Rust",
-    limit: 182_000,
+    limit: 183_000,
     unit: "lines",
-    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8",
+    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; 183,000 with files over several devices",
     advice: "make one text of two",
 };
 
