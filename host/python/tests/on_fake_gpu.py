@@ -568,6 +568,24 @@ def errors():
     refused(RuntimeError, "cuda:63", lambda: gpu_gemm.matmul(A, B, device="cuda:63"))
 
 
+def dask():
+    """Worker i has GPU i modulo their number, and multiplies there."""
+    import dask.array
+    import distributed
+
+    import gpu_gemm.dask
+
+    with distributed.Client(n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        workers = client.scheduler_info()["workers"].items()
+        of_worker = lambda address: client.submit(gpu_gemm.dask._device, workers=[address], pure=False).result()
+        assert {worker["name"]: of_worker(address) for address, worker in workers} == {0: "cuda:0", 1: "cuda:1", 2: "cuda:0"}
+        a, b = (dask.array.from_array(x, chunks=(2, 3)) for x in (A, B))
+        calls()
+        assert np.array_equal(gpu_gemm.dask.matmul(a, b).compute(), C)
+        # A pair of chunks is a launch: 2 of rows, 3 of k, where either is cut, and 2 of columns.
+        assert len([name for name in calls() if name.startswith("cuLaunchKernel")]) == 12
+
+
 if __name__ == "__main__":
     part = sys.argv[1]
     globals()[part]()

@@ -28,8 +28,10 @@ def library(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("part", ["numpy", "dlpack", "interface", "cupy", "torch", "ready", "mixed", "changed", "streams", "fork", "errors"])
+@pytest.mark.parametrize("part", ["numpy", "dlpack", "interface", "cupy", "torch", "ready", "mixed", "changed", "streams", "fork", "errors", "dask"])
 def test_on_the_fake_gpu(part, library, tmp_path):
+    if part == "dask":
+        pytest.importorskip("distributed")
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": str(library),
