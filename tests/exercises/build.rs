@@ -22,9 +22,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one = env::var("EXERCISE").ok().filter(|one| !one.is_empty());
     if let Some(one) = &one {
         if !names.contains(one) {
-            let shares =
-                |name: &&String| one.split('_').any(|word| name.split('_').any(|of| of == word));
-            let near = names.iter().filter(shares).take(5).cloned().collect::<Vec<_>>().join(", ");
+            // Those that begin alike, then those with a long word of it.
+            let alike = |name: &&String| {
+                let begin = one.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+                let words = one.split('_').filter(|word| word.len() > 3);
+                let shared = words.filter(|word| name.split('_').any(|of| of == *word)).count();
+                if begin > 3 { begin + 100 } else { shared }
+            };
+            let mut near = names.iter().filter(|name| alike(name) > 0).collect::<Vec<_>>();
+            near.sort_by_key(|name| std::cmp::Reverse(alike(name)));
+            let near = near.into_iter().take(3).cloned().collect::<Vec<_>>().join(", ");
             let near = if near.is_empty() { near } else { format!(" Alike: {near}.") };
             return Err(format!(
                 "EXERCISE={one}: there is no such exercise.{near} `cargo run -p exercises -- list` shows all"

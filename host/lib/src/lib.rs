@@ -21,7 +21,7 @@
 //! **Devices.** [`Device::best`] is the first GPU that can run the kernels. Without a GPU it is the
 //! CPU. [`Device::cuda`] is the GPU with an index, [`Device::cpu`] the CPU. A program is the same
 //! for all of them. Without the feature `cpu` there is [`Device::cuda`] alone, and no kernel is
-//! compiled for the CPU: the library builds in a third of the time.
+//! compiled for the CPU: the library builds in a fraction of the time.
 //!
 //! **Operands.** A [`Matrix`] is in the memory of a device. It is row-major or column-major and has
 //! a leading dimension. A [`MatrixView`] is a matrix, a part of it ([`sub`](MatrixView::sub)) or
@@ -30,7 +30,7 @@
 //! slice, or a matrix of the crates `nalgebra` and `ndarray`.
 //!
 //! **Products.** [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` in f32, f64,
-//! bf16 or f16, for one product or a batch.
+//! bf16, f16 or i8, for one product or a batch.
 //!
 //! ```
 //! use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};

@@ -48,8 +48,8 @@ use self::{
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the
 /// result.
 ///
-/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32, bfloat16 or
-/// float16. The result goes to standard output; notes and progress go to standard error.
+/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of the type
+/// `--type`. The result goes to standard output; notes and progress go to standard error.
 #[derive(Debug, Parser)]
 #[command(
     version,

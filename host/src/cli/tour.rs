@@ -55,7 +55,7 @@ pub(super) fn tour(steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
          Go on with one of\n  \
            cargo run -p host -- explain tiled16 --html page.html    a block's accesses, step by step, in a browser\n  \
            EXERCISE=guard_the_tail cargo run -p exercises           a kernel to mend, graded on this machine\n  \
-           cargo xtask new ../my-kernel                             a crate with a kernel of your own, and its test\n"
+           cargo xtask new ../mykernels                             a crate with a kernel of your own, and its test\n"
     )?;
     Ok(())
 }

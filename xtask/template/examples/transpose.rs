@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     let y = y.to_vec()?;
     assert!((0..n * n).all(|i| y[i] == values[i % n * n + i / n]));
 
-    // A buffer of another length is refused before anything runs.
+    // A shorter buffer is refused before anything runs.
     let mut short = device.zeros::<f32>(n)?;
     match transpose(&stream, n as u32, x.view(..)?, short.view_mut(..)?) {
         Err(Error::Launch { what, .. }) => println!("refused: {what}"),

@@ -99,7 +99,8 @@ impl Arguments {
                     let known = || explained().collect::<Vec<_>>().join(", ");
                     let text = explanation(&kind)
                         .ok_or_else(|| format!("--explain = {kind}: must be one of {}", known()))?;
-                    parsed.told = Some(format!("{text}\n"));
+                    let before = parsed.told.take().map(|told| told + "\n").unwrap_or_default();
+                    parsed.told = Some(format!("{before}{text}\n"));
                 }
                 "--message-format" => {
                     let value: OsString = value()?;

@@ -64,7 +64,9 @@ fn launch(out: &mut impl Write, report: &Report, fit: &Fit) -> io::Result<()> {
     writeln!(
         out,
         ", {} bytes of shared memory; {} registers a thread ({})",
-        resources.shared, resources.registers, fit.source
+        fit.shared_bytes().unwrap_or(resources.shared),
+        resources.registers,
+        fit.source
     )?;
     let Some(Occupancy { blocks, warps, most_warps, limited_by, limits }) = fit.occupancy else {
         return writeln!(out, "fits      not known on {} (--on names another)", fit.gpu);

@@ -1,6 +1,9 @@
 //! What to write against a finding, and the page about its kind.
 
-use super::finding::{Finding, Kind};
+use super::{
+    finding::{Finding, Kind},
+    place::Place,
+};
 
 /// The page about the kinds, with a part for each.
 const PAGE: &str = include_str!("../../../FINDINGS.md");
@@ -23,7 +26,9 @@ impl Kind {
 /// The part of the page FINDINGS.md about the kind of this name, such as `read-after-write`.
 pub fn explanation(name: &str) -> Option<&'static str> {
     let races = [Kind::ReadAfterWrite, Kind::WriteAfterRead, Kind::WriteAfterWrite];
-    let name = if races.iter().any(|race| race.name() == name) { "race" } else { name };
+    let name = name.to_lowercase().replace("ized", "ised");
+    let is_race = races.iter().any(|race| race.name() == name);
+    let name = if is_race { "race" } else { &*name };
     let parts = PAGE.split("\n## ").skip(1);
     parts.map(|part| part.trim_end()).find(|part| part.lines().next() == Some(name))
 }
@@ -42,6 +47,8 @@ impl Finding {
         let between_blocks = examples
             .iter()
             .any(|example| example.other.is_some_and(|(block, _)| block != example.block));
+        let line = |place: &Option<Place>| place.as_ref().map(|it| (it.file.clone(), it.line));
+        let is_one_line = place.is_some() && line(place) == line(other_place);
         let advice = match kind {
             // The detail says it.
             Kind::ProxyFence | Kind::BeforeWait | Kind::UnbegunBlock | Kind::EndedBlock => detail,
@@ -59,6 +66,10 @@ impl Finding {
             Kind::WriteAfterWrite if place == other_place => {
                 "let one thread write each element; for a sum there is `atomic_add`"
             }
+            Kind::ReadAfterWrite | Kind::WriteAfterRead if is_one_line => {
+                "keep what is read in a variable, with `thread::sync_threads();` before the write; in a loop, another at the \
+                 end of each trip"
+            }
             Kind::ReadAfterWrite | Kind::WriteAfterRead | Kind::WriteAfterWrite => {
                 "write `thread::sync_threads();` between the two accesses, where every thread of the block reaches it"
             }
@@ -68,6 +79,7 @@ impl Finding {
             Kind::Uninitialised => {
                 "write it first; a buffer that holds values at the launch is passed by `Out::new`"
             }
+            Kind::OutOfBounds if is_shared => "the index, or the length of the array, is wrong",
             Kind::OutOfBounds => {
                 "put the access into an `if`: threads of the last block may be beyond the end"
             }
@@ -79,7 +91,9 @@ impl Finding {
             Kind::BarrierMisuse => {
                 "let `init` count the arrivals of one phase, and one thread initialise, before a barrier"
             }
-            Kind::Deadlock => "let what it waits for come: the lines above say what is missing",
+            Kind::Deadlock => {
+                "let all threads that it waits for come, outside of branches that some of them do not take"
+            }
             Kind::Transaction => "announce the bytes of all copies of the phase, and no others",
             Kind::StackOverflow => {
                 "make the stack larger, `#[kernel(stack = BYTES)]`, or the arrays smaller"
@@ -113,7 +127,8 @@ mod tests {
         sorted.sort_unstable();
         assert_eq!(sorted, of_kinds);
         for kind in Kind::ALL {
-            assert_eq!(explanation(kind.name()), Some(kind.explanation()));
+            let loud = kind.name().to_uppercase().replace("ISED", "IZED");
+            assert_eq!(explanation(&loud), Some(kind.explanation()));
             assert!(kind.explanation().lines().count() > 2, "{kind:?}");
         }
         assert_eq!(explanation("nonsense"), None);

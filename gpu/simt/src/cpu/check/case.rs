@@ -10,6 +10,7 @@ use std::{
 
 use super::{
     diagnostic::{Diagnostic, quoted},
+    finding::{Finding, Kind},
     launch::Options,
     recorded::{Launch, Launches},
     report::Report,
@@ -102,7 +103,14 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
             // What a kernel with a finding computes may be wrong.
             let is_clean = launches.iter().all(|launch| launch.findings.is_empty());
             let launched = !launches.is_empty();
+            let found =
+                |kind| launches.iter().flat_map(|it| &it.findings).any(|it| it.kind == kind);
+            let is_endless = found(Kind::Endless);
             runs.extend(launches.into_iter().map(|launch| (case, order, launch)));
+            // It took ten seconds or more, and each further run would.
+            if is_endless {
+                break 'cases;
+            }
             let failure = match ended {
                 Err(panic) => Err(panic),
                 Ok(Some(error)) => Ok(error),
@@ -142,7 +150,11 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
 
 /// What the runs found, and the number of errors among it.
 fn diagnostics(runs: &[Run], name_of: impl Fn(usize) -> String) -> (Vec<Diagnostic>, usize) {
-    let found = runs.iter().flat_map(|run| run.2.findings.iter().map(move |it| (run, it)));
+    let found = runs.iter().flat_map(|run| {
+        let findings = &run.2.findings;
+        let is_cut_off = findings.iter().any(|it| it.kind <= Kind::Endless);
+        findings.iter().filter(move |it| !(is_cut_off && is_untouched(it))).map(move |it| (run, it))
+    });
     let found = found.collect::<Vec<_>>();
     let seen = merge(found.iter().map(|((_, order, _), finding)| (*order, *finding)));
     let mut diagnostics = Vec::new();
@@ -156,7 +168,12 @@ fn diagnostics(runs: &[Run], name_of: impl Fn(usize) -> String) -> (Vec<Diagnost
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let found_in = format!("in {names}{more}; {}", seen.in_orders(ORDERS.len()));
+        let found_in = match (seen.finding.kind, &*seen.orders) {
+            (Kind::Endless, [order, ..]) => {
+                format!("in {names}, order {order}; nothing was run after that")
+            }
+            _ => format!("in {names}{more}; {}", seen.in_orders(ORDERS.len())),
+        };
         diagnostics.extend(kernel.map(|kernel| Diagnostic::of(seen, kernel, found_in)));
     }
     let errors = diagnostics.len();
@@ -169,6 +186,11 @@ fn diagnostics(runs: &[Run], name_of: impl Fn(usize) -> String) -> (Vec<Diagnost
         }
     }
     (diagnostics, errors)
+}
+
+/// Whether it only says what a launch has not done. After one that was cut off it says nothing.
+fn is_untouched(finding: &Finding) -> bool {
+    matches!(finding.kind, Kind::NeverRead | Kind::NeverWritten)
 }
 
 /// Adds what was found to the file, if one is named, and a line for each case.

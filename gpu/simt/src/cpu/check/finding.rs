@@ -62,10 +62,32 @@ pub struct Example {
     pub in_flight: bool,
 }
 
-/// The kinds of findings.
+/// The kinds of findings, in the order in which they are reported: what may be the cause of others
+/// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
+    /// A launch that breaks the kernel's declaration or a limit of the device.
+    Launch,
+    /// Shared arrays whose size differs from the kernel's declaration.
+    SharedSize,
+    /// A thread that overflows its stack.
+    StackOverflow,
+    /// A panic in the kernel.
+    Panic,
+    /// A barrier, or an mbarrier, that is used as it must not be: more arrivals than a phase waits
+    /// for, no initialisation, a second one, a barrier within another.
+    BarrierMisuse,
+    /// A barrier at which some threads of the block wait, and that others never reach.
+    BarrierSkipped,
+    /// Threads of a block that wait at different barriers, or arrive at a named barrier whose
+    /// previous round may not have ended.
+    BarrierMismatch,
+    /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its
+    /// lanes never reach.
+    Deadlock,
+    /// A thread that does not end.
+    Endless,
     /// A race: a thread read what another wrote, and nothing orders the two.
     ReadAfterWrite,
     /// A race: a thread wrote what another had read, and nothing orders the two.
@@ -78,17 +100,6 @@ pub enum Kind {
     OutOfBounds,
     /// A 128-bit access, or a TMA copy of a box, at an address that is no multiple of 16 bytes.
     Misaligned,
-    /// A barrier at which some threads of the block wait, and that others never reach.
-    BarrierSkipped,
-    /// Threads of a block that wait at different barriers, or arrive at a named barrier whose
-    /// previous round may not have ended.
-    BarrierMismatch,
-    /// A barrier, or an mbarrier, that is used as it must not be: more arrivals than a phase waits
-    /// for, no initialisation, a second one, a barrier within another.
-    BarrierMisuse,
-    /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its
-    /// lanes never reach.
-    Deadlock,
     /// Tensor cores or a TMA copy read what a thread wrote, without a `fence_proxy_async` between.
     ProxyFence,
     /// Copies with other bytes than their mbarrier expects.
@@ -101,16 +112,6 @@ pub enum Kind {
     UnbegunBlock,
     /// An access to global memory in a `dependent` kernel before the wait for earlier kernels.
     BeforeWait,
-    /// A panic in the kernel.
-    Panic,
-    /// A thread that overflows its stack.
-    StackOverflow,
-    /// A thread that does not end.
-    Endless,
-    /// Shared arrays whose size differs from the kernel's declaration.
-    SharedSize,
-    /// A launch that breaks the kernel's declaration or a limit of the device.
-    Launch,
     /// Elements of an input that no thread has read.
     NeverRead,
     /// Elements of an output that no thread has written.
@@ -120,26 +121,26 @@ pub enum Kind {
 impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 22] = [
+        Kind::Launch,
+        Kind::SharedSize,
+        Kind::StackOverflow,
+        Kind::Panic,
+        Kind::BarrierMisuse,
+        Kind::BarrierSkipped,
+        Kind::BarrierMismatch,
+        Kind::Deadlock,
+        Kind::Endless,
         Kind::ReadAfterWrite,
         Kind::WriteAfterRead,
         Kind::WriteAfterWrite,
         Kind::Uninitialised,
         Kind::OutOfBounds,
         Kind::Misaligned,
-        Kind::BarrierSkipped,
-        Kind::BarrierMismatch,
-        Kind::BarrierMisuse,
-        Kind::Deadlock,
         Kind::ProxyFence,
         Kind::Transaction,
         Kind::EndedBlock,
         Kind::UnbegunBlock,
         Kind::BeforeWait,
-        Kind::Panic,
-        Kind::StackOverflow,
-        Kind::Endless,
-        Kind::SharedSize,
-        Kind::Launch,
         Kind::NeverRead,
         Kind::NeverWritten,
     ];

@@ -41,6 +41,14 @@ pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Ve
             (*kind, memory.clone(), place.clone(), other_place.clone())
         },
     );
+    // A later case may have added an earlier order.
+    for seen in &mut all {
+        seen.orders.sort_by_key(|order| match order {
+            Order::Forward => (0, 0),
+            Order::Reverse => (1, 0),
+            Order::Random(seed) => (2, *seed),
+        });
+    }
     all
 }
 
