@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The parts in order, and what each is for.
-pub const PARTS: [(&str, &str); 10] = [
+pub const PARTS: [(&str, &str); 11] = [
     (FIRST, "the first command of the README, and what it costs in a fresh clone"),
     ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
@@ -21,6 +21,7 @@ pub const PARTS: [(&str, &str); 10] = [
     (CHECK, "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
     ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
+    (MPI, "products over the ranks of MPI, and ScaLAPACK's own tests of them"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
     (FUZZ, "ten million random products beside exact integers"),
@@ -31,6 +32,10 @@ const FIRST: &str = "first";
 
 /// The part with what `cargo test` leaves out.
 const CHECK: &str = "check";
+
+/// The part of `host/mpi`. It needs Debian's packages of Open MPI, libclang and ScaLAPACK's tests.
+const MPI: &str = "mpi";
+const MPI_FOLDER: &str = "host/mpi";
 
 /// A part that runs only if it is named: it builds everything anew, and needs valgrind.
 const SANITIZERS: &str = "sanitizers";
@@ -172,6 +177,13 @@ impl Ci<'_> {
                 self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
             "python" => self.python(),
+            MPI => ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"]
+                .into_iter()
+                .try_for_each(|args| {
+                    self.step(&format!("{MPI_FOLDER}: cargo {args}"), || {
+                        succeed(&mut wheel::cargo(root, MPI_FOLDER, args))
+                    })
+                }),
             SANITIZERS => self.sanitizers(),
             // Built for speed. Another night has another seed, which it prints.
             FUZZ => self.cargo("run --release --package fuzz -- --count 10000000"),
@@ -216,7 +228,7 @@ impl Ci<'_> {
         let root = self.root;
         for args in ["fmt --check", "clippy --locked -- -D warnings"] {
             self.step(&format!("{}: cargo {args}", licences::FOLDER), || {
-                succeed(&mut wheel::cargo(root, args))
+                succeed(&mut wheel::cargo(root, licences::FOLDER, args))
             })?;
         }
         self.step("features of the kernels in the wheel", || units::check_wheel(root))?;

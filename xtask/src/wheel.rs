@@ -36,10 +36,11 @@ fn python(root: &Path) -> PathBuf {
     folder(root).join("venv/bin/python")
 }
 
-/// A cargo in the package's workspace.
-pub(crate) fn cargo(root: &Path, args: &str) -> Command {
+/// A cargo in the workspace of a folder that is none of the main one: this package's, or that of
+/// `host/mpi`, which needs the same packages, and has them compiled in the same way.
+pub(crate) fn cargo(root: &Path, folder: &str, args: &str) -> Command {
     let mut command = Command::new(environment::cargo());
-    command.args(args.split(' ')).current_dir(root.join(FOLDER));
+    command.args(args.split(' ')).current_dir(root.join(folder));
     compiling(&mut command, root);
     command
 }

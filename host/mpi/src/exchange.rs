@@ -1,0 +1,192 @@
+//! How panels of an operand come to the ranks: by broadcasts, or each piece from its owner.
+
+use std::ops::Range;
+
+use mpi::{Rank, traits::Equivalence};
+
+use crate::{
+    cyclic::{Span, runs},
+    error::Result,
+    grid::Grid,
+    messages::{Messages, Part},
+};
+
+/// A or B: a part of a distributed matrix, and this rank's elements of the matrix.
+pub(crate) struct Operand<T> {
+    /// The dimension that it shares with C: m of A, n of B.
+    pub outer: Span,
+    /// The dimension k.
+    pub inner: Span,
+    /// Whether the rows of the stored matrix are the outer dimension.
+    pub has_outer_rows: bool,
+    /// This rank's elements, column-major. MPI reads them.
+    pub start: *const T,
+    /// From a column to the next, in elements.
+    pub leading: usize,
+}
+
+/// Moves panels of an operand: for a range of k, to each rank, what its part of C needs.
+pub(crate) struct Exchange<'g, T> {
+    grid: &'g Grid,
+    operand: Operand<T>,
+    /// The dimension of the grid, and of C, that is the operand's outer one.
+    dimension: usize,
+    /// C's rows or columns.
+    wanted: Span,
+    /// Whether each row (of B: column) of the grid has what its ranks need. Then panels are broadcast
+    /// in it.
+    pub is_broadcast: bool,
+    /// For each rank, the outer indices that it gets from here: where this rank has them.
+    sent: Vec<Vec<[usize; 2]>>,
+    /// For each rank, the outer indices that come from there: where the panel has them.
+    received: Vec<Vec<[usize; 2]>>,
+}
+
+impl<'g, T: Equivalence> Exchange<'g, T> {
+    /// The exchange of A (dimension 0) or B (1) for a C with these rows or columns.
+    ///
+    /// # Safety
+    /// 1. The operand's memory has the elements that the spans and the grid say, at its places.
+    /// 2. They can be read, and nothing writes them, as long as this is used.
+    pub unsafe fn new(grid: &'g Grid, dimension: usize, operand: Operand<T>, wanted: Span) -> Self {
+        let is_broadcast = operand.has_outer_rows == (dimension == 0)
+            && (0..wanted.len).all(|index| {
+                let owner = operand.outer.owner(index);
+                owner.is_none() || owner == wanted.owner(index)
+            });
+        let (sent, received) = (Vec::new(), Vec::new());
+        let mut exchange =
+            Exchange { grid, operand, dimension, wanted, is_broadcast, sent, received };
+        exchange.sent = (0..grid.ranks()).map(|to| exchange.outer_sent(to)).collect();
+        exchange.received = (0..grid.ranks()).map(|from| exchange.outer_received(from)).collect();
+        exchange
+    }
+
+    /// The most elements that a rank's panel has for an index of k.
+    pub fn most_outer(&self) -> usize {
+        let counts = (0..self.grid.size[self.dimension]).map(|process| self.wanted.count(process));
+        counts.max().unwrap_or(0)
+    }
+
+    /// The elements that this rank's panel has for an index of k.
+    pub fn outer(&self) -> usize {
+        self.wanted.count(self.grid.own[self.dimension])
+    }
+
+    /// The strides of a panel in memory, outer and inner, if it is at most `width` wide. It is stored
+    /// as the operand is: what is next to each other there is so here.
+    pub fn strides(&self, width: usize) -> [usize; 2] {
+        if self.operand.has_outer_rows { [1, self.outer()] } else { [width, 1] }
+    }
+
+    /// Begins to move a panel to `target`, on all ranks. `width`: of the widest panel.
+    ///
+    /// # Safety
+    /// 1. `target` has room for this rank's panel, and nothing else uses it until `messages` has
+    ///    waited.
+    pub unsafe fn begin(
+        &self,
+        panel: &Range<usize>,
+        width: usize,
+        target: *mut T,
+        messages: &mut Messages,
+    ) -> Result<()> {
+        let Grid { all, lines, own, .. } = self.grid;
+        let this = self.grid.rank_at(*own);
+        let ranks = if self.is_broadcast { this..this + 1 } else { 0..self.grid.ranks() };
+        for rank in ranks {
+            let (there, here) = (self.there(rank, panel, width, target), self.here(rank, panel));
+            let (rank, tag) = (rank as Rank, self.dimension as i32);
+            if !there.is_empty() {
+                // SAFETY: the panel's memory is the caller's. No two ranks have an element of it.
+                unsafe { messages.receive(&there, rank, tag, all)? };
+            }
+            if !here.is_empty() {
+                // SAFETY: the operand's memory, for which the caller of `new` answers.
+                unsafe { messages.send(&here, rank, tag, all)? };
+            }
+        }
+        if !self.is_broadcast || self.operand.inner.cyclic.source.is_none() {
+            return Ok(());
+        }
+        let across = 1 - self.dimension;
+        for root in (0..self.grid.size[across]).filter(|_| self.grid.size[across] > 1) {
+            let mut place = *own;
+            place[across] = root;
+            let part = match self.grid.rank_at(place) {
+                rank if rank == this => self.here(this, panel),
+                rank => self.there(rank, panel, width, target),
+            };
+            if !part.is_empty() {
+                // SAFETY: as above, for one or the other.
+                unsafe { messages.broadcast(&part, root as Rank, &lines[self.dimension])? };
+            }
+        }
+        Ok(())
+    }
+
+    /// What this rank sends to another, where it is here.
+    fn here(&self, to: usize, panel: &Range<usize>) -> Part<T> {
+        let Operand { inner, start, leading, has_outer_rows, .. } = &self.operand;
+        let (this, axis) = (self.grid.own, usize::from(*has_outer_rows));
+        let to_place = self.grid.place(to)[axis];
+        let inner_runs = match self.sent[to].is_empty() {
+            true => Vec::new(),
+            false => {
+                let own = panel.clone().filter(|&k| has(inner, k, this[axis], to_place));
+                runs(own.map(|k| inner.place(this[axis], k)))
+            }
+        };
+        part(start.cast_mut(), *leading, *has_outer_rows, self.sent[to].clone(), inner_runs)
+    }
+
+    /// What this rank receives from another, where the panel has it.
+    fn there(&self, from: usize, panel: &Range<usize>, width: usize, target: *mut T) -> Part<T> {
+        let Operand { inner, has_outer_rows, .. } = &self.operand;
+        let axis = usize::from(*has_outer_rows);
+        let (from_place, this) = (self.grid.place(from)[axis], self.grid.own[axis]);
+        let its = panel.clone().filter(|&k| has(inner, k, from_place, this));
+        let inner_runs = runs(its.map(|k| k - panel.start));
+        let [outer_stride, inner_stride] = self.strides(width);
+        let leading = outer_stride.max(inner_stride);
+        part(target, leading, *has_outer_rows, self.received[from].clone(), inner_runs)
+    }
+
+    fn outer_sent(&self, to: usize) -> Vec<[usize; 2]> {
+        let outer = &self.operand.outer;
+        let (this, axis) = (self.grid.own, usize::from(!self.operand.has_outer_rows));
+        let to = self.grid.place(to);
+        let own = (0..outer.len).filter(|&index| {
+            has(&self.wanted, index, to[self.dimension], to[self.dimension])
+                && has(outer, index, this[axis], to[axis])
+        });
+        runs(own.map(|index| outer.place(this[axis], index)))
+    }
+
+    fn outer_received(&self, from: usize) -> Vec<[usize; 2]> {
+        let outer = &self.operand.outer;
+        let (this, axis) = (self.grid.own, usize::from(!self.operand.has_outer_rows));
+        let (from, own) = (self.grid.place(from), this[self.dimension]);
+        let its = (0..outer.len).filter(|&index| {
+            has(&self.wanted, index, own, own) && has(outer, index, from[axis], this[axis])
+        });
+        runs(its.map(|index| self.wanted.place(own, index) - self.wanted.before(own)))
+    }
+}
+
+/// Whether an index comes to a process from another: from its owner or, if all have it, from the
+/// process itself.
+fn has(span: &Span, index: usize, from: usize, to: usize) -> bool {
+    from == span.owner(index).unwrap_or(to)
+}
+
+fn part<T>(
+    start: *mut T,
+    leading: usize,
+    has_outer_rows: bool,
+    outer: Vec<[usize; 2]>,
+    inner: Vec<[usize; 2]>,
+) -> Part<T> {
+    let (rows, cols) = if has_outer_rows { (outer, inner) } else { (inner, outer) };
+    Part { start, leading, rows, cols }
+}

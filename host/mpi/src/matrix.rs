@@ -1,0 +1,204 @@
+//! Distributed matrices, and their products.
+
+use gpu_gemm::{Device, Matrix, SliceView, Stream};
+use mpi::{
+    Count, Rank,
+    datatype::PartitionMut,
+    traits::{Communicator, Root},
+};
+
+use crate::{
+    cyclic::{Cyclic, Span},
+    error::{Error, Result},
+    exchange::{Exchange, Operand},
+    grid::{Grid, is_direct},
+    messages::int,
+    product::{self, Element, Report},
+};
+
+/// A matrix in blocks over the ranks of a grid. Each rank has its elements on its device.
+pub struct Distributed<T> {
+    rows: usize,
+    cols: usize,
+    /// How its rows go to the rows of the grid, and its columns to the columns.
+    cyclic: [Cyclic; 2],
+    /// This rank's rows and columns, column-major.
+    own: Matrix<T>,
+}
+
+impl<T: Element> Distributed<T> {
+    /// A matrix with these elements, in blocks of `block` rows and columns. Each rank calls `element`
+    /// for its own. All ranks call this.
+    ///
+    /// # Errors
+    /// A block without rows or columns; [`Error::Gemm`], of any rank, where memory is short.
+    pub fn from_fn(
+        grid: &Grid,
+        device: &Device,
+        [rows, cols]: [usize; 2],
+        block: [usize; 2],
+        element: impl Fn(usize, usize) -> T,
+    ) -> Result<Self> {
+        if block.contains(&0) {
+            let value = format!("{} x {}", block[0], block[1]);
+            return Err(Error::argument("block", value, "must have rows and columns".into()));
+        }
+        let cyclic = [0, 1].map(|side| Cyclic::new(grid.size[side], block[side]));
+        let [own_rows, own_cols] = [(0, rows), (1, cols)].map(|(side, len)| {
+            let cyclic: &Cyclic = &cyclic[side];
+            (0..len)
+                .filter(|&index| cyclic.owner(index) == Some(grid.own[side]))
+                .collect::<Vec<_>>()
+        });
+        let own = || {
+            let len = own_rows.len().saturating_mul(own_cols.len());
+            let mut values = gpu_gemm::memory::reserved(len)?;
+            for &col in &own_cols {
+                values.extend(own_rows.iter().map(|&row| element(row, col)));
+            }
+            let values = SliceView::col_major(&values, own_rows.len(), own_cols.len())?;
+            Matrix::upload(device, values)
+        };
+        let own = grid.agree(own().map_err(Error::Gemm))?;
+        Ok(Distributed { rows, cols, cyclic, own })
+    }
+
+    /// The number of rows and of columns.
+    pub fn size(&self) -> [usize; 2] {
+        [self.rows, self.cols]
+    }
+
+    /// This rank's elements.
+    pub fn own(&self) -> &Matrix<T> {
+        &self.own
+    }
+
+    /// All elements, row-major, at rank `root`. All ranks call this.
+    ///
+    /// # Errors
+    /// A rank with more elements than MPI counts; a matrix that does not fit into memory; those of
+    /// the device.
+    pub fn gather(&self, grid: &Grid, root: usize) -> Result<Option<Vec<T>>> {
+        let values = self.own.buffer().to_vec().map_err(Error::Gemm);
+        let own = values.and_then(|own| int("elements", self.rows * self.cols).map(|_| own));
+        let own = grid.agree(own)?;
+        let target = grid.all.process_at_rank(root as Rank);
+        if grid.rank_at(grid.own) != root {
+            target.gather_varcount_into(&own[..]);
+            return Ok(None);
+        }
+        let spans =
+            [Span::whole(&self.cyclic[0], self.rows), Span::whole(&self.cyclic[1], self.cols)];
+        let sizes = (0..grid.ranks()).map(|rank| {
+            let place = grid.place(rank);
+            [spans[0].count(place[0]), spans[1].count(place[1])]
+        });
+        let sizes = sizes.collect::<Vec<_>>();
+        let counts = sizes.iter().map(|[rows, cols]| (rows * cols) as Count).collect::<Vec<_>>();
+        let starts =
+            counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+        let starts = starts.collect::<Vec<Count>>();
+        let mut all = vec![T::default(); self.rows * self.cols];
+        let mut parts = PartitionMut::new(&mut all[..], counts, &starts[..]);
+        target.gather_varcount_into_root(&own[..], &mut parts);
+        let mut values = Vec::with_capacity(all.len());
+        for row in 0..self.rows {
+            for col in 0..self.cols {
+                let place =
+                    [spans[0].owner(row), spans[1].owner(col)].map(Option::unwrap_or_default);
+                let rank = grid.rank_at(place);
+                let (row, col) = (spans[0].place(place[0], row), spans[1].place(place[1], col));
+                values.push(all[starts[rank] as usize + col * sizes[rank][0] + row]);
+            }
+        }
+        Ok(Some(values))
+    }
+
+    /// This rank's elements as an operand of a product: A (side 0) or B (1).
+    fn operand(&self, side: usize, stream: &Stream, values: &[T]) -> Result<Operand<T>> {
+        let sizes = [self.rows, self.cols];
+        let [outer, inner] =
+            [side, 1 - side].map(|side| Span::whole(&self.cyclic[side], sizes[side]));
+        let start = match values {
+            [] => self.own.buffer().all().address_on(stream)?,
+            values => values.as_ptr(),
+        };
+        let leading = self.own.leading_dimension();
+        Ok(Operand { outer, inner, has_outer_rows: side == 0, start, leading })
+    }
+}
+
+/// `C = alpha A B + beta C` on the devices of the ranks. All ranks of the grid call this, with the
+/// same scalars; the stream is of the device that has this rank's elements.
+///
+/// # Errors
+/// Sizes that do not fit together, matrices of another grid; the first error that a rank meets, on
+/// all ranks. C may then be half-written.
+pub fn multiply<T: Element>(
+    grid: &Grid,
+    stream: &Stream,
+    scalars: [f64; 2],
+    a: &Distributed<T>,
+    b: &Distributed<T>,
+    c: &mut Distributed<T>,
+) -> Result<Report> {
+    let of_device = [a, b, c].iter().all(|matrix| matrix.own.device() == stream.device());
+    let checked = check([a.size(), b.size(), c.size()]).and_then(|()| {
+        let of_grid =
+            |matrix: &Distributed<T>| matrix.cyclic.each_ref().map(|of| of.procs) == grid.size;
+        let limit = || {
+            format!(
+                "must be of this grid, {} x {}, and of the stream's device",
+                grid.size[0], grid.size[1]
+            )
+        };
+        match of_device && [a, b, c].into_iter().all(of_grid) {
+            true => Ok(()),
+            false => Err(Error::argument("matrices", "of another grid or device", limit())),
+        }
+    });
+    // Where MPI does not know the device's memory, it reads copies.
+    let copies = checked.and_then(|()| {
+        let copy = |of: &Distributed<T>| match is_direct(stream.device()) {
+            true => Ok(Vec::new()),
+            false => of.own.buffer().to_vec(),
+        };
+        let copies = [copy(a)?, copy(b)?];
+        Ok(([a.operand(0, stream, &copies[0])?, b.operand(1, stream, &copies[1])?], copies))
+    });
+    let ([left, right], _copies) = grid.agree(copies)?;
+    let wanted = [Span::whole(&c.cyclic[0], c.rows), Span::whole(&c.cyclic[1], c.cols)];
+    let [rows, cols] = wanted;
+    // SAFETY: A and B, or the copies, have their elements, and are borrowed until the product ends.
+    let exchanges =
+        unsafe { [Exchange::new(grid, 0, left, rows), Exchange::new(grid, 1, right, cols)] };
+    product::multiply(grid, stream, scalars, &exchanges, a.cols, c.own.view_mut())
+}
+
+/// `C = A B`, in blocks as A's rows and B's columns.
+///
+/// # Errors
+/// As [`multiply`].
+pub fn product<T: Element>(
+    grid: &Grid,
+    stream: &Stream,
+    a: &Distributed<T>,
+    b: &Distributed<T>,
+) -> Result<(Distributed<T>, Report)> {
+    let block = [a.cyclic[0].block, b.cyclic[1].block];
+    let size = [a.rows, b.cols];
+    let mut c = Distributed::from_fn(grid, stream.device(), size, block, |_, _| T::default())?;
+    let report = multiply(grid, stream, [1.0, 0.0], a, b, &mut c)?;
+    Ok((c, report))
+}
+
+fn check([a, b, c]: [[usize; 2]; 3]) -> Result<()> {
+    for (name, value, wanted) in [("b", b, [a[1], b[1]]), ("c", c, [a[0], b[1]])] {
+        if value != wanted {
+            let [rows, cols] = wanted;
+            let value = format!("{} x {}", value[0], value[1]);
+            return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
+        }
+    }
+    Ok(())
+}

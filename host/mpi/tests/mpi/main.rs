@@ -1,0 +1,175 @@
+//! What `mpirun` starts: the program, ScaLAPACK's own tests of its products, and random descriptors.
+//!
+//! | test | what must hold |
+//! |---|---|
+//! | `products_are_right` | the program's C is within the bound, for grids, types and memories |
+//! | `wrong_arguments_are_told_once` | one message that names the argument, and its exit code |
+//! | `a_killed_rank_ends_all` | within ten seconds, with one message |
+//! | `scalapack_s_tests_pass` | Debian's testers, with every call of `p?gemm_` counted |
+//! | `random_descriptors` | 100 products beside sums of integers, on grids of 1 to 6 ranks |
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+mod descriptors;
+
+/// The folder of Debian's testers, and of the files that they read.
+const TESTERS: &str = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/PBLAS";
+
+fn mpirun(ranks: usize) -> Command {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
+    // Containers forbid a rank to read another's memory.
+    command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    command
+}
+
+fn output(command: &mut Command) -> (Output, String) {
+    let output = command.output().expect("mpirun is there: Debian's openmpi-bin has it");
+    let both = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let said = both.concat();
+    (output, said)
+}
+
+fn program(ranks: usize, options: &str) -> Command {
+    let mut command = mpirun(ranks);
+    command.arg(env!("CARGO_BIN_EXE_gpu-gemm-mpi")).args(options.split_whitespace());
+    command
+}
+
+/// A folder for a test's files.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn products_are_right() {
+    for (ranks, options, way) in [
+        (4, "--m 100 --n 70 --k 513 --block 16", "4 panels of 129; A by broadcasts"),
+        (3, "--m 33 --n 65 --k 130 --block 7 --grid 3x1 --dtype f64", "3 ranks as 3 x 1"),
+        (2, "--m 1 --n 40 --k 0 --block 3", "0 panels"),
+        (1, "--m 20 --n 30 --k 40 --repeat 2", "1 ranks as 1 x 1"),
+    ] {
+        let (output, said) = output(&mut program(ranks, options));
+        assert!(output.status.success(), "{options}: {said}");
+        for part in [way, "\nright: max |c - ref|", "0 of", "ranks on a GPU; rank 0: cpu"] {
+            assert!(said.contains(part), "{options}: {part}: {said}");
+        }
+    }
+    let mut staged = program(4, "--m 50 --n 60 --k 400 --block 9 --dtype f64");
+    let (output, said) = output(staged.env("GPU_GEMM_MPI_STAGED", "1"));
+    assert!(output.status.success() && said.contains("through host memory"), "{said}");
+}
+
+#[test]
+fn wrong_arguments_are_told_once() {
+    for (options, what) in [
+        ("--grid 3x2", "the grid = 3 x 2: must have as many places as there are ranks, 2"),
+        ("--block 0", "block = 0 x 0: must have rows and columns"),
+        ("--dtype f16", "--dtype = f16: must be f32 or f64"),
+        ("--m -1", "--m = -1: must be a number"),
+        ("--bogus 1", "--bogus: there is no such option"),
+    ] {
+        let (output, said) = output(&mut program(2, options));
+        assert_eq!(output.status.code(), Some(2), "{options}: {said}");
+        assert_eq!(said.matches("gpu-gemm-mpi:").count(), 1, "{options}: {said}");
+        assert!(said.contains(what), "{options}: {said}");
+    }
+}
+
+#[test]
+fn a_killed_rank_ends_all() {
+    // Rank 2 is killed while all of them multiply: it takes the CPU minutes.
+    let folder = folder("killed");
+    let pid = folder.join("pid");
+    let script = r#"[ "$OMPI_COMM_WORLD_RANK" = 2 ] && echo $$ > "$0"; exec "$@""#;
+    let mut command = mpirun(4);
+    command.args(["sh", "-c", script]).arg(&pid).arg(env!("CARGO_BIN_EXE_gpu-gemm-mpi"));
+    let log = folder.join("said");
+    let file = fs::File::create(&log).unwrap();
+    command.args("--m 4000 --n 4000 --k 4000".split(' '));
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    let mut all = command.spawn().unwrap();
+    let start = Instant::now();
+    while !pid.exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Time to draw the matrices, and to begin.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(all.try_wait().unwrap().is_none(), "{}", fs::read_to_string(&log).unwrap());
+    let pid = fs::read_to_string(&pid).unwrap();
+    let killed = Instant::now();
+    assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+    let status = all.wait().unwrap();
+    let said = fs::read_to_string(&log).unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(10), "{:?}: {said}", killed.elapsed());
+    assert!(!status.success(), "{said}");
+    assert_eq!(said.matches("exited on signal 9").count(), 1, "{said}");
+    assert!(!said.contains("right"), "{said}");
+}
+
+#[test]
+fn scalapack_s_tests_pass() {
+    let built = Path::new(env!("CARGO_BIN_EXE_gpu-gemm-mpi")).parent().unwrap();
+    let library = ["", "deps"].map(|folder| built.join(folder).join("libgpu_gemm_mpi.so"));
+    let library = library.into_iter().find(|path| path.exists()).expect("the library is built");
+    let folder = folder("scalapack");
+    for (letter, tester) in [("D", "dpb3tst"), ("S", "spb3tst")] {
+        // Debian's input has eight problems, of which it takes four: without products of two
+        // transposes.
+        let name = format!("P{letter}BLAS3TST.dat");
+        let input = fs::read_to_string(Path::new(TESTERS).join(&name)).unwrap();
+        let eight = input.replace("4\t\tnumber of tests problems", "8\t\tnumber of tests problems");
+        assert_ne!(input, eight);
+        fs::write(folder.join(&name), eight).unwrap();
+        let log = folder.join(letter);
+        let mut command = mpirun(4);
+        command.arg("-x").arg(format!("LD_PRELOAD={}", library.display()));
+        command.arg(Path::new(TESTERS).join(tester)).current_dir(&folder);
+        let (output, said) = output(command.env("GPU_GEMM_MPI_LOG", &log));
+        assert!(output.status.success(), "{said}");
+        // Eight problems on four grids: passed, failed, skipped.
+        let row = format!("P{letter}GEMM 32 32 0 0");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&row), "{said}");
+        assert!(!said.contains("*** ERROR ***") && !said.contains("FAILED  ****"), "{said}");
+        assert_eq!(said.matches(&format!("check: P{letter}GEMM")).count(), 2 * 32, "{said}");
+        // The grids have 4, 2, 2 and 4 ranks.
+        let calls = fs::read_to_string(&log).unwrap();
+        let own = format!("P{letter}GEMM");
+        assert_eq!(calls.lines().filter(|line| line.starts_with(&own)).count(), 8 * 12, "{calls}");
+    }
+}
+
+#[test]
+fn random_descriptors() {
+    if env::var_os("OMPI_COMM_WORLD_RANK").is_some() {
+        return descriptors::compare();
+    }
+    let folder = folder("descriptors");
+    for staged in ["0", "1"] {
+        let log = folder.join(staged);
+        let mut command = mpirun(6);
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "random_descriptors", "--test-threads", "1", "--nocapture"]);
+        command.env("GPU_GEMM_MPI_LOG", &log).env("GPU_GEMM_MPI_STAGED", staged);
+        let (output, said) = output(&mut command);
+        assert!(output.status.success(), "{said}");
+        // Both ways were taken, and the memory that was asked for.
+        let calls = fs::read_to_string(&log).unwrap();
+        let memory =
+            if staged == "1" { "through host memory" } else { "between devices' memories" };
+        for part in ["A by broadcasts", "A from the owners", "B by broadcasts", "B from the owners"]
+        {
+            assert!(calls.contains(part), "{part}: {calls}");
+        }
+        assert!(calls.lines().all(|line| line.contains(memory)), "{calls}");
+    }
+}
