@@ -19,8 +19,7 @@ const SYSTEM_HANDLE: i32 = 10;
 
 fn function<F>(name: &CStr) -> Result<Symbol<F>> {
     let program = Library::this();
-    // SAFETY: the types of the functions below are those of BLACS and PBLAS, which have no others of
-    // these names.
+    // SAFETY: the types below are those of BLACS's and PBLAS's functions of these names.
     let found = unsafe { program.get::<F>(name.to_bytes_with_nul()) };
     found.map_err(|_| {
         let limit = "is not in the program: it must have loaded ScaLAPACK".to_owned();

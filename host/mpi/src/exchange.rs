@@ -33,8 +33,8 @@ pub(crate) struct Exchange<'g, T> {
     dimension: usize,
     /// C's rows or columns.
     wanted: Span,
-    /// Whether each row (of B: column) of the grid has what its ranks need. Then panels are broadcast
-    /// in it.
+    /// Whether each row (of B: column) of the grid has what its ranks need. Then panels are
+    /// broadcast in it.
     pub is_broadcast: bool,
     /// For each rank, the outer indices that it gets from here: where this rank has them.
     sent: Vec<Vec<[usize; 2]>>,
@@ -73,8 +73,8 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
         self.wanted.count(self.grid.own[self.dimension])
     }
 
-    /// The strides of a panel in memory, outer and inner, if it is at most `width` wide. It is stored
-    /// as the operand is: what is next to each other there is so here.
+    /// The strides of a panel in memory, outer and inner, if it is at most `width` wide. Its
+    /// elements are in the order of the operand's.
     pub fn strides(&self, width: usize) -> [usize; 2] {
         if self.operand.has_outer_rows { [1, self.outer()] } else { [width, 1] }
     }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 /// The variable that makes MPI read and write host memory alone.
 const STAGED: &str = "GPU_GEMM_MPI_STAGED";
 
-/// The ranks of a communicator as a grid, with communicators of their own: the caller's messages and
-/// these do not meet.
+/// The ranks of a communicator as a grid. It has communicators of its own: its messages and the
+/// caller's do not meet.
 pub struct Grid {
     /// All ranks, row after row.
     pub(crate) all: SimpleCommunicator,

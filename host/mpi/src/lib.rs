@@ -18,12 +18,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A matrix is in blocks over a grid of ranks ([`Distributed`]). [`multiply`] is SUMMA: for a range
-//! of k at a time, the rows of the grid broadcast their parts of A, its columns those of B, and each
-//! rank adds their product to its part of C. Meanwhile the next range travels.
+//! A matrix is in blocks over a grid of ranks ([`Distributed`]). [`multiply`] is SUMMA: for a
+//! range of k at a time, the rows of the grid broadcast their parts of A, its columns those of B,
+//! and each rank adds their product to its part of C. Meanwhile the next range travels.
 //!
-//! The library also has ScaLAPACK's `pdgemm_` and `psgemm_`, for a program that it is loaded into by
-//! `LD_PRELOAD`.
+//! The library also has ScaLAPACK's `pdgemm_` and `psgemm_`, for a program that it is loaded into
+//! by `LD_PRELOAD`.
 
 mod blacs;
 mod cyclic;

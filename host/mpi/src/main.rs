@@ -128,7 +128,8 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
     text.parse().ok()
 }
 
-/// An element of a matrix: in [-1, 1), from its place and the seed alone, so that every rank knows it.
+/// An element of a matrix, in [-1, 1). It depends on the place and the seed alone: every rank
+/// knows it.
 fn element(seed: u64, row: usize, col: usize) -> f64 {
     // The generator SplitMix64, started anew for each element.
     let mut bits = seed ^ ((row as u64) << 32 | col as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);

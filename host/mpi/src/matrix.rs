@@ -27,8 +27,8 @@ pub struct Distributed<T> {
 }
 
 impl<T: Element> Distributed<T> {
-    /// A matrix with these elements, in blocks of `block` rows and columns. Each rank calls `element`
-    /// for its own. All ranks call this.
+    /// A matrix with these elements, in blocks of `block` rows and columns. Each rank calls
+    /// `element` for its own. All ranks call this.
     ///
     /// # Errors
     /// A block without rows or columns; [`Error::Gemm`], of any rank, where memory is short.

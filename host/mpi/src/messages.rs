@@ -1,5 +1,5 @@
-//! Messages of parts of matrices in memory, without packing: MPI reads and writes the elements where
-//! they are.
+//! Messages of parts of matrices, without packing: MPI reads and writes the elements in their
+//! matrices.
 
 use std::mem::MaybeUninit;
 

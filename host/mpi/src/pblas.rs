@@ -6,15 +6,17 @@ use std::{
     fs::OpenOptions,
     io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
 };
 
-use gpu_gemm::{Layout, Matrix, SliceView, SliceViewMut};
+use gpu_gemm::{Device, Layout, Matrix, SliceView, SliceViewMut};
 
 use crate::{
     blacs,
     cyclic::{Cyclic, Span},
     error::Result,
     exchange::{Exchange, Operand},
+    grid::Grid,
     product::{Element, multiply},
 };
 
@@ -231,7 +233,7 @@ impl<T: Element + Into<f64>> Call<T> {
         let leading = c.descriptor.leading as usize;
         let offset = rows.before(row) + cols.before(col) * leading;
         let own = || -> Result<_> {
-            let stream = grid.device()?.stream()?;
+            let stream = device(&grid)?.stream()?;
             let (device, [rows, cols]) = (stream.device(), size);
             let own = match beta {
                 0.0 => Matrix::with_layout(device, rows, cols, Layout::ColMajor, rows)?,
@@ -270,10 +272,18 @@ impl<T: Element + Into<f64>> Call<T> {
     }
 }
 
+/// The process's device, kept with the kernels that it has loaded.
+fn device(grid: &Grid) -> Result<Device> {
+    static DEVICE: OnceLock<Device> = OnceLock::new();
+    match DEVICE.get() {
+        Some(device) => Ok(device.clone()),
+        None => grid.device().map(|device| DEVICE.get_or_init(|| device).clone()),
+    }
+}
+
 macro_rules! functions {
     ($($function:ident: $element:ty, $name:literal;)*) => {$(
-        /// ScaLAPACK's product of distributed matrices: `C = alpha op(A) op(B) + beta C` of parts of
-        /// them.
+        /// ScaLAPACK's product of parts of distributed matrices: `C = alpha op(A) op(B) + beta C`.
         ///
         /// # Safety
         /// 1. The arguments are those of ScaLAPACK's function, by address.

@@ -83,7 +83,7 @@ impl<T: Element> Panel<T> {
     }
 }
 
-/// The panels of A and B that travel together. (`messages` comes first: its drop waits, and then the
+/// The panels of A and B that travel together. (`messages` comes first: its drop waits before the
 /// memory goes.)
 struct Slot<T> {
     messages: Messages,
@@ -131,8 +131,8 @@ pub(crate) fn multiply<T: Element>(
         let Some(panel) = panels.get(index) else { return Ok(()) };
         let waited = slot.multiplied.take().map_or(Ok(()), |event| event.wait());
         for (exchange, to) in exchanges.iter().zip(&slot.panels) {
-            // SAFETY: the panel has room for `width` indices of k. The device has multiplied what was
-            // there, or has failed. Nobody reads it before `messages` has waited.
+            // SAFETY: the panel has room for `width` indices of k. The device has multiplied what
+            // was there, or has failed. Nobody reads it before `messages` has waited.
             unsafe { exchange.begin(panel, width, to.target, &mut slot.messages)? };
         }
         Ok(waited?)

@@ -114,7 +114,8 @@ impl Part {
         Part { cyclic, all, start, size, own, leading, descriptor }
     }
 
-    /// This rank's memory, with `value` of each element's row and column in the part, if it is there.
+    /// This rank's memory, with `value` of each element's row and column in the part, if it is
+    /// there.
     fn memory<T: Real>(&self, at: [usize; 2], value: impl Fn(Option<[usize; 2]>) -> f64) -> Vec<T> {
         let mut memory = vec![T::of(value(None)); self.leading * self.own[1].max(1)];
         for row in 0..self.all[0] {
