@@ -177,13 +177,7 @@ impl Ci<'_> {
                 self.cargo("test --package gpu-gemm --lib -- cuda::")
             }
             "python" => self.python(),
-            MPI => ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"]
-                .into_iter()
-                .try_for_each(|args| {
-                    self.step(&format!("{MPI_FOLDER}: cargo {args}"), || {
-                        succeed(&mut wheel::cargo(root, MPI_FOLDER, args))
-                    })
-                }),
+            MPI => self.mpi(),
             SANITIZERS => self.sanitizers(),
             // Built for speed. Another night has another seed, which it prints.
             FUZZ => self.cargo("run --release --package fuzz -- --count 10000000"),
@@ -239,6 +233,19 @@ impl Ci<'_> {
         })?;
         self.step("mypy.stubtest gpu_gemm", || wheel::check_stubs(root))?;
         self.step("pytest host/python", || wheel::test(root))
+    }
+
+    /// The products over MPI. Clippy has the wheel's libraries; the tests compile their own, since a
+    /// wheel's are for an explicit target.
+    fn mpi(&mut self) -> Result<()> {
+        let root = self.root;
+        for args in ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"]
+        {
+            self.step(&format!("{MPI_FOLDER}: cargo {args}"), || {
+                succeed(&mut wheel::cargo(root, MPI_FOLDER, args))
+            })?;
+        }
+        Ok(())
     }
 
     /// The first command, and what it costs where nothing was compiled before but this program.
