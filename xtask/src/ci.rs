@@ -235,8 +235,8 @@ impl Ci<'_> {
         self.step("pytest host/python", || wheel::test(root))
     }
 
-    /// The products over MPI. Clippy has the wheel's libraries; the tests compile their own, since a
-    /// wheel's are for an explicit target.
+    /// The products over MPI. Clippy finds the libraries of the wheel's clippy. The tests compile
+    /// their own: a wheel's are for an explicit target.
     fn mpi(&mut self) -> Result<()> {
         let root = self.root;
         for args in ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"]
