@@ -211,3 +211,44 @@ fn run<T: Element + Compared>(
     );
     Ok((said, compared.wrong == 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn of(args: &str) -> Result<Option<Options>, String> {
+        parse(["gpu-gemm-mpi"].into_iter().chain(args.split_whitespace()).map(Into::into))
+    }
+
+    #[test]
+    fn options_are_read_and_refused_by_name() {
+        let options = of("--m 7 --k=9 --grid 2x3 --dtype f64 --verify none").unwrap().unwrap();
+        assert_eq!((options.sizes, options.grid), ([7, 700, 9], Some([2, 3])));
+        assert!(options.is_double && !options.verify && !options.on_cpu);
+        assert!(of("--help").unwrap().is_none());
+        for (args, what) in [
+            ("--m -1", "--m = -1: must be a number"),
+            ("--grid 2", "--grid = 2: must be as 2x3"),
+            ("--repeat 0", "--repeat = 0: must be at least 1"),
+            ("--bogus 1", "--bogus: there is no such option"),
+            ("--seed", "missing argument"),
+            ("7", "unexpected argument"),
+        ] {
+            let said = of(args).err().unwrap_or_default();
+            assert!(said.contains(what), "{args}: {said}");
+        }
+    }
+
+    #[test]
+    fn elements_differ_and_keep_to_their_range() {
+        let all = (0..4000).map(|place| element(1, place / 50, place % 50)).collect::<Vec<_>>();
+        assert!(all.iter().all(|value| (-1.0..1.0).contains(value)));
+        let mean = all.iter().sum::<f64>() / 4000.0;
+        assert!(mean.abs() < 0.05, "{mean}");
+        let bits = all.iter().map(|value| value.to_bits()).collect::<HashSet<_>>();
+        assert_eq!(bits.len(), 4000);
+        assert_ne!(element(1, 3, 4), element(2, 3, 4));
+    }
+}

