@@ -134,7 +134,7 @@ const MANUALS: [Manual; 14] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: first, lint, ptx, test, check, packaging, python, mutants; sanitizers and fuzz where they are named",
+        about: "run what CI runs: first, lint, ptx, test, check, packaging, python, mpi, mutants; sanitizers and fuzz where they are named",
         options: &[],
     },
 ];

@@ -267,7 +267,7 @@ fn usage_errors() {
         (&["doctor", "--fetch"], "--fetch"),
         (
             &["ci", "all"],
-            "ci all: must be one of first, lint, ptx, test, check, packaging, python, mutants, sanitizers, fuzz",
+            "ci all: must be one of first, lint, ptx, test, check, packaging, python, mpi, mutants, sanitizers, fuzz",
         ),
         (&["sass"], "sass of which commit?"),
         (&["sass", "HEAD", "HEAD"], "\"HEAD\""),

@@ -1,12 +1,16 @@
 //! The functions of BLACS and PBLAS that the program has: they are looked up in it.
 
-use std::ffi::{CStr, c_char};
+use std::{
+    ffi::{CStr, c_char},
+    mem::ManuallyDrop,
+    rc::Rc,
+};
 
 use libloading::os::unix::{Library, Symbol};
 use mpi::{
     ffi::{self, MPI_Comm},
     topology::SimpleCommunicator,
-    traits::FromRaw,
+    traits::{AnyCommunicator, CommAttribute, FromRaw},
 };
 
 use crate::{
@@ -39,8 +43,15 @@ pub(crate) fn grid_info(context: i32) -> Result<[i32; 4]> {
     Ok(info)
 }
 
+/// The grid of a context, which its communicator keeps until BLACS frees it: with the context, on
+/// all processes.
+#[derive(Clone)]
+struct Kept(Rc<Grid>);
+
+impl CommAttribute for Kept {}
+
 /// The grid of a context. All processes of the grid call this.
-pub(crate) fn grid(context: i32, [rows, cols, row, col]: [i32; 4]) -> Result<Grid> {
+pub(crate) fn grid(context: i32, [rows, cols, row, col]: [i32; 4]) -> Result<Rc<Grid>> {
     let get = function::<unsafe extern "C" fn(i32, i32, *mut i32)>(c"Cblacs_get")?;
     let of_handle = function::<unsafe extern "C" fn(i32) -> MPI_Comm>(c"Cblacs2sys_handle")?;
     let mut handle = 0;
@@ -50,10 +61,15 @@ pub(crate) fn grid(context: i32, [rows, cols, row, col]: [i32; 4]) -> Result<Gri
         of_handle(handle)
     };
     let [size, own] = [[rows, cols], [row, col]].map(|pair| pair.map(|value| value as usize));
-    // SAFETY: the handle is of the communicator that BLACS has made of the grid's processes, and is
+    // SAFETY: the handle is of the communicator that BLACS has made of the grid's processes. It is
     // not freed here.
-    let ranks = std::mem::ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(raw) });
-    Grid::at(&*ranks, size, own)
+    let mut ranks = ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(raw) });
+    if let Some(Kept(grid)) = ranks.get_attr::<Kept>() {
+        return Ok(Rc::clone(grid));
+    }
+    let grid = Rc::new(Grid::at(&*ranks, size, own)?);
+    ranks.set_attr(Kept(Rc::clone(&grid)));
+    Ok(grid)
 }
 
 /// Reports a wrong argument, as PBLAS does: `info` is negative.
