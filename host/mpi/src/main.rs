@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, process::ExitCode, str::FromStr};
 
-use gpu_gemm::{Device, Shape};
+use gpu_gemm::{Device, Shape, memory};
 use gpu_gemm_mpi::{Distributed, Element, Grid, multiply};
 use host::verify::{Compared, Criterion, compare};
 use lexopt::{Arg, Parser};
@@ -200,9 +200,11 @@ fn run<T: Element + Compared>(
         return Ok((said, true));
     };
     let row_major = |rows: usize, cols: usize, of: &dyn Fn(usize, usize) -> T| {
-        (0..rows).flat_map(|row| (0..cols).map(move |col| of(row, col))).collect::<Vec<_>>()
+        let mut values = memory::reserved(rows * cols).map_err(of_lib)?;
+        values.extend((0..rows).flat_map(|row| (0..cols).map(move |col| of(row, col))));
+        Ok(values)
     };
-    let (a, b) = (row_major(m, k, &of_a), row_major(k, n, &of_b));
+    let (a, b) = (row_major(m, k, &of_a)?, row_major(k, n, &of_b)?);
     let compared = compare(shape, &a, &b, &all, Criterion::Bound).map_err(of_lib)?;
     let verdict = if compared.wrong == 0 { "right" } else { "WRONG" };
     said += &format!(

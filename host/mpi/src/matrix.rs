@@ -1,6 +1,6 @@
 //! Distributed matrices, and their products.
 
-use gpu_gemm::{Device, Matrix, SliceView, Stream};
+use gpu_gemm::{Device, Matrix, SliceView, Stream, memory};
 use mpi::{
     Count, Rank,
     datatype::PartitionMut,
@@ -44,15 +44,15 @@ impl<T: Element> Distributed<T> {
             return Err(Error::argument("block", value, "must have rows and columns".into()));
         }
         let cyclic = [0, 1].map(|side| Cyclic::new(grid.size[side], block[side]));
-        let [own_rows, own_cols] = [(0, rows), (1, cols)].map(|(side, len)| {
-            let cyclic: &Cyclic = &cyclic[side];
-            (0..len)
-                .filter(|&index| cyclic.owner(index) == Some(grid.own[side]))
-                .collect::<Vec<_>>()
-        });
         let own = || {
-            let len = own_rows.len().saturating_mul(own_cols.len());
-            let mut values = gpu_gemm::memory::reserved(len)?;
+            let indices = |side: usize, len| -> gpu_gemm::Result<Vec<usize>> {
+                let (cyclic, place) = (&cyclic[side], grid.own[side]);
+                let mut own = memory::reserved(cyclic.count(place, len))?;
+                own.extend((0..len).filter(|&index| cyclic.owner(index) == Some(place)));
+                Ok(own)
+            };
+            let (own_rows, own_cols) = (indices(0, rows)?, indices(1, cols)?);
+            let mut values = memory::reserved(own_rows.len().saturating_mul(own_cols.len()))?;
             for &col in &own_cols {
                 values.extend(own_rows.iter().map(|&row| element(row, col)));
             }
@@ -79,11 +79,20 @@ impl<T: Element> Distributed<T> {
     /// A rank with more elements than MPI counts; a matrix that does not fit into memory; those of
     /// the device.
     pub fn gather(&self, grid: &Grid, root: usize) -> Result<Option<Vec<T>>> {
-        let values = self.own.buffer().to_vec().map_err(Error::Gemm);
-        let own = values.and_then(|own| int("elements", self.rows * self.cols).map(|_| own));
-        let own = grid.agree(own)?;
+        let is_root = grid.rank_at(grid.own) == root;
+        let memories = || {
+            if root >= grid.ranks() {
+                let limit = format!("must be below {}, the number of ranks", grid.ranks());
+                return Err(Error::argument("root", root, limit));
+            }
+            let len = if is_root { self.rows * self.cols } else { 0 };
+            int("elements", self.rows * self.cols)?;
+            let own = self.own.buffer().to_vec()?;
+            Ok((own, memory::filled(T::default(), len)?, memory::reserved(len)?))
+        };
+        let (own, mut all, mut values) = grid.agree(memories())?;
         let target = grid.all.process_at_rank(root as Rank);
-        if grid.rank_at(grid.own) != root {
+        if !is_root {
             target.gather_varcount_into(&own[..]);
             return Ok(None);
         }
@@ -98,10 +107,8 @@ impl<T: Element> Distributed<T> {
         let starts =
             counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
         let starts = starts.collect::<Vec<Count>>();
-        let mut all = vec![T::default(); self.rows * self.cols];
         let mut parts = PartitionMut::new(&mut all[..], counts, &starts[..]);
         target.gather_varcount_into_root(&own[..], &mut parts);
-        let mut values = Vec::with_capacity(all.len());
         for row in 0..self.rows {
             for col in 0..self.cols {
                 let place =

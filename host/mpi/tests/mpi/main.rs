@@ -190,6 +190,8 @@ fn an_error_of_one_rank_is_that_of_all() {
             assert_eq!(got, (0..31).map(|i| whole(row, i) * whole(i, col)).sum::<f64>());
         }
     }
+    let said = c.gather(&grid, 3).unwrap_err().to_string();
+    assert!(said.ends_with("root = 3: must be below 3, the number of ranks"), "{said}");
     let empty = Distributed::from_fn(&grid, stream.device(), [2, 2], [0, 3], whole);
     let said = empty.err().unwrap().to_string();
     assert!(said.ends_with("block = 0 x 3: must have rows and columns"), "{said}");
