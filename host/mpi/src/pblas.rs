@@ -332,3 +332,37 @@ functions! {
     pdgemm_: f64, c"PDGEMM";
     psgemm_: f32, c"PSGEMM";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wrong_argument_has_pblas_s_number() {
+        let right = [2, 7, 20, 30, 3, 5, 4, 6, 1, 0, 11];
+        let first = |entries: [i32; 11], start, size| {
+            // SAFETY: it has 11 entries.
+            let descriptor = unsafe { Descriptor::read(entries.as_ptr()) };
+            let part = Part { position: 10, descriptor, start, size, positions: [3, 5] };
+            // In the second row of 2 x 2 processes, which has 11 of the matrix's rows.
+            part.first_wrong(7, [2, 2, 1, 0])
+        };
+        assert_eq!(first(right, [14, 26], [6, 4]), i32::MAX);
+        for (entry, wrong) in [3, 8, 0, -1, 0, 0, 0, -1, 2, -2, 10].into_iter().enumerate() {
+            let mut entries = right;
+            entries[entry] = wrong;
+            assert_eq!(first(entries, [14, 26], [6, 4]), 1001 + entry as i32, "{wrong}");
+        }
+        for (start, size, number) in [
+            ([15, 26], [6, 4], 800),
+            ([-1, 26], [6, 4], 800),
+            ([14, 27], [6, 4], 900),
+            ([14, -1], [6, 4], 900),
+            ([14, 26], [-1, 4], 300),
+            ([14, 26], [6, -1], 500),
+            ([99, 99], [0, 4], i32::MAX),
+        ] {
+            assert_eq!(first(right, start, size), number, "{start:?} {size:?}");
+        }
+    }
+}
