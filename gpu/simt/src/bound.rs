@@ -108,10 +108,13 @@ fn types_agree(
     arguments: &[Bound],
 ) -> Result<(), String> {
     let constants = declaration.resolve(&config.constants)?;
-    let Some(choice) = declaration.type_choice() else { return Ok(()) };
-    let said = constants.get(choice.name);
-    let arguments = declaration.params.iter().zip(arguments);
-    for (param, argument) in arguments.filter(|(param, _)| param.is_chosen_by(choice)) {
+    let chosen = declaration.type_choices().flat_map(|choice| {
+        let arguments = declaration.params.iter().zip(arguments);
+        let of_choice = arguments.filter(move |(param, _)| param.is_chosen_by(choice));
+        of_choice.map(move |(param, argument)| (choice, param, argument))
+    });
+    for (choice, param, argument) in chosen {
+        let said = constants.get(choice.name);
         let of = match argument {
             Bound::Value(_) => None,
             Bound::Elements(elements) => Some(elements.of),

@@ -17,7 +17,7 @@ pub unsafe trait Element: Copy + 'static {
     fn takes(given: core::any::TypeId) -> bool {
         let own = core::any::TypeId::of::<Self>();
         // A kernel that only moves elements of 16 bits has u16 for all of them, one of 8 bits u8.
-        let is_byte = given == core::any::TypeId::of::<i8>();
+        let is_byte = given == core::any::TypeId::of::<i8>() || crate::Fp8::takes(given);
         given == own
             || own == core::any::TypeId::of::<u16>() && Half::takes(given)
             || own == core::any::TypeId::of::<u8>() && is_byte

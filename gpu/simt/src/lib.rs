@@ -72,6 +72,7 @@ mod atomic;
 pub mod atoms;
 mod element;
 mod float;
+mod float8;
 mod in_order;
 mod macros;
 pub mod mma;
@@ -145,6 +146,7 @@ pub use {
 
 pub use atomic::{Atomic, AtomicInteger};
 pub use element::{Bf16, Element, F16, Half, Shuffle, Tf32};
+pub use float8::{E4m3, E5m2, Fp8};
 
 /// Makes a test of a function that launches a kernel under the checker, and a case that
 /// `cargo gpu-check` finds.

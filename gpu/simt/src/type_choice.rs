@@ -1,9 +1,10 @@
-//! Constants that choose the type of parameters' elements, as `half` does of [`Half`].
+//! Constants that choose the type of parameters' elements, as `half` does of [`Half`] and `fp8` of
+//! [`Fp8`].
 
 use std::any::TypeId;
 
 use crate::{
-    Constants, Half,
+    Constants, Fp8, Half,
     constants::{ConstantDeclaration, Value},
     declaration::{Declaration, ParamDeclaration},
     types::Type,
@@ -16,6 +17,16 @@ impl Half {
     /// Whether it chooses among that type and others.
     pub(crate) fn chooses(given: TypeId) -> bool {
         Type::of_id(given).is_some_and(|of| Half::TYPES.contains(&of))
+    }
+}
+
+impl Fp8 {
+    /// The types that it chooses among. Their names are its values.
+    pub const TYPES: [Type; 2] = [Type::E4M3, Type::E5M2];
+
+    /// Whether it chooses among that type and others.
+    pub(crate) fn chooses(given: TypeId) -> bool {
+        Type::of_id(given).is_some_and(|of| Fp8::TYPES.contains(&of))
     }
 }
 
@@ -37,8 +48,17 @@ impl ConstantDeclaration {
 impl Constants {
     /// Whether the constant `half` is `f16`; `None` if it was not set.
     pub(crate) fn is_f16(&self) -> Option<bool> {
-        match self.get(Half::CONSTANT) {
-            Some(Value::Word(word)) => Some(word == Type::F16.name()),
+        self.is_of(Half::CONSTANT, Type::F16)
+    }
+
+    /// Whether the constant `fp8` is `e5m2`; `None` if it was not set.
+    pub(crate) fn is_e5m2(&self) -> Option<bool> {
+        self.is_of(Fp8::CONSTANT, Type::E5M2)
+    }
+
+    fn is_of(&self, constant: &str, of: Type) -> Option<bool> {
+        match self.get(constant) {
+            Some(Value::Word(word)) => Some(word == of.name()),
             _ => None,
         }
     }
@@ -55,12 +75,12 @@ impl ParamDeclaration {
 }
 
 impl Declaration {
-    /// The constant that chooses the type of a parameter's elements, if there is one.
-    pub fn type_choice(&self) -> Option<&'static ConstantDeclaration> {
+    /// The constants that choose the types of parameters' elements.
+    pub fn type_choices(&self) -> impl Iterator<Item = &'static ConstantDeclaration> {
         let is_choice = |constant: &&ConstantDeclaration| {
             self.params.iter().any(|param| param.is_chosen_by(constant))
         };
-        self.constants.iter().find(is_choice)
+        self.constants.iter().filter(is_choice)
     }
 }
 

@@ -4,10 +4,10 @@ use simt::{Kernel, LaunchConfig, cpu};
 
 use super::device::{warpgroup::*, *};
 
-/// C (64 x `N`, row-major) = `times` times A B of i8, 128 k-steps. Rows of A and columns of B are
-/// along k.
-fn integers<const N: usize>(times: u32, a: In<i8>, b: In<i8>, mut c: Out<i32>) {
-    let mut tiles = dynamic_shared![i8];
+/// C (64 x `N`, row-major) = `times` times A B of 8-bit numbers, 128 k-steps. Rows of A and columns
+/// of B are along k.
+pub fn product<T: Factor, const N: usize>(times: u32, a: In<T>, b: In<T>, mut c: Out<T::Sum>) {
+    let mut tiles = dynamic_shared![T];
     let k = thread::thread_idx_x() as usize;
     for row in 0..64 + N {
         // Groups of sixteen elements are at their swizzled places.
@@ -18,7 +18,7 @@ fn integers<const N: usize>(times: u32, a: In<i8>, b: In<i8>, mut c: Out<i32>) {
     thread::sync_threads();
     let a = tiles.operand::<KMajor<128, 1>>(0);
     let b = tiles.operand::<KMajor<128, 1>>(64 * 128);
-    let mut sums = Accumulators::<N, i32>::zeroed();
+    let mut sums = Accumulators::<N, T::Sum>::zeroed();
     for _ in 0..times {
         sums.multiply_add(a, b);
         commit();
@@ -30,7 +30,7 @@ macro_rules! integers {
     ($($name:ident $n:literal)*) => {$(
         #[kernel(block = (128), dynamic_shared = (64 + $n) * 128, barriers = 1, arch = 90)]
         pub fn $name(times: u32, a: In<i8>, b: In<i8>, c: Out<i32>) {
-            integers::<$n>(times, a, b, c);
+            product::<_, $n>(times, a, b, c);
         }
     )*};
 }

@@ -8,6 +8,7 @@ use simt::{
     device::{self, BoxShape},
 };
 
+mod float8;
 mod integers;
 mod kernels;
 mod mistakes;
@@ -228,13 +229,24 @@ impl<T: Element> Case<T> {
 /// Each is shifted to the largest exponent among them, and 25 bits after the point are kept. Then
 /// all are added, and truncated to `f32`. For normal numbers.
 pub(crate) fn truncated<const STEPS: usize>(sum: f32, products: [(f32, f32); STEPS]) -> f32 {
+    truncated_to(25, -126, sum, products)
+}
+
+/// The same with so many bits after the point, where the least exponent of a factor is `least`.
+fn truncated_to<const STEPS: usize>(
+    bits: i32,
+    least: i32,
+    sum: f32,
+    products: [(f32, f32); STEPS],
+) -> f32 {
     let exponent = |value: f32| match value {
         0.0 => -500,
         _ => (value.to_bits() >> 23 & 0xff) as i32 - 127,
     };
-    let of_product = |(a, b)| exponent(a) + exponent(b);
+    let of_factor = |value| if value == 0.0 { -500 } else { exponent(value).max(least) };
+    let of_product = |(a, b)| of_factor(a) + of_factor(b);
     let greatest = products.into_iter().map(of_product).fold(exponent(sum).max(-126), i32::max);
-    let unit = 2f64.powi(greatest - 25);
+    let unit = 2f64.powi(greatest - bits);
     let kept = |value: f64| (value / unit).trunc();
     let products = products.into_iter().map(|(a, b)| kept(f64::from(a) * f64::from(b)));
     let total = (products.sum::<f64>() + kept(f64::from(sum))) * unit;

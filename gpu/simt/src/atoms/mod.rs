@@ -15,6 +15,7 @@
 //!   M64k16<Bf16, F16, Half>       bf16 or f16       f32    9.0                  cut off as on Hopper
 //!   M64k8<Tf32>                   f32, as tf32      f32    9.0                  cut off as on Hopper
 //!   M64k32<i8>                    signed 8 bits     i32    9.0                  exact
+//!   M64k32<E4m3, E5m2, Fp8>       e4m3 or e5m2      f32    9.0                  cut off as on Hopper, says the literature
 //! ```
 //!
 //! An instruction of a warp multiplies 16 (or 8) rows of A by 8 columns of B. Here an atom

@@ -8,6 +8,7 @@
 //! The instruction names its registers. So it is a function of its own for each N: a loop over
 //! accumulators that LLVM does not unroll would put them into memory.
 
+mod float8;
 mod half;
 mod s8;
 pub(crate) mod tf32;
@@ -19,7 +20,7 @@ use super::Sum;
 use crate::cpu::tensor_core::format::Format;
 #[cfg(target_arch = "nvptx64")]
 use crate::operand::Layout;
-use crate::{Bf16, Element, F16, Half, Tf32};
+use crate::{Bf16, E4m3, E5m2, Element, F16, Fp8, Half, Tf32};
 
 /// The most sums of a thread. Those that an instruction does not have are never used, and so take
 /// no register.
@@ -50,6 +51,10 @@ pub trait Factor: Element + Sealed {
     /// Elements along k that an instruction multiplies.
     #[doc(hidden)]
     const STEP: usize = 32 / size_of::<Self>();
+
+    /// Whether the sums have fewer bits in the tensor cores than their type. Then long sums are to
+    /// be made of parts, outside of them.
+    const HAS_SHORT_SUMS: bool = false;
 }
 
 /// An instruction of a warpgroup that multiplies matrices.
@@ -292,6 +297,9 @@ trait Sealed {}
 impl Sealed for f32 {}
 impl Sealed for i32 {}
 impl Sealed for i8 {}
+impl Sealed for E4m3 {}
+impl Sealed for E5m2 {}
+impl Sealed for Fp8 {}
 impl Sealed for Bf16 {}
 impl Sealed for F16 {}
 impl Sealed for Half {}

@@ -14,7 +14,7 @@ pub use super::device::{
     named_barriers, pipeline, shared_array, thread, warp, warpgroup,
 };
 pub use crate::{
-    Bf16, Element, F16, Half, Shuffle, Tf32, checked_constant as constant,
+    Bf16, E4m3, E5m2, Element, F16, Fp8, Half, Shuffle, Tf32, checked_constant as constant,
     checked_dynamic_shared as dynamic_shared, checked_global as global,
     checked_global_pointer as global_pointer, checked_shared as shared,
     element::{from_words, to_words},

@@ -109,7 +109,7 @@ mod worker;
 
 #[cfg(feature = "cpu")]
 pub use address_space::{address_space_is_limited, gives_a_thread};
-pub(crate) use constant::{constant, is_f16};
+pub(crate) use constant::{constant, is_e5m2, is_f16};
 #[cfg(feature = "cpu")]
 pub use fault::{Fault, FaultKind, Stop};
 #[cfg(feature = "cpu")]

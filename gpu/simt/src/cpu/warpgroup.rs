@@ -158,7 +158,9 @@ impl Request {
             match self.format {
                 Format::Tf32 => Steps::Eight(self.read_steps(shared, registers)),
                 Format::F16 | Format::Bf16 => Steps::Sixteen(self.read_steps(shared, registers)),
-                Format::S8 => Steps::ThirtyTwo(self.read_steps(shared, registers)),
+                Format::S8 | Format::E4m3 | Format::E5m2 => {
+                    Steps::ThirtyTwo(self.read_steps(shared, registers))
+                }
             }
         };
         Operands { format: self.format, kept: self.kept, steps }

@@ -20,9 +20,21 @@ pub enum NumberFormat {
         /// Bits of the fraction, without the hidden one.
         fraction: u32,
     },
+    /// A sign, an exponent and a fraction without infinities: all bits but the sign are NaN, and
+    /// the numbers next to it finite.
+    FloatWithoutInfinity {
+        /// Bits of the exponent.
+        exponent: u32,
+        /// Bits of the fraction, without the hidden one.
+        fraction: u32,
+    },
 }
 
 impl NumberFormat {
+    /// OCP's E4M3.
+    pub const E4M3: NumberFormat = NumberFormat::float8(4, 3);
+    /// OCP's E5M2.
+    pub const E5M2: NumberFormat = NumberFormat::float8(5, 2);
     /// f16: IEEE's binary16.
     pub const F16: NumberFormat = NumberFormat::float(5, 10);
     /// bf16: the upper half of an f32.
@@ -49,11 +61,31 @@ impl NumberFormat {
         NumberFormat::Float { exponent, fraction }
     }
 
+    #[doc(hidden)]
+    pub const fn float8(exponent: u32, fraction: u32) -> Self {
+        match exponent {
+            4 => NumberFormat::FloatWithoutInfinity { exponent, fraction },
+            _ => NumberFormat::float(exponent, fraction),
+        }
+    }
+
+    /// Bits of the exponent and of the fraction of floating-point numbers.
+    const fn float_bits(self) -> Option<(u32, u32)> {
+        match self {
+            NumberFormat::Float { exponent, fraction }
+            | NumberFormat::FloatWithoutInfinity { exponent, fraction } => {
+                Some((exponent, fraction))
+            }
+            _ => None,
+        }
+    }
+
     /// The bits of a number.
     pub const fn bits(self) -> u32 {
         match self {
             NumberFormat::Unsigned { bits } | NumberFormat::Signed { bits } => bits,
-            NumberFormat::Float { exponent, fraction } => 1 + exponent + fraction,
+            NumberFormat::Float { exponent, fraction }
+            | NumberFormat::FloatWithoutInfinity { exponent, fraction } => 1 + exponent + fraction,
         }
     }
 
@@ -62,20 +94,27 @@ impl NumberFormat {
         match self {
             NumberFormat::Unsigned { bits } => bits,
             NumberFormat::Signed { bits } => bits - 1,
-            NumberFormat::Float { fraction, .. } => fraction + 1,
+            NumberFormat::Float { fraction, .. }
+            | NumberFormat::FloatWithoutInfinity { fraction, .. } => fraction + 1,
         }
     }
 
     /// Whether they are floating-point numbers.
     pub const fn is_float(self) -> bool {
-        matches!(self, NumberFormat::Float { .. })
+        self.float_bits().is_some()
+    }
+
+    /// Whether they are floating-point numbers of 16 bits or more: those of
+    /// [`with_float_types!`](crate::with_float_types).
+    pub const fn is_wide_float(self) -> bool {
+        self.is_float() && self.bits() > 8
     }
 
     /// The exponent of the least normal number, and of all subnormal ones. That of integers is 0.
     pub const fn least_exponent(self) -> i32 {
-        match self {
-            NumberFormat::Float { exponent, .. } => 2 - (1 << (exponent - 1)),
-            _ => 0,
+        match self.float_bits() {
+            Some((exponent, _)) => 2 - (1 << (exponent - 1)),
+            None => 0,
         }
     }
 
@@ -83,6 +122,7 @@ impl NumberFormat {
     pub const fn largest_exponent(self) -> i32 {
         match self {
             NumberFormat::Float { exponent, .. } => (1 << (exponent - 1)) - 1,
+            NumberFormat::FloatWithoutInfinity { exponent, .. } => 1 << (exponent - 1),
             _ => self.digits() as i32 - 1,
         }
     }
@@ -92,42 +132,44 @@ impl NumberFormat {
 impl NumberFormat {
     /// The unit roundoff. Integers are not rounded.
     pub fn roundoff(self) -> f64 {
-        match self {
-            NumberFormat::Float { fraction, .. } => power_of_two(-(fraction as i32) - 1),
-            _ => 0.0,
+        match self.float_bits() {
+            Some((_, fraction)) => power_of_two(-(fraction as i32) - 1),
+            None => 0.0,
         }
     }
 
     /// The smallest positive number. Of integers none is lost below it: 0.
     pub fn tiny(self) -> f64 {
-        match self {
-            NumberFormat::Float { fraction, .. } => {
-                power_of_two(self.least_exponent() - fraction as i32)
-            }
-            _ => 0.0,
+        match self.float_bits() {
+            Some((_, fraction)) => power_of_two(self.least_exponent() - fraction as i32),
+            None => 0.0,
         }
     }
 
     /// The largest finite number. Of 64-bit integers the next above it.
     pub fn largest(self) -> f64 {
-        let digits = self.digits();
+        // All ones are NaN where there are no infinities: the largest number has a zero at the end.
+        let last = matches!(self, NumberFormat::FloatWithoutInfinity { .. }) as u32;
+        let digits = self.digits() - last;
         let all_ones = if digits > 53 { 2.0 } else { 2.0 - power_of_two(1 - digits as i32) };
         all_ones * power_of_two(self.largest_exponent())
     }
 
-    /// The nearest number. Ties go to the even one. Beyond the largest number it is infinity, for
-    /// integers the largest or the smallest.
+    /// The nearest number. Ties go to the even one. Beyond the largest number it is infinity, or
+    /// NaN where there is none; for integers the largest or the smallest.
     pub fn nearest(self, value: f64) -> f64 {
         match self {
             NumberFormat::F64 => value,
             NumberFormat::F32 => (value as f32).into(),
-            NumberFormat::Float { fraction, .. } => {
+            NumberFormat::Float { fraction, .. }
+            | NumberFormat::FloatWithoutInfinity { fraction, .. } => {
                 // Multiples of the last digit's weight. It is the same for all subnormal numbers.
                 let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
                 let (least, above) = (self.least_exponent(), self.largest_exponent() + 1);
                 let last = power_of_two(exponent.clamp(least, above) - fraction as i32);
                 let nearest = (value / last).round_ties_even() * last;
                 match nearest.abs() > self.largest() {
+                    true if matches!(self, NumberFormat::FloatWithoutInfinity { .. }) => f64::NAN,
                     true => f64::INFINITY.copysign(value),
                     false => nearest,
                 }
@@ -189,6 +231,8 @@ mod tests {
         let tiny = f32::from_bits(1).into();
         assert_eq!(facts(NumberFormat::F32), [power(-24), tiny, f32::MAX.into()]);
         assert_eq!(facts(NumberFormat::F64), [power(-53), f64::from_bits(1), f64::MAX]);
+        assert_eq!(facts(NumberFormat::E4M3), [power(-4), power(-9), 448.0]);
+        assert_eq!(facts(NumberFormat::E5M2), [power(-3), power(-16), 57344.0]);
         assert_eq!(facts(NumberFormat::signed(8)), [0.0, 0.0, 127.0]);
         assert_eq!(facts(NumberFormat::unsigned(16)), [0.0, 0.0, 65535.0]);
         assert_eq!(facts(NumberFormat::signed(64)), [0.0, 0.0, power(63)]);

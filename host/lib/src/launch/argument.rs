@@ -6,7 +6,7 @@
 #[cfg(feature = "cpu")]
 use simt::checked;
 use simt::{
-    Bf16, F16, Half, Record, Tf32,
+    Bf16, E4m3, E5m2, F16, Fp8, Half, Record, Tf32,
     device::{In, Out, TensorMap, TensorMapMut, TensorMaps},
 };
 
@@ -68,6 +68,8 @@ arguments! {
     [T: Pod] &Pitched<T> => In<T>, |pitched| pitched.buffer.view(..)?;
     [H: AHalf] BufferView<'_, H> => In<Half>, |view| view;
     [H: AHalf] &Buffer<H> => In<Half>, |buffer| buffer.view(..)?;
+    [F: AnFp8] BufferView<'_, F> => In<Fp8>, |view| view;
+    [F: AnFp8] &Buffer<F> => In<Fp8>, |buffer| buffer.view(..)?;
 
     [T: Pod] Written<'_, T> => Out<T> *mut T, |elements| elements;
     [T: Pod] BufferViewMut<'_, T> => Out<T> *mut T, |view| Written::from(view);
@@ -80,6 +82,7 @@ arguments! {
     [T: BoxElement] Boxes<'_, T> => TensorMap<T>, |boxes| vec![boxes];
     [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
     [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![boxes];
+    [F: AnFp8] Boxes<'_, F> => TensorMap<Fp8>, |boxes| vec![boxes];
     [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes);
     [] Boxes<'_, f32> => TensorMap<Tf32>, |boxes| vec![boxes];
     [const COUNT: usize] [Boxes<'_, f32>; COUNT] => TensorMaps<Tf32, COUNT>, |boxes| Vec::from(boxes);
@@ -97,6 +100,11 @@ arguments! {
 trait AHalf: BoxElement {}
 impl AHalf for Bf16 {}
 impl AHalf for F16 {}
+
+/// The types that a parameter of [`Fp8`] is given.
+trait AnFp8: BoxElement {}
+impl AnFp8 for E4m3 {}
+impl AnFp8 for E5m2 {}
 
 /// A tuple of [`Argument`]s for a kernel whose parameters are the tuple `P`.
 pub trait Arguments<P> {

@@ -6,7 +6,7 @@ use std::any::{Any, TypeId};
 use gpu::registry::Type;
 use simt::{AnyKernel, Bound, Elements, LaunchConfig};
 
-use super::{Unbound, check_device, refusal::refused, type_choice::with_choice};
+use super::{Unbound, check_device, refusal::refused, type_choice::with_choices};
 use crate::{
     boxes::{BoxElement, Boxes, BoxesMut},
     buffer::{BufferView, Pod, Written},
@@ -125,7 +125,7 @@ impl Stream {
     ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
         let declaration = kernel.declaration();
         let types = || arguments.iter().map(|argument| argument.element()).collect();
-        let constants = with_choice(declaration, config.constants, types);
+        let constants = with_choices(declaration, config.constants, types);
         let constants = constants.map_err(|what| refused(declaration, config, what))?;
         let config = LaunchConfig { constants, ..*config };
         let numbered = arguments.into_iter().zip(declaration.params).enumerate();

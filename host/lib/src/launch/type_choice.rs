@@ -2,20 +2,30 @@
 //! follows from the arguments.
 
 use gpu::registry::Type;
-use simt::{Constants, Declaration};
+use simt::{ConstantDeclaration, Constants, Declaration};
 
-/// The constants of a launch, with the choice from its arguments. `types`:
+/// The constants of a launch, with the choices from its arguments. `types`:
 /// [`Named::element`](super::Named::element) of each argument.
-pub(super) fn with_choice(
+pub(super) fn with_choices(
     declaration: &Declaration,
     constants: Constants,
-    types: impl FnOnce() -> Vec<Option<Type>>,
+    types: impl Fn() -> Vec<Option<Type>>,
 ) -> Result<Constants, String> {
-    let Some(choice) = declaration.type_choice() else { return Ok(constants) };
+    let mut choices = declaration.type_choices();
+    choices.try_fold(constants, |constants, choice| with(declaration, constants, choice, types()))
+}
+
+/// The constants with one choice.
+fn with(
+    declaration: &Declaration,
+    constants: Constants,
+    choice: &ConstantDeclaration,
+    types: Vec<Option<Type>>,
+) -> Result<Constants, String> {
     let said = constants.get(choice.name);
     // The first argument that chooses, and its type.
     let mut chosen: Option<(&str, Type)> = None;
-    let arguments = declaration.params.iter().zip(types());
+    let arguments = declaration.params.iter().zip(types);
     for (param, of) in arguments.filter(|(param, _)| param.is_chosen_by(choice)) {
         let Some((of, value)) = of.and_then(|of| Some((of, choice.value_for(of)?))) else {
             continue;

@@ -23,7 +23,8 @@ pub mod warpgroup;
 
 pub use crate::mma;
 pub use crate::{
-    Bf16, Element, F16, Half, Shuffle, Tf32, cluster_pipeline, constant, dynamic_shared,
+    Bf16, E4m3, E5m2, Element, F16, Fp8, Half, Shuffle, Tf32, cluster_pipeline, constant,
+    dynamic_shared,
     element::{from_words, to_words},
     float::{MultiplyAdd, at_least, fma},
     function_by_constant, global, global_pointer,

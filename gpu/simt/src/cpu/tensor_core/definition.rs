@@ -90,6 +90,8 @@ impl Number {
             Format::F16 => Number::new(bits, 5, 10),
             Format::Bf16 => Number::new(bits, 8, 7),
             Format::Tf32 => Number::new(bits >> 13, 8, 10),
+            Format::E4m3 => Number::new(bits, 4, 3),
+            Format::E5m2 => Number::new(bits, 5, 2),
             Format::S8 => unreachable!("no floating-point number"),
         }
     }
@@ -122,7 +124,8 @@ pub(super) fn add(accumulation: Accumulation, format: Format, a: &[u32], b: &[u3
             let exponents = addends.iter().filter(|addend| addend.significand != 0);
             // D's zero has the exponent -133.
             let greatest = exponents.map(|addend| addend.exponent).max().unwrap_or(-133).max(-133);
-            let unit = greatest - 25;
+            let is_8_bits = matches!(format, Format::E4m3 | Format::E5m2);
+            let unit = greatest - if is_8_bits { 13 } else { 25 };
             for addend in addends {
                 let below = unit - (addend.exponent - addend.fraction);
                 // Division cuts off toward zero. No significand has 2^100.
@@ -134,7 +137,9 @@ pub(super) fn add(accumulation: Accumulation, format: Format, a: &[u32], b: &[u3
                 sum.add(units, unit);
             }
             // A negative sum that is cut off to zero is a positive zero.
-            sum.round(false) + 0.0
+            let sum = sum.round(false) + 0.0;
+            // Of 8-bit numbers the sum, too, has 13 bits after the point.
+            if is_8_bits { f32::from_bits(sum.to_bits() >> 10 << 10) } else { sum }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that operands consist of.
 
-use crate::{Tf32, halves, types::NumberFormat};
+use crate::{E4m3, E5m2, Tf32, halves, types::NumberFormat};
 
 /// An operand's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +13,10 @@ pub enum Format {
     Tf32,
     /// Integers from -128 to 127.
     S8,
+    /// 8 bits: 4 of exponent, 3 of fraction.
+    E4m3,
+    /// 8 bits: 5 of exponent, 2 of fraction.
+    E5m2,
 }
 
 impl Format {
@@ -23,6 +27,8 @@ impl Format {
             Format::Bf16 => NumberFormat::BF16,
             Format::Tf32 => NumberFormat::TF32,
             Format::S8 => NumberFormat::signed(8),
+            Format::E4m3 => NumberFormat::E4M3,
+            Format::E5m2 => NumberFormat::E5M2,
         }
     }
 
@@ -41,6 +47,22 @@ impl Format {
         self.numbers().least_exponent()
     }
 
+    /// Bits after the point that Hopper's tensor cores keep of an addend.
+    pub(super) const fn kept(self) -> u32 {
+        match self {
+            Format::E4m3 | Format::E5m2 => 13,
+            _ => 25,
+        }
+    }
+
+    /// Bits after the point that they keep of a sum.
+    pub(super) const fn kept_of_sum(self) -> u32 {
+        match self {
+            Format::E4m3 | Format::E5m2 => 13,
+            _ => 23,
+        }
+    }
+
     /// The number that the tensor core reads in these bits. A shorter format has the lowest ones.
     ///
     /// Of an `f32` it ignores what is below a tf32, which rounds toward zero. So a NaN that has
@@ -51,6 +73,8 @@ impl Format {
             Format::Bf16 => halves::bf16_to_f32(bits as u16),
             Format::Tf32 => Tf32::from_bits(bits).to_f32(),
             Format::S8 => f32::from(bits as i8),
+            Format::E4m3 => E4m3::from_bits(bits as u8).to_f32(),
+            Format::E5m2 => E5m2::from_bits(bits as u8).to_f32(),
         }
     }
 
@@ -62,6 +86,8 @@ impl Format {
             Format::Bf16 => halves::bf16_from_f32(value).into(),
             Format::Tf32 => Tf32::from_f32(value).to_bits(),
             Format::S8 => u32::from(value.round_ties_even() as i8 as u8),
+            Format::E4m3 => E4m3::from_f32(value).to_bits().into(),
+            Format::E5m2 => E5m2::from_f32(value).to_bits().into(),
         }
     }
 }

@@ -28,7 +28,9 @@ pub const fn operand_a(format: Format, thread: usize, i: usize) -> (usize, usize
         // As D's, sixteen columns wide.
         Format::F16 | Format::Bf16 => accumulator(thread, i),
         Format::Tf32 => (16 * warp + lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)),
-        Format::S8 => (16 * warp + lane / 4 + 8 * (i / 4 % 2), lane % 4 * 4 + i % 4 + 16 * (i / 8)),
+        Format::S8 | Format::E4m3 | Format::E5m2 => {
+            (16 * warp + lane / 4 + 8 * (i / 4 % 2), lane % 4 * 4 + i % 4 + 16 * (i / 8))
+        }
     }
 }
 
@@ -102,7 +104,7 @@ mod tests {
         for columns in (8..=256).step_by(8) {
             covers(columns, &accumulator);
         }
-        for format in [Format::F16, Format::Bf16, Format::Tf32, Format::S8] {
+        for format in [Format::F16, Format::Bf16, Format::Tf32, Format::S8, Format::E4m3] {
             covers(format.step(), &|thread, i| operand_a(format, thread, i));
         }
     }

@@ -46,7 +46,9 @@ impl Layout {
     /// The operand that an instruction for `format` reads through `descriptor`.
     pub fn new(descriptor: Descriptor, major: Major, format: Format) -> Result<Self, Transposed> {
         match (major, format) {
-            (Major::Mn, Format::Tf32 | Format::S8) => Err(Transposed(format)),
+            (Major::Mn, Format::Tf32 | Format::S8 | Format::E4m3 | Format::E5m2) => {
+                Err(Transposed(format))
+            }
             _ => Ok(Layout { descriptor, major, bytes: format.bytes() }),
         }
     }

@@ -15,6 +15,10 @@
 //! subnormal. This model has the bits of all of them; with -126, -132 or -134 in the place of -133
 //! it had not.
 //!
+//! Of 8-bit floating-point numbers 13 bits are kept of each addend, and 13 of the sum. That is from
+//! the literature (MMA-Sim, arXiv 2511.10909; arXiv 2512.07004 on the H100), and is **to be measured
+//! on a GPU**: `tests/simt/tensor_cores/float8.rs` compares bits there.
+//!
 //! Not measured, because random tests do not produce them: that a sum of 2^128 or more is infinity,
 //! and that every NaN is 0x7fffffff.
 
@@ -23,7 +27,8 @@ use super::{
     operand::{Block, LANES},
 };
 
-/// Bits after the point that are kept of an addend. (24 on Ampere, 23 on Volta.)
+/// Bits after the point that are kept of an addend, of formats of 16 bits and more. (24 on Ampere,
+/// 23 on Volta.)
 const KEPT: u32 = 25;
 
 /// Bits after the point of an operand's significand, in every format; of an `f32`'s.
@@ -95,7 +100,7 @@ pub(super) fn add<const K: usize>(
         let column_parts = Parts::of(&column, format);
         for row in 0..2 {
             let d = &mut d[row][lane];
-            *d = match finite(&row_parts[row], &column_parts, *d) {
+            *d = match finite(format, &row_parts[row], &column_parts, *d) {
                 Some(sum) => sum,
                 None => special(rows[row], &column, *d),
             };
@@ -106,7 +111,9 @@ pub(super) fn add<const K: usize>(
 
 /// The sum of `d` and the products of a row of A with a column of B, if all are finite.
 #[inline(always)]
-fn finite<const K: usize>(a: &Parts<K>, b: &Parts<K>, d: f32) -> Option<f32> {
+fn finite<const K: usize>(format: Format, a: &Parts<K>, b: &Parts<K>, d: f32) -> Option<f32> {
+    // Bits fewer than `KEPT`.
+    let fewer = (KEPT - format.kept()) as i32;
     let (magnitude, exponent) = split(d);
     let mut greatest = match d.is_finite() {
         true if magnitude == 0 => ZERO_IN_D,
@@ -119,18 +126,22 @@ fn finite<const K: usize>(a: &Parts<K>, b: &Parts<K>, d: f32) -> Option<f32> {
     if greatest > FINITE {
         return None;
     }
-    // Sixteen products of significands below 2 in either factor: no more than 2^31 - 2^21.
+    // Sixteen products of significands below 2 in either factor: no more than 2^31 - 2^21. (Of 8-bit
+    // numbers there are 32, with 12 bits fewer.)
     let mut products = 0i32;
     for k in 0..K {
         let product = a.significands[k] * b.significands[k];
-        let below = greatest - (a.exponents[k] + b.exponents[k]);
+        let below = greatest - (a.exponents[k] + b.exponents[k]) + fewer;
         let kept = shift_right(product.unsigned_abs() << (KEPT - 2 * OPERAND), below);
         products += with_sign(kept, product as u32);
     }
-    let kept = shift_right(magnitude << (KEPT - F32), greatest - exponent);
+    let kept = shift_right(magnitude << (KEPT - F32), greatest - exponent + fewer);
     let sum = i64::from(products) + i64::from(with_sign(kept, d.to_bits()));
+    let unit = power_of_two(greatest - format.kept() as i32);
     // What is added makes a positive zero of a negative one.
-    Some(toward_zero(sum as f64 * power_of_two(greatest - KEPT as i32)) + 0.0)
+    let sum = toward_zero(sum as f64 * unit) + 0.0;
+    let cut_off = const { F32 - 13 } * u32::from(format.kept_of_sum() < F32);
+    Some(f32::from_bits(sum.to_bits() >> cut_off << cut_off))
 }
 
 /// The same if not all are: an infinity, or NaN.

@@ -6,6 +6,7 @@ use super::{super::definition, *};
 use crate::cpu::order::Random;
 
 const FORMATS: [Format; 3] = [Format::F16, Format::Bf16, Format::Tf32];
+const OF_8_BITS: [Format; 2] = [Format::E4m3, Format::E5m2];
 const ACCUMULATIONS: [Accumulation; 3] =
     [Accumulation::Fma, Accumulation::Exact, Accumulation::Truncating];
 
@@ -37,10 +38,9 @@ fn operand(random: &mut Random, format: Format, kind: Kind) -> u32 {
             Kind::Similar => format.encode(number(random, kind)),
             // All sign, exponent and fraction bits, and what is below tf32, which is to be ignored.
             Kind::Any => random.next() as u32 >> (32 - 8 * format.bytes()),
-            Kind::Least if format == Format::F16 => {
-                format.encode(number(random, kind) * 2f32.powi(112))
+            Kind::Least => {
+                format.encode(number(random, kind) * 2f32.powi(126 + format.least_exponent()))
             }
-            Kind::Least => format.encode(number(random, kind)),
         };
         if format.decode(bits).is_finite() {
             return bits;
@@ -140,7 +140,7 @@ fn check_random<const K: usize>(format: Format, columns: usize, kinds: [Kind; 3]
 #[test]
 fn a_step_is_what_the_definition_says() {
     use Kind::{Any, Least, Similar};
-    for format in FORMATS {
+    for format in FORMATS.into_iter().chain(OF_8_BITS) {
         // Of A, of B, and of D.
         for kinds in [
             [Similar, Similar, Similar],
@@ -154,6 +154,7 @@ fn a_step_is_what_the_definition_says() {
         ] {
             match format.step() {
                 16 => check_random::<16>(format, 16, kinds),
+                32 => check_random::<32>(format, 16, kinds),
                 _ => check_random::<8>(format, 16, kinds),
             }
         }
@@ -174,6 +175,7 @@ fn all_columns_are_computed() {
 fn element(format: Format, accumulation: Accumulation, factors: &[[f32; 2]], d: f32) -> f32 {
     match format.step() {
         16 => element_of::<16>(format, accumulation, factors, d),
+        32 => element_of::<32>(format, accumulation, factors, d),
         _ => element_of::<8>(format, accumulation, factors, d),
     }
 }
@@ -216,6 +218,29 @@ fn hopper_keeps_25_bits_of_an_addend() {
             let factors = vec![[sign * two(-10), two(-16)]; 8];
             let exact = element(format, Accumulation::Exact, &factors, sign);
             assert_eq!(sign * exact, 1.0 + two(-23));
+        }
+    }
+}
+
+#[test]
+fn hopper_keeps_13_bits_of_8_bit_addends_and_of_their_sum() {
+    for format in OF_8_BITS {
+        for sign in [1.0, -1.0] {
+            let truncating = |bits: i32, times: usize| {
+                let factors = vec![[sign * two(-6), two(6 - bits)]; times];
+                sign * element(format, Accumulation::Truncating, &factors, sign)
+            };
+            assert_eq!(truncating(13, 3), 1.0 + 3.0 * two(-13));
+            assert_eq!(truncating(14, 32), 1.0);
+            // Of a sum from 2 on 2^-13 is cut off, and an odd number of them with it.
+            let factors = [[1.0, sign], [sign * two(-6), two(-7)]];
+            assert_eq!(element(format, Accumulation::Truncating, &factors, sign), sign * 2.0);
+            let exact = element(format, Accumulation::Exact, &factors, sign);
+            assert_eq!(exact, sign * (2.0 + two(-13)));
+            // Of what D has below the 13 bits nothing stays.
+            let d = sign * (1.0 + two(-13) + two(-14));
+            let sum = element(format, Accumulation::Truncating, &[], d);
+            assert_eq!(sum, sign * (1.0 + two(-13)));
         }
     }
 }
@@ -264,7 +289,7 @@ fn truncation_is_a_bias() {
 #[test]
 fn infinities_and_nan() {
     let infinity = f32::INFINITY;
-    for format in FORMATS {
+    for format in FORMATS.into_iter().chain(OF_8_BITS) {
         for accumulation in ACCUMULATIONS {
             let element = |factors: &[[f32; 2]], d| element(format, accumulation, factors, d);
             assert_eq!(element(&[[infinity, 1.0]], 1.0), infinity);
