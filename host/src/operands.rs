@@ -6,7 +6,7 @@ use rand_distr::StandardNormal;
 
 use gpu_gemm::{Result, Shape, memory};
 use simt::{
-    Bf16, F16,
+    Bf16, E4m3, E5m2, F16,
     types::{NumberFormat, Type},
 };
 
@@ -53,6 +53,8 @@ drawn! {
     f64: f64, |value| value;
     Bf16: f32, |value| Bf16::from_f32(value);
     F16: f32, |value| F16::from_f32(value);
+    E4m3: f32, |value| E4m3::from_f32(value);
+    E5m2: f32, |value| E5m2::from_f32(value);
 }
 
 /// Integers: one is so many steps, and numbers beyond the ends are the ends.
@@ -211,6 +213,9 @@ mod tests {
         let f64s = |k| exact_magnitude_of(k, (Type::F64, Type::F64));
         assert_eq!([1, 4096, 1 << 20].map(f64s), [1 << 20, 1 << 20, 92681].map(Some));
         assert_eq!(f64s(1 << 53), None);
+        // The tensor cores have 13 bits after the point of the sum of 128 products.
+        let e5m2 = |k| exact_magnitude_of(k, (Type::E5M2, Type::F32));
+        assert_eq!([1, 4096, 1 << 20].map(e5m2), [8, 8, 3].map(Some));
         let i8s = |k| exact_magnitude_of(k, (Type::I8, Type::I32));
         assert_eq!([1, 1 << 17, 1 << 18].map(i8s), [127, 127, 90].map(Some));
         let integers = integers::<f32>(7, 1000, 3).unwrap();

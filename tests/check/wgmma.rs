@@ -1,5 +1,5 @@
-//! Products of bf16, f16 and i8 on tensor cores, as the kernels are launched: operands in either
-//! layout, whole and partial tiles, several of them for each block.
+//! Products of bf16, f16, i8, e4m3 and e5m2 on tensor cores, as the kernels are launched: operands
+//! in either layout, whole and partial tiles, several of them for each block.
 
 mod operand;
 
@@ -10,7 +10,7 @@ use gpu::{
 };
 use host::gemm::Output;
 use simt::{
-    Bf16, Bound, F16, LaunchConfig, Named,
+    Bf16, Bound, E4m3, E5m2, F16, LaunchConfig, Named,
     check::{self, Order},
 };
 use tests::{
@@ -59,7 +59,7 @@ fn texts() -> usize {
 /// The kernels for A and B of `T`, with C of `O`: one of each text.
 fn cases<T: Number, O: Number>() -> Vec<Kernel> {
     let cases = kernels_of([T::TYPE, O::TYPE]);
-    let texts = if T::TYPE == Type::I8 { cases.len() } else { texts() };
+    let texts = if T::TYPE.bytes() == 1 { cases.len() } else { texts() };
     assert_eq!(cases.len(), texts, "each text has a kernel for each pair of types");
     assert!(!cases.is_empty());
     cases
@@ -328,6 +328,30 @@ fn checked_launches_of_integers_are_clean_and_exact() {
             Given::<i8, i32>::new(*case, [200, 301, 416], (-3.0, 2.0), false, (integer, INTEGERS));
         given.is_exact(*case, &given.run(*case, Walkers(1)));
     }
+}
+
+/// Each kernel of 8-bit floating-point numbers, in orders that continue those of the last type.
+fn of_8_bits_are_clean<T: Number, O: Number>(
+    both: &mut Turns,
+    orders: &mut impl Iterator<Item = Order>,
+) {
+    for (text, case) in cases::<T, O>().into_iter().enumerate() {
+        both_are_clean::<T, O>(text, orders.next().unwrap(), both);
+        // Unaligned rows of C.
+        let shape = ([70, 75, 300], (2.0, 0.0));
+        let given = Given::<T, O>::new(case, shape.0, shape.1, false, (integer, INTEGERS));
+        given.is_exact(case, &given.run_watched(case, Walkers(1), orders.next().unwrap()));
+    }
+}
+
+#[test]
+fn checked_launches_of_8_bit_floats_are_clean_and_exact() {
+    once!(SOURCES);
+    let mut orders = host::check::orders(4, 1).into_iter().cycle();
+    let mut both = Turns::of(2);
+    of_8_bits_are_clean::<E4m3, f32>(&mut both, &mut orders);
+    of_8_bits_are_clean::<E5m2, Bf16>(&mut both, &mut orders);
+    of_8_bits_are_clean::<E4m3, F16>(&mut both, &mut orders);
 }
 
 /// Each kernel in one of ten orders, or all: five with C of f32, and five with C of the operands'

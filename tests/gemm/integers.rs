@@ -28,16 +28,16 @@ fn gemm(kernel: Option<&str>) -> Gemm<'static, i8, i32> {
 
 /// Where the elements of a batch of matrices are.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    size: (usize, usize),
-    strides: [usize; 2],
-    count: usize,
-    step: usize,
+pub(super) struct Place {
+    pub size: (usize, usize),
+    pub strides: [usize; 2],
+    pub count: usize,
+    pub step: usize,
 }
 
 impl Place {
     /// Rows or columns that are contiguous, with padding.
-    fn draw(random: &mut Random, size: (usize, usize), count: usize) -> Self {
+    pub fn draw(random: &mut Random, size: (usize, usize), count: usize) -> Self {
         let padding = random.choose(&[0, 0, 1, 3, 7, 16]);
         let strides = match random.below(5) {
             0 | 1 => [(size.1 + padding).next_multiple_of(16), 1],
@@ -49,11 +49,11 @@ impl Place {
         Place { size, strides, count, step }
     }
 
-    fn at(&self, i: usize, row: usize, col: usize) -> usize {
+    pub fn at(&self, i: usize, row: usize, col: usize) -> usize {
         i * self.step + row * self.strides[0] + col * self.strides[1]
     }
 
-    fn draw_all<T>(&self, random: &mut Random, element: impl Fn(u64) -> T) -> Vec<T> {
+    pub fn draw_all<T>(&self, random: &mut Random, element: impl Fn(u64) -> T) -> Vec<T> {
         (0..self.count * self.step + 1).map(|_| element(random.next())).collect()
     }
 }
@@ -119,7 +119,7 @@ impl Case {
 }
 
 /// Sizes at edges of tiles and of stages, and any.
-fn size(random: &mut Random, most: usize) -> usize {
+pub(super) fn size(random: &mut Random, most: usize) -> usize {
     match random.below(3) {
         0 => random.choose(&[1, 16, 63, 64, 65, 128, 129]).min(most),
         _ => 1 + random.below(most),

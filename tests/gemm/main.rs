@@ -23,6 +23,7 @@
 //! | `memory` | memory that runs out |
 //! | `recomputed` | elements that emulated fp32 recomputes: which, how many, and that they are right |
 //! | `same_bits` | the same bits in every run, for every number of cores, order of fibers, kernel and device |
+//! | `float8` | e4m3 and e5m2: the bound, integers, the bits of tensor cores, NaN and infinities |
 //! | `integers` | i8 with sums of i32: every bit, by every kernel |
 //! | `invariant` | the same bits for a row, whatever is beside it |
 //! | `tensor` | products by TMA: operands in all layouts, k split over clusters |
@@ -40,6 +41,7 @@ mod choice;
 mod cube;
 mod empty;
 mod epilogue;
+mod float8;
 mod integers;
 mod invariant;
 mod memory;

@@ -14,6 +14,7 @@ const MODULES: &[(&str, &str)] = &[
     ("cube", include_str!("cube.rs")),
     ("empty", include_str!("empty.rs")),
     ("epilogue", include_str!("epilogue.rs")),
+    ("float8", include_str!("float8.rs")),
     ("integers", include_str!("integers.rs")),
     ("invariant", include_str!("invariant.rs")),
     ("memory", include_str!("memory.rs")),

@@ -60,9 +60,9 @@ const LINES: Budget = Budget {
 
 const TREE: Budget = Budget {
     what: "lines of Rust",
-    limit: 185_300,
+    limit: 187_500,
     unit: "lines",
-    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; 183,000 with files over several devices, and 2,300 more with products over MPI",
+    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; files over several devices took 1,000, products over MPI 2,400, e4m3 and e5m2 1,250",
     advice: "make one text of two",
 };
 

@@ -1,5 +1,7 @@
 //! Element types of memory.
 
+use crate::Fp8;
+
 /// A type whose every bit pattern is a value, so that unwritten memory can be read as it.
 ///
 /// # Safety
@@ -17,7 +19,7 @@ pub unsafe trait Element: Copy + 'static {
     fn takes(given: core::any::TypeId) -> bool {
         let own = core::any::TypeId::of::<Self>();
         // A kernel that only moves elements of 16 bits has u16 for all of them, one of 8 bits u8.
-        let is_byte = given == core::any::TypeId::of::<i8>() || crate::Fp8::takes(given);
+        let is_byte = given == core::any::TypeId::of::<i8>() || Fp8::takes(given);
         given == own
             || own == core::any::TypeId::of::<u16>() && Half::takes(given)
             || own == core::any::TypeId::of::<u8>() && is_byte
@@ -29,6 +31,14 @@ unsafe impl Element for Half {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
         given == core::any::TypeId::of::<Self>() || Half::chooses(given)
+    }
+}
+
+// SAFETY: eight bits; every pattern is a number of either type.
+unsafe impl Element for Fp8 {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn takes(given: core::any::TypeId) -> bool {
+        given == core::any::TypeId::of::<Self>() || Fp8::chooses(given)
     }
 }
 

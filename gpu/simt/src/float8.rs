@@ -11,8 +11,6 @@
 //! one. What would be beyond the largest number is NaN in E4m3 and infinite in E5m2, as in PyTorch
 //! and ml_dtypes. (PTX's `cvt.rn.satfinite` and cublasLt give the largest number instead.)
 
-use crate::Element;
-
 /// Bits after the point of an f32, and the bias of its exponent.
 const F32: u32 = 23;
 const F32_BIAS: u32 = 127;
@@ -107,8 +105,8 @@ macro_rules! float8 {
                 self.0
             }
 
-            /// Rounds to the nearest number, ties to even. Beyond the largest number it is infinite,
-            /// or NaN where there are no infinities.
+            /// Rounds to the nearest number, ties to even. Beyond the largest number it is
+            /// infinite, or NaN where there are no infinities.
             #[inline]
             pub fn from_f32(value: f32) -> Self {
                 $ty(nearest::<$fraction>(value))
@@ -206,14 +204,6 @@ fn chosen(e4m3: u32, e5m2: u32) -> u32 {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     if crate::cpu::is_e5m2() { e5m2 } else { e4m3 }
-}
-
-// SAFETY: eight bits; every pattern is a number of either type.
-unsafe impl Element for Fp8 {
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn takes(given: core::any::TypeId) -> bool {
-        given == core::any::TypeId::of::<Self>() || Fp8::chooses(given)
-    }
 }
 
 #[cfg(all(test, not(target_arch = "nvptx64")))]

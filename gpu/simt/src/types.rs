@@ -43,8 +43,8 @@ macro_rules! element_types {
             F64:  f64          = "f64"  float(11, 52) "f8" "float64"  2 8 1,  f64 => [f64];
             BF16: $crate::Bf16 = "bf16" float(8, 7)   "V2" "bfloat16" 4 1 14, f32 => [$crate::Bf16, f32];
             F16:  $crate::F16  = "f16"  float(5, 10)  "f2" "float16"  2 1 2,  f32 => [$crate::F16, f32];
-            E4M3: $crate::E4m3 = "e4m3" float8(4, 3)  "V1" "float8_e4m3fn" 10 0 28;
-            E5M2: $crate::E5m2 = "e5m2" float8(5, 2)  "f1" "float8_e5m2"   12 0 29;
+            E4M3: $crate::E4m3 = "e4m3" float8(4, 3)  "V1" "float8_e4m3fn" 10 0 28, f32 => [f32, $crate::Bf16, $crate::F16];
+            E5M2: $crate::E5m2 = "e5m2" float8(5, 2)  "f1" "float8_e5m2"   12 0 29, f32 => [f32, $crate::Bf16, $crate::F16];
             I8:   i8           = "i8"   signed(8)     "i1" "int8"     0 0 3,  i32 => [i32];
         }
     };

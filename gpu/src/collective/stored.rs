@@ -5,6 +5,7 @@
 //!   f32, f64   itself         asynchronous copies, not through        16-byte accesses if aligned
 //!   and i32                   registers
 //!   i8         i32            through registers, which widens it      (C is i32)
+//!   E4m3, E5m2 f32            the same                                (C is f32, Bf16 or F16)
 //!   Bf16, F16  f32            through registers, which widens it      rounded to the nearest, 8-byte accesses if aligned
 //! ```
 //!
@@ -13,8 +14,9 @@
 
 use super::{activation::half, device::*, real::Real, vector::FOUR};
 
-/// f32, f64, i32, i8, [`Bf16`], [`F16`], or [`Half`], which is one of the two before. Of another
-/// type this says what it is computed in; elements are then loaded and stored one by one.
+/// f32, f64, i32, i8, [`E4m3`], [`E5m2`], [`Bf16`], [`F16`], or [`Fp8`] and [`Half`], which are
+/// each one of two. Of another type this says what it is computed in; elements are then loaded and
+/// stored one by one.
 pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
@@ -164,6 +166,26 @@ impl Stored for i8 {
         value.clamp(i8::MIN.into(), i8::MAX.into()) as i8
     }
 }
+
+macro_rules! float8 {
+    ($($ty:ident)*) => {$(
+        impl Stored for $ty {
+            type Real = f32;
+
+            #[inline(always)]
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
+
+            #[inline(always)]
+            fn nearest(value: f32) -> $ty {
+                $ty::from_f32(value)
+            }
+        }
+    )*};
+}
+
+float8! { E4m3 E5m2 Fp8 }
 
 macro_rules! halves {
     ($($half:ident)*) => {$(

@@ -31,7 +31,13 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     // of computation.
     (
         "gemm",
-        &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16", "gemm_i8_i32_64x64x16"],
+        &[
+            "gemm_f32_32x32x8",
+            "gemm_f64_64x64x16",
+            "gemm_half_64x64x16",
+            "gemm_i8_i32_64x64x16",
+            "gemm_fp8_f32_64x64x16",
+        ],
     ),
     (
         "kernels/gemm/through_registers.rs",
@@ -62,6 +68,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_f64_64x64x16",
             "gemm_half_64x64x16",
             "gemm_i8_i32_64x64x16",
+            "gemm_fp8_f32_64x64x16",
             "wgmma_half_f32_128x256x64",
         ],
     ),
@@ -160,6 +167,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
             "wgmma_i8_i32_64x16x128_nt",
+            "wgmma_fp8_f32_64x128x128_nt",
             "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),
@@ -178,6 +186,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
             "wgmma_i8_i32_64x16x128_nt",
+            "wgmma_fp8_f32_64x128x128_nt",
             "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),

@@ -1,14 +1,16 @@
 //! What the row of a product's kernel says of it: everything that the host must know, and that the
 //! kernel's declaration does not say.
 
-use simt::{Constants, Half};
+use simt::{Constants, Fp8, Half};
 
 use super::variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout};
 
 /// The element type of a kernel's parameters: one type, or several, of which the kernel's constant
-/// for [`Half`] selects one.
+/// for [`Half`], or for [`Fp8`], selects one.
 pub(crate) trait Elements {
     const TYPES: &'static [Type];
+    /// That constant.
+    const CONSTANT: &'static str = "";
 }
 
 macro_rules! elements {
@@ -23,6 +25,12 @@ elements! { f32: F32, f64: F64, i8: I8, i32: I32 }
 
 impl Elements for Half {
     const TYPES: &'static [Type] = &Half::TYPES;
+    const CONSTANT: &'static str = Half::CONSTANT;
+}
+
+impl Elements for Fp8 {
+    const TYPES: &'static [Type] = &Fp8::TYPES;
+    const CONSTANT: &'static str = Fp8::CONSTANT;
 }
 
 /// A product's kernel.
@@ -32,6 +40,8 @@ pub(crate) struct Row {
     variant: Variant,
     operands: &'static [Type],
     c: &'static [Type],
+    /// The constants that select among these, where there are several.
+    choices: [&'static str; 2],
     layouts: Layouts,
     /// The tiles that the constant `cols` selects.
     tiles: &'static [[u32; 3]],
@@ -62,6 +72,7 @@ impl Row {
             variant,
             operands: &[],
             c: &[],
+            choices: [""; 2],
             layouts: Layouts::One,
             tiles: &[],
             most_splits: 1,
@@ -84,7 +95,8 @@ impl Row {
             access: Access::Strided,
             layout: None,
         };
-        Row { operands: T::TYPES, c: C::TYPES, ..Row::of(variant) }
+        let choices = [T::CONSTANT, C::CONSTANT];
+        Row { operands: T::TYPES, c: C::TYPES, choices, ..Row::of(variant) }
     }
 
     /// CUDA cores of any GPU.
@@ -199,16 +211,24 @@ impl Row {
                 self.tiles.iter().map(of).collect()
             });
         }
-        let types = self.operands;
+        let (types, [of_operands, of_c]) = (self.operands, self.choices);
+        let is_one_choice = of_operands == of_c;
         if types.len() > 1 {
             all = each(all, &|variant, constants| {
                 let of = |(number, ty): (usize, &Type)| {
-                    // C of the same type, or of one that is not selected.
-                    let c = self.c.get(number).copied().unwrap_or(variant.c);
-                    let constants = constants.with_word(Half::CONSTANT, ty.name());
-                    (Variant { operands: *ty, c, ..variant }, constants)
+                    // C of the same type, or of one that is not selected here.
+                    let c = self.c.get(number).copied().filter(|_| is_one_choice);
+                    let constants = constants.with_word(of_operands, ty.name());
+                    (Variant { operands: *ty, c: c.unwrap_or(variant.c), ..variant }, constants)
                 };
                 types.iter().enumerate().map(of).collect()
+            });
+        }
+        if self.c.len() > 1 && !is_one_choice {
+            all = each(all, &|variant, constants| {
+                let of =
+                    |c: &Type| (Variant { c: *c, ..variant }, constants.with_word(of_c, c.name()));
+                self.c.iter().map(of).collect()
             });
         }
         if self.layouts == Layouts::Each {

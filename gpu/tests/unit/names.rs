@@ -3,14 +3,18 @@
 use cuda_std::Value;
 use gpu::registry::{Access, Entry, KERNELS, Variant, find};
 
-/// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the layout
-/// is left out, and of dot products the tile.
-fn shared_name(variant: Variant, of_either: bool, of_any_layout: bool) -> String {
+/// The name of the PTX that several variants share: `half` stands for bf16 and f16, `fp8` for e4m3
+/// and e5m2, and the layout is left out, and of dot products the tile.
+fn shared_name(variant: Variant, of_either: [bool; 2], of_any_layout: bool) -> String {
     let layout = variant.layout.filter(|_| !of_any_layout);
     let name = Variant { layout, ..variant }.to_string();
     let name = match of_either {
-        true => name.replacen(variant.operands.name(), "half", 1),
-        false => name,
+        [true, false] => name.replacen(variant.operands.name(), "half", 1),
+        [true, true] => {
+            name.replacen(&format!("{}_{}", variant.operands, variant.c), "fp8_half", 1)
+        }
+        [false, true] => name.replacen(variant.operands.name(), "fp8", 1),
+        [false, false] => name,
     };
     let [m, n, k] = variant.tile;
     match variant.access {
@@ -26,11 +30,16 @@ fn a_kernel_is_called_what_it_is() {
         let declaration = entry.declaration();
         let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
         let Some(product) = &entry.product else { continue };
-        let shared = shared_name(product.variant, declares("half"), declares("a_mn_major"));
+        let of_either = [declares("half"), declares("fp8")];
+        let shared = shared_name(product.variant, of_either, declares("a_mn_major"));
         assert_eq!(shared, declaration.name);
         assert_eq!(product.variant.to_string(), entry.name());
-        let of_its_own = Value::Word(product.variant.operands.name());
-        assert_eq!(entry.constants.get("half"), declares("half").then_some(of_its_own));
+        let Variant { operands, c, .. } = product.variant;
+        let of_half = if declares("fp8") { c } else { operands };
+        for (name, of) in [("half", of_half), ("fp8", operands)] {
+            let value = Value::Word(of.name());
+            assert_eq!(entry.constants.get(name), declares(name).then_some(value));
+        }
         let variant = (!declaration.constants.is_empty()).then_some(entry.name());
         for constants in entry.specialisations() {
             assert_eq!(constants.variant(), variant, "what profilers call it");

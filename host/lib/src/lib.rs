@@ -175,7 +175,7 @@ pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use progress::{progress, work};
 pub use shape::Shape;
-pub use simt::{Bf16, F16, types::Type};
+pub use simt::{Bf16, E4m3, E5m2, F16, types::Type};
 pub use stream::{Event, Stream};
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, simt};

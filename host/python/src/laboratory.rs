@@ -6,7 +6,7 @@ use std::{
 };
 
 use gpu_gemm::{
-    Bf16, Device, Error, F16, Pod, Result, Shape,
+    Bf16, Device, E4m3, E5m2, Error, F16, Pod, Result, Shape,
     gemm::{Output, Scalar, checked},
     gpu::registry::{Entry, KERNELS, source},
     simt::{
@@ -49,6 +49,8 @@ numbers! {
     f64: f64::from, f64::from;
     Bf16: Bf16::from_f32, Bf16::to_f32;
     F16: F16::from_f32, F16::to_f32;
+    E4m3: E4m3::from_f32, E4m3::to_f32;
+    E5m2: E5m2::from_f32, E5m2::to_f32;
     i8: |value| value as i8, f64::from;
     i32: |value| value as i32, f64::from;
 }

@@ -33,6 +33,9 @@ pub struct Claim<'a> {
     /// Whether A and B may have been split into slices for tensor cores. No significant slice may
     /// underflow.
     pub sliced: bool,
+    /// Whether A and B have 8-bit floating-point numbers, of whose products tensor cores keep a sum
+    /// with few bits.
+    pub of_8_bits: bool,
     /// The format of the computation.
     pub computed: NumberFormat,
     /// The format in which C is stored.
@@ -46,8 +49,22 @@ impl<'a> Claim<'a> {
         let (computed, stored) = (format, format);
         let (factors, before, sliced) = (None, None, false);
         let (bias, activation) = (None, Activation::Identity);
-        let (alpha, beta) = (1.0, 0.0);
-        Claim { a, b, before, c, alpha, beta, bias, activation, factors, sliced, computed, stored }
+        let (alpha, beta, of_8_bits) = (1.0, 0.0, false);
+        Claim {
+            a,
+            b,
+            before,
+            c,
+            alpha,
+            beta,
+            bias,
+            activation,
+            factors,
+            sliced,
+            of_8_bits,
+            computed,
+            stored,
+        }
     }
 
     /// Its sizes.
@@ -97,6 +114,10 @@ impl<'a> Claim<'a> {
     /// below. If each step lost the most, this would be `1.5 k + 20`. Half of that is lost if all
     /// terms have one sign, and less otherwise.)
     ///
+    /// Of 8-bit floating-point numbers the tensor cores add 128 products in four steps. A step cuts
+    /// off less than `2^-13` of the largest addend from each of 32 products and the sum before, and
+    /// less than `2^-13` of the sum that results. That is at most `4 * 34 * 2^-13` of the terms.
+    ///
     /// Emulated fp32 has at most `k / 32 + 48` roundings, or `k / 32 + 58` with scaled slices of
     /// f16. It is not known here whether f32 was split: `k + 58` is above both.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
@@ -106,6 +127,9 @@ impl<'a> Claim<'a> {
             let u = factors.roundoff();
             of_factors = 2.0 * u + u * u;
             roundings += 17.0;
+        }
+        if self.of_8_bits {
+            of_factors = 4.0 * 34.0 / 8192.0;
         }
         if self.sliced {
             roundings += 55.0;

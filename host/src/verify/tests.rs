@@ -78,6 +78,7 @@ impl Case {
                 activation: self.activation,
                 factors: None,
                 sliced: false,
+                of_8_bits: false,
                 computed,
                 stored,
             };

@@ -19,12 +19,13 @@ fn a_product_runs_with_every_kernel_listed() {
         let name = kernel["name"].as_str().unwrap();
         let contract = kernel["contract"].as_str().unwrap();
         // The first word after `C = A B in`.
-        let of = ["bf16", "f16", "f64", "i8"]
+        let of = ["e4m3", "e5m2", "bf16", "f16", "f64", "i8"]
             .into_iter()
             .find(|of| contract.contains(&format!(" {of}")));
         let mut types = of.map_or(Vec::new(), |of| vec!["--type", of]);
-        if contract.contains("C in f32") {
-            types.extend(["--out-type", "f32"]);
+        if let Some((_, of_c)) = contract.split_once("C in ") {
+            let of_c = of_c.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap();
+            types.extend(["--out-type", of_c]);
         }
         // Tensor cores take 16-byte aligned rows.
         let sizes = match contract.contains("Hopper's tensor cores") {
@@ -45,7 +46,7 @@ fn a_product_runs_with_every_kernel_listed() {
             Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,
             Some("tn" | "tt") => Some(["needs A contiguous along", "m"]),
             // B is transposed before.
-            Some("nt") if of == Some("i8") => None,
+            Some("nt") if ["i8", "e4m3", "e5m2"].map(Some).contains(&of) => None,
             Some("nt") => Some(["needs B contiguous along", "k"]),
             _ => None,
         };
@@ -149,7 +150,8 @@ fn kernels_are_listed_by_words() {
     // A type matches that of A and B only, and not as a part of another type.
     let of = |ty| names(&[ty]).len();
     let others = names(&["programs"]).len();
-    assert_eq!(of("f32") + of("f64") + of("bf16") + of("f16") + of("i8") + others, all.len());
+    let of_products = ["f32", "f64", "bf16", "f16", "e4m3", "e5m2", "i8"].map(of);
+    assert_eq!(of_products.iter().sum::<usize>() + others, all.len());
     let of_f64 = names(&["f64"]);
     assert_eq!(of_f64[..2], ["\"gemm_f64_64x64x16\"", "\"gemm_f64_4x64x1\""]);
     assert!(of_f64.iter().all(|name| name.contains("_f64_")), "{of_f64:?}");

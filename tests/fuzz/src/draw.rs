@@ -58,7 +58,7 @@ impl Pool {
         let mut sum = 0;
         let kernels = KERNELS.iter().filter_map(|entry| Some((entry, entry.product.as_ref()?)));
         let is_of_floats =
-            |product: &registry::Product| product.variant.operands.format().is_float();
+            |product: &registry::Product| product.variant.operands.format().is_wide_float();
         let mut kernels = kernels.filter(|(_, product)| is_of_floats(product)).collect::<Vec<_>>();
         // So a seed draws the same kernel wherever the list has it.
         kernels.sort_unstable_by_key(|(entry, _)| entry.name());

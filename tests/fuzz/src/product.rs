@@ -17,9 +17,9 @@ impl Types {
     /// f64.
     pub const F64: Types = Types(Type::F64, Type::F64);
 
-    /// All of floating-point numbers that the library multiplies.
+    /// All of floating-point numbers of 16 bits and more that the library multiplies.
     pub fn all() -> Vec<Types> {
-        let floats = Type::products().filter(|(operands, _)| operands.format().is_float());
+        let floats = Type::products().filter(|(operands, _)| operands.format().is_wide_float());
         floats.map(|(operands, c)| Types(operands, c)).collect()
     }
 

@@ -139,7 +139,7 @@ impl Tally {
         let mut families = BTreeMap::<String, u64>::new();
         for entry in KERNELS.iter().filter(|entry| runs(entry)) {
             let Some(of) =
-                entry.product.as_ref().filter(|of| of.variant.operands.format().is_float())
+                entry.product.as_ref().filter(|of| of.variant.operands.format().is_wide_float())
             else {
                 continue;
             };

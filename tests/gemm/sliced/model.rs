@@ -95,10 +95,15 @@ pub(crate) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
 /// products are truncated 25 bits below the largest exponent. A product's exponent is the sum of
 /// its factors' exponents. The sum is truncated to f32.
 pub(crate) fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
+    step_to(25, sum, a, b)
+}
+
+/// The same with so many bits.
+pub(crate) fn step_to(bits: i32, sum: f32, a: &[f32], b: &[f32]) -> f32 {
     let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32 - 127;
     let exponents = a.iter().zip(b).filter(|(a, b)| **a * **b != 0.0);
     let greatest = exponents.map(|(a, b)| exponent(*a) + exponent(*b)).max().unwrap_or(-126);
-    let last = 2f64.powi(greatest.max(exponent(sum).max(-126)) - 25);
+    let last = 2f64.powi(greatest.max(exponent(sum).max(-126)) - bits);
     let kept = |x: f64| (x / last).trunc();
     let products = a.iter().zip(b).map(|(a, b)| kept(f64::from(*a) * f64::from(*b)));
     let exact = (products.sum::<f64>() + kept(sum.into())) * last;

@@ -1,5 +1,5 @@
-//! Products of 8-bit floating-point numbers: their sums as the literature says that Hopper has them,
-//! and on a GPU what the model computes.
+//! Products of 8-bit floating-point numbers: their sums as the literature says that Hopper has
+//! them, and on a GPU what the model computes.
 //!
 //! The PTX of the kernel is committed here, as `cargo xtask build-ptx` wrote it in a crate with it.
 //! Without a Hopper the comparison is skipped, and says so.

@@ -1,7 +1,7 @@
 //! The main loop: a warpgroup multiplies pipeline stages.
 
 use super::{
-    collective::wgmma_shape::WGMMA_M,
+    collective::{real::Real, stored::Stored, wgmma_shape::WGMMA_M},
     device::{warpgroup::*, *},
 };
 
@@ -15,6 +15,43 @@ pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
     let block_k = const { (MMAS * T::STEP) as u32 };
     let beyond = steps % block_k;
     (if beyond == 0 { block_k } else { beyond }).div_ceil(const { T::STEP as u32 })
+}
+
+/// Adds the products of `stages` pipeline stages to `all`, each stage in the tensor cores first:
+/// for sums that the tensor cores hold with few bits. `part` is the sum of a stage, whose MMAs are
+/// all issued: past k there are zeros. The other arguments are those of [`accumulate_stages`].
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn add_stages<
+    T: Factor<Sum = C::Real>,
+    C: Stored<Real: WgmmaSum>,
+    A: Layout,
+    B: Layout,
+    S: Scope,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+>(
+    tiles: &mut DynamicShared<T>,
+    (group, warp): (usize, usize),
+    stages: u32,
+    next: &mut Consumer<STAGES, S>,
+    part: &mut Accumulators<TILE_COLS, C::Real>,
+    all: &mut Fragment<TILE_COLS, C::Real>,
+) {
+    for _ in 0..stages {
+        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
+        let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
+        part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
+        commit();
+        let part = part.wait::<0>();
+        // The tensor cores have read for the whole warpgroup.
+        if warp == 0 {
+            next.release_multiplied();
+        }
+        next.advance();
+        all.update(part, |_, all, part| all.plus(part));
+    }
 }
 
 /// Accumulates `stages` pipeline stages; of the last one only the first `of_last` MMAs.

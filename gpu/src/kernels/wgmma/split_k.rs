@@ -68,7 +68,7 @@ use super::{
         wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
-    main_loop::{accumulate_stages, k_steps_of_last},
+    main_loop::{accumulate_stages, add_stages, k_steps_of_last},
 };
 use crate::params::GemmParams;
 
@@ -200,8 +200,10 @@ pub fn multiply<
     while let Some((product, row, col)) = scheduler.next_tile() {
         let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let mut epilogue = epilogue.with_smooth(smooth);
-        // Whole rows of sums are in this block.
-        let is_whole = splits == 1 && packed_store::suits::<C>(COLS);
+        // Whole rows of sums are in this block. (With a second set of sums there are no registers
+        // to finish them in.)
+        let has_room = const { !A::Element::HAS_SHORT_SUMS };
+        let is_whole = splits == 1 && has_room && packed_store::suits::<C>(COLS);
         let in_registers = is_whole && epilogue.is_finished_in_registers::<ALL>();
         let of_warp = (row as usize + warp * ROWS, col as usize);
         let lane = thread::lane_id() as usize;
@@ -212,15 +214,29 @@ pub fn multiply<
             false => Early::nothing(),
         };
         let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
-        let sums = accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
-            &mut tiles,
-            (warp / 4, warp % 4),
-            (end - first, of_last),
-            (&mut next, &mut read),
-            &mut sums,
-            |_, _, _| (),
-            || (),
-        );
+        let mut all;
+        let sums = if const { A::Element::HAS_SHORT_SUMS } {
+            all = Fragment::zeroed();
+            add_stages::<_, C, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+                &mut tiles,
+                (warp / 4, warp % 4),
+                end - first,
+                &mut next,
+                &mut sums,
+                &mut all,
+            );
+            &mut all
+        } else {
+            accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+                &mut tiles,
+                (warp / 4, warp % 4),
+                (end - first, of_last),
+                (&mut next, &mut read),
+                &mut sums,
+                |_, _, _| (),
+                || (),
+            )
+        };
         if splits > 1 {
             cluster::wait();
         }

@@ -1,6 +1,6 @@
 //! `Gemm`: the settings of a product.
 
-use gpu::registry::{Entry, Scheme, Type};
+use gpu::registry::{Entry, Scheme};
 use simt::types::NumberFormat;
 
 use super::{
@@ -106,8 +106,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// The factor of A B. The default is 1. It is rounded to the type of the sums: that of A and B,
-    /// or f32 for bf16 and f16. For sums of i32 it must be an integer, and products and sums wrap
-    /// around.
+    /// or f32 for narrower floating-point numbers. For sums of i32 it must be an integer, and
+    /// products and sums wrap around.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }
@@ -187,7 +187,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// The most bytes of workspace: device memory besides the operands. A kernel that needs more is
     /// not used. The default is [`DEFAULT_WORKSPACE_LIMIT`], and [`SLICES_WORKSPACE_LIMIT`] for
-    /// emulated fp32 and for i8, of which most layouts are copied.
+    /// emulated fp32 and for 8 bits, of which most layouts are copied.
     #[must_use]
     pub fn workspace_limit(self, bytes: u64) -> Self {
         Gemm { workspace_limit: Some(bytes), ..self }
@@ -195,7 +195,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// The most bytes of workspace.
     pub(super) fn most_workspace(&self) -> u64 {
-        let limit = match self.compute.is_emulated() || T::TYPE == Type::I8 {
+        let limit = match self.compute.is_emulated() || T::TYPE.bytes() == 1 {
             true => SLICES_WORKSPACE_LIMIT,
             false => DEFAULT_WORKSPACE_LIMIT,
         };

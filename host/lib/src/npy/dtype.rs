@@ -18,9 +18,9 @@ pub fn name(of: Type) -> &'static str {
     }
 }
 
-/// The types of files: floating-point numbers.
+/// The types of files: floating-point numbers of 16 bits and more.
 pub fn types() -> impl Iterator<Item = Type> {
-    Type::multiplied().filter(|of| of.format().is_float())
+    Type::multiplied().filter(|of| of.format().is_wide_float())
 }
 
 /// The type to compute with, which holds all elements of these types: f64 if one of them is f64,

@@ -13,12 +13,13 @@ use super::offering::{Offering, name_of};
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B. Sums of products of bf16 and f16 are in f32, of i8 in i32
-    #[arg(long = "type", value_name = "f32|f64|bf16|f16|i8", default_value_t = Type::F32)]
+    /// Type of A and B. Sums of products of bf16, f16, e4m3 and e5m2 are in f32, of i8 in i32
+    #[arg(long = "type", value_name = "f32|f64|bf16|f16|e4m3|e5m2|i8", default_value_t = Type::F32)]
     #[arg(value_parser = element_types(), hide_possible_values = true)]
     operands: Type,
 
-    /// Type of C: that of A and B, or f32 for bf16 and f16 [default: that of A and B; i32 for i8]
+    /// Type of C: that of A and B, or f32 for bf16 and f16; f32, bf16 or f16 for e4m3 and e5m2
+    /// [default: that of A and B; i32 for i8, f32 for e4m3 and e5m2]
     #[arg(long = "out-type", value_name = "f32|f64|bf16|f16|i32")]
     #[arg(value_parser = types_of_c(), hide_possible_values = true)]
     c: Option<Type>,

@@ -1,6 +1,6 @@
 //! Libraries that kernels are compared with.
 
-use host::{Bf16, Compute, F16, Stream, gemm::Scalar};
+use host::{Bf16, Compute, E4m3, E5m2, F16, Stream, gemm::Scalar};
 
 #[cfg(feature = "baselines")]
 use super::cpu;
@@ -29,6 +29,12 @@ impl Compared<f32> for Bf16 {}
 impl Compared<F16> for F16 {}
 impl Compared<f32> for F16 {}
 impl Compared<i32> for i8 {}
+impl Compared<f32> for E4m3 {}
+impl Compared<Bf16> for E4m3 {}
+impl Compared<F16> for E4m3 {}
+impl Compared<f32> for E5m2 {}
+impl Compared<Bf16> for E5m2 {}
+impl Compared<F16> for E5m2 {}
 
 /// The libraries to compare with. A note reports those that are missing.
 pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
@@ -142,7 +148,7 @@ mod nvidia {
             // such sizes, and in this layout alone.
             let [m, n, k] = [product.shape.m(), product.shape.n(), product.shape.k()];
             let is_taken = product.transposed == [false, true] && (m | n | k).is_multiple_of(4);
-            let is_refused = !T::FORMAT.is_float() && !is_taken;
+            let is_refused = !T::FORMAT.is_wide_float() && (T::FORMAT.is_float() || !is_taken);
             Ok(match bias || activation != Activation::Identity || is_refused {
                 true => None,
                 false => Some(Box::new((self, *product, [alpha, beta]))),

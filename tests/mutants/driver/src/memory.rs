@@ -6,7 +6,7 @@ use std::{
 };
 
 use simt::{
-    Bf16, Bound, Element, Elements, F16,
+    Bf16, Bound, E4m3, E5m2, Element, Elements, F16,
     check::Memory,
     device::{BoxShape, TensorMap, TensorMapMut},
 };
@@ -48,6 +48,8 @@ numbers! {
     f64: f64::from_bits(0x7ffe_dcba_9876_5432), f64::to_bits, |value| value;
     Bf16: Bf16::from_bits(0x7fed), Bf16::to_bits, |value| Bf16::from_f32(value as f32);
     F16: F16::from_bits(0x7fed), F16::to_bits, |value| F16::from_f32(value as f32);
+    E4m3: E4m3::from_bits(0xff), E4m3::to_bits, |value| E4m3::from_f32(value as f32);
+    E5m2: E5m2::from_bits(0xfd), E5m2::to_bits, |value| E5m2::from_f32(value as f32);
     i8: 0x5d, |it| it as u8, |value| value as i8;
     i32: 0x7fed_cba9, |it| it as u32, |value| value as i32;
     u8: 0xed, u64::from, |value| value as u8;

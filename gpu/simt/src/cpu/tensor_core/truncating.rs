@@ -16,8 +16,8 @@
 //! it had not.
 //!
 //! Of 8-bit floating-point numbers 13 bits are kept of each addend, and 13 of the sum. That is from
-//! the literature (MMA-Sim, arXiv 2511.10909; arXiv 2512.07004 on the H100), and is **to be measured
-//! on a GPU**: `tests/simt/tensor_cores/float8.rs` compares bits there.
+//! the literature (MMA-Sim, arXiv 2511.10909; arXiv 2512.07004 on the H100), and is **to be
+//! measured on a GPU**: `tests/simt/tensor_cores/float8.rs` compares bits there.
 //!
 //! Not measured, because random tests do not produce them: that a sum of 2^128 or more is infinity,
 //! and that every NaN is 0x7fffffff.
@@ -126,8 +126,8 @@ fn finite<const K: usize>(format: Format, a: &Parts<K>, b: &Parts<K>, d: f32) ->
     if greatest > FINITE {
         return None;
     }
-    // Sixteen products of significands below 2 in either factor: no more than 2^31 - 2^21. (Of 8-bit
-    // numbers there are 32, with 12 bits fewer.)
+    // Sixteen products of significands below 2 in either factor: no more than 2^31 - 2^21. (Of
+    // 8-bit numbers there are 32, with 12 bits fewer.)
     let mut products = 0i32;
     for k in 0..K {
         let product = a.significands[k] * b.significands[k];

@@ -105,8 +105,8 @@ fn order_of<T: Scalar<O>, O: Output>(
         () if ty == Type::F64 => F64,
         () if ty == Type::F32 && is_tf32 => TF32,
         () if ty == Type::F32 => F32,
-        // Sums of i8 are exact, so that any rules would do.
-        () if [Type::BF16, Type::F16, Type::I8].contains(&ty) => HALF,
+        // 8 and 16 bits. (Sums of i8 are exact, so that any rules would do.)
+        () if ty.bytes() <= 2 => HALF,
         () => GENERAL,
     };
     let mut rules = rules[usize::from(n >= WIDE)].iter();

@@ -12,8 +12,8 @@ use crate::{
 /// operands of 5792 x 5792, and a small part of the memory of any GPU that runs these kernels.
 pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
 
-/// The default limit for emulated fp32 and for i8 in bytes: 4 GiB. That is enough for the slices of
-/// two operands of 18918 x 18918, and for copies of two operands of i8 of 46340 x 46340.
+/// The default limit for emulated fp32 and for 8 bits in bytes: 4 GiB. That is enough for the
+/// slices of two operands of 18918 x 18918, and for copies of two operands of i8 of 46340 x 46340.
 pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
 
 /// The largest cluster that every GPU with clusters allows.
