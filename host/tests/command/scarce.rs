@@ -80,7 +80,7 @@ fn too_little_memory_is_one_line_and_the_exit_code_4() {
     let (mut refused, mut done) = (0, 0);
     for command in commands {
         let command = host(&command.split(' ').collect::<Vec<_>>());
-        for mib in (48..=600).step_by(138) {
+        for mib in (56..=600).step_by(136) {
             let (code, _, stderr) = finish(under(&format!("ulimit -v {}", mib * 1024), &command));
             match code {
                 0 => done += 1,
