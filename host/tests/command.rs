@@ -222,7 +222,7 @@ fn help_says_which_dimension_is_which_and_what_the_exit_codes_mean() {
     assert_eq!(code, 0);
     for part in [
         "A is m x k",
-        "float32, bfloat16 or float16",
+        "of the type `--type`",
         "--type <f32|f64|bf16|f16|e4m3|e5m2|i8>",
         "Columns of B and C",
         "the inner size",
