@@ -144,7 +144,8 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         };
         let (got, [a, _, c]) = (self.run(stream, gemm), &self.places);
         let mut is_of_c = vec![false; got.len()];
-        let gamma = 4.0 * 34.0 / 8192.0 + (a.size.1 as f64 + 5.0) * NumberFormat::F32.roundoff();
+        let gamma =
+            of_short_sums(T::FORMAT) + (a.size.1 as f64 + 5.0) * NumberFormat::F32.roundoff();
         for (i, at) in (0..c.count).flat_map(|i| (0..c.size.0 * c.size.1).map(move |at| (i, at))) {
             let (row, col) = (at / c.size.1, at % c.size.1);
             let at = c.at(i, row, col);
@@ -162,6 +163,53 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
             assert_eq!(got[at].into().to_bits(), (*before).into().to_bits(), "beside C: {}", of());
         }
     }
+}
+
+/// What the tensor cores' short sums of 128 products may be off, of the terms' absolute values.
+fn of_short_sums(format: NumberFormat) -> f64 {
+    (2f64.powi(format.digits() as i32 - 1) + 3.0) * 34.0 / 8192.0
+}
+
+/// A row whose greatest addend has a subnormal factor: it is aligned as if it were larger, so more
+/// of the others is cut off than without such a factor.
+#[test]
+fn subnormal_factors_keep_to_the_bound() {
+    once!(crate::SOURCES);
+    fn check<T: Element + Scalar<f32>>(parts: &[(usize, [f32; 2])]) {
+        let row = |of: usize| -> Vec<T> {
+            let of_part = |&(count, factors): &(usize, [f32; 2])| {
+                std::iter::repeat_n(T::of(factors[of]), count)
+            };
+            parts.iter().flat_map(of_part).collect()
+        };
+        let (a, b) = (row(0), row(1));
+        let wide = |x: T| -> f64 { x.into() };
+        let terms = || a.iter().zip(&b).map(|(&a, &b)| wide(a) * wide(b));
+        let (want, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+        let mut most = 0f64;
+        for device in devices() {
+            let stream = device.stream().unwrap();
+            let of_a = Matrix::from_row_major(&device, 1, a.len(), &a).unwrap();
+            let of_b = Matrix::from_row_major(&device, 1, b.len(), &b).unwrap();
+            for kernel in kernels::<T, f32>() {
+                let mut c = Matrix::<f32>::zeros(&device, 1, 1).unwrap();
+                let gemm = gemm::<T, f32>(kernel);
+                gemm.run(&stream, of_a.view(), of_b.view().t(), c.view_mut()).unwrap();
+                let off = (f64::from(c.to_row_major().unwrap()[0]) - want).abs();
+                assert!(
+                    off <= (of_short_sums(T::FORMAT) + 1e-4) * size,
+                    "{kernel:?} on {device}: {off}"
+                );
+                most = most.max(off / size);
+            }
+        }
+        // Without the subnormal factor it would be less.
+        assert!(most > 4.0 * 34.0 / 8192.0, "{most}");
+    }
+    let two = |exponent: i32| 2f32.powi(exponent);
+    check::<E4m3>(&[(1, [256.0, two(-9)]), (31, [1.75 * two(-6), 1.125 * two(-6)])]);
+    let small = (96, [1.5 * two(-7), 1.25 * two(-8)]);
+    check::<E5m2>(&[(1, [two(15), two(-16)]), (31, [1.5 * two(-6), 1.25 * two(-7)]), small]);
 }
 
 /// Products of some types, each by one of the kernels in turn, or by all.
@@ -227,7 +275,8 @@ fn of_tensor_cores(a: &[f32], b: &[f32]) -> f32 {
     a.chunks(128).zip(b.chunks(128)).map(of_stage).fold(0.0, |sum, stage| sum + stage)
 }
 
-fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) {
+fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) -> usize {
+    let mut count = 0;
     let [m, n, k] = [70, 40, 413];
     let mut random = Random::new(808);
     // From 1/32 to 2, of either sign.
@@ -256,14 +305,16 @@ fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) {
             let want = of_tensor_cores(&wide(&a[row * k..][..k]), &wide(&b[col * k..][..k]));
             assert_eq!(got.to_bits(), want.to_bits(), "{kernel} on {device}: ({row}, {col})");
         }
+        count += 1;
     }
+    count
 }
 
 #[test]
 fn sums_of_tensor_cores_have_the_bits_of_the_model() {
     for device in devices() {
-        has_the_bits::<E4m3>(&device);
-        has_the_bits::<E5m2>(&device);
+        // Two tiles.
+        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [2, 2]);
     }
     counted("float8::sums_of_tensor_cores_have_the_bits_of_the_model", 2);
 }

@@ -32,6 +32,17 @@ pub fn cuda_devices() -> Vec<Device> {
     }
 }
 
+/// The GPUs of compute capability 9.0. Without any the caller skips, and it is said.
+pub fn hoppers() -> Vec<Device> {
+    let all = cuda_devices();
+    let is_hopper = |of: &&Device| of.description().contains("compute capability 9.0");
+    let hoppers = all.iter().filter(is_hopper).cloned().collect::<Vec<_>>();
+    if hoppers.is_empty() && !all.is_empty() {
+        skip("no GPU of compute capability 9.0", "REQUIRE_GPU");
+    }
+    hoppers
+}
+
 fn open() -> Result<Vec<Device>, String> {
     let count = Device::cuda_count().map_err(|error| error.to_string())?;
     let (mut devices, mut refusals) = (Vec::new(), vec![format!("the driver finds {count}")]);

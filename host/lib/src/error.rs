@@ -1,6 +1,6 @@
 //! The error type.
 
-use std::{convert::Infallible, fmt};
+use std::{convert::Infallible, fmt, time::Duration};
 
 use crate::memory::available;
 
@@ -151,15 +151,15 @@ pub enum Error {
         error: Box<Error>,
     },
 
-    /// The work on a device had not ended in time. What it may still use is never freed.
+    /// The work on a device had not ended in time. Its memory is never freed.
     #[error(
-        "the work on {device} had not ended after {seconds} s: it hangs, or other work keeps it busy; this process cannot use the device any more"
+        "the work on {device} had not ended after {after:?}: it hangs, or other work keeps it busy; this process cannot use the device any more"
     )]
     Hung {
         /// The device.
         device: String,
         /// For how long it was waited for.
-        seconds: u64,
+        after: Duration,
     },
 
     /// A plan for several devices has forgotten to order or to permit an access: a fault of this

@@ -30,7 +30,7 @@
 //! slice, or a matrix of the crates `nalgebra` and `ndarray`.
 //!
 //! **Products.** [`Gemm`] computes `C = activation(alpha op(A) op(B) + beta C + bias)` in f32, f64,
-//! bf16, f16 or i8, for one product or a batch.
+//! bf16, f16, i8, e4m3 or e5m2, for one product or a batch.
 //!
 //! ```
 //! use gpu_gemm::{Activation, Bias, Device, Gemm, Matrix};

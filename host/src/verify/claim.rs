@@ -33,9 +33,9 @@ pub struct Claim<'a> {
     /// Whether A and B may have been split into slices for tensor cores. No significant slice may
     /// underflow.
     pub sliced: bool,
-    /// Whether A and B have 8-bit floating-point numbers, of whose products tensor cores keep a sum
-    /// with few bits.
-    pub of_8_bits: bool,
+    /// The format of A and B if that is of 8-bit floating-point numbers, of whose products tensor
+    /// cores keep a sum with few bits.
+    pub of_8_bits: Option<NumberFormat>,
     /// The format of the computation.
     pub computed: NumberFormat,
     /// The format in which C is stored.
@@ -49,7 +49,7 @@ impl<'a> Claim<'a> {
         let (computed, stored) = (format, format);
         let (factors, before, sliced) = (None, None, false);
         let (bias, activation) = (None, Activation::Identity);
-        let (alpha, beta, of_8_bits) = (1.0, 0.0, false);
+        let (alpha, beta, of_8_bits) = (1.0, 0.0, None);
         Claim {
             a,
             b,
@@ -115,8 +115,11 @@ impl<'a> Claim<'a> {
     /// terms have one sign, and less otherwise.)
     ///
     /// Of 8-bit floating-point numbers the tensor cores add 128 products in four steps. A step cuts
-    /// off less than `2^-13` of the largest addend from each of 32 products and the sum before, and
-    /// less than `2^-13` of the sum that results. That is at most `4 * 34 * 2^-13` of the terms.
+    /// off less than `2^(e - 13)` from each of 32 products and the sum before, where `e` is the
+    /// greatest exponent, and less than `2^-13` of the sum that results. The exponent of a product
+    /// with a subnormal factor is up to `f` above its own, where the format has `f` bits of
+    /// fraction. (With two such factors nothing is cut off.) In later steps the sum before has its
+    /// own exponent. So it is at most `(2^f + 3) 34 2^-13` of the terms.
     ///
     /// Emulated fp32 has at most `k / 32 + 48` roundings, or `k / 32 + 58` with scaled slices of
     /// f16. It is not known here whether f32 was split: `k + 58` is above both.
@@ -128,8 +131,8 @@ impl<'a> Claim<'a> {
             of_factors = 2.0 * u + u * u;
             roundings += 17.0;
         }
-        if self.of_8_bits {
-            of_factors = 4.0 * 34.0 / 8192.0;
+        if let Some(format) = self.of_8_bits {
+            of_factors = (2f64.powi(format.digits() as i32 - 1) + 3.0) * 34.0 / 8192.0;
         }
         if self.sliced {
             roundings += 55.0;

@@ -78,7 +78,7 @@ impl Case {
                 activation: self.activation,
                 factors: None,
                 sliced: false,
-                of_8_bits: false,
+                of_8_bits: None,
                 computed,
                 stored,
             };

@@ -6,7 +6,7 @@
 
 use host::Device;
 use simt::{E4m3, E5m2, LaunchConfig, types::Type};
-use tests::cuda_devices;
+use tests::hoppers;
 
 use super::{device::*, integers::product, truncated_to};
 
@@ -116,10 +116,7 @@ fn is_that_of_the_model(device: &Device, of: Type) {
 
 #[test]
 fn sums_of_8_bit_floats_on_a_gpu_are_those_of_the_model() {
-    let hoppers = cuda_devices()
-        .into_iter()
-        .filter(|device| device.description().contains("compute capability 9.0"));
-    for device in hoppers {
+    for device in hoppers() {
         // SAFETY: it is what the kernel of this name was compiled to.
         unsafe { device.load_ptx("float8_64", include_str!("ptx/float8_64.ptx")).unwrap() };
         is_that_of_the_model(&device, Type::E4M3);

@@ -6,7 +6,7 @@
 
 use host::Device;
 use simt::LaunchConfig;
-use tests::cuda_devices;
+use tests::hoppers;
 
 use super::integers::{Integers, KERNELS, a, b};
 
@@ -30,10 +30,7 @@ fn products_of_8_bits_are_those_of_the_model() {
         (KERNELS[0], include_str!("ptx/integers_8.ptx")),
         (KERNELS[17], include_str!("ptx/integers_256.ptx")),
     ];
-    let hoppers = cuda_devices()
-        .into_iter()
-        .filter(|device| device.description().contains("compute capability 9.0"));
-    for device in hoppers {
+    for device in hoppers() {
         for ((columns, kernel), text) in texts {
             let name = kernel.declaration.name;
             // SAFETY: it is what the kernel of this name was compiled to.

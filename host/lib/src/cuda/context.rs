@@ -13,8 +13,9 @@ use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A device's primary context, which all libraries in the process share.
 ///
@@ -24,12 +25,12 @@ pub(crate) struct Context {
     context: ManuallyDrop<PrimaryContext>,
     index: usize,
     properties: Properties,
-    /// The seconds for which its work was waited for in vain. 0: it is in use.
-    hung: AtomicU64,
 }
 
-/// Devices whose work was waited for in vain, and the seconds.
-static HUNG: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
+/// Devices whose work was waited for in vain, and for how long.
+static HUNG: Mutex<Vec<(usize, Duration)>> = Mutex::new(Vec::new());
+/// Whether there are any: this is asked at each call.
+static ANY_HUNG: AtomicBool = AtomicBool::new(false);
 
 /// The properties of a GPU, as the driver reports them. Sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -88,12 +89,11 @@ impl Context {
         // SAFETY: one handle is written.
         check(unsafe { cuDeviceGet(&mut device, ordinal as i32) })?;
         let properties = Properties::of(device)?;
-        let hung = HUNG.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, seconds)) = hung.into_iter().find(|(other, _)| *other == index) {
-            return Err(Error::Hung { device: format!("cuda:{index}"), seconds });
+        if let Some(hung) = hung(index) {
+            return Err(hung);
         }
         let context = ManuallyDrop::new(check(PrimaryContext::retain(ordinal, device))?);
-        Ok(Arc::new(Context { context, index, properties, hung: AtomicU64::new(0) }))
+        Ok(Arc::new(Context { context, index, properties }))
     }
 
     /// The device's properties.
@@ -127,19 +127,16 @@ impl Context {
         self.check(binding::synchronize())
     }
 
-    /// Calls nothing here any more: the driver would wait for work that does not end.
-    pub(crate) fn give_up(&self, seconds: u64) {
-        let seconds = seconds.max(1);
-        HUNG.lock().unwrap_or_else(PoisonError::into_inner).push((self.index, seconds));
-        self.hung.store(seconds, Ordering::Release);
+    /// Calls nothing for this device any more, by any value for it: the driver would wait for work
+    /// that does not end.
+    pub(crate) fn give_up(&self, after: Duration) {
+        HUNG.lock().unwrap_or_else(PoisonError::into_inner).push((self.index, after));
+        ANY_HUNG.store(true, Ordering::Release);
     }
 
-    /// The error of a device that was given up. What it may still use is never freed.
+    /// The error of a device that was given up. Its memory is never freed.
     pub(crate) fn hung(&self) -> Option<Error> {
-        match self.hung.load(Ordering::Acquire) {
-            0 => None,
-            seconds => Some(Error::Hung { device: self.label(), seconds }),
-        }
+        hung(self.index)
     }
 
     /// Whether that handle is this context's.
@@ -202,6 +199,16 @@ impl Context {
     pub(super) fn refusal(&self, module: &str, log: String) -> Error {
         Error::Ptx { module: module.into(), driver: self.properties.driver, log }
     }
+}
+
+/// The error of the device with that index, if it was given up.
+fn hung(index: usize) -> Option<Error> {
+    if !ANY_HUNG.load(Ordering::Acquire) {
+        return None;
+    }
+    let hung = HUNG.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, after) = *hung.iter().find(|(other, _)| *other == index)?;
+    Some(Error::Hung { device: format!("cuda:{index}"), after })
 }
 
 impl Drop for Context {

@@ -44,13 +44,13 @@ impl Mark {
 
 impl Device {
     /// Uses it no more, nor frees what it may still use: its work does not end.
-    fn give_up(&self, seconds: u64) {
+    fn give_up(&self, after: Duration) {
         match &*self.0 {
             Kind::Cpu(_) => {
-                let _ = seconds;
+                let _ = after;
             }
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => gpu.context.give_up(seconds),
+            Kind::Cuda(gpu) => gpu.context.give_up(after),
         }
     }
 
@@ -154,10 +154,9 @@ impl<const COUNT: usize> AllLanes<'_, COUNT> {
         }
         if let Some((first, _)) = hung.first() {
             let place = stuck().unwrap_or(*first);
-            let seconds = limit.as_secs();
-            hung.iter().for_each(|(_, lane)| lane.device().give_up(seconds));
+            hung.iter().for_each(|(_, lane)| lane.device().give_up(limit));
             let device = self.0[place][0].device().name();
-            ended = ended.and(Err(named(place, Error::Hung { device, seconds })));
+            ended = ended.and(Err(named(place, Error::Hung { device, after: limit })));
         }
         self.have_ended();
         // It would wait again.

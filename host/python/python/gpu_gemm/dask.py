@@ -4,6 +4,7 @@ The bits of a result follow from its chunks and the kind of device, and not from
 """
 
 import functools
+import itertools
 import math
 import os
 
@@ -87,10 +88,15 @@ def chunks(m, n, k, dtype, memory):
     C has four or more chunks along each side, with 512 rows and columns or more. Their longest side is halved until the
     chunks of A, B and C take a quarter of `memory` bytes at most. Then k is cut, too, if it is the longest.
     """
+    return _chunks((m, n, k), dtype, memory, 1)
+
+
+def _chunks(sizes, dtype, memory, matrices):
+    """As `chunks`, for chunks of so many matrices."""
+    m, n, k = sizes
     bytes_of, of_sum = np.dtype(dtype).itemsize, max(np.dtype(dtype).itemsize, 4)
-    sizes = [m, n, k]
     sides = [min(size, max(_LEAST, _up(-(-size // _PARTS)))) for size in (m, n)] + [k]
-    while (needed := _SHARE * (bytes_of * sides[2] * (sides[0] + sides[1]) + of_sum * sides[0] * sides[1])) > memory:
+    while (needed := _SHARE * matrices * (bytes_of * sides[2] * (sides[0] + sides[1]) + of_sum * sides[0] * sides[1])) > memory:
         longest = max(range(3), key=lambda side: sides[side])
         if sides[longest] <= _UNIT:
             raise ValueError(f"memory = {memory}: must be at least {needed} bytes, for chunks of {_UNIT}")
@@ -140,8 +146,11 @@ def _memory():
 
 def _rechunked(a, b, memory):
     """Both in the proposed chunks. The axes of a batch keep theirs."""
-    matrices = max(math.prod(max(of, default=1) for of in array.chunks[:-2]) for array in (a, b))
-    rows, cols, depth = chunks(a.shape[-2], b.shape[-1], a.shape[-1], a.dtype, memory // max(matrices, 1))
+    # Those of A and B are broadcast with each other.
+    batches = ([max(of, default=1) for of in array.chunks[-3::-1]] for array in (a, b))
+    matrices = math.prod(max(pair) for pair in itertools.zip_longest(*batches, fillvalue=1))
+    sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
+    rows, cols, depth = _chunks(sizes, a.dtype, memory, max(matrices, 1))
     return a.rechunk({a.ndim - 2: rows, a.ndim - 1: depth}), b.rechunk({b.ndim - 2: depth, b.ndim - 1: cols})
 
 

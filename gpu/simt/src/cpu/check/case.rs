@@ -93,8 +93,9 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
         value => format!("{name}({value})"),
     };
     let mut runs = Vec::<Run>::new();
-    let mut failed = None;
+    let (mut failed, mut ran) = (None, 0);
     'cases: for case in 0..cases.len() {
+        ran = case + 1;
         for order in ORDERS {
             let launches = Launches::default();
             let options = Options { order, launches: Some(&launches), ..Options::default() };
@@ -124,7 +125,7 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
         }
     }
     let (diagnostics, errors) = diagnostics(&runs, name_of);
-    write_to_file(&diagnostics, (0..cases.len()).map(name_of));
+    write_to_file(&diagnostics, (0..ran).map(name_of));
     let rendered =
         |colours| diagnostics.iter().map(|it| it.rendered(colours) + "\n").collect::<String>();
     let shown = env::var(SHOWN).ok().filter(|_| is_asked);

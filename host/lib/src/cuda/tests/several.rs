@@ -136,18 +136,22 @@ with_driver! {
 
     fn a_gpu_that_hangs_is_an_error_in_time("devices=3 kernels=2 major=8 minor=0 hangs=1") {
         let devices = Devices::of(&[0, 1, 2]).unwrap().time_limit(Duration::from_millis(1500));
+        // Another value for the same GPU.
+        let other = crate::Device::cuda(1).unwrap();
+        let memory = other.zeros::<f32>(64).unwrap();
         let start = Instant::now();
         let error = product(&devices).unwrap_err();
-        let words = "on place 1, cuda:1: the work on cuda:1 had not ended after 1 s: ";
+        let words = "on place 1, cuda:1: the work on cuda:1 had not ended after 1.5";
         assert!(error.to_string().starts_with(words), "{error}");
         assert_eq!(error.exit_code(), 4);
         assert!((Duration::from_secs(1)..Duration::from_secs(10)).contains(&start.elapsed()));
         // Nothing of it is waited for or freed: the driver of the tests would say so.
         for refused in [Devices::of(&[1]).map(drop), product(&devices).map(drop)] {
             let words = refused.unwrap_err().to_string();
-            assert!(words.contains("had not ended after 1 s"), "{words}");
+            assert!(words.contains("had not ended after 1.5"), "{words}");
         }
-        drop(devices);
+        assert!(other.zeros::<f32>(64).unwrap_err().to_string().contains("had not ended"));
+        drop((devices, memory, other));
         // The others can be used.
         let two = Devices::of(&[0, 2]).unwrap();
         assert_eq!(product(&two).unwrap(), of_one());
