@@ -27,6 +27,8 @@ pub enum Error {
         rank: i32,
         /// What it said.
         text: String,
+        /// The exit code of its error.
+        code: u8,
     },
 }
 
@@ -35,7 +37,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Gemm(error) => error.exit_code(),
-            Error::Mpi { .. } | Error::Rank { .. } => 4,
+            Error::Mpi { .. } => 4,
+            Error::Rank { code, .. } => *code,
         }
     }
 

@@ -113,14 +113,17 @@ impl Grid {
         let failed = all.process_at_rank(first);
         let text = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let mut text = text.into_bytes();
-        let mut len = text.len();
-        failed.broadcast_into(&mut len);
+        let code = result.as_ref().err().map_or(0, Error::exit_code);
+        let mut head = [text.len(), usize::from(code)];
+        failed.broadcast_into(&mut head[..]);
+        let [len, code] = head;
         text.resize(len, 0);
         failed.broadcast_into(&mut text[..]);
         match result {
             Err(error) if first == all.rank() => Err(error),
             _ => {
-                Err(Error::Rank { rank: first, text: String::from_utf8_lossy(&text).into_owned() })
+                let text = String::from_utf8_lossy(&text).into_owned();
+                Err(Error::Rank { rank: first, text, code: code as u8 })
             }
         }
     }

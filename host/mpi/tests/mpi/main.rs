@@ -174,7 +174,9 @@ fn an_error_of_one_rank_is_that_of_all() {
         2 => Err(gpu_gemm::Error::argument("x", 1, "must be 2").into()),
         _ => Ok(()),
     };
-    let said = grid.agree(own()).unwrap_err().to_string();
+    let error = grid.agree(own()).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    let said = error.to_string();
     assert_eq!(said, ["rank 2: ", "rank 2: ", ""][rank as usize].to_owned() + "x = 1: must be 2");
 
     // The ranks go on: a product of whole numbers, and two calls that are refused.
