@@ -1,5 +1,7 @@
 //! Distributed matrices, and their products.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use gpu_gemm::{Device, Matrix, SliceView, Stream, memory};
 use mpi::{
     Count, Rank,
@@ -22,6 +24,8 @@ pub struct Distributed<T> {
     cols: usize,
     /// How its rows go to the rows of the grid, and its columns to the columns.
     cyclic: [Cyclic; 2],
+    /// This rank's row and column in the grid.
+    place: [usize; 2],
     /// This rank's rows and columns, column-major.
     own: Matrix<T>,
 }
@@ -31,7 +35,8 @@ impl<T: Element> Distributed<T> {
     /// `element` for its own. All ranks call this.
     ///
     /// # Errors
-    /// A block without rows or columns; [`Error::Gemm`], of any rank, where memory is short.
+    /// A block without rows or columns; [`Error::Gemm`], of any rank, where memory is short or
+    /// `element` panics.
     pub fn from_fn(
         grid: &Grid,
         device: &Device,
@@ -39,12 +44,15 @@ impl<T: Element> Distributed<T> {
         block: [usize; 2],
         element: impl Fn(usize, usize) -> T,
     ) -> Result<Self> {
-        if block.contains(&0) {
-            let value = format!("{} x {}", block[0], block[1]);
-            return Err(Error::argument("block", value, "must have rows and columns".into()));
-        }
-        let cyclic = [0, 1].map(|side| Cyclic::new(grid.size[side], block[side]));
-        let own = || {
+        let cyclic = [0, 1].map(|side| {
+            let (procs, block) = (grid.size[side], block[side]);
+            Cyclic { procs, source: Some(0), first: block, block }
+        });
+        let own = || -> Result<_> {
+            if block.contains(&0) {
+                let value = format!("{} x {}", block[0], block[1]);
+                return Err(Error::argument("block", value, "must have rows and columns".into()));
+            }
             let indices = |side: usize, len| -> gpu_gemm::Result<Vec<usize>> {
                 let (cyclic, place) = (&cyclic[side], grid.own[side]);
                 let mut own = memory::reserved(cyclic.count(place, len))?;
@@ -57,10 +65,18 @@ impl<T: Element> Distributed<T> {
                 values.extend(own_rows.iter().map(|&row| element(row, col)));
             }
             let values = SliceView::col_major(&values, own_rows.len(), own_cols.len())?;
-            Matrix::upload(device, values)
+            Ok(Matrix::upload(device, values)?)
         };
-        let own = grid.agree(own().map_err(Error::Gemm))?;
-        Ok(Distributed { rows, cols, cyclic, own })
+        // A rank that unwinds leaves the others waiting. Nothing of what panicked is used again.
+        let own = catch_unwind(AssertUnwindSafe(own)).unwrap_or_else(|_| {
+            Err(Error::argument("element", "a function that panicked", "must return".into()))
+        });
+        Ok(Distributed { rows, cols, cyclic, place: grid.own, own: grid.agree(own)? })
+    }
+
+    /// Whether it is of this grid, or one with the same places.
+    fn is_of(&self, grid: &Grid) -> bool {
+        self.place == grid.own && self.cyclic.each_ref().map(|of| of.procs) == grid.size
     }
 
     /// The number of rows and of columns.
@@ -76,14 +92,18 @@ impl<T: Element> Distributed<T> {
     /// All elements, row-major, at rank `root`. All ranks call this.
     ///
     /// # Errors
-    /// A rank with more elements than MPI counts; a matrix that does not fit into memory; those of
-    /// the device.
+    /// Another grid than the matrix's; a rank with more elements than MPI counts; a matrix that
+    /// does not fit into memory; those of the device.
     pub fn gather(&self, grid: &Grid, root: usize) -> Result<Option<Vec<T>>> {
         let is_root = grid.rank_at(grid.own) == root;
         let memories = || {
             if root >= grid.ranks() {
                 let limit = format!("must be below {}, the number of ranks", grid.ranks());
                 return Err(Error::argument("root", root, limit));
+            }
+            if !self.is_of(grid) {
+                let value = "that of another matrix";
+                return Err(Error::argument("grid", value, "must be the matrix's".into()));
             }
             let len = if is_root { self.rows * self.cols } else { 0 };
             int("elements", self.rows * self.cols)?;
@@ -151,15 +171,13 @@ pub fn multiply<T: Element>(
 ) -> Result<Report> {
     let of_device = [a, b, c].iter().all(|matrix| matrix.own.device() == stream.device());
     let checked = check([a.size(), b.size(), c.size()]).and_then(|()| {
-        let of_grid =
-            |matrix: &Distributed<T>| matrix.cyclic.each_ref().map(|of| of.procs) == grid.size;
         let limit = || {
             format!(
                 "must be of this grid, {} x {}, and of the stream's device",
                 grid.size[0], grid.size[1]
             )
         };
-        match of_device && [a, b, c].into_iter().all(of_grid) {
+        match of_device && [a, b, c].iter().all(|matrix| matrix.is_of(grid)) {
             true => Ok(()),
             false => Err(Error::argument("matrices", "of another grid or device", limit())),
         }

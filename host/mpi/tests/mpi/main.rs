@@ -17,7 +17,7 @@ use std::{
 };
 
 use gpu_gemm_mpi::{Distributed, Grid, product};
-use mpi::traits::Communicator;
+use mpi::{topology::Color, traits::Communicator};
 
 mod descriptors;
 
@@ -26,7 +26,9 @@ const TESTERS: &str = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/PBLAS";
 
 fn mpirun(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
+    // A rank that fails alone leaves the others waiting.
+    command.args(["--allow-run-as-root", "--oversubscribe", "--timeout", "300"]);
+    command.args(["-n", &ranks.to_string()]);
     // Containers forbid a rank to read another's memory.
     command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
     command
@@ -199,6 +201,21 @@ fn an_error_of_one_rank_is_that_of_all() {
     assert!(said.ends_with("block = 0 x 3: must have rows and columns"), "{said}");
     let said = product(&grid, &stream, &b, &a).err().unwrap().to_string();
     assert!(said.ends_with("b = 23 x 31: must be 17 x 31"), "{said}");
+
+    // In another order, rank 1 has its place again, and the same error.
+    let order = Color::with_value(0);
+    let reversed = universe.world().split_by_color_with_key(order, -rank).unwrap();
+    let reversed = Grid::square(&reversed).unwrap();
+    let said = product(&reversed, &stream, &a, &b).err().unwrap().to_string();
+    assert!(said.ends_with("must be of this grid, 1 x 3, and of the stream's device"), "{said}");
+    let said = c.gather(&reversed, 0).unwrap_err().to_string();
+    assert!(said.ends_with("must be the matrix's"), "{said}");
+
+    // And so if the function of one rank panics, here that of column 3, which rank 1 has.
+    let element = |_, col| if col == 3 { panic!("as the test wants") } else { 1.0 };
+    let error = Distributed::from_fn(&grid, stream.device(), [4, 9], [4, 3], element).err();
+    let said = error.unwrap().to_string();
+    assert!(said.ends_with("element = a function that panicked: must return"), "{said}");
 }
 
 #[test]
