@@ -1,6 +1,11 @@
 //! `gpu-gemm-mpi`: multiplies random matrices over the ranks that `mpirun` starts, and verifies C.
 
-use std::{ffi::OsString, process::ExitCode, str::FromStr};
+use std::{
+    ffi::OsString,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    str::FromStr,
+};
 
 use gpu_gemm::{Device, Shape, memory};
 use gpu_gemm_mpi::{Distributed, Element, Grid, multiply};
@@ -39,6 +44,9 @@ struct Options {
     verify: bool,
 }
 
+/// The exit code of a program that panics.
+const PANICKED: i32 = 101;
+
 /// An error, and the exit code for it.
 type Failure = (String, u8);
 
@@ -50,12 +58,12 @@ fn main() -> ExitCode {
     };
     let world = universe.world();
     let is_first = world.rank() == 0;
-    let run = match parse(std::env::args_os()) {
+    let run = or_abort(&world, || match parse(std::env::args_os()) {
         Ok(Some(options)) if options.is_double => run(&world, &options, |value| value),
         Ok(Some(options)) => run(&world, &options, |value| value as f32),
         Ok(None) => Ok((HELP.to_owned(), true)),
         Err(what) => Err((what, 2)),
-    };
+    });
     // All ranks have the same error. One tells it.
     let code = match &run {
         Ok((said, is_right)) => {
@@ -72,6 +80,12 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// Ends all ranks if this one panics, which has printed why. To unwind through MPI's end would make
+/// it wait for the others, and them for it.
+fn or_abort<R>(ranks: &impl Communicator, run: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| ranks.abort(PANICKED))
 }
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, String> {
@@ -216,7 +230,7 @@ fn run<T: Element + Compared>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::{collections::HashSet, env, process::Command};
 
     use super::*;
 
@@ -241,6 +255,27 @@ mod tests {
             let said = of(args).err().unwrap_or_default();
             assert!(said.contains(what), "{args}: {said}");
         }
+    }
+
+    #[test]
+    fn a_rank_that_panics_ends_all() {
+        if env::var_os("OMPI_COMM_WORLD_RANK").is_some() {
+            let universe = mpi::initialize().expect("MPI starts");
+            let world = universe.world();
+            return or_abort(&world, || {
+                let grid = Grid::square(&world).unwrap();
+                assert!(world.rank() != 1, "told once");
+                grid.communicator().barrier();
+            });
+        }
+        let mut command = Command::new("mpirun");
+        command.args("--allow-run-as-root --oversubscribe --timeout 60 -n 2".split(' '));
+        command.arg(env::current_exe().unwrap());
+        command.args(["--exact", "tests::a_rank_that_panics_ends_all", "--nocapture"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(PANICKED), "{said}");
+        assert_eq!(said.matches("told once").count(), 1, "{said}");
     }
 
     #[test]
