@@ -231,7 +231,8 @@ impl<T: Element + Into<f64>> Call<T> {
         let [row, col] = grid.own;
         let size = [rows.count(row), cols.count(col)];
         let leading = c.descriptor.leading as usize;
-        let offset = rows.before(row) + cols.before(col) * leading;
+        // For a rank without elements it may be outside of its memory.
+        let start = self.c.0.wrapping_add(rows.before(row) + cols.before(col) * leading);
         let own = || -> Result<_> {
             let stream = device(&grid)?.stream()?;
             let (device, [rows, cols]) = (stream.device(), size);
@@ -240,7 +241,7 @@ impl<T: Element + Into<f64>> Call<T> {
                 // SAFETY: C has this rank's rows and columns at its descriptor's places, and nobody
                 // writes them during the call.
                 _ => Matrix::upload(device, unsafe {
-                    SliceView::from_raw(self.c.0.add(offset), rows, cols, [1, leading])?
+                    SliceView::from_raw(start, rows, cols, [1, leading])?
                 })?,
             };
             Ok((stream, own))
@@ -255,8 +256,7 @@ impl<T: Element + Into<f64>> Call<T> {
         let report =
             multiply(&grid, &stream, [alpha, beta], &exchanges, k as usize, own.view_mut())?;
         // SAFETY: as at the upload, and nobody else reads or writes them during the call.
-        let to =
-            unsafe { SliceViewMut::from_raw(self.c.0.add(offset), size[0], size[1], [1, leading]) };
+        let to = unsafe { SliceViewMut::from_raw(start, size[0], size[1], [1, leading]) };
         grid.agree(to.and_then(|to| own.download(to)).map_err(Into::into))?;
         let device = stream.device();
         self.log(format_args!("{:?} {m} {n} {k}: {report} on {device}", grid.own));
