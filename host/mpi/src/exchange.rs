@@ -5,7 +5,7 @@ use std::ops::Range;
 use mpi::{Rank, traits::Equivalence};
 
 use crate::{
-    cyclic::{Span, runs},
+    cyclic::{Span, joined},
     error::Result,
     grid::Grid,
     messages::{Messages, Part},
@@ -36,9 +36,9 @@ pub(crate) struct Exchange<'g, T> {
     /// Whether each row (of B: column) of the grid has what its ranks need. Then panels are
     /// broadcast in it.
     pub is_broadcast: bool,
-    /// For each rank, the outer indices that it gets from here: where this rank has them.
+    /// For each of `ranks`, the outer indices that it gets from here: where this rank has them.
     sent: Vec<Vec<[usize; 2]>>,
-    /// For each rank, the outer indices that come from there: where the panel has them.
+    /// For each of `ranks`, the outer indices that come from there: where the panel has them.
     received: Vec<Vec<[usize; 2]>>,
 }
 
@@ -50,16 +50,28 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
     /// 2. They can be read, and nothing writes them, as long as this is used.
     pub unsafe fn new(grid: &'g Grid, dimension: usize, operand: Operand<T>, wanted: Span) -> Self {
         let is_broadcast = operand.has_outer_rows == (dimension == 0)
-            && (0..wanted.len).all(|index| {
-                let owner = operand.outer.owner(index);
-                owner.is_none() || owner == wanted.owner(index)
+            && pieces(&operand.outer, &wanted).all(|piece| {
+                let owner = operand.outer.owner(piece.start);
+                owner.is_none() || owner == wanted.owner(piece.start)
             });
         let (sent, received) = (Vec::new(), Vec::new());
         let mut exchange =
             Exchange { grid, operand, dimension, wanted, is_broadcast, sent, received };
-        exchange.sent = (0..grid.ranks()).map(|to| exchange.outer_sent(to)).collect();
-        exchange.received = (0..grid.ranks()).map(|from| exchange.outer_received(from)).collect();
+        exchange.sent = exchange.ranks().map(|to| exchange.outer_sent(to)).collect();
+        exchange.received = exchange.ranks().map(|from| exchange.outer_received(from)).collect();
         exchange
+    }
+
+    /// The ranks with which this one exchanges pieces. With broadcasts it is itself, and all ranks
+    /// of its line have the same outer indices.
+    fn ranks(&self) -> Range<usize> {
+        let this = self.grid.rank_at(self.grid.own);
+        if self.is_broadcast { this..this + 1 } else { 0..self.grid.ranks() }
+    }
+
+    /// The place of a rank's outer indices.
+    fn at(&self, rank: usize) -> usize {
+        if self.is_broadcast { 0 } else { rank }
     }
 
     /// The most elements that a rank's panel has for an index of k.
@@ -93,8 +105,7 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
     ) -> Result<()> {
         let Grid { all, lines, own, .. } = self.grid;
         let this = self.grid.rank_at(*own);
-        let ranks = if self.is_broadcast { this..this + 1 } else { 0..self.grid.ranks() };
-        for rank in ranks {
+        for rank in self.ranks() {
             let (there, here) = (self.there(rank, panel, width, target), self.here(rank, panel));
             let (rank, tag) = (rank as Rank, self.dimension as i32);
             if !there.is_empty() {
@@ -130,14 +141,16 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
         let Operand { inner, start, leading, has_outer_rows, .. } = &self.operand;
         let (this, axis) = (self.grid.own, usize::from(*has_outer_rows));
         let to_place = self.grid.place(to)[axis];
-        let inner_runs = match self.sent[to].is_empty() {
+        let sent = &self.sent[self.at(to)];
+        let inner_runs = match sent.is_empty() {
             true => Vec::new(),
             false => {
-                let own = panel.clone().filter(|&k| has(inner, k, this[axis], to_place));
-                runs(own.map(|k| inner.place(this[axis], k)))
+                let own = inner.pieces(panel.clone());
+                let own = own.filter(|piece| has(inner, piece.start, this[axis], to_place));
+                joined(own.map(|piece| [inner.place(this[axis], piece.start), piece.len()]))
             }
         };
-        part(start.cast_mut(), *leading, *has_outer_rows, self.sent[to].clone(), inner_runs)
+        part(start.cast_mut(), *leading, *has_outer_rows, sent.clone(), inner_runs)
     }
 
     /// What this rank receives from another, where the panel has it.
@@ -145,33 +158,42 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
         let Operand { inner, has_outer_rows, .. } = &self.operand;
         let axis = usize::from(*has_outer_rows);
         let (from_place, this) = (self.grid.place(from)[axis], self.grid.own[axis]);
-        let its = panel.clone().filter(|&k| has(inner, k, from_place, this));
-        let inner_runs = runs(its.map(|k| k - panel.start));
+        let its = inner.pieces(panel.clone());
+        let its = its.filter(|piece| has(inner, piece.start, from_place, this));
+        let inner_runs = joined(its.map(|piece| [piece.start - panel.start, piece.len()]));
         let [outer_stride, inner_stride] = self.strides(width);
         let leading = outer_stride.max(inner_stride);
-        part(target, leading, *has_outer_rows, self.received[from].clone(), inner_runs)
+        let received = self.received[self.at(from)].clone();
+        part(target, leading, *has_outer_rows, received, inner_runs)
     }
 
     fn outer_sent(&self, to: usize) -> Vec<[usize; 2]> {
         let outer = &self.operand.outer;
         let (this, axis) = (self.grid.own, usize::from(!self.operand.has_outer_rows));
         let to = self.grid.place(to);
-        let own = (0..outer.len).filter(|&index| {
-            has(&self.wanted, index, to[self.dimension], to[self.dimension])
-                && has(outer, index, this[axis], to[axis])
+        let own = pieces(outer, &self.wanted).filter(|piece| {
+            has(&self.wanted, piece.start, to[self.dimension], to[self.dimension])
+                && has(outer, piece.start, this[axis], to[axis])
         });
-        runs(own.map(|index| outer.place(this[axis], index)))
+        joined(own.map(|piece| [outer.place(this[axis], piece.start), piece.len()]))
     }
 
     fn outer_received(&self, from: usize) -> Vec<[usize; 2]> {
         let outer = &self.operand.outer;
         let (this, axis) = (self.grid.own, usize::from(!self.operand.has_outer_rows));
         let (from, own) = (self.grid.place(from), this[self.dimension]);
-        let its = (0..outer.len).filter(|&index| {
-            has(&self.wanted, index, own, own) && has(outer, index, from[axis], this[axis])
+        let its = pieces(outer, &self.wanted).filter(|piece| {
+            has(&self.wanted, piece.start, own, own)
+                && has(outer, piece.start, from[axis], this[axis])
         });
-        runs(its.map(|index| self.wanted.place(own, index) - self.wanted.before(own)))
+        let before = self.wanted.before(own);
+        joined(its.map(|piece| [self.wanted.place(own, piece.start) - before, piece.len()]))
     }
+}
+
+/// The pieces of two spans of one length, each of which is in one block of either.
+fn pieces<'s>(one: &'s Span, other: &'s Span) -> impl Iterator<Item = Range<usize>> {
+    one.pieces(0..one.len).flat_map(|piece| other.pieces(piece))
 }
 
 /// Whether an index comes to a process from another: from its owner or, if all have it, from the

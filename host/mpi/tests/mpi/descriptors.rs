@@ -90,27 +90,30 @@ impl Part {
             [0; 2].map(|_: usize| rng.random_range(1..20))
         };
         let start = if block == [8; 2] { [0; 2] } else { start };
-        let cyclic = [0, 1].map(|side| {
+        let of = [0, 1].map(|side| {
             let first = if has_first { rng.random_range(1..20) } else { block[side] };
             let source = match block {
                 [8, 8] => Some(0),
                 _ if rng.random_bool(0.1) => None,
                 _ => Some(rng.random_range(0..grid[side])),
             };
-            Cyclic { procs: grid[side], source, first, block: block[side] }
+            (source, first)
+        });
+        let cyclic = [0, 1].map(|side| {
+            let (source, first) = of[side];
+            Cyclic::new(grid[side], source, first, block[side]).unwrap()
         });
         let own = [0, 1].map(|side| cyclic[side].count(at[side], all[side]));
         let leading = own[0].max(1) + rng.random_range(0..4);
-        let [rows, cols] = &cyclic;
-        let source = |of: &Cyclic| of.source.map_or(-1, |source| source as i32);
+        let sources = of.map(|(source, _)| source.map_or(-1, |source| source as i32));
         let pair = |pair: [usize; 2]| pair.map(|value| value as i32);
         let mut descriptor = vec![1 + i32::from(has_first), context];
         descriptor.extend(pair(all));
         if has_first {
-            descriptor.extend(pair([rows.first, cols.first]));
+            descriptor.extend(pair(of.map(|(_, first)| first)));
         }
         descriptor.extend(pair(block));
-        descriptor.extend([source(rows), source(cols), leading as i32]);
+        descriptor.extend(sources.into_iter().chain([leading as i32]));
         Part { cyclic, all, start, size, own, leading, descriptor }
     }
 
