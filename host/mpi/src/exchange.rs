@@ -8,7 +8,7 @@ use crate::{
     cyclic::{Span, joined},
     error::Result,
     grid::Grid,
-    messages::{Messages, Part},
+    messages::{Messages, Part, int},
 };
 
 /// A or B: a part of a distributed matrix, and this rank's elements of the matrix.
@@ -72,6 +72,17 @@ impl<'g, T: Equivalence> Exchange<'g, T> {
     /// The place of a rank's outer indices.
     fn at(&self, rank: usize) -> usize {
         if self.is_broadcast { 0 } else { rank }
+    }
+
+    /// Whether MPI counts this rank's rows and columns, of the matrix and of panels. Then `begin`
+    /// does not refuse them.
+    ///
+    /// # Errors
+    /// More than MPI counts.
+    pub fn check(&self) -> Result<()> {
+        let Operand { outer, inner, has_outer_rows, .. } = &self.operand;
+        let spans = if *has_outer_rows { [outer, inner] } else { [inner, outer] };
+        check(spans, self.grid.own, self.outer())
     }
 
     /// The most elements that a rank's panel has for an index of k.
@@ -196,6 +207,12 @@ fn pieces<'s>(one: &'s Span, other: &'s Span) -> impl Iterator<Item = Range<usiz
     one.pieces(0..one.len).flat_map(|piece| other.pieces(piece))
 }
 
+/// Whether MPI counts a rank's rows and columns up to the end of these spans, and those of panels.
+fn check(spans: [&Span; 2], own: [usize; 2], outer: usize) -> Result<()> {
+    let ends = [0, 1].map(|side| spans[side].place(own[side], spans[side].len));
+    ends.into_iter().chain([outer]).try_for_each(|end| int("rows or columns", end).map(|_| ()))
+}
+
 /// Whether an index comes to a process from another: from its owner or, if all have it, from the
 /// process itself.
 fn has(span: &Span, index: usize, from: usize, to: usize) -> bool {
@@ -211,4 +228,24 @@ fn part<T>(
 ) -> Part<T> {
     let (rows, cols) = if has_outer_rows { (outer, inner) } else { (inner, outer) };
     Part { start, leading, rows, cols }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cyclic::Cyclic;
+
+    #[test]
+    fn rows_and_columns_that_mpi_does_not_count_are_refused() {
+        let most = i32::MAX as usize;
+        let span = |len| Span::whole(&Cyclic::new(2, Some(0), 8, 8).unwrap(), len);
+        let [few, half, all] = [5, most, 2 * most + 1].map(span);
+        assert!(check([&half, &all], [1, 1], most).is_ok());
+        for (spans, own, outer) in
+            [([&all, &few], [0, 0], 5), ([&few, &all], [1, 0], 5), ([&few, &few], [1, 1], most + 1)]
+        {
+            let said = check(spans, own, outer).unwrap_err().to_string();
+            assert!(said.ends_with("of a rank are at most 2147483647"), "{said}");
+        }
+    }
 }

@@ -115,7 +115,9 @@ pub(crate) fn multiply<T: Element>(
     let broadcast = exchanges.each_ref().map(|exchange| exchange.is_broadcast);
     let report = Report { panels: [panels.len(), width], broadcast, direct };
 
-    let slots = || -> gpu_gemm::Result<Vec<Slot<T>>> {
+    let slots = || -> Result<Vec<Slot<T>>> {
+        // Afterwards no rank refuses a message for which others wait.
+        exchanges.iter().try_for_each(Exchange::check)?;
         // Memory that was allocated or written before is there.
         stream.synchronize()?;
         let slot = |_| {
@@ -125,7 +127,7 @@ pub(crate) fn multiply<T: Element>(
         };
         (0..panels.len().clamp(1, SLOTS)).map(slot).collect()
     };
-    let mut slots = grid.agree(slots().map_err(Into::into))?;
+    let mut slots = grid.agree(slots())?;
     let count = slots.len();
     let begin = |index: usize, slot: &mut Slot<T>| -> Result<()> {
         let Some(panel) = panels.get(index) else { return Ok(()) };
