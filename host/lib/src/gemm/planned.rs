@@ -44,6 +44,8 @@ pub struct PlannedGemm<'a, T, O = T> {
     pub(super) device: Device,
     /// As it was given: not swapped.
     pub(super) request: Request,
+    /// Whether it is launched as `C^T = B^T A^T`.
+    pub(super) is_swapped: bool,
     pub(super) choice: Choice,
     pub(super) plan: Plan,
 }
@@ -102,7 +104,8 @@ impl<T: Scalar<O>, O: Output> PlannedGemm<'_, T, O> {
     ) -> Result<()> {
         self.check(stream, &a, &b, &c)?;
         counters::uncounted(stream, self.choice.entry.is_emulated(), || {
-            execute::planned(&self.gemm, stream, (&self.choice, &self.plan), a, b, c)
+            let planned = (&self.choice, &self.plan, self.is_swapped);
+            execute::planned(&self.gemm, stream, planned, a, b, c)
         })
     }
 

@@ -7,7 +7,7 @@ use super::{
     counters, execute, host_slices,
     plan::Task,
     scalar::Kernel,
-    select::{self, choose_kernel},
+    select::{self, Ineligible, choose_kernel},
     tune::ask,
 };
 use crate::{
@@ -200,18 +200,19 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let request = &self.request(request);
         request.check()?;
         let chosen = choose_kernel::<T, O>(request, target, self.kernel)?;
-        self.plan_of(request, chosen, (target, limits))
+        self.plan_of(request, request.is_swapped(), chosen, (target, limits))
     }
 
-    /// The plan of a choice.
+    /// The plan of a choice. `is_swapped`: it is launched as `C^T = B^T A^T`.
     fn plan_of(
         &self,
         request: &Request,
+        is_swapped: bool,
         (kernel, choice): (Kernel, Choice),
         (target, limits): (&Target, &Limits),
     ) -> Result<(Choice, Plan)> {
-        let launched = request.as_launched();
-        let task = Task::new(self, launched, launched.dense_steps(), request.is_swapped())?;
+        let launched = if is_swapped { request.swapped() } else { *request };
+        let task = Task::new(self, launched, launched.dense_steps(), is_swapped)?;
         let on = (limits, target.sms);
         let split = [choice.split_k, choice.partials];
         let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
@@ -219,7 +220,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// The choice for a whole product whose parts [`plan_part`](Self::plan_part) plans. The limit
-    /// of the workspace is the parts'.
+    /// of the workspace is for each part, not for the whole.
     ///
     /// # Errors
     /// As [`Gemm::choose`].
@@ -230,10 +231,12 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Ok(Whole { chosen, is_swapped: request.is_swapped() })
     }
 
-    /// Plans a part of C, with all of k, by the choice of the whole product.
+    /// Plans a part of C, with all of k, by the choice of the whole product. A part of one row or
+    /// column is launched as its transpose only if the whole is.
     ///
     /// # Errors
-    /// As [`Gemm::choose`].
+    /// [`Error::Argument`] for a part that needs more workspace than the limit, and as
+    /// [`Gemm::plan`].
     pub(crate) fn plan_part(
         &self,
         device: &Device,
@@ -241,13 +244,16 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         whole: &Whole,
     ) -> Result<PlannedGemm<'a, T, O>> {
         let (request, target) = (self.request(request), Target::of(device));
-        // It refuses a part for which there is too little workspace.
-        let own = choose_kernel::<T, O>(&request, &target, self.kernel)?;
-        // A single row or column may be launched as its transpose, where the whole is not.
-        let is_alike = request.is_swapped() == whole.is_swapped;
-        let chosen = if is_alike { whole.chosen } else { own };
-        let (choice, plan) = self.plan_of(&request, chosen, (&target, &device.limits()))?;
-        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })
+        let (is_swapped, on) = (whole.is_swapped, (&target, &device.limits()));
+        let (mut choice, plan) = self.plan_of(&request, is_swapped, whole.chosen, on)?;
+        // Another plan of the operands might need less, and give other bits.
+        let (needed, limit) = (plan.workspace_bytes::<T, O>(), request.workspace_limit);
+        if needed > limit {
+            let limit = Ineligible::Workspace { needed, limit }.to_string();
+            return Err(Error::argument("kernel", choice.entry.name(), limit));
+        }
+        choice.workspace_bytes = needed;
+        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, is_swapped, choice, plan })
     }
 
     /// Selects the kernel for a request, and plans the launches on a device. This product's
@@ -279,7 +285,64 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             Some(known) => known,
             None => choose_kernel::<T, O>(&request, &target, self.kernel)?,
         };
-        let (choice, plan) = self.plan_of(&request, chosen, (&target, &device.limits()))?;
-        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, choice, plan })
+        let (is_swapped, on) = (request.is_swapped(), (&target, &device.limits()));
+        let (choice, plan) = self.plan_of(&request, is_swapped, chosen, on)?;
+        Ok(PlannedGemm { gemm: *self, device: device.clone(), request, is_swapped, choice, plan })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu::registry::Scheme;
+
+    use super::*;
+    use crate::{Compute, Shape};
+
+    /// The operands' plan of the whole product may need more than one that a part would choose.
+    #[test]
+    fn no_part_has_more_workspace_than_the_limit() {
+        let (device, mut copied, mut chosen_otherwise) = (Device::cpu(), 0, 0);
+        for (kernel, layouts) in
+            f32::kernels().flat_map(|kernel| (0..8).map(move |layouts| (kernel, layouts)))
+        {
+            let request = |m: usize, n: usize, k: usize| {
+                let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+                let sizes = [(0, m, k), (1, k, n), (2, m, n)];
+                Request::new(
+                    shape,
+                    sizes.map(|(operand, rows, cols)| match layouts >> operand & 1 {
+                        0 => [cols, 1],
+                        _ => [1, rows],
+                    }),
+                )
+            };
+            let compute = match kernel.entry.scheme() {
+                Scheme::F16x3 => Compute::Fp32F16x3,
+                Scheme::Bf16x6 => Compute::Fp32Bf16x6,
+                Scheme::Native | Scheme::Tf32 => Compute::Tf32,
+            };
+            let name = kernel.entry.name();
+            let gemm = Gemm::<f32>::new().kernel(name).unwrap().compute(compute);
+            let (of_all, of_part) = (request(192, 136, 64), request(61, 57, 64));
+            // Some kernels do not take these layouts.
+            let Ok(whole) = gemm.choose_whole(&device, &of_all) else { continue };
+            let bytes = |limit: u64, request: &Request| {
+                let part = gemm.workspace_limit(limit).plan_part(&device, request, &whole);
+                part.map(|part| part.choice().workspace_bytes).map_err(|error| error.to_string())
+            };
+            // The plan has the bytes that selection has predicted.
+            assert_eq!(bytes(u64::MAX, &of_all), Ok(whole.chosen.1.workspace_bytes), "{name}");
+            let needed = bytes(u64::MAX, &of_part).unwrap();
+            assert_eq!(bytes(needed, &of_part), Ok(needed), "{name}");
+            let Some(limit) = needed.checked_sub(1) else { continue };
+            let error = format!(
+                "kernel = {name}: needs {needed} bytes of workspace, and the limit is {limit}"
+            );
+            assert_eq!(bytes(limit, &of_part), Err(error));
+            copied += 1;
+            chosen_otherwise +=
+                usize::from(gemm.workspace_limit(limit).plan_on(&device, &of_part).is_ok());
+        }
+        assert!(copied > 50 && chosen_otherwise > 0, "{copied} {chosen_otherwise}");
     }
 }

@@ -56,31 +56,43 @@ fn of_several_devices_one_that_fails_ends_all() {
     assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
 }
 
-/// A block by itself would split k among more blocks of a cluster.
+/// A block by itself would split k among more blocks of a cluster. One of a single row would be
+/// launched as its transpose, too.
 #[test]
 fn the_whole_product_decides_on_the_split_of_k() {
-    let (kernel, [m, n, k]) = ("tma_f32_16x256x32_nn", [256, 256, 512]);
-    let (a, b) = (values(1, m * k, |x| x as f32), values(2, k * n, |x| x as f32));
-    let split = |m: usize, n: usize| {
-        let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
-        let target = Target::of(&Device::cpu());
-        choose::<f32>(&Request::dense(shape), &target, Some(kernel)).unwrap().split_k
-    };
-    let dense = |values, rows, cols| Dense::new(rows, cols, Layout::RowMajor, values).unwrap();
-    let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
-    let run = |devices: usize, limit: u64| {
-        let job = Job { tile: [16, 256], devices, ..job([m, n, k], limit) };
-        let plan = is_sound(&job);
-        let (mut c, devices) = (vec![f32::NAN; m * n], Devices::cpu(devices).unwrap());
-        let mut sink = Dense::new(m, n, Layout::RowMajor, &mut c[..]).unwrap();
-        Product::new(kernel, &from_a, &from_b).run_on(&devices, &plan, &mut sink).unwrap();
-        (plan.block(), c.into_iter().map(f32::to_bits).collect::<Vec<_>>())
-    };
-    let (block, whole) = run(1, 1 << 30);
-    assert_eq!(block, [m, n, k]);
-    for (devices, limit) in [(2, 1 << 30), (3, 1 << 30), (1, 1 << 20)] {
-        let (block, bits) = run(devices, limit);
-        assert_ne!(split(block[0], block[1]), split(m, n), "{block:?}");
-        assert!(bits == whole, "{devices} {limit}");
+    let (kernel, n, k) = ("tma_f32_16x256x32_nn", 256, 512);
+    for (m, out, runs) in [
+        (256, Layout::RowMajor, &[(2, 1 << 30), (3, 1 << 30), (1, 1 << 20)][..]),
+        (257, Layout::ColMajor, &[(1, 730_000), (2, 730_000)]),
+    ] {
+        let (a, b) = (values(1, m * k, |x| x as f32), values(2, k * n, |x| x as f32));
+        let layouts = [Layout::RowMajor, Layout::RowMajor, out];
+        let split = |m: usize, n: usize| {
+            let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+            let of_c = if out == Layout::RowMajor { [n, 1] } else { [1, m] };
+            let request = Request::new(shape, [[k, 1], [n, 1], of_c]);
+            let target = Target::of(&Device::cpu());
+            choose::<f32>(&request, &target, Some(kernel)).unwrap().split_k
+        };
+        let dense = |values, rows, cols| Dense::new(rows, cols, Layout::RowMajor, values).unwrap();
+        let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
+        let run = |devices: usize, limit: u64| {
+            let job = Job { tile: [16, 256], layouts, devices, ..job([m, n, k], limit) };
+            let plan = is_sound(&job);
+            let (mut c, devices) = (vec![f32::NAN; m * n], Devices::cpu(devices).unwrap());
+            let mut sink = Dense::new(m, n, out, &mut c[..]).unwrap();
+            Product::new(kernel, &from_a, &from_b).run_on(&devices, &plan, &mut sink).unwrap();
+            (plan.block(), c.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let (block, whole) = run(1, 1 << 30);
+        assert_eq!(block, [m, n, k]);
+        for &(devices, limit) in runs {
+            let (block, bits) = run(devices, limit);
+            // The last block.
+            let rows = m - (m - 1) / block[0] * block[0];
+            assert!(rows == 1 || m == 256, "{block:?}");
+            assert_ne!(split(rows, n), split(m, n), "{block:?}");
+            assert!(bits == whole, "{devices} {limit}");
+        }
     }
 }

@@ -64,13 +64,16 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
 pub(super) fn planned<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
-    (choice, plan): (&Choice, &Plan),
+    (choice, plan, is_swapped): (&Choice, &Plan, bool),
     a: Batch<T>,
     b: Batch<T>,
     c: BatchMut<O>,
 ) -> Result<()> {
     check_apart(&a, &b, &c, gemm.bias.map(Bias::elements))?;
-    run(gemm, stream, choice, plan, check(gemm, stream, a, b, c)?)
+    let operands = check(gemm, stream, a, b, c)?;
+    let is_as_planned = operands.is_swapped == is_swapped;
+    let operands = if is_as_planned { operands } else { operands.swapped() };
+    run(gemm, stream, choice, plan, operands)
 }
 
 /// [`Gemm::launch_array`].

@@ -98,6 +98,14 @@ impl Plan {
         })
     }
 
+    /// Bytes of workspace of a plan for A and B of `T`.
+    pub(super) fn workspace_bytes<T: Scalar<O>, O: Output>(&self) -> u64 {
+        // Slices of both schemes have two bytes.
+        let element = if self.scheme.is_some() { size_of::<Bf16>() } else { size_of::<T>() };
+        let bytes = |len: usize, element: usize| (len as u64).saturating_mul(element as u64);
+        bytes(self.workspace, element).saturating_add(bytes(self.partials, size_of::<T::Sums>()))
+    }
+
     /// The same, with their arguments.
     pub(super) fn launched(&self) -> impl Iterator<Item = &Launched> {
         self.steps.iter().filter_map(|step| match step {

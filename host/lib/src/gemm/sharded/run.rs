@@ -163,7 +163,8 @@ where
         match &step.what {
             What::Transfer { from, to } => self.transfer(lane, from, to),
             What::Multiply { operands: [a, b], c, plan: product } => {
-                let planned = (&plan.choice, &**product);
+                // Shards are row-major.
+                let planned = (&plan.choice, &**product, false);
                 let Memories { operands, panels, outputs, sums } = self;
                 let view = |rect: &Rect| operand(operands, panels, rect);
                 let (a, b) = (view(a)?, view(b)?);

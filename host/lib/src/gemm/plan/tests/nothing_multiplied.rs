@@ -81,7 +81,8 @@ impl<T: Scalar<O> + Value, O: Output + Value> Products<T, O> {
         c.write_row_major(&before).unwrap();
         let (a, b, to) = (Batch::one(a.view()), Batch::one(b.view()), BatchMut::one(c.view_mut()));
         let stream = device.stream().unwrap();
-        let done = execute::planned(&gemm, &stream, (&choice, &plan), a, b, to);
+        let done =
+            execute::planned(&gemm, &stream, (&choice, &plan, request.is_swapped()), a, b, to);
         let what =
             format!("{} x {} for {target:?}, {request:?}", choice.entry.name(), choice.partials);
         done.unwrap_or_else(|error| panic!("{error}: {what}"));
