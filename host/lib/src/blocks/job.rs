@@ -25,7 +25,8 @@ pub struct Job {
     pub device_limit: u64,
     /// The largest k of a block. `None`: all of k, if that fits.
     pub depth: Option<usize>,
-    /// The number of devices. The bits of C do not depend on it.
+    /// The number of devices. The bits of C do not depend on it: the depth of blocks is that of one
+    /// device with this limit.
     pub devices: usize,
 }
 

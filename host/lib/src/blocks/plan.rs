@@ -16,7 +16,8 @@
 //! while it is replaced.
 //!
 //! Several devices have panels of the operand that stays, as many each, and its part of C. All read
-//! the other operand. If k is split, each has blocks of C.
+//! the other operand. If k is split, each has blocks of C. Whether and where it is split does not
+//! depend on the number of devices.
 
 mod steps;
 
@@ -129,11 +130,20 @@ impl BlockPlan {
         let tile = job.tile_of_c();
         let plan = |block: [usize; 3], stays, why| BlockPlan::cut(job, block, stays, why);
         let asked = depth.map(|depth| depth.max(1)).filter(|&depth| depth < k);
-        if let Some(depth) = asked {
-            let best = cut_both(job, tile, depth);
-            let best =
-                best.map(|[rows, cols]| plan([rows, cols, depth], Stays::Neither, Why::DepthAsked));
-            return best.ok_or_else(|| job.too_small());
+        let cut = |depth: usize, why| {
+            let [rows, cols] = cut_both(job, tile, depth)?;
+            Some(plan([rows, cols, depth], Stays::Neither, why))
+        };
+        // One device decides on the depth: the bits of C depend on it.
+        let known = match job.devices {
+            1 => asked.map(|depth| (depth, Why::DepthAsked)),
+            _ => {
+                let alone = BlockPlan::new(&Job { devices: 1, ..*job })?;
+                (alone.block[2] < k).then_some((alone.block[2], alone.why))
+            }
+        };
+        if let Some((depth, why)) = known {
+            return cut(depth, why).ok_or_else(|| job.too_small());
         }
         let cost = |plan: &BlockPlan| (plan.idle(), plan.cost(job));
         let mut whole = plan([m, n, k], Stays::A, Why::Fits);
@@ -167,10 +177,7 @@ impl BlockPlan {
         if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (cost(plan), replaced(plan))) {
             return Ok(best);
         }
-        let cut = |depth: usize| {
-            let [rows, cols] = cut_both(job, tile, depth)?;
-            Some(plan([rows, cols, depth], Stays::Neither, Why::DepthCut))
-        };
+        let cut = |depth: usize| cut(depth, Why::DepthCut);
         let best = DEPTHS.into_iter().filter(|&depth| depth < k).filter_map(cut).min_by_key(cost);
         let last = || LAST_DEPTHS.into_iter().filter(|&depth| depth < k).find_map(cut);
         best.or_else(last).ok_or_else(|| job.too_small())

@@ -30,6 +30,34 @@ fn devices_share_the_panels_of_the_operand_that_stays() {
     }
 }
 
+/// C is rounded after each block of k.
+#[test]
+fn the_depth_of_blocks_is_that_of_one_device() {
+    for (sizes, limit, depth) in [
+        // Three devices would read least with a depth of 256.
+        ([1200, 4762, 13271], 9_607_272, 512),
+        // All of k fits only if two devices or more have a part of C each.
+        ([128, 64, 10_000], 5_200_000, 2048),
+        ([128, 64, 10_000], 7_720_000, 10_000),
+    ] {
+        for devices in 1..=4 {
+            let plan = is_sound(&Job { devices, ..job(sizes, limit) });
+            assert_eq!(plan.block()[2], depth, "{devices} {sizes:?}");
+        }
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    for _ in 0..300 {
+        let sizes = [3000, 3000, 20_000].map(|most| rng.random_range(1..most));
+        let layouts = [0; 3].map(|_| LAYOUTS[rng.random_range(0..2)]);
+        let job = Job { layouts, ..job(sizes, rng.random_range(1 << 20..30 << 20)) };
+        let depths = (1..=4).map(|devices| Job { devices, ..job }).map(|job| {
+            BlockPlan::new(&job).unwrap_or_else(|error| panic!("{job:?}: {error}")).block()[2]
+        });
+        let depths = depths.collect::<Vec<_>>();
+        assert_eq!(depths, [depths[0]; 4], "{job:?}");
+    }
+}
+
 #[test]
 fn of_several_devices_one_that_fails_ends_all() {
     let values = vec![1f32; 300 * 200];
