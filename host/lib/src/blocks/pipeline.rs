@@ -98,15 +98,17 @@ impl<T: Scalar> Product<'_, T> {
             // The caller's ends of the channels are dropped, so all threads end.
             let read = readers.into_iter().map(join).collect::<Vec<_>>();
             let written = join(writer);
-            let choice = computed.as_ref().ok().copied().flatten();
-            let errors =
-                read.into_iter().map(Result::err).chain([computed.err().flatten(), written.err()]);
+            let (computed, error) = match computed {
+                Err(Some(error)) => (Err(None), Some(error)),
+                computed => (computed, None),
+            };
+            let errors = read.into_iter().map(Result::err).chain([error, written.err()]);
             let (interrupts, others): (Vec<_>, Vec<_>) =
                 errors.flatten().partition(|error| matches!(error, Error::Interrupted));
             // Several threads see an interrupt. Another error says more.
             match others.into_iter().chain(interrupts).next() {
                 Some(error) => Err(error),
-                None => Ok(Some(choice)),
+                None => stage.ended(computed).map(Some),
             }
         })
     }
@@ -128,8 +130,8 @@ impl<T: Scalar> Product<'_, T> {
             places: places_of_c(device, plan)?,
             out,
         };
-        // Without a reason another device has it.
-        stage.compute(alone).or_else(|error| error.map_or(Ok(None), Err))
+        let computed = stage.compute(alone);
+        stage.ended(computed)
     }
 
     /// A reader. It fills every [`READERS`]th chunk, from `turn` on.
@@ -241,6 +243,19 @@ impl<'a, T: Scalar> Stage<'a, T> {
         }
         // The writer waits for the last products, and sees their errors.
         Ok(choice)
+    }
+
+    /// The result of a device whose other threads have returned no error. A device that was stopped
+    /// has none: another one returns the reason.
+    pub(super) fn ended(&self, computed: Halt<Option<Choice>>) -> Result<Option<Choice>> {
+        computed.or_else(|error| match error {
+            Some(error) => Err(error),
+            None if self.stop.load(Ordering::Relaxed) => Ok(None),
+            None => {
+                let limit = "not all blocks were computed: a thread has ended early, which is a fault of this library";
+                Err(Error::argument("plan", format!("{:?} blocks", self.plan.blocks()), limit))
+            }
+        })
     }
 
     /// Launches a step's product, after the copies.

@@ -42,8 +42,9 @@ impl<T: Scalar> Product<'_, T> {
         self.run_on(&Devices::from(device.clone()), plan, out)
     }
 
-    /// As [`run`](Self::run), on several devices of one kind. The bits are those of one device. A
-    /// sink writes for one device at a time.
+    /// As [`run`](Self::run), on several devices of one kind. The bits are those of one device with
+    /// the plan's [`device_limit`](super::Job::device_limit). A sink writes for one device at a
+    /// time.
     ///
     /// ```
     /// use gpu_gemm::{
@@ -100,19 +101,27 @@ impl<T: Scalar> Product<'_, T> {
         let (out, choice) = (Mutex::new(out), Mutex::new(None));
         parallel::for_each(stages.into_iter(), |(number, mut stage)| {
             let mut out = Shared { out: &out, layout };
+            let halt = StopOthers(&stop);
             match self.part(devices.at(number), &mut stage, &mut out) {
                 Ok(made) => {
+                    std::mem::forget(halt);
                     let mut choice = choice.lock().unwrap_or_else(PoisonError::into_inner);
                     *choice = choice.take().or(made);
                     Ok(())
                 }
-                Err(error) => {
-                    stop.store(true, Ordering::Relaxed);
-                    Err(devices.failed(number)(error))
-                }
+                Err(error) => Err(devices.failed(number)(error)),
             }
         })?;
         Ok(choice.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Stops the other devices when it is dropped: after an error, and when a source or a sink panics.
+struct StopOthers<'a>(&'a AtomicBool);
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

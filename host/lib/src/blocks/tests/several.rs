@@ -1,6 +1,13 @@
 //! Products by several devices.
 
-use super::*;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::AtomicBool,
+    thread::sleep,
+    time::Duration,
+};
+
+use super::{super::pipeline::Stage, *};
 use crate::{
     Compute,
     gemm::{Request, Target, choose},
@@ -56,6 +63,66 @@ fn the_depth_of_blocks_is_that_of_one_device() {
         let depths = depths.collect::<Vec<_>>();
         assert_eq!(depths, [depths[0]; 4], "{job:?}");
     }
+}
+
+/// Ones. The first block's read panics. After that, those of the second half are slow.
+struct Panics(AtomicBool);
+
+impl Source<f32> for Panics {
+    fn rows(&self) -> usize {
+        64 * 200
+    }
+    fn cols(&self) -> usize {
+        64
+    }
+    fn layout(&self) -> Layout {
+        Layout::RowMajor
+    }
+    fn read(&self, rows: Range<usize>, _: Range<usize>, _: Layout, to: &mut [f32]) -> Result<()> {
+        if rows.start == 0 {
+            self.0.store(true, Ordering::Relaxed);
+            // Without the hook, which would print a backtrace.
+            resume_unwind(Box::new("a source's own fault"));
+        }
+        if rows.start >= self.rows() / 2 {
+            while !self.0.load(Ordering::Relaxed) {
+                sleep(Duration::from_millis(1));
+            }
+            sleep(Duration::from_millis(100));
+        }
+        to.fill(1.0);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_source_that_panics_stops_the_other_devices() {
+    let (devices, values) = (Devices::cpu(2).unwrap(), vec![1f32; 64 * 64]);
+    let b = Dense::new(64, 64, Layout::RowMajor, &values[..]).unwrap();
+    let full = || Error::argument("disk", "full", "must not be");
+    let plan = is_sound(&Job { devices: 2, ..job([64 * 200, 64, 64], 120_000) });
+    assert_eq!(plan.blocks(), [200, 1, 1]);
+    let mut out = Fails { inner: b, at: usize::MAX, count: AtomicUsize::new(0), with: full };
+    let a = Panics(AtomicBool::new(false));
+    let product = Product::new("gemm_f32_64x64x16", &a, &b);
+    assert!(catch_unwind(AssertUnwindSafe(|| product.run_on(&devices, &plan, &mut out))).is_err());
+    // The second device would take 2.5 seconds for all of its 100 blocks.
+    let written = out.count.into_inner();
+    assert!(written < 100, "{written}");
+}
+
+#[test]
+fn a_device_ends_without_a_reason_only_if_another_has_one() {
+    let values = vec![1f32; 64 * 64];
+    let ones = Dense::new(64, 64, Layout::RowMajor, &values[..]).unwrap();
+    let (plan, stop) = (plan([64; 3], 1 << 20), AtomicBool::new(false));
+    let product = Product::new("gemm_f32_64x64x16", &ones, &ones);
+    let stage = Stage::new(&product, &Device::cpu(), (&plan, 0, &stop), Layout::RowMajor).unwrap();
+    let error = stage.ended(Err(None)).unwrap_err().to_string();
+    assert!(error.starts_with("plan = [1, 1, 1] blocks: not all blocks were computed"), "{error}");
+    assert!(matches!(stage.ended(Err(Some(Error::Interrupted))), Err(Error::Interrupted)));
+    stop.store(true, Ordering::Relaxed);
+    assert!(matches!(stage.ended(Err(None)), Ok(None)));
 }
 
 #[test]
