@@ -69,6 +69,17 @@ fn devices_that_are_refused_or_missing() {
     let emulated = ["--compute", "fp32-bf16x6"];
     let words = ["--compute = fp32-bf16x6: must be fp32 or tf32 over several devices"];
     fails(by("cpu:2", &files, &folder, &emulated), 2, &words);
+    let plan = [&emulated[..], &["--plan", "--device-memory-limit", "1G"]].concat();
+    fails(by("cuda:0,1", &files, &folder, &plan), 2, &words);
+    // Of several that may be there, one is.
+    let plan = [&emulated[..], &["--plan"]].concat();
+    for command in [
+        by("cpu:1", &files, &folder, &plan),
+        on_gpu("devices=1", &folder, &[&["--device", "cuda:all"], &plan[..]].concat()),
+    ] {
+        let (code, stdout, stderr) = finish(command);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+    }
     fails(by("cuda:all", &files, &folder, &[]), 3, &["no NVIDIA driver"]);
     let missing = on_gpu("devices=2", &folder, &["--device", "cuda:0,2"]);
     fails(missing, 3, &["cuda:2: this machine has 2 CUDA device(s)"]);

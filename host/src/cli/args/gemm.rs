@@ -91,7 +91,8 @@ pub(crate) struct Gemm {
     pub(crate) kernel: String,
 
     /// Where to run: auto takes a GPU if there is one. Several devices compute parts of C each: all
-    /// GPUs, some of them, or so many CPU devices. The bits are those of one
+    /// GPUs, some of them, or so many CPU devices. The bits are those of one with as much memory as
+    /// each
     #[arg(long, value_name = "auto|cuda[:N[,N..]|:all]|cpu[:COUNT]", default_value_t = DevicesChoice::One(super::DeviceChoice::Auto))]
     #[arg(value_parser = several(), hide_possible_values = true)]
     pub(crate) device: DevicesChoice,

@@ -53,11 +53,6 @@ where
     Reader: Source<T> + Source<f64>,
 {
     let factors = Factors::of::<T>(args)?;
-    let is_emulated = matches!(args.compute, ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3);
-    if !matches!(args.device, DevicesChoice::One(_)) && is_emulated {
-        let limit = "must be fp32 or tf32 over several devices: bits of emulated sums depend on the part of C";
-        return Err(Error::argument("--compute", name_of(&args.compute), limit).into());
-    }
     if args.plan {
         return plan::<T>(args, files, factors, out);
     }

@@ -14,7 +14,7 @@ use host::{
 
 use super::files::{Files, Sources};
 use crate::cli::{
-    args::{ComputeMode, Gemm},
+    args::{ComputeMode, Gemm, name_of},
     verification::Verification,
 };
 
@@ -68,6 +68,11 @@ impl Planned {
     where
         Reader: Source<T>,
     {
+        let is_emulated = matches!(args.compute, ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3);
+        if devices > 1 && is_emulated {
+            let limit = "must be fp32 or tf32 over several devices: bits of emulated sums depend on the part of C";
+            return Err(Error::argument("--compute", name_of(&args.compute), limit));
+        }
         let whole = files.shape;
         // With alpha = 0 neither A nor B is read.
         let k = if alpha == 0.0 { 0 } else { whole.k() };
