@@ -164,7 +164,9 @@ impl BlockPlan {
                 *size = size.div_ceil(OVERLAPS.1).max(PASSING).next_multiple_of(tile).min(*size);
                 plan([rows, cols, k], stays, Why::Overlaps)
             });
-            let parts = parts.into_iter().filter(|parts| !parts.is_one_piece());
+            // Two blocks, which are whole tiles, may need more than one piece.
+            let fits = |parts: &BlockPlan| parts.device_bytes <= job.device_limit;
+            let parts = parts.into_iter().filter(|parts| !parts.is_one_piece() && fits(parts));
             let parts = parts.min_by_key(cost);
             return Ok(parts.filter(|_| whole.device_bytes >= OVERLAPS.0).unwrap_or(whole));
         }

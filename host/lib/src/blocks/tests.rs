@@ -103,6 +103,8 @@ fn what_is_large_goes_by_in_parts_and_is_read_once() {
     // Too small to be cut.
     let plan = is_sound(&job([200, 100, 200_000], 1 << 40));
     assert!(plan.is_one_piece(), "{plan:?}");
+    // Two of its blocks of columns would need more than the limit, which is that of one piece.
+    is_sound(&Job { layouts: [LAYOUTS[1]; 3], ..job([100_000, 300, 100], 160_120_000) });
     // Asked for, k is cut and nothing else.
     let plan = is_sound(&Job { depth: Some(1000), ..job([4000, 3000, 5000], 1 << 40) });
     assert_eq!((plan.why(), plan.blocks()), (Why::DepthAsked, [1, 1, 5]));
