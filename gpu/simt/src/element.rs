@@ -85,6 +85,41 @@ impl Half {
     pub const CONSTANT: &'static str = "half";
 }
 
+/// The impls of a number that compares as the `f32` that it is.
+macro_rules! widened {
+    ($ty:ty) => {
+        impl From<$ty> for f32 {
+            #[inline(always)]
+            fn from(value: $ty) -> f32 {
+                value.to_f32()
+            }
+        }
+
+        impl From<$ty> for f64 {
+            #[inline(always)]
+            fn from(value: $ty) -> f64 {
+                value.to_f32().into()
+            }
+        }
+
+        // Compares numbers, not bits: both zeros are equal, and NaN differs from itself.
+        impl PartialEq for $ty {
+            #[inline(always)]
+            fn eq(&self, other: &$ty) -> bool {
+                self.to_f32() == other.to_f32()
+            }
+        }
+
+        impl PartialOrd for $ty {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &$ty) -> Option<core::cmp::Ordering> {
+                self.to_f32().partial_cmp(&other.to_f32())
+            }
+        }
+    };
+}
+pub(crate) use widened;
+
 macro_rules! halves {
     ($($ty:ident: $to_instruction:expr, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
         // SAFETY: sixteen bits; every pattern is a number.
@@ -161,34 +196,7 @@ macro_rules! halves {
             }
         }
 
-        impl From<$ty> for f32 {
-            #[inline(always)]
-            fn from(value: $ty) -> f32 {
-                value.to_f32()
-            }
-        }
-
-        impl From<$ty> for f64 {
-            #[inline(always)]
-            fn from(value: $ty) -> f64 {
-                value.to_f32().into()
-            }
-        }
-
-        // Compares numbers, not bits: both zeros are equal, and NaN differs from itself.
-        impl PartialEq for $ty {
-            #[inline(always)]
-            fn eq(&self, other: &$ty) -> bool {
-                self.to_f32() == other.to_f32()
-            }
-        }
-
-        impl PartialOrd for $ty {
-            #[inline(always)]
-            fn partial_cmp(&self, other: &$ty) -> Option<core::cmp::Ordering> {
-                self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
+        widened! { $ty }
     )*};
 }
 

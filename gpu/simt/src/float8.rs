@@ -11,6 +11,8 @@
 //! one. What would be beyond the largest number is NaN in E4m3 and infinite in E5m2, as in PyTorch
 //! and ml_dtypes. (PTX's `cvt.rn.satfinite` and cublasLt give the largest number instead.)
 
+use crate::element::widened;
+
 /// Bits after the point of an f32, and the bias of its exponent.
 const F32: u32 = 23;
 const F32_BIAS: u32 = 127;
@@ -119,34 +121,7 @@ macro_rules! float8 {
             }
         }
 
-        impl From<$ty> for f32 {
-            #[inline(always)]
-            fn from(value: $ty) -> f32 {
-                value.to_f32()
-            }
-        }
-
-        impl From<$ty> for f64 {
-            #[inline(always)]
-            fn from(value: $ty) -> f64 {
-                value.to_f32().into()
-            }
-        }
-
-        // Compares numbers, not bits: both zeros are equal, and NaN differs from itself.
-        impl PartialEq for $ty {
-            #[inline(always)]
-            fn eq(&self, other: &$ty) -> bool {
-                self.to_f32() == other.to_f32()
-            }
-        }
-
-        impl PartialOrd for $ty {
-            #[inline(always)]
-            fn partial_cmp(&self, other: &$ty) -> Option<core::cmp::Ordering> {
-                self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
+        widened! { $ty }
     )*};
 }
 
