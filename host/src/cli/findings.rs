@@ -71,7 +71,7 @@ impl<'a> FindingLine<'a> {
             other_place: other_place.as_ref().map(PlaceLine::new),
             detail,
             help: finding.advice(),
-            page: format!("gpu/simt/FINDINGS.md#{}", kind.heading()),
+            page: kind.page(),
             count: *count,
             orders: orders.iter().map(Order::to_string).collect(),
             examples: examples.iter().map(ExampleLine::new).collect(),

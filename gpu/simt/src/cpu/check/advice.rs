@@ -17,6 +17,11 @@ impl Kind {
         }
     }
 
+    /// Where that part is.
+    pub fn page(self) -> String {
+        format!("gpu/simt/FINDINGS.md#{}", self.heading())
+    }
+
     /// Its part of the page FINDINGS.md: what the mistake is, and what to write.
     pub fn explanation(self) -> &'static str {
         explanation(self.heading()).unwrap_or_default()
@@ -25,10 +30,12 @@ impl Kind {
 
 /// The part of the page FINDINGS.md about the kind of this name, such as `read-after-write`.
 pub fn explanation(name: &str) -> Option<&'static str> {
-    let races = [Kind::ReadAfterWrite, Kind::WriteAfterRead, Kind::WriteAfterWrite];
     let name = name.to_lowercase().replace("ized", "ised");
-    let is_race = races.iter().any(|race| race.name() == name);
-    let name = if is_race { "race" } else { &*name };
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let name = match kind {
+        Some(kind) => kind.heading(),
+        None => &*name,
+    };
     let parts = PAGE.split("\n## ").skip(1);
     parts.map(|part| part.trim_end()).find(|part| part.lines().next() == Some(name))
 }

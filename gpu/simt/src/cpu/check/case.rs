@@ -104,9 +104,8 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
             // What a kernel with a finding computes may be wrong.
             let is_clean = launches.iter().all(|launch| launch.findings.is_empty());
             let launched = !launches.is_empty();
-            let found =
-                |kind| launches.iter().flat_map(|it| &it.findings).any(|it| it.kind == kind);
-            let is_endless = found(Kind::Endless);
+            let mut found = launches.iter().flat_map(|launch| &launch.findings);
+            let is_endless = found.any(|finding| finding.kind == Kind::Endless);
             runs.extend(launches.into_iter().map(|launch| (case, order, launch)));
             // It took ten seconds or more, and each further run would.
             if is_endless {

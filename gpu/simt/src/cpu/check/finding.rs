@@ -358,7 +358,7 @@ impl Finding {
         })?;
         let advice = self.advice().filter(|advice| *advice != self.detail);
         advice.map_or(Ok(()), |advice| write!(f, "\n    help: {advice}"))?;
-        write!(f, "\n    page: gpu/simt/FINDINGS.md#{}", self.kind.heading())
+        write!(f, "\n    page: {}", self.kind.page())
     }
 }
 
