@@ -90,6 +90,23 @@ pub struct MatrixBatch {
     pub step: u64,
 }
 
+/// Where the scales of A and B are: elements from one to the next.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ScaleStrides {
+    /// A's: from a row to the next, and from 128 k-steps to the next.
+    pub a: [u64; 2],
+    /// B's: from 128 k-steps to the next, and from a column or 128 columns to the next.
+    pub b: [u64; 2],
+}
+
+/// Sums stay as they are.
+pub const NO_SCALES: u32 = 0;
+/// A scale for each row of A, and one for each column of B.
+pub const ROWS_COLS: u32 = 1;
+/// A scale for each 1 x 128 of A, and one for each 128 x 128 of B.
+pub const BLOCKS: u32 = 2;
+
 /// Nothing is added.
 pub const NO_BIAS: u32 = 0;
 /// Element i of the bias is added to row i of C.
@@ -111,6 +128,10 @@ pub const SILU: u32 = 4;
 // SAFETY: `#[repr(C)]` numbers, eight u32 and eleven words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl simt::Record for GemmParams {}
+
+// SAFETY: `#[repr(C)]` numbers, four words of eight bytes.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for ScaleStrides {}
 
 // SAFETY: `#[repr(C)]` numbers, four u32 and two words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,8 +1,9 @@
 //! Products of e4m3 and e5m2 with a C of f32, bf16 or f16, by every kernel, in every layout.
 
 use host::{
-    Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Matrix, Stream,
-    gemm::{Candidate, Output, Request, Scalar, Target},
+    Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Matrix, MatrixView,
+    Stream,
+    gemm::{Candidate, Output, Request, Scalar, Scales, Target},
 };
 use simt::types::NumberFormat;
 use tests::{
@@ -54,6 +55,11 @@ fn gemm<T: Scalar<O>, O: Output>(kernel: Option<&str>) -> Gemm<'static, T, O> {
     kernel.map_or(gemm, |name| gemm.kernel(name).unwrap())
 }
 
+/// Whether kernels with scales run there.
+fn runs_wgmma(device: &Device) -> bool {
+    !device.is_cuda() || Target::of(device).capability == (9, 0)
+}
+
 /// From -2 to 2, or an integer from -8 to 8.
 fn number(bits: u64, is_integer: bool) -> f32 {
     match is_integer {
@@ -73,6 +79,40 @@ struct Case<T, O> {
     factors: [f32; 2],
     /// Elements are integers, and sums exact.
     is_integer: bool,
+    scales: Option<Scaling>,
+}
+
+/// Scales of A and B.
+struct Scaling {
+    /// Of 1 x 128 and 128 x 128. Otherwise of rows and columns.
+    are_blocks: bool,
+    places: [Place; 2],
+    values: [Vec<f32>; 2],
+}
+
+impl Scaling {
+    /// From 1/64 to 2; of products of integers powers of two.
+    fn draw(random: &mut Random, [m, n, k]: [usize; 3], is_integer: bool) -> Self {
+        let are_blocks = random.below(2) == 0;
+        let sizes = match are_blocks {
+            true => [(m, k.div_ceil(128)), (k.div_ceil(128), n.div_ceil(128))],
+            false => [(m, 1), (1, n)],
+        };
+        let places = sizes.map(|size| Place::draw(random, size, 1));
+        let value = |bits: u64| {
+            let power = 2f32.powi((bits % 7) as i32 - 6);
+            if is_integer { power } else { power * (1.0 + (bits >> 40) as f32 / (1 << 25) as f32) }
+        };
+        let values = [0, 1].map(|i| places[i].draw_all(random, &value));
+        Scaling { are_blocks, places, values }
+    }
+
+    /// What a product of two elements is multiplied by.
+    fn of(&self, row: usize, p: usize, col: usize) -> f64 {
+        let [a, b] = &self.places;
+        let [p, col] = if self.are_blocks { [p / 128, col / 128] } else { [0, col] };
+        f64::from(self.values[0][a.at(0, row, p)]) * f64::from(self.values[1][b.at(0, p, col)])
+    }
 }
 
 impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
@@ -86,7 +126,18 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         let bias = (random.below(2) == 0).then_some(bias);
         let factors = random.choose(&[[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [-3.0, 2.0], [0.5, 0.0]]);
         let is_relu = random.below(4) == 0;
-        Case { places, a, b, c, bias, is_relu, factors, is_integer }
+        Case { places, a, b, c, bias, is_relu, factors, is_integer, scales: None }
+    }
+
+    /// One product with scales. Those of blocks are for a C of rows.
+    fn draw_scaled(random: &mut Random, sizes: [usize; 3]) -> Self {
+        let mut case = Case::draw(random, sizes, 1);
+        let scales = Scaling::draw(random, sizes, case.is_integer);
+        if scales.are_blocks && case.places[2].strides[1] != 1 {
+            case.places[2].strides = [sizes[1], 1];
+        }
+        case.scales = Some(scales);
+        case
     }
 
     /// An element, with the sum of its terms' absolute values.
@@ -97,8 +148,9 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         for p in 0..a.size.1 {
             let (a, b): (f64, f64) =
                 (self.a[a.at(i, row, p)].into(), self.b[b.at(i, p, col)].into());
-            sum += a * b;
-            size += (a * b).abs();
+            let scale = self.scales.as_ref().map_or(1.0, |scales| scales.of(row, p, col));
+            sum += scale * a * b;
+            size += (scale * a * b).abs();
         }
         let before = beta * self.c[c.at(i, row, col)].into();
         let bias = self.bias.as_ref().map_or(0.0, |bias| bias[col].into());
@@ -127,6 +179,18 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         if self.is_relu {
             gemm = gemm.activation(Activation::Relu);
         }
+        let scales = self.scales.as_ref();
+        let of_scales = scales.map(|of| of.values.each_ref().map(|of| device.upload(of).unwrap()));
+        if let Some((of, values)) = scales.zip(of_scales.as_ref()) {
+            let [a, b] = [0, 1].map(|i| {
+                let Place { size: (rows, cols), strides, .. } = of.places[i];
+                MatrixView::new(values[i].all(), rows, cols, strides).unwrap()
+            });
+            gemm = gemm.scales(match of.are_blocks {
+                true => Scales::Blocks { a, b },
+                false => Scales::RowsCols { a, b },
+            });
+        }
         gemm.launch_batch(stream, a, b, to).unwrap();
         c.to_vec().unwrap()
     }
@@ -137,15 +201,16 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         let of = || {
             let Case { places, factors, is_integer, is_relu, .. } = self;
             let bias = self.bias.is_some();
+            let blocks = self.scales.as_ref().map(|scales| scales.are_blocks);
             format!(
-                "{context} on {}: {places:?}, {factors:?}, integers {is_integer}, bias {bias}, relu {is_relu}",
+                "{context} on {}: {places:?}, {factors:?}, integers {is_integer}, bias {bias}, relu {is_relu}, scales of blocks {blocks:?}",
                 stream.device()
             )
         };
         let (got, [a, _, c]) = (self.run(stream, gemm), &self.places);
         let mut is_of_c = vec![false; got.len()];
         let gamma =
-            of_short_sums(T::FORMAT) + (a.size.1 as f64 + 5.0) * NumberFormat::F32.roundoff();
+            of_short_sums(T::FORMAT) + (a.size.1 as f64 + 8.0) * NumberFormat::F32.roundoff();
         for (i, at) in (0..c.count).flat_map(|i| (0..c.size.0 * c.size.1).map(move |at| (i, at))) {
             let (row, col) = (at / c.size.1, at % c.size.1);
             let at = c.at(i, row, col);
@@ -241,6 +306,81 @@ fn random_products_keep_to_the_bound() {
     counted("float8::random_products_keep_to_the_bound", 66);
 }
 
+/// Scales of rows and columns, and of blocks; k is split by a cluster in some.
+#[test]
+fn random_scaled_products_keep_to_the_bound() {
+    fn check<T: Element + Scalar<O>, O: Element>(cases: usize, seed: u64) {
+        let all = kernels::<T, O>();
+        let scaled =
+            all.into_iter().filter(|name| name.is_none_or(|name| name.starts_with("wgmma")));
+        let kernels = scaled.collect::<Vec<_>>();
+        for device in devices().into_iter().filter(|device| runs_wgmma(device)) {
+            let stream = device.stream().unwrap();
+            let mut turns = Turns::on(&device, kernels.len());
+            let mut random = Random::new(seed);
+            for _ in 0..cases {
+                let sizes = [140, 300, 700].map(|most| size(&mut random, most));
+                let case = Case::<T, O>::draw_scaled(&mut random, sizes);
+                for kernel in turns.next_case().into_iter().map(|number| kernels[number]) {
+                    let mut gemm = gemm(kernel);
+                    if kernel.is_some_and(|name| !name.contains("_c2")) && random.below(4) == 0 {
+                        gemm = gemm.split_k(3).unwrap();
+                    }
+                    case.check(&stream, &gemm, kernel.unwrap_or("auto"));
+                }
+            }
+        }
+    }
+    check::<E4m3, Bf16>(16, 811);
+    check::<E4m3, f32>(8, 812);
+    check::<E5m2, F16>(8, 813);
+    counted("float8::random_scaled_products_keep_to_the_bound", 32);
+}
+
+/// What scales cannot be of.
+#[test]
+fn wrong_scales_are_refused() {
+    once!(crate::SOURCES);
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let (m, n, k) = (5, 200, 300);
+    let (a, b) = (vec![E4m3::of(1.0); m * k], vec![E4m3::of(1.0); k * n]);
+    let a = Matrix::from_row_major(&device, m, k, &a).unwrap();
+    let b = Matrix::from_row_major(&device, k, n, &b).unwrap();
+    let ones = device.upload(&vec![1f32; 1000]).unwrap();
+    let view = |rows, cols| MatrixView::new(ones.all(), rows, cols, [cols, 1]).unwrap();
+    let mut c = Matrix::<f32>::zeros(&device, m, n).unwrap();
+    let mut run = |scales, partials: u32| {
+        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
+        let gemm = if partials > 1 { gemm.partials(partials).unwrap() } else { gemm };
+        gemm.run(&stream, a.view(), b.view(), c.view_mut()).map(|_| ()).map_err(|e| e.to_string())
+    };
+    let lines = Scales::RowsCols { a: view(m, 1), b: view(1, n) };
+    let refused = |result: Result<(), String>, what: &str| {
+        let said = result.unwrap_err();
+        assert!(said.contains(what), "{said}");
+    };
+    run(lines, 1).unwrap();
+    refused(run(lines, 2), "scales");
+    refused(run(Scales::RowsCols { a: view(m, 1), b: view(n, 1) }, 1), "must be 1 x 200");
+    refused(run(Scales::RowsCols { a: view(m - 1, 1), b: view(1, n) }, 1), "must be 5 x 1");
+    refused(run(Scales::Blocks { a: view(m, 2), b: view(3, 2) }, 1), "must be 5 x 3");
+    refused(run(Scales::Blocks { a: view(m, 3), b: view(3, 1) }, 1), "must be 3 x 2");
+    let mut of_columns = Matrix::<f32>::zeros(&device, n, m).unwrap();
+    let blocks = Scales::Blocks { a: view(m, 3), b: view(3, 2) };
+    let gemm = Gemm::<E4m3, f32>::of_types().scales(blocks);
+    let said = gemm.run(&stream, a.view(), b.view(), of_columns.view_mut().t()).unwrap_err();
+    assert!(said.to_string().contains("rows are contiguous"), "{said}");
+    let named = gemm.kernel("gemm_e4m3_f32_64x64x16").unwrap();
+    let said = named.run(&stream, a.view(), b.view(), c.view_mut()).unwrap_err();
+    assert!(said.to_string().contains("no scales"), "{said}");
+    let f32s = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
+    let mut to = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
+    let gemm = Gemm::new().scales(Scales::RowsCols { a: view(2, 1), b: view(1, 2) });
+    let said = gemm.run(&stream, f32s.view(), f32s.view(), to.view_mut()).unwrap_err();
+    assert!(said.to_string().contains("8-bit"), "{said}");
+}
+
 /// K is split by the blocks of a cluster, and by partial products.
 #[test]
 fn split_sums_keep_to_the_bound() {
@@ -254,7 +394,7 @@ fn split_sums_keep_to_the_bound() {
             for kernel in kernels::<E4m3, f32>().into_iter().flatten() {
                 let gemm = gemm(Some(kernel));
                 case.check(&stream, &gemm.partials(3).unwrap(), kernel);
-                if kernel.starts_with("wgmma") {
+                if kernel.starts_with("wgmma") && !kernel.contains("_c2") {
                     case.check(&stream, &gemm.split_k(3).unwrap(), kernel);
                 }
             }
@@ -313,8 +453,8 @@ fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) -> usize 
 #[test]
 fn sums_of_tensor_cores_have_the_bits_of_the_model() {
     for device in devices() {
-        // Two tiles.
-        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [2, 2]);
+        // Three tiles.
+        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [3, 3]);
     }
     counted("float8::sums_of_tensor_cores_have_the_bits_of_the_model", 2);
 }

@@ -15,6 +15,9 @@ use crate::params::GemmParams;
 /// The constant for the smooth activation that a kernel is loaded with.
 const SMOOTH: &str = "smooth";
 
+/// The constant for the scales of A and B.
+const SCALES: &str = "scales";
+
 /// A kernel and what it computes.
 ///
 /// Safe functions launch a kernel because its entry says what it computes. So only the registry
@@ -104,10 +107,20 @@ impl Entry {
             true => with_layout(self.constants, k_major).named(self.name),
             false => self.constants,
         };
-        match self.smooth().any(|smooth| smooth == problem.activation) {
+        match self.values_of(SMOOTH).any(|smooth| smooth == problem.activation) {
             true => constants.with(SMOOTH, problem.activation),
             false => constants,
         }
+    }
+
+    /// These constants, for scales of that [kind](crate::params::ROWS_COLS).
+    pub fn with_scales(&self, constants: Constants, kind: u32) -> Constants {
+        if self.has_scales() { constants.with(SCALES, kind) } else { constants }
+    }
+
+    /// Whether the kernel multiplies A and B by scales, if it is loaded so.
+    pub fn has_scales(&self) -> bool {
+        self.values_of(SCALES).next().is_some()
     }
 
     /// Every value of [`constants_of`](Self::constants_of). These are the specialisations that the
@@ -122,18 +135,22 @@ impl Entry {
             false if self.product.is_none() => self.declaration().specialisations(),
             false => vec![self.constants],
         };
-        let with = |of: &Constants| self.smooth().map(|smooth| of.with(SMOOTH, smooth)).collect();
-        match self.smooth().next() {
-            Some(_) => all.iter().flat_map::<Vec<_>, _>(with).collect(),
-            None => all,
-        }
+        [SMOOTH, SCALES].into_iter().fold(all, |all, name| {
+            let with =
+                |of: &Constants| self.values_of(name).map(|value| of.with(name, value)).collect();
+            match self.values_of(name).next() {
+                Some(_) => all.iter().flat_map::<Vec<_>, _>(with).collect(),
+                None => all,
+            }
+        })
     }
 
-    /// The smooth activations that the kernel may be loaded with, and [`IDENTITY`]. None if it has
-    /// no such constant.
-    fn smooth(&self) -> impl Iterator<Item = u32> {
+    /// The numbers that a constant may have: the smooth activations, or the kinds of scales, with
+    /// none of each. None if the kernel has no such constant.
+    fn values_of(&self, name: &str) -> impl Iterator<Item = u32> {
         let constants = self.declaration().constants.iter();
-        let values = constants.filter(|constant| constant.name == SMOOTH).flat_map(|of| of.values);
+        let values =
+            constants.filter(move |constant| constant.name == name).flat_map(|of| of.values);
         values.filter_map(|value| match value {
             Value::Number(number) => Some(*number),
             Value::Word(_) => None,

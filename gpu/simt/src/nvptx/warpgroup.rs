@@ -251,6 +251,13 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     }
 
     #[inline(always)]
+    pub fn update_rows(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
+        wgmma::each!(|i| if i < N / 2 {
+            self.0[i] = with(i / 2 % 2, self.0[i], other.0[i]);
+        });
+    }
+
+    #[inline(always)]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [S; 2])) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 {

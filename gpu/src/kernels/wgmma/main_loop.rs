@@ -1,9 +1,11 @@
 //! The main loop: a warpgroup multiplies pipeline stages.
 
 use super::{
-    collective::{real::Real, stored::Stored, wgmma_shape::WGMMA_M},
+    collective::{accumulators::ROWS, stored::Stored, wgmma_shape::WGMMA_M},
     device::{warpgroup::*, *},
+    scales::Scales,
 };
+use crate::params::GemmParams;
 
 /// MMAs of a stage: 128 bytes along k.
 const MMAS: usize = 4;
@@ -19,7 +21,9 @@ pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
 
 /// Adds the products of `stages` pipeline stages to `all`, each stage in the tensor cores first:
 /// for sums that the tensor cores hold with few bits. `part` is the sum of a stage, whose MMAs are
-/// all issued: past k there are zeros. The other arguments are those of [`accumulate_stages`].
+/// all issued: past k there are zeros. It is multiplied by the [`Scales`] of the stage. `first` is
+/// the first stage, and `place` the first row and column of the warpgroup's sums. The other
+/// arguments are those of [`accumulate_stages`].
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn add_stages<
@@ -28,6 +32,49 @@ pub fn add_stages<
     A: Layout,
     B: Layout,
     S: Scope,
+    X: Scales,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+>(
+    tiles: &mut DynamicShared<T>,
+    (group, warp): (usize, usize),
+    (first, stages): (u32, u32),
+    next: &mut Consumer<STAGES, S>,
+    part: &mut Accumulators<TILE_COLS, C::Real>,
+    all: &mut Fragment<TILE_COLS, C::Real>,
+    (problem, scales, place): (&GemmParams, &X, (usize, usize)),
+) {
+    // The thread's first row.
+    let row = place.0 + warp * ROWS + thread::lane_id() as usize / 4;
+    for stage in first..first + stages {
+        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
+        let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
+        part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
+        commit();
+        // They are loaded while the tensor cores multiply.
+        let scale: [C::Real; 2] = scales.of_stage(problem, stage, (row, place.1));
+        let part = part.wait::<0>();
+        // The tensor cores have read for the whole warpgroup.
+        if warp == 0 {
+            next.release_multiplied();
+        }
+        next.advance();
+        all.update_rows(part, |i, all, part| MultiplyAdd::fma(part, scale[i], all));
+    }
+}
+
+/// As [`add_stages`], with two parts in turn: a stage is multiplied while the one before is added.
+/// That takes as many registers again. `before` is called before the MMAs of a stage are issued.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn add_stages_in_turn<
+    T: Factor<Sum = C::Real>,
+    C: Stored<Real: WgmmaSum>,
+    A: Layout,
+    B: Layout,
+    S: Scope,
+    X: Scales,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -35,22 +82,49 @@ pub fn add_stages<
     tiles: &mut DynamicShared<T>,
     (group, warp): (usize, usize),
     stages: u32,
-    next: &mut Consumer<STAGES, S>,
-    part: &mut Accumulators<TILE_COLS, C::Real>,
+    (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
+    [even, odd]: [&mut Accumulators<TILE_COLS, C::Real>; 2],
     all: &mut Fragment<TILE_COLS, C::Real>,
+    (problem, scales, place): (&GemmParams, &X, (usize, usize)),
+    before: impl Fn(u32),
 ) {
-    for _ in 0..stages {
+    let row = place.0 + warp * ROWS + thread::lane_id() as usize / 4;
+    let mut begin = |stage: u32, part: &mut Accumulators<TILE_COLS, C::Real>| {
+        before(stage);
         let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
         let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
         part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
         commit();
-        let part = part.wait::<0>();
+        next.advance();
+        scales.of_stage::<C::Real>(problem, stage, (row, place.1))
+    };
+    let mut add = |part: &Fragment<TILE_COLS, C::Real>, scale: [C::Real; 2]| {
         // The tensor cores have read for the whole warpgroup.
         if warp == 0 {
-            next.release_multiplied();
+            read.release_multiplied();
         }
-        next.advance();
-        all.update(part, |_, all, part| all.plus(part));
+        read.advance();
+        all.update_rows(part, |i, all, part| MultiplyAdd::fma(part, scale[i], all));
+    };
+    if stages == 0 {
+        return;
+    }
+    let (mut of_even, mut stage) = (begin(0, even), 1);
+    loop {
+        if stage == stages {
+            add(even.wait::<0>(), of_even);
+            return;
+        }
+        let of_odd = begin(stage, odd);
+        add(even.wait::<1>(), of_even);
+        stage += 1;
+        if stage == stages {
+            add(odd.wait::<0>(), of_odd);
+            return;
+        }
+        of_even = begin(stage, even);
+        add(odd.wait::<1>(), of_odd);
+        stage += 1;
     }
 }
 

@@ -51,6 +51,7 @@
 pub mod ldg;
 pub mod main_loop;
 pub mod persistent;
+pub mod scales;
 pub mod split_k;
 pub mod table;
 

@@ -13,13 +13,15 @@ use super::{
         tma::TmaOperand, wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
-    main_loop::{accumulate_stages, k_steps_of_last},
+    main_loop::{accumulate_stages, add_stages_in_turn, k_steps_of_last},
+    scales::Scales,
 };
 use crate::params::GemmParams;
 
 /// Computes all tiles of a CTA of a cluster of `BLOCKS`, whose tiles are one below the other.
 /// `staged` has a row for each row of the tile. The tiles that wait for background work are the
-/// last. `smooth` is the smooth activation that the kernel was loaded with.
+/// last. `smooth` is the smooth activation that the kernel was loaded with. Only short sums have
+/// `scales`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -28,6 +30,7 @@ pub fn multiply<
     C: PackedStore<Real = <A::Element as Factor>::Sum>,
     S: Scope,
     W: Background,
+    X: Scales,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const BLOCKS: usize,
@@ -41,7 +44,7 @@ pub fn multiply<
     pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<C::Real, STAGED, { staged_epilogue::PITCH }>,
     background: &mut W,
-    smooth: u32,
+    (smooth, scales): (u32, &X),
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
@@ -162,33 +165,64 @@ pub fn multiply<
                 }
             };
             let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
+            let mut all = Fragment::zeroed();
+            let mine = (group, warp);
             // The second warpgroup has read all but these when its turn starts. Otherwise the
             // pipeline had no room for the last stage, which the first warpgroup waits for.
             let before = stages - stages.min(STAGES as u32);
-            accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-                &mut tiles,
-                (group, warp),
-                (before, k_steps_of_last::<A::Element>(0)),
-                (&mut next, &mut read),
-                &mut sums,
-                clear,
-                || (),
-            );
+            if const { A::Element::HAS_SHORT_SUMS } {
+                let first = (row as usize + group * WGMMA_M, (start + col) as usize);
+                let mut odd = Accumulators::zeroed();
+                add_stages_in_turn::<_, C, A::Layout, B::Layout, S, X, TILE_ROWS, TILE_COLS, STAGES>(
+                    &mut tiles,
+                    mine,
+                    stages,
+                    (&mut next, &mut read),
+                    [&mut sums, &mut odd],
+                    &mut all,
+                    (problem, scales, first),
+                    // When a stage begins, the one before the last has been read.
+                    |stage| {
+                        if stage == before + 1 {
+                            order.wait(group);
+                        }
+                    },
+                );
+                if stages < before + 2 {
+                    order.wait(group);
+                }
+                order.arrive(group);
+                scales.finish::<C, TILE_COLS>(problem, &mut all, first);
+            } else {
+                accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                    &mut tiles,
+                    mine,
+                    (before, k_steps_of_last::<A::Element>(0)),
+                    (&mut next, &mut read),
+                    &mut sums,
+                    clear,
+                    || (),
+                );
+            }
             let rows = (class as usize, A::CLASSES);
             let epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
             let mut epilogue = epilogue.with_smooth(smooth);
             let first = (row as usize + group * WGMMA_M, (start + col) as usize);
             let early = staged_epilogue::load_early::<_, TILE_COLS, ALL>(&epilogue, first);
-            order.wait(group);
-            let sums = accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-                &mut tiles,
-                (group, warp),
-                (stages - before, k_steps_of_last::<A::Element>(problem.k + shift)),
-                (&mut next, &mut read),
-                &mut sums,
-                |tiles, position, at| clear(tiles, before + position, at),
-                || order.arrive(group),
-            );
+            let sums = if const { A::Element::HAS_SHORT_SUMS } {
+                &mut all
+            } else {
+                order.wait(group);
+                accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                    &mut tiles,
+                    mine,
+                    (stages - before, k_steps_of_last::<A::Element>(problem.k + shift)),
+                    (&mut next, &mut read),
+                    &mut sums,
+                    |tiles, position, at| clear(tiles, before + position, at),
+                    || order.arrive(group),
+                )
+            };
             staged_epilogue::store::<_, _, _, ALL>(sums, staged, (&mut epilogue, early), first);
         }
         if start > 0 || background.tail_columns() == 0 {

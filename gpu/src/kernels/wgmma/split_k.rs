@@ -69,6 +69,7 @@ use super::{
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, add_stages, k_steps_of_last},
+    scales::Scales,
 };
 use crate::params::GemmParams;
 
@@ -103,13 +104,14 @@ pub const fn min_blocks(stages: usize) -> u32 {
 
 /// Computes all tiles of a block. Accumulators that are not finished in registers are staged
 /// `PITCH - 8` columns at a time. `smooth` is the smooth activation that the kernel was loaded
-/// with. With `ALL` registers suffice for old elements of C.
+/// with. Only short sums have `scales`. With `ALL` registers suffice for old elements of C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
     A: TmaOperand,
     B: TmaOperand<Element = A::Element>,
     C: PackedStore<Real = <A::Element as Factor>::Sum>,
+    X: Scales,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -124,7 +126,7 @@ pub fn multiply<
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<C::Real, STAGED, PITCH>,
-    smooth: u32,
+    (smooth, scales): (u32, &X),
 ) {
     let rounds = TILE_COLS / COLS;
     const {
@@ -217,14 +219,17 @@ pub fn multiply<
         let mut all;
         let sums = if const { A::Element::HAS_SHORT_SUMS } {
             all = Fragment::zeroed();
-            add_stages::<_, C, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+            let of_group = (row as usize + warp / 4 * WGMMA_M, col as usize);
+            add_stages::<_, C, A::Layout, B::Layout, _, X, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
                 (warp / 4, warp % 4),
-                end - first,
+                (first, end - first),
                 &mut next,
                 &mut sums,
                 &mut all,
+                (problem, scales, of_group),
             );
+            scales.finish::<C, TILE_COLS>(problem, &mut all, of_group);
             &mut all
         } else {
             accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(

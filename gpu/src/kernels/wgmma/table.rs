@@ -20,27 +20,41 @@ use super::{
     device::{warpgroup::*, *},
     ldg,
     persistent::multiply,
+    scales::{Scaled, Unscaled},
     split_k,
 };
-use crate::params::{GemmParams, IDENTITY, MatrixBatch};
+use crate::params::{GemmParams, IDENTITY, MatrixBatch, ScaleStrides};
 
 /// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
 /// memory holds the pipeline, staged accumulators of 32 bits, and two 8-byte barriers a stage.
 macro_rules! entry {
     ($name:ident: i32, $rows:tt x $cols:tt split k, $($rest:tt)*) => {
         entry! {
-            @split $name i8 i32 [] IDENTITY BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
+            @split $name i8 i32 [] [] [(IDENTITY, &Unscaled)] BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
         }
     };
     ($name:ident: Fp8 -> f32, $($rest:tt)*) => {
-        entry! { @fp8 $name f32 [constants(fp8 = e4m3 | e5m2),] $($rest)* }
+        entry! { @fp8 $name f32 [constants(fp8 = e4m3 | e5m2, scales = 0 | 1 | 2),] scales $($rest)* }
     };
     ($name:ident: Fp8 -> Half, $($rest:tt)*) => {
-        entry! { @fp8 $name Half [constants(fp8 = e4m3 | e5m2, half = bf16 | f16),] $($rest)* }
+        entry! { @fp8 $name Half [constants(fp8 = e4m3 | e5m2, half = bf16 | f16, scales = 0 | 1 | 2),] scales $($rest)* }
     };
-    (@fp8 $name:ident $c:ident $constants:tt $rows:tt x $cols:tt split k, $($rest:tt)*) => {
+    (@fp8 $name:ident $c:ident $constants:tt $scales:ident $($rest:tt)*) => {
         entry! {
-            @split $name Fp8 $c $constants IDENTITY BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
+            @scaled $name $c $constants
+            [, strides: ScaleStrides, scales_a: In<f32>, scales_b: In<f32>]
+            [(IDENTITY, &Scaled { kind: $scales, strides, a: &scales_a, b: &scales_b })] $($rest)*
+        }
+    };
+    (@scaled $name:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        entry! {
+            @@ $name Fp8 $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]
+            [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)*
+        }
+    };
+    (@scaled $name:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt split k, $($rest:tt)*) => {
+        entry! {
+            @split $name Fp8 $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
         }
     };
     // Its sums are not finished in registers.
@@ -56,11 +70,11 @@ macro_rules! entry {
     (@split_half $name:ident $c:ident [$($smooth:tt)*] $loaded:ident: $rows:tt x $cols:tt, $($rest:tt)*) => {
         entry! {
             @split $name Half $c [constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16 $($smooth)*),]
-            $loaded WholeBoxes [EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K, { mn_span($cols) }>]: $rows x $cols, $($rest)*
+            [] [($loaded, &Unscaled)] WholeBoxes [EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K, { mn_span($cols) }>]: $rows x $cols, $($rest)*
         }
     };
     (
-        @split $name:ident $t:ident $c:ident [$($constants:tt)*] $loaded:ident $boxes:ident [$a:ty, $b:ty]:
+        @split $name:ident $t:ident $c:ident [$($constants:tt)*] [$($more:tt)*] [$loaded:expr] $boxes:ident [$a:ty, $b:ty]:
         $rows:tt x $cols:tt, $stages:tt stages $(, as the name $says:ident)?
     ) => {
         #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
@@ -81,7 +95,8 @@ macro_rules! entry {
             a: TensorMap<$t>,
             b: TensorMap<$t>,
             mut c: Out<$c>,
-            bias: In<$c>,
+            bias: In<$c>
+            $($more)*
         ) {
             const STAGED: usize = split_k::staged_rows($rows);
             const PITCH: usize = split_k::staged_pitch($rows, $cols);
@@ -89,13 +104,17 @@ macro_rules! entry {
             let of_b = $boxes::<_, $b, $cols>::new(&b);
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![<$t as Factor>::Sum; STAGED, PITCH];
-            split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH, { PITCH - split_k::PAD }, { split_k::together(PITCH - split_k::PAD) }, { size_of::<$c>() == 2 }>(&problem, (&of_a, &of_b), out, &ring, &mut staged, $loaded);
+            split_k::multiply::<_, _, _, _, $rows, $cols, $stages, STAGED, PITCH, { PITCH - split_k::PAD }, { split_k::together(PITCH - split_k::PAD) }, { size_of::<$c>() == 2 }>(&problem, (&of_a, &of_b), out, &ring, &mut staged, $loaded);
         }
     };
     (row Fp8 -> $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
-        crate::registry::Row::wgmma::<Fp8, $c>([$rows, $cols, SPAN as u32])
-            .layout(crate::registry::Layout::NT)
-            .split_k(split_k::MAX_SPLITS as u32)
+        entry!(of Fp8 $c [$rows, $cols]).split_k(split_k::MAX_SPLITS as u32)
+    };
+    (row Fp8 -> $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        entry!(of Fp8 $c [$rows, $cols]).cluster($blocks)
+    };
+    (of Fp8 $c:ident [$rows:tt, $cols:tt]) => {
+        crate::registry::Row::wgmma::<Fp8, $c>([$rows, $cols, SPAN as u32]).layout(crate::registry::Layout::NT)
     };
     (row $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
         entry!(of $c [$rows, $cols]).split_k(split_k::MAX_SPLITS as u32)
@@ -121,7 +140,7 @@ macro_rules! entry {
         entry! { @ $c $name [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)* }
     };
     (@ i32 $name:ident $($rest:tt)*) => {
-        entry! { @@ $name i8 i32 [] IDENTITY BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>] $($rest)* }
+        entry! { @@ $name i8 i32 [] [] [(IDENTITY, &Unscaled)] BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>] $($rest)* }
     };
     (@ Half $name:ident $($rest:tt)*) => {
         entry! { @half $name Half [, smooth = 0 | 2 | 3 | 4] smooth $($rest)* }
@@ -132,11 +151,11 @@ macro_rules! entry {
     (@half $name:ident $c:ident [$($smooth:tt)*] $loaded:ident $($rest:tt)*) => {
         entry! {
             @@ $name Half $c [constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16 $($smooth)*),]
-            $loaded WholeBoxes [EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>] $($rest)*
+            [] [($loaded, &Unscaled)] WholeBoxes [EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>] $($rest)*
         }
     };
     (
-        @@ $name:ident $t:ident $c:ident [$($constants:tt)*] $loaded:ident $of_a:ident [$a:ty, $b:ty]
+        @@ $name:ident $t:ident $c:ident [$($constants:tt)*] [$($more:tt)*] [$loaded:expr] $of_a:ident [$a:ty, $b:ty]
         [$($together:tt)*] $ring:ident: $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $boxes:ident
     ) => {
         #[doc = concat!(
@@ -157,7 +176,8 @@ macro_rules! entry {
             a: TensorMap<$t>,
             b: TensorMap<$t>,
             mut c: Out<$c>,
-            bias: In<$c>,
+            bias: In<$c>
+            $($more)*
         ) {
             // The rows of this block, and the columns that it copies for all.
             const ROWS: usize = $rows / $blocks;
@@ -167,7 +187,7 @@ macro_rules! entry {
             let operands = (&of_a, &of_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![<$t as Factor>::Sum; ROWS, staged_epilogue::PITCH];
-            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground, $loaded);
+            multiply::<_, _, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground, $loaded);
         }
     };
 }
@@ -219,7 +239,7 @@ macro_rules! unaligned_entry {
             let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
                 from: &from, matrix: &last, gaps, to: &mut to, to_pitch, words: &mut words
             };
-            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background, $loaded);
+            multiply::<_, _, _, _, _, _, ROWS, $cols, 2, $stages, ROWS, false>(&problem, operands, out, &ring, &mut staged, &mut background, ($loaded, &Unscaled));
         }
     };
     (row $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
@@ -339,13 +359,21 @@ kernels! {
         gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 
     // e4m3 and e5m2, whose sums of 128 k-steps are added in registers: a second set of sums, so 128
-    // columns at most. Not yet timed: i8's speeds, less the additions.
+    // columns at most. Fitted to 4096³ and 8192³ on an
+    // H200 (docs/log/fp8.md); the fixed times are bf16's. On the CPU device 64 x 128 is
+    // for products with scales, which the kernel of CUDA cores has not.
+    entry! { wgmma_fp8_f32_256x128x128_c2_nt: Fp8 -> f32, 256 x 128 of 2, 5 stages, BytesBoxes }
+        gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_fp8_half_256x128x128_c2_nt: Fp8 -> Half, 256 x 128 of 2, 5 stages, BytesBoxes }
+        gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
     entry! { wgmma_fp8_f32_128x128x128_nt: Fp8 -> f32, 128 x 128 split k, 5 stages }
         gpu { gflops: 8200.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
     entry! { wgmma_fp8_half_128x128x128_nt: Fp8 -> Half, 128 x 128 split k, 5 stages }
         gpu { gflops: 8200.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
     entry! { wgmma_fp8_f32_64x128x128_nt: Fp8 -> f32, 64 x 128 split k, 7 stages }
-        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+        gpu { gflops: 5600.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+        cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
     entry! { wgmma_fp8_half_64x128x128_nt: Fp8 -> Half, 64 x 128 split k, 7 stages }
-        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+        gpu { gflops: 5600.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+        cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
 }

@@ -68,6 +68,7 @@ mod prepared;
 mod product;
 mod run;
 mod scalar;
+mod scales;
 mod select;
 mod sharded;
 mod split;
@@ -87,6 +88,7 @@ pub(crate) use run::Whole;
 #[doc(hidden)]
 pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};
+pub use scales::Scales;
 pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Invariant, Reason, Request,
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose,

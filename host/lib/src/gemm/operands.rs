@@ -2,9 +2,15 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use super::{Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, scalar};
+use gpu::registry::Type;
+
+use super::{
+    Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, Scales, scalar,
+    scales::{self, ScalePlan},
+};
 use crate::{
     buffer::{BufferView, Pod},
+    device::Device,
     error::{Error, Result},
     memory,
     shape::Shape,
@@ -20,6 +26,8 @@ pub(super) struct Operands<'a, T, O> {
     pub(super) c: BatchMut<'a, O>,
     /// Its elements. The product says to which side of C they are added.
     pub(super) bias: Option<BufferView<'a, O>>,
+    /// Those of A and of B.
+    pub(super) scales: Option<[BufferView<'a, f32>; 2]>,
     /// Whether A and B are swapped: C is the transpose of the product's.
     pub(super) is_swapped: bool,
 }
@@ -29,7 +37,8 @@ impl<T: Pod, O: Pod> Operands<'_, T, O> {
     pub(super) fn swapped(self) -> Self {
         let (a, b, c) = (self.b.t(), self.a.t(), self.c.t());
         let (shape, is_swapped) = (self.shape.transposed(), !self.is_swapped);
-        Operands { shape, a, b, c, is_swapped, ..self }
+        let scales = self.scales.map(|[a, b]| [b, a]);
+        Operands { shape, a, b, c, is_swapped, scales, ..self }
     }
 }
 
@@ -113,10 +122,46 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
         }
     }
     let count = a.count;
-    let swaps = scalar::swaps([a.strides, b.strides, c.strides], c.size);
-    let bias = gemm.bias.map(Bias::elements);
-    let operands = Operands { shape, count, a, b, c, bias, is_swapped: false };
+    let swaps =
+        scalar::swaps([a.strides, b.strides, c.strides], c.size, ScalePlan::of(gemm.scales).kind);
+    check_scales(gemm, device, shape, count, swaps)?;
+    let (bias, scales) = (gemm.bias.map(Bias::elements), scales::elements(gemm.scales));
+    let operands = Operands { shape, count, a, b, c, bias, scales, is_swapped: false };
     Ok(if swaps { operands.swapped() } else { operands })
+}
+
+/// Checks the scales of a product.
+fn check_scales<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    device: &Device,
+    shape: Shape,
+    count: usize,
+    swaps: bool,
+) -> Result<()> {
+    let Some(scales) = gemm.scales else { return Ok(()) };
+    let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
+    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
+        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
+    }
+    if count != 1 {
+        return refused(&format!("of {count} products"), "must be of one product");
+    }
+    if swaps && matches!(scales, Scales::Blocks { .. }) {
+        return refused("of blocks", "must be with a C whose rows are contiguous");
+    }
+    if gemm.partials.is_some_and(|partials| partials > 1) {
+        return refused("with partial products", "must be without");
+    }
+    for (name, elements) in ["scales of A", "scales of B"]
+        .into_iter()
+        .zip(scales::elements(Some(scales)).into_iter().flatten())
+    {
+        if elements.device() != device {
+            let limit = format!("must be on the stream's device, {}", device.name());
+            return Err(Error::argument(name, elements.device().name(), limit));
+        }
+    }
+    scales.check(shape)
 }
 
 /// Checks that C does not overlap A, B or the bias. Borrows ensure it, except for foreign memory.

@@ -4,10 +4,11 @@ use gpu::registry::{Entry, Scheme};
 use simt::types::NumberFormat;
 
 use super::{
-    Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Target,
+    Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Scales, Target,
     TuningCache,
     prepared::Prepared,
     scalar::{self, Kernel},
+    scales::ScalePlan,
     select::{
         DEFAULT_WORKSPACE_LIMIT, MOST_PARTIALS, MOST_SPLITS, Request, SLICES_WORKSPACE_LIMIT,
     },
@@ -44,6 +45,7 @@ pub struct Gemm<'a, T, O = T> {
     pub(super) beta: f64,
     pub(super) bias: Option<Bias<'a, O>>,
     pub(super) activation: Activation,
+    pub(super) scales: Option<Scales<'a>>,
     pub(super) compute: Compute,
     pub(super) kernel: Option<Kernel>,
     pub(super) workspace_limit: Option<u64>,
@@ -93,6 +95,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             beta: 0.0,
             bias: None,
             activation: Activation::default(),
+            scales: None,
             compute: Compute::default(),
             kernel: None,
             workspace_limit: None,
@@ -129,6 +132,13 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     #[must_use]
     pub fn activation(self, activation: Activation) -> Self {
         Gemm { activation, ..self }
+    }
+
+    /// Multiplies A and B by scales. They are for 8-bit floating-point numbers on Hopper, for one
+    /// product, and for a C whose rows are contiguous if the scales are of blocks.
+    #[must_use]
+    pub fn scales(self, scales: Scales<'a>) -> Self {
+        Gemm { scales: Some(scales), ..self }
     }
 
     /// Allows another arithmetic. The default is [`Compute::Native`].
@@ -322,8 +332,11 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             (*self, self.most_workspace());
         let invariant = self.is_invariant.then_some(Invariant::Rows).or(request.invariant);
         let ordered_as_on = self.ordered_as_on;
+        let scales = ScalePlan::of(self.scales);
+        // Scales are of all of k.
+        let partials = if scales.are_there() { partials.or(Some(1)) } else { partials };
         let request = Request { plain, compute, workspace_limit, split_k, partials, ..*request };
-        Request { invariant, ordered_as_on, ..request }
+        Request { invariant, ordered_as_on, scales: scales.kind, ..request }
     }
 
     /// Whether sums of integers have these factors, this bias and this activation.
@@ -354,5 +367,6 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             && self.beta == 0.0
             && self.bias.is_none()
             && self.activation == Activation::Identity
+            && self.scales.is_none()
     }
 }

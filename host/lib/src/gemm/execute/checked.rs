@@ -108,9 +108,14 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
         options,
         reports: RefCell::default(),
     };
-    let no_bias = device.uninit(0)?;
-    let matrices =
-        Matrices3 { operands, prepared: [None; 2], c: c.into(), bias: no_bias.view(..)? };
+    let (no_bias, no_scales) = (device.uninit(0)?, device.uninit(0)?);
+    let matrices = Matrices3 {
+        operands,
+        prepared: [None; 2],
+        c: c.into(),
+        bias: no_bias.view(..)?,
+        scales: [no_scales.view(..)?; 2],
+    };
     // SAFETY:
     // 1. A and B are borrowed, C mutably, and the kernel keeps inside them: an access outside is a
     //    finding.
@@ -226,13 +231,13 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
     let operands = check(gemm, &stream, a, b, c)?;
     let (choice, plan) = super::plan(gemm, &stream, &operands)?;
     let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
-    let super::Operands { a, b, c, bias, .. } = operands;
+    let super::Operands { a, b, c, bias, scales, .. } = operands;
     let views = [
         runs((a.elements.address(), a.size, a.strides, (a.count, a.step))),
         runs((b.elements.address(), b.size, b.strides, (b.count, b.step))),
         runs((c.elements.as_view().address(), c.size, c.strides, (c.count, c.step))),
     ];
-    let no_bias = stream.device().uninit(0)?;
+    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
     let executor = Every {
         operands: [&a, &b].map(|operand| operand.elements.address()),
         c: c.elements.as_view().address(),
@@ -246,6 +251,7 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
         prepared: [None; 2],
         c: c.elements,
         bias: bias.map_or(no_bias.view(..), Ok)?,
+        scales: scales.unwrap_or([no_scales.view(..)?; 2]),
     };
     // SAFETY: as in `multiply`; `check_apart` has seen to foreign memory.
     unsafe { execute(&executor, &plan, matrices)? };

@@ -23,6 +23,7 @@ pub(in crate::gemm) struct Matrices3<'a, T, O> {
     pub(super) prepared: [Option<&'a Prepared>; 2],
     pub(super) c: Written<'a, O>,
     pub(super) bias: BufferView<'a, O>,
+    pub(super) scales: [BufferView<'a, f32>; 2],
 }
 
 /// The planes and the ranges of a prepared operand.
@@ -71,9 +72,11 @@ where
             Binding::U64(value) => Box::new(Value(value)),
             Binding::Problem(params) => Box::new(Value(params)),
             Binding::Matrix(matrix) => Box::new(Value(matrix)),
+            Binding::Scales(strides) => Box::new(Value(strides)),
             Binding::Read(input, part) => match input {
                 Input::Operand(i) => Box::new(read(matrices.operands[i], part)?),
                 Input::Bias => Box::new(read(matrices.bias, part)?),
+                Input::Scales(i) => Box::new(read(matrices.scales[i], part)?),
                 Input::Workspace => Box::new(read(workspace.as_view(), part)?),
                 Input::Partials => Box::new(read(partials.as_view(), part)?),
                 Input::Planes(i) => Box::new(read(self.slices(i)?.0, part)?),
@@ -93,6 +96,7 @@ where
             Binding::Maps(ref maps) => match maps.first().map(|map| map.from) {
                 Some(Input::Operand(i)) => boxes(matrices.operands[i], maps)?,
                 Some(Input::Bias) => boxes(matrices.bias, maps)?,
+                Some(Input::Scales(i)) => boxes(matrices.scales[i], maps)?,
                 Some(Input::Workspace) | None => boxes(workspace.as_view(), maps)?,
                 Some(Input::Partials) => boxes(partials.as_view(), maps)?,
                 Some(Input::Planes(i)) => boxes(self.slices(i)?.0, maps)?,

@@ -139,11 +139,16 @@ pub(super) fn sum<S: Output, O: Output>(
     c: Written<O>,
 ) -> Result<()> {
     let device = stream.device();
-    let no_bias = device.uninit(0)?;
+    let (no_bias, no_scales) = (device.uninit(0)?, device.uninit(0)?);
     let [mut no_workspace, mut no_partials] = [device.uninit::<S>(0)?, device.uninit::<S>(0)?];
     let [mut no_zeros, mut no_counters] = [device.uninit(0)?, device.uninit(0)?];
-    let matrices =
-        Matrices3 { operands: [partials; 2], prepared: [None; 2], c, bias: no_bias.view(..)? };
+    let matrices = Matrices3 {
+        operands: [partials; 2],
+        prepared: [None; 2],
+        c,
+        bias: no_bias.view(..)?,
+        scales: [no_scales.view(..)?; 2],
+    };
     let memories = Memories {
         matrices,
         slices: [None; 2],
@@ -209,8 +214,14 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
         Request { aligned: [a, b, is_aligned(c.as_view(), 1, 0)], ..Request::dense(shape) };
     let task = Task::plain(request);
     let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], task, on)?;
-    let no_bias = stream.device().uninit(0)?;
-    let matrices = Matrices3 { operands, prepared: [None; 2], c, bias: no_bias.view(..)? };
+    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
+    let matrices = Matrices3 {
+        operands,
+        prepared: [None; 2],
+        c,
+        bias: no_bias.view(..)?,
+        scales: [no_scales.view(..)?; 2],
+    };
     // SAFETY: as in `run`: A and B are borrowed, C mutably.
     unsafe { execute(&stream, &plan, matrices) }
 }

@@ -51,13 +51,14 @@ pub(in crate::gemm) fn run<T: Scalar<O>, O: Output>(
     operands: Operands<T, O>,
 ) -> Result<()> {
     let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
-    let Operands { a, b, c, bias, .. } = operands;
-    let no_bias = stream.device().uninit(0)?;
+    let Operands { a, b, c, bias, scales, .. } = operands;
+    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
     let matrices = Matrices3 {
         operands: [a.elements, b.elements],
         prepared: [&a, &b].map(|operand| gemm.planes_of(operand, plan.scheme?)),
         c: c.elements,
         bias: bias.map_or(no_bias.view(..), Ok)?,
+        scales: scales.unwrap_or([no_scales.view(..)?; 2]),
     };
     // SAFETY:
     // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from

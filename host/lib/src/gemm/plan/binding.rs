@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use gpu::{
-    params::{GemmParams, MatrixBatch},
+    params::{GemmParams, MatrixBatch, ScaleStrides},
     registry::Entry,
 };
 use simt::{AnyKernel, LaunchConfig, device::BoxShape};
@@ -61,6 +61,7 @@ pub(in crate::gemm) enum Binding {
     U64(u64),
     Problem(GemmParams),
     Matrix(MatrixBatch),
+    Scales(ScaleStrides),
     /// Elements that the kernel reads.
     Read(Input, Part),
     /// Elements that it writes.
@@ -77,6 +78,8 @@ pub(in crate::gemm) enum Input {
     /// The kernel's A (0), or its B (1).
     Operand(usize),
     Bias,
+    /// The scales of the kernel's A (0), or of its B (1).
+    Scales(usize),
     Workspace,
     Partials,
     /// The planes of an operand's slices, made before: those of a

@@ -15,7 +15,7 @@ use super::{
     grid::Panel,
     task::Task,
 };
-use crate::gemm::{Request, scalar::Kernel};
+use crate::gemm::{Request, scalar::Kernel, scales::ScalePlan};
 
 /// The launch of the product's kernel for a panel.
 pub(super) struct Multiply {
@@ -32,6 +32,7 @@ pub(super) struct Multiply {
     pub(super) c: Part,
     /// The bias's first element.
     bias: usize,
+    scales: ScalePlan,
     first_row: usize,
     /// Elements from one row of A, B and C to the next, by which a finding names an element.
     pub(super) pitches: [usize; 3],
@@ -121,6 +122,7 @@ impl Multiply {
             is_partial: task.is_partial,
             c: Part { start: c_start, len: product.is_lesson().then_some(rows * n) },
             bias: if task.bias == ROW_BIAS { first_row } else { 0 },
+            scales: task.scales,
             first_row,
             pitches: [a[0], b[0], c[0]],
             params: params(task, panel),
@@ -145,6 +147,9 @@ impl Multiply {
             };
             arguments.push(Argument::new("problem", Binding::Problem(params)));
             arguments.push(Argument::new("bias", bias));
+        }
+        if entry.has_scales() {
+            arguments.extend(self.of_scales());
         }
         if product.packs_tail {
             arguments.extend(self.of_tail());
@@ -177,10 +182,26 @@ impl Multiply {
         }
         Launched {
             kernel: entry.kernel,
-            config: LaunchConfig { constants: entry.constants_of(&params), ..config },
+            config: LaunchConfig {
+                constants: entry.with_scales(entry.constants_of(&params), self.scales.kind),
+                ..config
+            },
             purpose: Purpose::Multiply { entry, first_row, rows: params.m, pitches },
             arguments,
         }
+    }
+
+    /// The arguments of a kernel that has scales: perhaps none.
+    fn of_scales(&self) -> [Argument; 3] {
+        let [of_a, of_b] = match self.scales.are_there() {
+            true => [Part::from(self.scales.before_row(self.first_row)), Part::ALL],
+            false => [Part::NOTHING; 2],
+        };
+        [
+            Argument::new("strides", Binding::Scales(self.scales.for_kernel())),
+            Argument::new("scales_a", Binding::Read(Input::Scales(0), of_a)),
+            Argument::new("scales_b", Binding::Read(Input::Scales(1), of_b)),
+        ]
     }
 
     fn of_c(&self) -> Binding {

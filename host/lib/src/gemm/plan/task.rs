@@ -4,7 +4,7 @@ use gpu::params::{COL_BIAS, GELU, GELU_TANH, IDENTITY, NO_BIAS, RELU, ROW_BIAS, 
 
 use crate::{
     error::Result,
-    gemm::{Activation, Bias, Gemm, Output, Request, Scalar},
+    gemm::{Activation, Bias, Gemm, Output, Request, Scalar, scales::ScalePlan},
 };
 
 /// A product without its matrices. C is row-major where a swap of A and B makes it so.
@@ -22,6 +22,7 @@ pub(in crate::gemm) struct Task {
     pub(super) beta: f64,
     pub(super) bias: u32,
     pub(super) activation: u32,
+    pub(super) scales: ScalePlan,
     /// Rows and columns of the slices that there are of A, and of B.
     pub(in crate::gemm) prepared: [Option<(usize, usize)>; 2],
 }
@@ -55,7 +56,9 @@ impl Task {
         );
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
         let bias = if is_swapped { transposed(bias) } else { bias };
-        Ok(Task { steps, alpha, beta, bias, activation, ..Task::plain(request) })
+        let scales = ScalePlan::of(gemm.scales);
+        let scales = if is_swapped { scales.swapped() } else { scales };
+        Ok(Task { steps, alpha, beta, bias, activation, scales, ..Task::plain(request) })
     }
 
     /// `C = A B`, once.
@@ -70,6 +73,7 @@ impl Task {
             beta: 0.0,
             bias: NO_BIAS,
             activation: IDENTITY,
+            scales: ScalePlan::default(),
             prepared: [None; 2],
         }
     }
@@ -91,7 +95,8 @@ impl Task {
         let bias = transposed(self.bias);
         let request = self.request.swapped();
         let (steps, starts) = ([b, a, c], [b_start, a_start, c_start]);
-        Task { request, steps, starts, bias, prepared: [of_b, of_a], ..self }
+        let scales = self.scales.swapped();
+        Task { request, steps, starts, bias, scales, prepared: [of_b, of_a], ..self }
     }
 
     /// Whether C stays as it is.

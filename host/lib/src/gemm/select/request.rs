@@ -1,5 +1,7 @@
 //! A request: the properties of a product by which its kernel is selected.
 
+use gpu::params::NO_SCALES;
+
 use super::order::{Invariant, Order};
 use crate::{
     error::{Error, Result},
@@ -47,6 +49,8 @@ pub struct Request {
     /// The lines of C whose bits depend on nothing beside them: see
     /// [`Gemm::invariant`](crate::Gemm::invariant).
     pub invariant: Option<Invariant>,
+    /// What the scales of A and B are of.
+    pub(in crate::gemm) scales: u32,
     /// Whether there are slices of A, and of B, for the arithmetic: then they are not split again.
     pub(in crate::gemm) prepared: [bool; 2],
     /// The device whose order of sums it has, if not the one that it is computed on.
@@ -71,6 +75,7 @@ impl Request {
             partials: None,
             compute: Compute::default(),
             invariant: None,
+            scales: NO_SCALES,
             prepared: [false; 2],
             ordered_as_on: None,
             order: None,
@@ -122,7 +127,7 @@ impl Request {
 
     /// Whether it is launched as `C^T = B^T A^T`.
     pub(in crate::gemm) fn is_swapped(&self) -> bool {
-        scalar::swaps(self.strides, (self.shape.m(), self.shape.n()))
+        scalar::swaps(self.strides, (self.shape.m(), self.shape.n()), self.scales)
     }
 
     /// Elements from one A, B and C of a dense batch to the next.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu::registry::Scheme;
+use gpu::{params::NO_SCALES, registry::Scheme};
 
 use super::{
     Request,
@@ -39,6 +39,8 @@ pub enum Ineligible {
     Sliced,
     /// It splits operands into scaled f16 slices, which [`Compute::Fp32F16x3`] asks for.
     SlicedF16,
+    /// It has no scales.
+    Scales,
     /// It adds in another order than an invariant product.
     Order,
     /// It needs more workspace than the request allows.
@@ -75,6 +77,7 @@ impl fmt::Display for Ineligible {
             Ineligible::Sliced => {
                 f.write_str("splits A and B into slices, which compute = fp32-bf16x6 allows")
             }
+            Ineligible::Scales => f.write_str("has no scales of A and B"),
             Ineligible::Order => f.write_str(
                 "does not have the order of sums of an invariant product: it adds in another one, or in one that depends on other rows, or cannot split k as this n and k ask for",
             ),
@@ -101,6 +104,9 @@ pub(super) fn operands(
         arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
     {
         return Err(Ineligible::Arch(arch));
+    }
+    if request.scales != NO_SCALES && !entry.has_scales() {
+        return Err(Ineligible::Scales);
     }
     if request.order.is_some_and(|order| !order.is_of(product)) {
         return Err(Ineligible::Order);

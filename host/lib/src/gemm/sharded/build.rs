@@ -86,6 +86,9 @@ where
     if gemm.bias.is_some() {
         return refuse("bias", "a vector");
     }
+    if gemm.scales.is_some() {
+        return refuse("scales", "of A and B");
+    }
     if gemm.prepared.iter().any(Option::is_some) {
         return refuse("prepared", "a matrix");
     }

@@ -136,7 +136,7 @@ impl<O: Output> Scratch<O> {
 
     /// The operands with this C in the place of theirs.
     fn instead<'s, T>(&'s mut self, operands: &Operands<'s, T, O>) -> Result<Operands<'s, T, O>> {
-        let Operands { shape, count, a, b, c, bias, is_swapped } = operands;
+        let Operands { shape, count, a, b, c, bias, scales, is_swapped } = operands;
         let elements = self.elements.view_mut(self.start..)?.into();
         let BatchMut { size, strides, count: c_count, step, .. } = *c;
         Ok(Operands {
@@ -146,6 +146,7 @@ impl<O: Output> Scratch<O> {
             b: Batch { ..*b },
             c: BatchMut { elements, size, strides, count: c_count, step },
             bias: *bias,
+            scales: *scales,
             is_swapped: *is_swapped,
         })
     }

@@ -73,7 +73,7 @@ impl fmt::Display for Question {
         write!(f, "bias {bias:?}; {activation:?}; plain {}; ", request.plain)?;
         write!(f, "prepared {:?}; split_k {:?}; ", request.prepared, request.split_k)?;
         write!(f, "partials {:?}; invariant {:?}; ", request.partials, request.invariant)?;
-        write!(f, "as on {:?}; ", request.ordered_as_on)?;
+        write!(f, "as on {:?}; scales {}; ", request.ordered_as_on, request.scales)?;
         write!(f, "workspace {}", request.workspace_limit)
     }
 }

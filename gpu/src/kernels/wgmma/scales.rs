@@ -1,0 +1,121 @@
+//! Scales of numbers of 8 bits: what the sums are multiplied by.
+//!
+//! ```text
+//!   scales     A has one for             B has one for         multiplied
+//!   [`ROWS_COLS`]  a row                     a column              at the end
+//!   [`BLOCKS`] a row's 128 k-steps       128 x 128             the sum of each stage, before it is added
+//! ```
+//!
+//! A stage of these kernels has 128 k-steps, and a tile 128 columns. So a stage has two scales a
+//! thread: those of its two rows.
+
+use super::{
+    collective::{real::Real, stored::Stored},
+    device::{warpgroup::*, *},
+};
+use crate::params::{BLOCKS, GemmParams, ROWS_COLS, ScaleStrides};
+
+/// Rows between the two rows of a thread.
+const NEXT_ROW: usize = 8;
+
+/// What the sums of tiles are multiplied by.
+pub trait Scales {
+    /// The scales of a stage for the thread's two rows, `row` and eight below, and the tile's columns from `col` on.
+    fn of_stage<R: Real>(&self, problem: &GemmParams, stage: u32, place: (usize, usize)) -> [R; 2];
+
+    /// Multiplies the sums of 64 rows from `first` on by the scales that are not of a stage.
+    fn finish<C: Stored<Real: WgmmaSum>, const N: usize>(
+        &self,
+        problem: &GemmParams,
+        sums: &mut Fragment<N, C::Real>,
+        first: (usize, usize),
+    );
+}
+
+/// There are none.
+pub struct Unscaled;
+
+impl Scales for Unscaled {
+    #[inline(always)]
+    fn of_stage<R: Real>(&self, _: &GemmParams, _: u32, _: (usize, usize)) -> [R; 2] {
+        [R::ONE; 2]
+    }
+
+    #[inline(always)]
+    fn finish<C: Stored<Real: WgmmaSum>, const N: usize>(
+        &self,
+        _: &GemmParams,
+        _: &mut Fragment<N, C::Real>,
+        _: (usize, usize),
+    ) {
+    }
+}
+
+/// Those of the kernel's constant: perhaps none.
+pub struct Scaled<'a> {
+    /// [`NO_SCALES`](crate::params::NO_SCALES), [`ROWS_COLS`] or [`BLOCKS`].
+    pub kind: u32,
+    /// Where they are.
+    pub strides: ScaleStrides,
+    /// A's.
+    pub a: &'a In<f32>,
+    /// B's.
+    pub b: &'a In<f32>,
+}
+
+impl Scaled<'_> {
+    /// That of a row of A, which may be beyond the last.
+    #[inline(always)]
+    #[track_caller]
+    fn of_row<R: Real>(&self, problem: &GemmParams, row: usize, stage: u32) -> R {
+        let [between_rows, between_stages] = self.strides.a.map(|stride| stride as usize);
+        let row = row.min(problem.m as usize - 1);
+        R::from_f64(self.a[row * between_rows + stage as usize * between_stages].into())
+    }
+
+    /// That of a column of B, or of 128, which may be beyond the last.
+    #[inline(always)]
+    #[track_caller]
+    fn of_col<R: Real>(&self, col: usize, stage: u32) -> R {
+        let [between_stages, between_cols] = self.strides.b.map(|stride| stride as usize);
+        R::from_f64(self.b[stage as usize * between_stages + col * between_cols].into())
+    }
+}
+
+impl Scales for Scaled<'_> {
+    #[inline(always)]
+    #[track_caller]
+    fn of_stage<R: Real>(
+        &self,
+        problem: &GemmParams,
+        stage: u32,
+        (row, col): (usize, usize),
+    ) -> [R; 2] {
+        if self.kind != BLOCKS {
+            return [R::ONE; 2];
+        }
+        let of_cols: R = self.of_col(col / 128, stage);
+        [row, row + NEXT_ROW].map(|row| self.of_row::<R>(problem, row, stage).times(of_cols))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn finish<C: Stored<Real: WgmmaSum>, const N: usize>(
+        &self,
+        problem: &GemmParams,
+        sums: &mut Fragment<N, C::Real>,
+        (first_row, first_col): (usize, usize),
+    ) {
+        if self.kind != ROWS_COLS {
+            return;
+        }
+        let last = problem.n as usize - 1;
+        sums.map_pairs(|row, col, [left, right]| {
+            let of_row: C::Real = self.of_row(problem, first_row + row as usize, 0);
+            let col = first_col + col as usize;
+            let [of_left, of_right] =
+                [col, col + 1].map(|col| self.of_col::<C::Real>(col.min(last), 0));
+            [left.times(of_row).times(of_left), right.times(of_row).times(of_right)]
+        });
+    }
+}
