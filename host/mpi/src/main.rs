@@ -22,7 +22,7 @@ C = A B over the ranks of MPI: A is m x k, B is k x n, of random numbers.
 
 Usage: mpirun -n 4 gpu-gemm-mpi [options]
   --m, --n, --k SIZE    the sizes [1000, 700, 513]
-  --dtype f32|f64       the type [f32]
+  --type f32|f64        the type [f32]
   --grid ROWSxCOLS      the grid of the ranks [as square as it gets]
   --block SIZE          rows and columns of a block [256]
   --repeat COUNT        products, of which the shortest time is printed [1]
@@ -118,7 +118,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, St
                 let at = ["m", "n", "k"].iter().position(|size| *size == name).unwrap_or(0);
                 options.sizes[at] = number(&value).ok_or(wrong("must be a number"))?;
             }
-            "dtype" => options.is_double = one_of(["f32", "f64"])?,
+            "type" => options.is_double = one_of(["f32", "f64"])?,
             "grid" => {
                 let sides = value.split_once('x');
                 let sides = sides.and_then(|(rows, cols)| Some([number(rows)?, number(cols)?]));
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn options_are_read_and_refused_by_name() {
-        let options = of("--m 7 --k=9 --grid 2x3 --dtype f64 --verify none").unwrap().unwrap();
+        let options = of("--m 7 --k=9 --grid 2x3 --type f64 --verify none").unwrap().unwrap();
         assert_eq!((options.sizes, options.grid), ([7, 700, 9], Some([2, 3])));
         assert!(options.is_double && !options.verify && !options.on_cpu);
         assert!(of("--help").unwrap().is_none());

@@ -59,7 +59,7 @@ fn folder(name: &str) -> PathBuf {
 fn products_are_right() {
     for (ranks, options, way) in [
         (4, "--m 100 --n 70 --k 513 --block 16", "4 panels of 129; A by broadcasts"),
-        (3, "--m 33 --n 65 --k 130 --block 7 --grid 3x1 --dtype f64", "3 ranks as 3 x 1"),
+        (3, "--m 33 --n 65 --k 130 --block 7 --grid 3x1 --type f64", "3 ranks as 3 x 1"),
         (2, "--m 1 --n 40 --k 0 --block 3", "0 panels"),
         (1, "--m 20 --n 30 --k 40 --repeat 2", "1 ranks as 1 x 1"),
     ] {
@@ -69,7 +69,7 @@ fn products_are_right() {
             assert!(said.contains(part), "{options}: {part}: {said}");
         }
     }
-    let mut staged = program(4, "--m 50 --n 60 --k 400 --block 9 --dtype f64");
+    let mut staged = program(4, "--m 50 --n 60 --k 400 --block 9 --type f64");
     let (output, said) = output(staged.env("GPU_GEMM_MPI_STAGED", "1"));
     assert!(output.status.success() && said.contains("through host memory"), "{said}");
 }
@@ -78,7 +78,7 @@ fn products_are_right() {
 fn wrong_arguments_are_told_once() {
     for (options, what) in [
         ("--grid 3x2", "the grid = 3 x 2: must have as many places as there are ranks, 2"),
-        ("--dtype f16", "--dtype = f16: must be f32 or f64"),
+        ("--type f16", "--type = f16: must be f32 or f64"),
     ] {
         let (output, said) = output(&mut program(2, options));
         assert_eq!(output.status.code(), Some(2), "{options}: {said}");
