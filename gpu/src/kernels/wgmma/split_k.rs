@@ -144,9 +144,9 @@ pub fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let warps = TILE_ROWS / ROWS;
     let (rank, splits) = (cluster::block_rank(), cluster::blocks());
-    let all = problem.k.div_ceil(A::BLOCK_K as u32);
-    let (first, end) = (all * rank / splits, all * (rank + 1) / splits);
-    let of_last = k_steps_of_last::<A::Element>(if end == all { problem.k } else { 0 });
+    let stages = problem.k.div_ceil(A::BLOCK_K as u32);
+    let (begin, end) = (stages * rank / splits, stages * (rank + 1) / splits);
+    let of_last = k_steps_of_last::<A::Element>(if end == stages { problem.k } else { 0 });
     let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
     // A warp that does not initialise the pipeline meanwhile.
@@ -170,7 +170,7 @@ pub fn multiply<
     if warp == warps {
         let mut producer = pipeline.producer();
         while let Some((product, row, col)) = scheduler.next_tile() {
-            for stage in first..end {
+            for stage in begin..end {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
                     let p = stage * A::BLOCK_K as u32;
@@ -216,26 +216,26 @@ pub fn multiply<
             false => Early::nothing(),
         };
         let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
-        let mut all;
+        let mut total;
         let sums = if const { A::Element::HAS_SHORT_SUMS } {
-            all = Fragment::zeroed();
+            total = Fragment::zeroed();
             let of_group = (row as usize + warp / 4 * WGMMA_M, col as usize);
             add_stages::<_, C, A::Layout, B::Layout, _, X, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
                 (warp / 4, warp % 4),
-                (first, end - first),
+                (begin, end - begin),
                 &mut next,
                 &mut sums,
-                &mut all,
+                &mut total,
                 (problem, scales, of_group),
             );
-            scales.finish::<C, TILE_COLS>(problem, &mut all, of_group);
-            &mut all
+            scales.finish::<C, TILE_COLS>(problem, &mut total, of_group);
+            &mut total
         } else {
             accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
                 (warp / 4, warp % 4),
-                (end - first, of_last),
+                (end - begin, of_last),
                 (&mut next, &mut read),
                 &mut sums,
                 |_, _, _| (),

@@ -71,8 +71,8 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
     // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (rank, splits) = (cluster::block_rank(), cluster::blocks());
-    let all = problem.k.div_ceil(BLOCK_K as u32);
-    let (first, end) = (all * rank / splits, all * (rank + 1) / splits);
+    let stages = problem.k.div_ceil(BLOCK_K as u32);
+    let (begin, end) = (stages * rank / splits, stages * (rank + 1) / splits);
     let mut scheduler = TileScheduler::<ROWS, COLS, 1>::new(problem, 0);
 
     if t == 0 {
@@ -92,7 +92,7 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
     if warp == WARPS {
         let mut producer = pipeline.producer();
         while let Some((product, row, col)) = scheduler.next_tile() {
-            for stage in first..end {
+            for stage in begin..end {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
                     let p = stage * BLOCK_K as u32;
@@ -119,7 +119,7 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
     let mut ring = pipeline.consumer();
     while let Some((product, row, col)) = scheduler.next_tile() {
         let mut sums = Accumulators::<ROWS>::zeroed();
-        for stage in 0..end - first {
+        for stage in 0..end - begin {
             if stage as usize % GROUPS == group {
                 let at = ring.wait_warp() * (len_a + len_b);
                 let rows = tiles.operand::<KMajor<BLOCK_K, 4>>(at);
