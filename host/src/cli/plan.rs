@@ -318,7 +318,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     by_time.sort_by(|a, b| a.predicted_us.partial_cmp(&b.predicted_us).unwrap_or(Ordering::Equal));
     writeln!(
         out,
-        "predicted for {of}, in microseconds: the longer of the host's and the device's time, whose parts follow"
+        "predicted for {of}, in microseconds: the longer of host and device, plus a tenth of the shorter; the device is the sum of the columns after host"
     )?;
     let width = by_time.iter().map(|one| one.entry.name().len()).max().unwrap_or(0).max(16);
     write!(out, "  {:<width$} {:>10}", "", "all")?;
