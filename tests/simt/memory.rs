@@ -1,4 +1,5 @@
-//! Accesses of several elements, and the fused multiply-add.
+//! Accesses of several elements, the fused multiply-add, the exponential function and the square
+//! root.
 
 use super::*;
 
@@ -94,6 +95,30 @@ fn a_fused_multiply_add_is_rounded_once() {
     // (1 + e)^2 = 1 + 2 e + e^2, and e^2 is lost by rounding.
     assert_eq!(single[0], f32::EPSILON * f32::EPSILON);
     assert_eq!(double[0], f64::EPSILON * f64::EPSILON);
+}
+
+#[kernel(block = (32))]
+fn root(x: In<f32>, mut to: Out<f32>) {
+    let t = thread::thread_idx_x() as usize;
+    to[t] = sqrt(x[t]);
+}
+
+#[test]
+fn a_softmax_and_a_root() {
+    let x = (0..64).map(|i| (i * 37 % 64) as f32 + 60.0).collect::<Vec<_>>();
+    let mut to = vec![f32::NAN; 64];
+    let softmax = &specimens::kernels::clean::softmax;
+    launch(softmax, [1, 1, 1], [64, 1, 1], (64, read(&x), write(&mut to))).unwrap();
+    for (x, to) in x.chunks(32).zip(to.chunks(32)) {
+        let powers = x.iter().map(|x| f64::from(x - 123.0).exp()).collect::<Vec<_>>();
+        let sum = powers.iter().sum::<f64>();
+        for (power, to) in powers.into_iter().zip(to) {
+            assert!((f64::from(*to) - power / sum).abs() <= 3e-7 * power / sum, "{to}");
+        }
+    }
+    let x = (0..32).map(|i| i as f32 - 1.0).collect::<Vec<_>>();
+    launch(&root, [1, 1, 1], [32, 1, 1], (read(&x), write(&mut to))).unwrap();
+    assert!(to[0].is_nan() && (1..32).all(|i| to[i] == x[i].sqrt()), "{to:?}");
 }
 
 /// Every kind of parameter arrives unchanged.

@@ -278,6 +278,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clean::neighbouring_bytes(100, 2): [];
     clean::warp_sum(100, 2): [];
     clean::half_warp_sum(50, 2): [];
+    clean::softmax(96, 2): [];
     clean::vectors(64, 2): [];
     clean::copies_in_two_stages(100, 2): [];
     pipelines::read_without_a_wait[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised, Deadlock, NeverRead];

@@ -9,9 +9,9 @@ use super::{
 
 pub use super::device::{
     ClusterPipeline, Consumer, Mbarrier, Mbarriers, MultiplyAdd, NamedBarrier, NamedBarriers,
-    Pipeline, Producer, Scope, add_in_order, at_least, bulk, cluster, cluster_pipeline,
+    Pipeline, Producer, Scope, add_in_order, at_least, bulk, cluster, cluster_pipeline, exp,
     fence_proxy_async, fence_proxy_async_global, grid, kernel, mbarrier, mbarriers, mma,
-    named_barriers, pipeline, shared_array, thread, warp, warpgroup,
+    named_barriers, pipeline, shared_array, sqrt, thread, warp, warpgroup,
 };
 pub use crate::{
     Bf16, E4m3, E5m2, Element, F16, Fp8, Half, Shuffle, Tf32, checked_constant as constant,

@@ -174,6 +174,27 @@ pub fn warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
+/// The softmax of each row of 32 numbers, a warp each.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn softmax(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    // n is a multiple of 32: all lanes of a warp have an element, or none.
+    if i >= n as usize {
+        return;
+    }
+    // Without the maximum, `exp` of a large number would be infinite.
+    let mut most = x[i];
+    for lanes in [16, 8, 4, 2, 1] {
+        most = at_least(most, warp::shuffle_xor(warp::ALL, most, lanes));
+    }
+    let power = exp(x[i] - most);
+    let mut sum = power;
+    for lanes in [16, 8, 4, 2, 1] {
+        sum += warp::shuffle_xor(warp::ALL, sum, lanes);
+    }
+    y[i] = power / sum;
+}
+
 /// Sixteen bytes at a time.
 #[kernel(block = (8), shared = 8 * 4 * 4, len(x = n, y = n))]
 pub fn vectors(n: u32, x: In<f32>, mut y: Out<f32>) {

@@ -26,7 +26,7 @@ pub use crate::{
     Bf16, E4m3, E5m2, Element, F16, Fp8, Half, Shuffle, Tf32, cluster_pipeline, constant,
     dynamic_shared,
     element::{from_words, to_words},
-    float::{MultiplyAdd, at_least, fma},
+    float::{MultiplyAdd, at_least, exp, fma, sqrt},
     function_by_constant, global, global_pointer,
     in_order::{add_in_order, fma_in_order},
     mbarriers, named_barriers, pipeline,
