@@ -33,6 +33,17 @@ fn what_nobody_sees_is_ended() {
     never_end::UNSEEN.iter().for_each(|wrong| found(wrong, one_order()));
 }
 
+/// The place is that of the last access, and not of the barrier before it.
+#[test]
+fn what_computes_for_ever_is_named_by_its_last_access() {
+    let computes = never_end::UNSEEN.last().unwrap().kernel;
+    each(computes, MOST_WAITS_OF_WRONG, one_order(), |name, report, _| {
+        let place = report.findings[0].place.as_ref().unwrap();
+        let line = include_str!("endless/never_end.rs").lines().nth(place.line as usize - 1);
+        assert!(line.unwrap().contains("= x[block * 32 + lane] as u32;"), "{name}: {report}");
+    });
+}
+
 #[test]
 fn what_waits_in_vain_is_ended() {
     never_end::WITH_WAITS.iter().for_each(|wrong| found(wrong, orders()));

@@ -19,6 +19,7 @@ pub(super) static UNSEEN: &[Wrong] = &[
     wrong(&jumps, ENDLESS),
     wrong(&others_wait_at_a_barrier, ENDLESS),
     wrong(&reads_what_all_have_read, ENDLESS),
+    wrong(&computes_after_a_read, ENDLESS),
 ];
 
 /// With counted accesses or other counted operations.
@@ -114,6 +115,12 @@ kernels! {
     /// counted.
     reads_what_all_have_read(block = (32)): |lane, block, x: In<f32>, y, _words| {
         while x[0] == 0.0 {}
+    }
+    computes_after_a_read(block = (32)): |lane, block, x: In<f32>, y, _words| {
+        let mut number = x[block * 32 + lane] as u32;
+        while black_box(number) != u32::MAX {
+            number = (number + 1) % 1000;
+        }
     }
 }
 

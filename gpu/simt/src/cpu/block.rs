@@ -27,7 +27,7 @@ pub(super) struct Thread {
     pub(super) number: u32,
     run: Cell<*const BlockRun>,
     fiber: Cell<*const FiberContext<'static, BlockRun>>,
-    /// Where it waits.
+    /// Where it waits. In a checked launch also its last access that was counted.
     pub(super) place: Cell<Option<&'static Location<'static>>>,
     /// The offset of its next static shared array.
     shared_next: Cell<u32>,

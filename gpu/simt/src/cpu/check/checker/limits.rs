@@ -38,12 +38,15 @@ impl Checker<'_> {
             self.end_racing_write();
         }
         self.heartbeat.tick();
+        let thread = block::current();
+        // What the watchdog ends is named by its last access: mostly that of the loop.
+        thread.place.set(Some(place));
         let accesses = self.accesses.get() + 1;
         self.accesses.set(accesses);
         if accesses > self.launch.most_accesses {
             poll::abandon(Event::Endless, place);
         }
-        if block::current().stack_left() < LEAST_STACK {
+        if thread.stack_left() < LEAST_STACK {
             poll::abandon(Event::Overflow, place);
         }
     }
