@@ -207,7 +207,7 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
         // Nobody waits for a second phase. That its bytes have arrived is seen at the end.
         (512, "512 more bytes were copied than announced"),
         (256, "256 more bytes were copied than announced"),
-        (1025, "waits for 0 of 1 arrivals and 1 bytes"),
+        (1025, "waits for 0 of 1 arrivals and 1 byte"),
     ] {
         let fault = super::fault(run(bytes)).to_string();
         assert!(fault.contains(text) && fault.contains("simt/pipelines.rs"), "{bytes}: {fault}");

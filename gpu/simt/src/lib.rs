@@ -88,6 +88,8 @@ mod bound;
 #[cfg(not(target_arch = "nvptx64"))]
 mod constants;
 #[cfg(not(target_arch = "nvptx64"))]
+mod count;
+#[cfg(not(target_arch = "nvptx64"))]
 #[cfg_attr(not(feature = "cpu"), allow(unused, reason = "no thread runs here"))]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -122,6 +124,9 @@ pub use argument::{Bound, Elements, Map};
 pub use bound::{AnyKernel, Named};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value};
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use count::count_of;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cpu::{device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]

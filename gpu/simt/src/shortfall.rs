@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Size;
+use crate::{Size, count_of};
 
 /// A buffer that is too short for the sizes of the launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Shortfall {
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Shortfall { param, len, rule, needed } = self;
-        write!(f, "{param} has {len} elements, {rule} = {needed} are needed")
+        write!(f, "{param} has {}, {rule} = {needed} are needed", count_of(len, "element"))
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     ops::{Bound, RangeBounds},
 };
 
-use simt::Element;
+use simt::{Element, count_of};
 
 pub(crate) use self::used::UsedRange;
 pub use self::written::Written;
@@ -254,7 +254,7 @@ impl<T: Pod> Buffer<T> {
             Bound::Unbounded => self.len,
         };
         if start > end || end > self.len {
-            let limit = format!("the buffer has {} elements", self.len);
+            let limit = format!("the buffer has {}", count_of(self.len, "element"));
             return Err(Error::argument("range", format!("{start}..{end}"), limit));
         }
         Ok((start, end - start))
@@ -477,8 +477,8 @@ fn check_part(start: usize, len: usize, whole: usize) -> Result<()> {
     match start.checked_add(len) {
         Some(end) if end <= whole => Ok(()),
         _ => {
-            let limit = format!("the view has {whole} elements");
-            Err(Error::argument("range", format!("{start}, {len} elements"), limit))
+            let limit = format!("the view has {}", count_of(whole, "element"));
+            Err(Error::argument("range", format!("{start}, {}", count_of(len, "element")), limit))
         }
     }
 }

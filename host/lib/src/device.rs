@@ -10,7 +10,7 @@ use std::{
 };
 use std::{fmt, sync::Arc};
 
-use simt::{Constants, Declaration, Limits};
+use simt::{Constants, Declaration, Limits, count_of};
 
 #[cfg(feature = "cpu")]
 pub use self::cpu::Best;
@@ -185,9 +185,7 @@ impl Device {
     pub fn description(&self) -> String {
         match &*self.0 {
             Kind::Cpu(_) => {
-                let cores = self.sms();
-                let s = if cores == 1 { "" } else { "s" };
-                format!("{cores} core{s}, a fiber for each CUDA thread")
+                format!("{}, a fiber for each CUDA thread", count_of(self.sms(), "core"))
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cpu")]
 use simt::symbol;
-use simt::{Element, device::GlobalPointer};
+use simt::{Element, count_of, device::GlobalPointer};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -145,7 +145,7 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
     pub fn write(&self, values: &[S::Element]) -> Result<()> {
         let (name, len) = (self.symbol.name(), self.symbol.len());
         if values.len() != len {
-            let limit = format!("the variable {name} has {len} elements");
+            let limit = format!("the variable {name} has {}", count_of(len, "element"));
             return Err(Error::argument("values.len()", values.len(), limit));
         }
         match &self.place {

@@ -6,7 +6,10 @@ use host::{
     Device, Shape,
     check::{self, Checked, Data, Seen},
     gpu::registry::{Entry, Type},
-    simt::check::{Order, order_names},
+    simt::{
+        check::{Order, order_names},
+        count_of,
+    },
     verify::Comparison,
 };
 use serde::Serialize;
@@ -71,9 +74,8 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
             _ => "row-major",
         };
         writeln!(out, "{shape}   {}, {lie}, seed {}", words(operands, c), args.seed)?;
-        let s = if orders.len() == 1 { "" } else { "s" };
-        let (count, names) = (orders.len(), order_names(&orders));
-        writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
+        let (orders, names) = (count_of(orders.len(), "order"), order_names(&orders));
+        writeln!(out, "checked   every access, on the CPU, in {orders}: {names}")?;
     }
     let mut all_well = true;
     for (number, entry) in entries.into_iter().enumerate() {
@@ -193,8 +195,8 @@ fn print(
     match clean {
         true => writeln!(out, "clean     nothing found in {:.2} s", line.seconds)?,
         false => {
-            let s = if seen.len() == 1 { "" } else { "s" };
-            writeln!(out, "FOUND     {} finding{s} in {:.2} s", seen.len(), line.seconds)?;
+            let found = count_of(seen.len(), "finding");
+            writeln!(out, "FOUND     {found} in {:.2} s", line.seconds)?;
         }
     }
     for limit in &line.limits {

@@ -11,6 +11,7 @@ use std::{
 use host::{
     Device, Error, Shape, operands, product,
     ptx::{self, Ptx},
+    simt::count_of,
     timing::Operands,
     verify::{Comparison, Criterion, compare},
 };
@@ -154,8 +155,7 @@ impl<W: Write> Report<'_, W> {
                 let advice = "`nvidia-smi` lists the devices; a container sees those passed in";
                 Line::warn("driver start", found, advice)
             }
-            Ok(1) => Line::ok("driver start", "1 device"),
-            Ok(count) => Line::ok("driver start", format!("{count} devices")),
+            Ok(count) => Line::ok("driver start", count_of(count, "device")),
             Err(error) => Line::error("driver start", error),
         })?;
         self.tell(match Device::cuda_version() {

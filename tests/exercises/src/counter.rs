@@ -9,6 +9,7 @@ use simt::{
         Operation::{self, *},
         Place, Profile, Trace,
     },
+    count_of,
 };
 
 use crate::{attempt::Attempt, in_flight};
@@ -291,7 +292,7 @@ impl fmt::Display for Measure {
             Measure::Divergent => "% of the warps' intervals divergent",
             Measure::Mma => "tensor-core instructions of warps for 16 x 16 x 16 products",
             Measure::TmaLoads => "bytes loaded by TMA",
-            Measure::TmaCopies => "copies by TMA",
+            Measure::TmaCopies => "TMA copies",
             Measure::TmaStores => "bytes stored by TMA",
             Measure::Atomics => "atomic additions an element of the result",
             Measure::SharedRequests => "requests to shared memory an element of the result",
@@ -310,18 +311,33 @@ impl fmt::Display for Measure {
     }
 }
 
+impl Measure {
+    /// A value of it: `1 barrier a phase`, `60 % of the products by one block`.
+    pub fn of(self, value: f64) -> String {
+        let (value, text) = (number(value), self.to_string());
+        match text.split_once("s ") {
+            Some((thing, rest)) if !thing.contains(' ') => {
+                format!("{} {rest}", count_of(value, thing))
+            }
+            _ => format!("{value} {text}"),
+        }
+    }
+}
+
+/// `at most` or `at least`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            AtMost(limit) => write!(f, "at most {}", number(*limit)),
-            AtLeast(limit) => write!(f, "at least {}", number(*limit)),
-        }
+        f.write_str(match self {
+            AtMost(_) => "at most",
+            AtLeast(_) => "at least",
+        })
     }
 }
 
 impl fmt::Display for Counter {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} {}", self.limit, self.measure)
+        let (AtMost(value) | AtLeast(value)) = self.limit;
+        write!(f, "{} {}", self.limit, self.measure.of(value))
     }
 }
 

@@ -119,7 +119,7 @@ impl Grade {
             }
             Failure::Result(_) => "wrong result".to_owned(),
             Failure::Counter(_, counter, measured) => match measured {
-                Some(Measured { value, .. }) => format!("{} {}", number(*value), counter.measure),
+                Some(Measured { value, .. }) => counter.measure.of(*value),
                 None => counter.measure.to_string(),
             },
         });

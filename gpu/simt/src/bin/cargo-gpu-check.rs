@@ -10,7 +10,10 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use simt::check::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN, explained, explanation};
+use simt::{
+    check::{CASE_LINE, ERROR_LINE, FILE, NAME, PREFIX, SHOWN, explained, explanation},
+    count_of,
+};
 
 const HELP: &str = "\
 Runs the kernels of a crate under the checker, and shows what it finds as the compiler shows errors
@@ -19,7 +22,7 @@ A case is a function with `#[check(..)]`, of `simt`. It is run in ten orders of 
 
 Usage: cargo gpu-check [OPTIONS] [NAME]
 
-  NAME                     only the cases whose path contains it, such as `tests::transposes`
+  NAME                     only the cases whose path contains it, such as `tests::transposes`, or 'transposes(31)'
   --message-format FORMAT  human, or json: a line for each finding, as the compiler's, and for each case
   --explain KIND           what a kind of finding is, and what to write, such as read-after-write
   --help, --version
@@ -222,9 +225,7 @@ fn run(arguments: &Arguments) -> Result<u8, (u8, String)> {
     }
     let cases = lines.lines().filter(|line| line.starts_with(CASE_LINE)).count();
     let errors = lines.lines().filter(|line| line.contains(ERROR_LINE)).count();
-    let plural =
-        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let checked = format!("{} in ten orders", plural(cases, "case"));
+    let checked = format!("{} in ten orders", count_of(cases, "case"));
     match (ran.status.success(), errors) {
         (true, 0) if cases == 0 => Err((
             2,
@@ -240,9 +241,9 @@ fn run(arguments: &Arguments) -> Result<u8, (u8, String)> {
             say(&format!("     Checked {checked}: nothing found\n"));
             Ok(0)
         }
-        (true, _) => Err((1, format!("{}; {checked}", plural(errors, "finding")))),
+        (true, _) => Err((1, format!("{}; {checked}", count_of(errors, "finding")))),
         (false, _) => {
-            Err((1, format!("{}, and a case failed: see above", plural(errors, "finding"))))
+            Err((1, format!("{}, and a case failed: see above", count_of(errors, "finding"))))
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+use crate::count_of;
+
 /// What a thread does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -57,16 +59,20 @@ pub enum Refused {
     },
 }
 
+fn are(elements: usize) -> String {
+    let are = if elements == 1 { "is" } else { "are" };
+    format!("{are} {}", count_of(elements, "element"))
+}
+
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match *self {
             Refused::Outside { index, count: 1, len } => {
-                write!(f, "index {index} is outside: there are {len} elements")
+                write!(f, "index {index} is outside: there {}", are(len))
             }
-            Refused::Outside { index, count, len } => write!(
-                f,
-                "{count} elements from index {index} on are outside: there are {len} elements"
-            ),
+            Refused::Outside { index, count, len } => {
+                write!(f, "{count} elements from index {index} on are outside: there {}", are(len))
+            }
             Refused::Outside2d { index, shape } => write!(
                 f,
                 "index {index:?} is outside: the shared array has {shape:?} rows and columns"

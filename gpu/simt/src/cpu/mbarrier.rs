@@ -1,6 +1,8 @@
 //! The state of an mbarrier. A phase ends when its arrivals have come and the announced bytes have
 //! been copied.
 
+use crate::count_of;
+
 /// The most bytes that a phase may wait for (PTX ISA, "Tracking asynchronous operations by the
 /// mbarrier object").
 const MOST_BYTES: i64 = (1 << 20) - 1;
@@ -76,7 +78,8 @@ impl Mbarrier {
     /// What the phase waits for, as text.
     pub(super) fn missing(&self) -> String {
         let Mbarrier { missing, arrivals, bytes, phases } = self;
-        format!("its phase {phases} waits for {missing} of {arrivals} arrivals and {bytes} bytes")
+        let bytes = count_of(bytes, "byte");
+        format!("its phase {phases} waits for {missing} of {arrivals} arrivals and {bytes}")
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use simt::count_of;
+
 use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
@@ -327,7 +329,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     pub fn split_rows_at(self, row: usize) -> Result<(Self, Self)> {
         let (rows, cols) = (self.rows, self.cols);
         if row > rows {
-            return Err(Error::argument("row", row, format!("the matrix has {rows} rows")));
+            let limit = format!("the matrix has {}", count_of(rows, "row"));
+            return Err(Error::argument("row", row, limit));
         }
         self.split((0..row, 0..cols), (row..rows, 0..cols))
     }
@@ -339,7 +342,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     pub fn split_cols_at(self, col: usize) -> Result<(Self, Self)> {
         let (rows, cols) = (self.rows, self.cols);
         if col > cols {
-            return Err(Error::argument("col", col, format!("the matrix has {cols} columns")));
+            let limit = format!("the matrix has {}", count_of(cols, "column"));
+            return Err(Error::argument("col", col, limit));
         }
         self.split((0..rows, 0..col), (0..rows, col..cols))
     }

@@ -7,7 +7,10 @@ use host::{
     gpu::registry::Entry,
     occupancy::Occupancy,
     profile::{Fit, Total},
-    simt::check::{Order, Profile},
+    simt::{
+        check::{Order, Profile},
+        count_of,
+    },
 };
 
 use super::report::Report;
@@ -31,8 +34,8 @@ pub(super) fn print(
     let scaled = if sampled < blocks { ", scaled to all" } else { "" };
     writeln!(out, "counted   {sampled} of {blocks} blocks in {seconds:.2} s{scaled}")?;
     if !seen.is_empty() {
-        let s = if seen.len() == 1 { "" } else { "s" };
-        writeln!(out, "FOUND     {} finding{s}, below: the counts may be wrong too", seen.len())?;
+        let found = count_of(seen.len(), "finding");
+        writeln!(out, "FOUND     {found}, below: the counts may be wrong too")?;
     }
     write!(out, "\n{}", counted.table(findings::source))?;
     sums(out, report, totals)?;

@@ -43,7 +43,7 @@ pub const DEFEATS: &[Defeat] = &[
             sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
         }\n",
         )],
-        refused: "at most 1 multiply-adds for each that the product needs, measured 2.13",
+        refused: "at most 1 multiply-add for each that the product needs, measured 2.13",
     },
     Defeat {
         exercise: "barrier_in_a_branch",
@@ -54,7 +54,7 @@ pub const DEFEATS: &[Defeat] = &[
             sum = sum + tile_a[(ty, i)] * tile_b[(i, tx)];
         }\n",
         )],
-        refused: "at least 1 multiply-adds for each that the product needs, measured 0",
+        refused: "at least 1 multiply-add for each that the product needs, measured 0",
     },
     Defeat {
         exercise: "halo",
@@ -90,13 +90,13 @@ pub const DEFEATS: &[Defeat] = &[
         exercise: "groups_at_the_end",
         name: "copies_by_threads",
         changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 groups of `cp.async` a phase, measured 0",
+        refused: "at least 1 group of `cp.async` a phase, measured 0",
     },
     Defeat {
         exercise: "wait_for_copies",
         name: "copies_by_threads",
         changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 groups of `cp.async` a phase, measured 0",
+        refused: "at least 1 group of `cp.async` a phase, measured 0",
     },
     Defeat {
         exercise: "wait_for_copies",
@@ -108,7 +108,7 @@ pub const DEFEATS: &[Defeat] = &[
         exercise: "zeros_of_a_copy",
         name: "copies_by_threads",
         changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 groups of `cp.async` a phase, measured 0",
+        refused: "at least 1 group of `cp.async` a phase, measured 0",
     },
     Defeat {
         exercise: "one_stage_too_far",

@@ -16,14 +16,15 @@ use super::{
     report::Report,
     seen::merge,
 };
-use crate::cpu::order::Order;
+use crate::{count_of, cpu::order::Order};
 
 /// What the test of a case is called: this, and the name of its function.
 pub const PREFIX: &str = "gpu_check_";
 /// The variable with the name of a file, to which findings are added: a line of JSON each, and one
 /// for each case.
 pub const FILE: &str = "GPU_CHECK_FILE";
-/// The variable with a part of the names of those functions that are run. Others do nothing.
+/// The variable with a part of the names of those cases that are run: module, function and values,
+/// as in findings. Others do nothing.
 pub const NAME: &str = "GPU_CHECK_NAME";
 /// The variable that says where findings are shown: `plain` or `colour`, at standard error; `none`:
 /// only in the file. Then a test with findings passes. If it is not set, they are the test's panic.
@@ -83,19 +84,22 @@ type Run = (usize, Order, Launch);
 /// its options, returns an error, or panics without a finding.
 pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Options) -> R) {
     let is_asked = env::var_os(FILE).is_some();
-    if is_asked && env::var(NAME).is_ok_and(|part| !path.contains(&part)) {
-        return;
-    }
     let name = path.rsplit("::").next().unwrap_or(path);
     let name_of = |case: usize| match cases[case] {
         "" => name.to_owned(),
         values if values.starts_with('(') => format!("{name}{values}"),
         value => format!("{name}({value})"),
     };
+    let part = env::var(NAME).ok().filter(|_| is_asked);
+    let modules = &path[..path.len() - name.len()];
+    let is_meant = |case: &usize| match &part {
+        Some(part) => format!("{modules}{}", name_of(*case)).contains(part),
+        None => true,
+    };
     let mut runs = Vec::<Run>::new();
-    let (mut failed, mut ran) = (None, 0);
-    'cases: for case in 0..cases.len() {
-        ran = case + 1;
+    let (mut failed, mut ran) = (None, Vec::new());
+    'cases: for case in (0..cases.len()).filter(is_meant) {
+        ran.push(case);
         for order in ORDERS {
             let launches = Launches::default();
             let options = Options { order, launches: Some(&launches), ..Options::default() };
@@ -124,7 +128,7 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
         }
     }
     let (diagnostics, errors) = diagnostics(&runs, name_of);
-    write_to_file(&diagnostics, (0..ran).map(name_of));
+    write_to_file(&diagnostics, ran.into_iter().map(name_of));
     let rendered =
         |colours| diagnostics.iter().map(|it| it.rendered(colours) + "\n").collect::<String>();
     let shown = env::var(SHOWN).ok().filter(|_| is_asked);
@@ -140,10 +144,10 @@ pub fn run_cases<R: Outcome>(path: &str, cases: &[&str], run: impl Fn(usize, Opt
         }
         None => {}
     }
-    let s = if errors == 1 { "" } else { "s" };
     assert!(
         errors == 0 || shown.is_some_and(|how| ["plain", "colour", "none"].contains(&&*how)),
-        "{errors} finding{s} in {name}:\n\n{}",
+        "{} in {name}:\n\n{}",
+        count_of(errors, "finding"),
         rendered(false)
     );
 }

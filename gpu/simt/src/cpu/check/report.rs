@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{finding::Finding, limits::Limit, profile::Profile, trace::Trace};
-use crate::cpu::order::Order;
+use crate::{count_of, cpu::order::Order};
 
 /// What a checked launch found.
 #[derive(Clone, Debug)]
@@ -36,8 +36,7 @@ impl fmt::Display for Report {
         let Report { kernel, order, findings, limits, .. } = self;
         match findings.len() {
             0 => write!(f, "{kernel}: nothing found (order: {order})")?,
-            1 => write!(f, "{kernel}: 1 finding (order: {order})")?,
-            count => write!(f, "{kernel}: {count} findings (order: {order})")?,
+            count => write!(f, "{kernel}: {} (order: {order})", count_of(count, "finding"))?,
         }
         findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))?;
         limits.iter().try_for_each(|limit| write!(f, "\nlimit reached: {}", limit.says()))
