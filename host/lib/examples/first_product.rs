@@ -18,7 +18,7 @@ pub fn products(device: &Device) -> Result<[Vec<f32>; 2]> {
     // What C holds before does not matter: with beta = 0 it is not read.
     let mut c = vec![f32::NAN; 4];
     let choice = Gemm::new().run_slices(&stream, a, b, SliceViewMut::row_major(&mut c, 2, 2)?)?;
-    println!("{}: {}", choice.entry.name(), choice.reason);
+    println!("{choice}");
 
     let mut sum = c.clone();
     let onto = SliceViewMut::row_major(&mut sum, 2, 2)?;

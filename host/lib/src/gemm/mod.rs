@@ -12,7 +12,7 @@
 //! // C = A B^T / 2. A transpose is a view.
 //! let choice = Gemm::new().alpha(0.5).run(&stream, a.view(), b.view().t(), c.view_mut())?;
 //! assert_eq!(c.to_row_major()?, [2.0f32, 2.5, 5.0, 5.5]);
-//! println!("{}: {}", choice.entry.name(), choice.reason);
+//! println!("{choice}");
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 //!

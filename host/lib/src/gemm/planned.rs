@@ -24,8 +24,7 @@ use crate::{
 ///
 /// let device = Device::best().device;
 /// let product = Gemm::<f32>::new().plan_on(&device, &Request::dense(Shape::new(2, 1, 3)?))?;
-/// println!("{}: {}", product.choice().entry.name(), product.choice().reason);
-/// println!("{} bytes of workspace", product.choice().workspace_bytes);
+/// println!("{}", product.choice()); // the kernel, why, and the workspace
 ///
 /// let a = Matrix::from_row_major(&device, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let b = Matrix::from_row_major(&device, 3, 1, &[1.0, 0.0, 1.0])?;

@@ -181,7 +181,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     ///
     /// let request = Request::dense(Shape::new(1000, 700, 513)?);
     /// let (choice, plan) = Gemm::<f32>::new().plan(&request, &Target::gpu((8, 0), 108), &LIMITS)?;
-    /// println!("{}: {} bytes of workspace", choice.entry.name(), choice.workspace_bytes);
+    /// // As `gemm_f32_64x64x16: predicted to take 92 us, ..`.
+    /// assert!(choice.to_string().starts_with(&format!("{}: predicted", choice.entry.name())));
     /// for launch in plan.launches() {
     ///     println!("{}: grid {:?}", launch.kernel, launch.config.grid);
     /// }

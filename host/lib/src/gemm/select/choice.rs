@@ -5,6 +5,7 @@ use std::fmt;
 use gpu::registry::Entry;
 #[cfg(feature = "serde")]
 use serde::Serialize;
+use simt::count_of;
 
 use super::{layout::OperandPlan, rules::Ineligible, times::Times};
 
@@ -54,6 +55,24 @@ pub struct Choice {
     pub recomputed: Option<u64>,
     /// How its operands are prepared.
     pub(in crate::gemm) operands: OperandPlan,
+}
+
+/// The kernel, why it was selected, how k is split, and the workspace.
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Choice { entry, reason, split_k, partials, workspace_bytes, .. } = self;
+        write!(f, "{}: {reason}", entry.name())?;
+        if *split_k > 1 {
+            write!(f, "; k is split over {split_k} blocks of a cluster")?;
+        }
+        if *partials > 1 {
+            write!(f, "; {partials} partial products")?;
+        }
+        match workspace_bytes {
+            0 => Ok(()),
+            bytes => write!(f, "; {} of workspace", count_of(bytes, "byte")),
+        }
+    }
 }
 
 /// Why a kernel was selected.

@@ -42,7 +42,7 @@ use crate::{
 /// let cache = TuningCache::new();
 /// for _ in 0..3 {
 ///     let choice = Gemm::new().tuned(&cache).run(&stream, a.view(), a.view().t(), c.view_mut())?;
-///     println!("{}: {}", choice.entry.name(), choice.reason);
+///     println!("{choice}");
 /// }
 /// assert_eq!(cache.timed(), 1); // by the first product
 /// # Ok::<(), gpu_gemm::Error>(())
