@@ -340,7 +340,7 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
         "\n# Boundary checks\n",
         "\non paper  4.00 FLOP a byte\n",
         "\ncounted   4.000 FLOP for each byte asked for, 4.000 for each moved in sectors",
-        "\na warp    64 multiply-adds, 8 barriers; global memory: 8 loads, 1 stores; shared memory: 128 loads, 8 stores\n",
+        "\na warp    64 multiply-adds, 8 barriers; global memory: 8 loads, 1 store; shared memory: 128 loads, 8 stores\n",
         // A source line and its effect.
         "64 fma",
         "sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);",
@@ -410,10 +410,16 @@ fn the_toy_example_is_printed_by_running_it() {
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
     fails(host(&outside), 2, &["--block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
-    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64"] {
-        let quoted = format!("'{name}'");
+    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64_nn"] {
+        let (code, stdout, stderr) = finish(host(&["explain", name]));
+        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        for part in
+            [" registers a thread, ", "\noccupancy ", "\ncounted   not: ", "table.rs: its row"]
+        {
+            assert!(stdout.contains(part), "{part}: {stdout}");
+        }
         let limit = "must be a lesson, or a kernel of f32 or f64 on CUDA cores and not one by TMA";
-        fails(host(&["explain", name]), 2, &[&quoted, limit, "not counted"]);
+        fails(host(&["explain", name, "--trace"]), 2, &[name, limit, "not counted"]);
     }
     fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);
 }

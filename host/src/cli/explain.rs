@@ -5,10 +5,15 @@ use std::{collections::BTreeMap, io::Write, num::NonZeroU32};
 use host::{
     Device, Shape,
     check::merge,
-    gpu::registry::{self, Entry, Rung, TOY},
-    phases::{self, Phases, Product, Thread},
-    picture, profile,
-    simt::check::{Operation, Order},
+    gpu::registry::{self, Entry, Product, Rung, TOY},
+    phases::{self, Phases, Thread},
+    picture,
+    product::counted,
+    profile,
+    simt::{
+        check::{Operation, Order},
+        count_of,
+    },
 };
 
 use super::{
@@ -33,7 +38,10 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
     if args.trace {
         return trace(args, steps, entry, out);
     }
-    let counted = steps.step(&format!("{}: counted", entry.name()), || count(entry))?;
+    let counted = match counted(entry) {
+        Ok(_) => Some(steps.step(&format!("{}: counted", entry.name()), || count(entry))?),
+        Err(_) => None,
+    };
     // No driver has compiled `tiled2`.
     let device = if std::ptr::eq(entry, &*TOY) { Device::cpu() } else { Device::best().device };
     let fit = fit(entry, &device)?;
@@ -46,7 +54,7 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
         writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(line))?;
     }
     writeln!(out)?;
-    figures(out, entry, &counted, &fit)?;
+    figures(out, entry, counted.as_ref(), &fit)?;
     writeln!(out)?;
     match module {
         Some(_) => row_of_table(out, entry, text)?,
@@ -56,7 +64,7 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
             source(out, entry, text, &margin)?;
         }
     }
-    if counted.clean { Ok(()) } else { Err(Failure::Wrong) }
+    if counted.is_none_or(|counted| counted.clean) { Ok(()) } else { Err(Failure::Wrong) }
 }
 
 /// The family's own text, if the kernel's file is a table of its family's kernels.
@@ -80,9 +88,10 @@ fn headline(out: &mut impl Write, entry: &Entry) -> Result<(), Failure> {
 fn figures(
     out: &mut impl Write,
     entry: &Entry,
-    Counted { m, n, k, counts, clean }: &Counted,
+    counted: Option<&Counted>,
     fit: &FitLine,
 ) -> Result<(), Failure> {
+    let whole = |value: f64, thing: &str| count_of(format!("{value:.0}"), thing);
     let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
     let Some(product) = &entry.product else {
         return Ok(());
@@ -103,6 +112,11 @@ fn figures(
     if let Some(rung) = &entry.rung {
         writeln!(out, "on paper  {:.2} FLOP a byte", rung.flop_per_byte)?;
     }
+    let Some(Counted { m, n, k, counts, clean }) = counted else {
+        let whose = "lessons, and kernels of f32 or f64 on CUDA cores without TMA";
+        writeln!(out, "counted   not: the accesses of {whose} are")?;
+        return Ok(());
+    };
     writeln!(
         out,
         "counted   {} FLOP for each byte asked for, {} for each moved in sectors (on the CPU at m = {m}, n = {n}, k = {k})",
@@ -125,14 +139,13 @@ fn figures(
     }
     writeln!(
         out,
-        "a warp    {:.0} multiply-adds, {:.0} barriers; global memory: {:.0} loads, {:.0} stores; shared memory: \
-         {:.0} loads, {:.0} stores",
-        counts.fma_per_warp,
-        counts.barriers_per_warp,
-        counts.global_loads_per_warp,
-        counts.global_stores_per_warp,
-        counts.shared_loads_per_warp,
-        counts.shared_stores_per_warp
+        "a warp    {}, {}; global memory: {}, {}; shared memory: {}, {}",
+        whole(counts.fma_per_warp, "multiply-add"),
+        whole(counts.barriers_per_warp, "barrier"),
+        whole(counts.global_loads_per_warp, "load"),
+        whole(counts.global_stores_per_warp, "store"),
+        whole(counts.shared_loads_per_warp, "load"),
+        whole(counts.shared_stores_per_warp, "store")
     )?;
     if let Some(ops) = counts.tensor_ops_per_warp {
         let [load, store] =
@@ -219,7 +232,7 @@ fn row_of_table(out: &mut impl Write, entry: &Entry, text: &str) -> Result<(), F
         out,
         "{file}: its row of the table. The source is its family's, in the files beside it"
     )?;
-    let name = format!(" {}:", entry.name());
+    let name = format!(" {}:", entry.declaration().name);
     let row = (1..).zip(text.lines()).skip_while(|(_, line)| !line.contains(&name));
     for (number, line) in row {
         writeln!(out, "{number:>4} | {line}")?;
@@ -267,11 +280,13 @@ fn as_flag(error: host::Error) -> host::Error {
     }
 }
 
-/// The product that a kernel computes.
-fn product_of(entry: &'static Entry) -> Result<&'static registry::Product, Failure> {
-    entry.product.as_ref().ok_or_else(|| {
-        let limit = "must compute a product";
-        host::Error::argument("NAME", entry.name(), limit).into()
+/// The product of a kernel whose accesses can be traced.
+fn product_of(entry: &'static Entry) -> Result<&'static Product, Failure> {
+    counted(entry).map_err(|error| match error {
+        host::Error::Argument { value, limit, .. } => {
+            host::Error::argument("NAME", value, limit).into()
+        }
+        error => error.into(),
     })
 }
 
@@ -297,8 +312,7 @@ fn trace(
         }
         false => ("phase", ""),
     };
-    let [phases_seen, barriers] = [(phases.len(), name), (*barriers as usize, "barrier")]
-        .map(|(count, name)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }));
+    let (phases_seen, barriers) = (count_of(phases.len(), name), count_of(barriers, "barrier"));
     writeln!(
         out,
         "{phases_seen}, {barriers}{meaning}; a thread is (row, column), an element [row,column], from 0"
@@ -333,7 +347,7 @@ fn row(thread: &Thread) -> [String; 4] {
     let [row, col] = thread.thread;
     let list = |words: Vec<String>, between: &str| few(words).join(between);
     let loads = thread.loads.iter().map(ToString::to_string).collect();
-    let adds = thread.adds.iter().map(Product::to_string).collect::<Vec<_>>();
+    let adds = thread.adds.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut adds =
         if adds.is_empty() { String::new() } else { format!("sum += {}", list(adds, " + ")) };
     if thread.tensor_ops > 0 {

@@ -44,7 +44,7 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
             _ => Where::Named(&GPUS[GPUS.len() - 1], NO_GPU),
         },
     };
-    let entries = args.kernel.to_count(shape)?;
+    let entries = args.kernel.get().to_count(shape)?;
     let page = args.html.as_deref().map(page::create).transpose()?;
     let mut parts = Vec::new();
     if !args.json {

@@ -23,11 +23,8 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), of a product; or all kernels of f32; or auto:
-    /// the one that a product uses
-    #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
-    #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
-    pub(crate) kernel: KernelOrAll,
+    #[command(flatten)]
+    kernel: WhichKernel,
 
     /// The number of orders of threads and blocks: forward, reverse, then random ones
     #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = orders)]
@@ -52,12 +49,12 @@ const CHECK_EXIT_CODES: &str = "Exit codes: 0 nothing found, and C is right; 1 s
 impl Check {
     /// The kernels to check.
     pub(crate) fn entries(&self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
-        self.kernel.to_check(shape)
+        self.kernel.get().to_check(shape)
     }
 
     /// The types of their A and B, and of C.
     pub(crate) fn types(&self) -> [Type; 2] {
-        self.kernel.types()
+        self.kernel.get().types()
     }
 
     /// The orders to check them in.
@@ -74,6 +71,27 @@ impl Check {
         format!(
             "cargo run -p host -- check {sizes} --kernel {kernel} --seed {seed} --order {order}"
         )
+    }
+}
+
+/// The kernel of a check or a profile, with or without its flag.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WhichKernel {
+    /// As --kernel NAME
+    #[arg(value_name = "NAME", value_parser = kernels_or_all(), hide_possible_values = true)]
+    #[arg(conflicts_with = "kernel")]
+    name: Option<KernelOrAll>,
+
+    /// A kernel's name (`host kernels` lists them), of a product; or all kernels of f32; or auto:
+    /// the one that a product uses
+    #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
+    #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
+    kernel: KernelOrAll,
+}
+
+impl WhichKernel {
+    pub(crate) fn get(self) -> KernelOrAll {
+        self.name.unwrap_or(self.kernel)
     }
 }
 
@@ -169,7 +187,7 @@ fn takes(shape: Shape) -> impl Iterator<Item = Candidate> {
     candidates.into_iter().filter(|candidate| candidate.ineligible.is_none())
 }
 
-pub(super) fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {
+fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {
     let mut values = kernels().possible_values().into_iter().flatten().collect::<Vec<_>>();
     values.insert(1, PossibleValue::new("all").help("one after another"));
     Offering { parser: KernelOrAll::from_str, values }

@@ -7,13 +7,12 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Device, Error, Shape,
+    Device, Shape,
     gpu::registry::{self, Entry, Product, TOY, Type},
-    product::counted,
 };
 
 use super::{
-    DeviceChoice, Offering, Verify, devices, find, is_counted, seconds, seed, size, types::one_of,
+    DeviceChoice, Offering, Verify, all_products, devices, find, seconds, seed, size, types::one_of,
 };
 
 /// Flags of the ladder.
@@ -258,17 +257,12 @@ impl FromStr for Explained {
         if name == TOY.name() {
             return Ok(Explained(&TOY));
         }
-        let entry = find(name, TOY.name())?;
-        match counted(entry) {
-            Ok(_) => Ok(Explained(entry)),
-            Err(Error::Argument { limit, .. }) => Err(limit),
-            Err(error) => Err(error.to_string()),
-        }
+        find(name, TOY.name()).map(Explained)
     }
 }
 
 fn kernels_and_toy() -> impl TypedValueParser<Value = Explained> {
-    let listed = registry::KERNELS.iter().filter(|entry| is_counted(entry)).chain([&*TOY]);
+    let listed = all_products().chain([&*TOY]);
     let values = listed.map(|entry| PossibleValue::new(entry.name()).help(entry.summary)).collect();
     Offering { parser: Explained::from_str, values }
 }

@@ -8,7 +8,7 @@ use clap::{
 };
 use host::profile::{GPUS, Gpu, gpu};
 
-use super::{DeviceChoice, Offering, Sizes, check::KernelOrAll, check::kernels_or_all, seed};
+use super::{DeviceChoice, Offering, Sizes, check::WhichKernel, seed};
 
 /// Flags of a profile.
 #[derive(Args, Clone, Debug)]
@@ -17,10 +17,8 @@ pub(crate) struct Profile {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product uses
-    #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
-    #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
-    pub(crate) kernel: KernelOrAll,
+    #[command(flatten)]
+    pub(crate) kernel: WhichKernel,
 
     /// Count one block in N, and scale the counts [default: all blocks of a small grid, some
     /// hundred of a large one]

@@ -7,7 +7,7 @@ use host::{
     gpu::registry::Entry,
     product,
     profile::{self, Counts, GPUS},
-    simt::cpu::LIMITS,
+    simt::{LaunchConfig, cpu::LIMITS},
 };
 
 use super::line::{Counted, FitLine, first, rounded};
@@ -35,8 +35,16 @@ pub(in crate::cli) fn count(entry: &'static Entry) -> host::Result<Counted> {
 /// How a kernel's blocks fit on this machine's GPU, or else on the newest GPU with known figures.
 pub(in crate::cli) fn fit(entry: &'static Entry, device: &Device) -> host::Result<FitLine> {
     let [m, n, k] = COUNTED;
-    let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS)?;
-    let config = &first(&launches)?.config;
+    let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS);
+    let config = match (launches, &entry.product) {
+        // Its launches are planned by the library alone. The block is the same in each.
+        (Err(_), Some(product)) => {
+            let dynamic_shared = entry.declaration().dynamic_shared.unwrap_or(0);
+            LaunchConfig { dynamic_shared, ..LaunchConfig::new([1, 1, 1], product.block) }
+        }
+        (launches, _) => first(&launches?)?.config,
+    };
+    let config = &config;
     let fit = match device.is_cuda() {
         true => profile::on_device(entry, config, device)?,
         false => profile::on_gpu(entry, config, &GPUS[GPUS.len() - 1]),
