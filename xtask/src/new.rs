@@ -191,13 +191,13 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 fn install(root: &Path, published: bool) -> String {
     match published {
         true => concat!("cargo install gpu-simt@", env!("CARGO_PKG_VERSION")).to_owned(),
-        false => format!("cargo install --path {}", quoted(&root.join("gpu/simt"))),
+        false => format!("cargo install --locked --path {}", quoted(&root.join("gpu/simt"))),
     }
 }
 
 /// The file of its CI, with the package that the manifest names.
 fn workflow(root: &Path, template: &str, published: bool) -> Result<String> {
-    let there = "run: cargo install --path ../../gpu/simt\n";
+    let there = "run: cargo install --locked --path ../../gpu/simt\n";
     ensure!(template.contains(there), "{TEMPLATE}/{WORKFLOW} does not say `{}`", there.trim());
     // As a block, in which no letter of a path means anything.
     let here = format!("run: |\n          {}\n", install(root, published));
@@ -414,7 +414,8 @@ mod tests {
         let manifest = read("Cargo.toml");
         let simt = format!("path = {:?}", root.join("gpu/simt"));
         assert!(manifest.contains("name = \"blur-2\"") && manifest.contains(&simt), "{manifest}");
-        let install = format!("cargo install --path {}\n", root.join("gpu/simt").display());
+        let install =
+            format!("cargo install --locked --path {}\n", root.join("gpu/simt").display());
         assert!(read(WORKFLOW).contains(&install), "{}", read(WORKFLOW));
         for file in ["Cargo.toml", "src/lib.rs", "examples/transpose.rs", "tests/transpose.rs"] {
             assert!(!read(file).contains(NAME), "{file}");
