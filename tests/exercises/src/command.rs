@@ -83,7 +83,7 @@ fn list(out: &mut dyn Write) -> Result<bool, Failed> {
             writeln!(out, "  ? {:<22} {}", question.name, question.about)?;
         }
     }
-    writeln!(out, "\n?: a question. Begin with `cargo run -p exercises -- grade guard_the_tail`.")?;
+    writeln!(out, "\n?: a question. Begin with `EXERCISE=guard_the_tail cargo run -p exercises`.")?;
     Ok(true)
 }
 

@@ -90,6 +90,16 @@ pub static QUESTIONS: &[Question] = &[
         answer: || Ok(f64::from(blocks_on_the_slides_multiprocessor(16))),
         why: "Shared memory is enough for eight, as the slide says, but threads are enough for 1536 / 256 only.",
     },
+    Question {
+        name: "loads_on_their_way",
+        rung: "prefetched",
+        about: "Little's law",
+        ask: "L2 answers an SM after 281 cycles, with 64 bytes a cycle. A warp loads 16 bytes a lane, and waits for \
+              each load. How many warps must the SM have, so that L2's port is always busy?",
+        answer: || Ok((281.0 * 64.0 / (32.0 * 16.0_f64)).ceil()),
+        why: "281 x 64 = 17,984 bytes must be on their way, and a load of a warp is 512 bytes: 35.1 loads. Two \
+              independent loads a warp need half as many warps.",
+    },
 ];
 
 /// The questions of a rung.
