@@ -16,7 +16,7 @@ fn check(more: &[&str]) -> std::process::Command {
 
 #[test]
 fn a_clean_kernel_is_called_clean_and_verified() {
-    let (code, stdout, stderr) = finish(check(&["--kernel", "tiled16"]));
+    let (code, stdout, stderr) = finish(check(&["tiled16"]));
     assert_eq!((code, &*stderr), (0, ""), "{stdout}");
     let lines = stdout.lines().collect::<Vec<_>>();
     assert_eq!(lines.len(), 5, "{stdout}");
@@ -225,6 +225,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         fails(check(&[flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
     }
     fails(check(&["--order", "reverse", "--orders", "3"]), 2, &["--order", "cannot be used with"]);
+    fails(check(&["basic", "--kernel", "tiled16"]), 2, &["'[NAME]'", "cannot be used with"]);
     fails(check(&["--device", "cuda"]), 2, &["--device"]);
     fails(host(&["check", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
     let sizes = ["check", "--m", "4294967295", "--n", "1", "--k", "4294967295"];

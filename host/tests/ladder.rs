@@ -410,7 +410,7 @@ fn the_toy_example_is_printed_by_running_it() {
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
     fails(host(&outside), 2, &["--block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
-    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64_nn"] {
+    for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64"] {
         let (code, stdout, stderr) = finish(host(&["explain", name]));
         assert_eq!((code, &*stderr), (0, ""), "{stdout}");
         for part in
