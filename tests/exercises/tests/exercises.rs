@@ -103,6 +103,7 @@ fn each_question_has_the_answer_that_its_explanation_derives() {
         (2 * 16 * 64) as f64 / (4 * 80) as f64,
         (64 - 36) as f64,
         (1536 / 256) as f64,
+        (281 * 64_u32).div_ceil(32 * 16) as f64,
     ];
     assert_eq!(answers, expected);
 }
