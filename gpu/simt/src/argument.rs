@@ -2,7 +2,10 @@
 
 use std::any::{Any, TypeId};
 
-use crate::{Element, device::BoxShape};
+use crate::{
+    Element,
+    device::{BoxShape, TensorDescription},
+};
 
 /// An argument of a launch.
 #[derive(Clone, Debug)]
@@ -33,8 +36,8 @@ impl Elements {
     /// # Safety
     /// 1. As for [`In::new`](crate::device::In::new).
     pub unsafe fn read<T: Element>(address: *const T, len: usize) -> Self {
-        let address = address.cast_mut().cast();
-        Elements { address, len, of: TypeId::of::<T>(), writable: false, written: true }
+        // SAFETY: the caller's.
+        unsafe { Elements::of(TypeId::of::<T>(), address.cast_mut().cast(), len, false) }
     }
 
     /// Elements that a kernel writes and may read.
@@ -42,8 +45,16 @@ impl Elements {
     /// # Safety
     /// 1. As for [`Out::new`](crate::device::Out::new).
     pub unsafe fn write<T: Element>(address: *mut T, len: usize) -> Self {
-        let address = address.cast();
-        Elements { address, len, of: TypeId::of::<T>(), writable: true, written: true }
+        // SAFETY: the caller's.
+        unsafe { Elements::of(TypeId::of::<T>(), address.cast(), len, true) }
+    }
+
+    /// Elements of the type `of` that a kernel reads and, if `writable`, may write.
+    ///
+    /// # Safety
+    /// 1. As for [`read`](Self::read) or, if `writable`, [`write`](Self::write).
+    pub unsafe fn of(of: TypeId, address: *mut u8, len: usize, writable: bool) -> Self {
+        Elements { address, len, of, writable, written: true }
     }
 
     /// The same elements, which hold no values yet.
@@ -64,6 +75,8 @@ impl Elements {
 pub struct Map {
     pub(crate) base: *const u8,
     pub(crate) of: TypeId,
+    /// Bytes of an element.
+    pub(crate) element: usize,
     pub(crate) extents: [usize; 3],
     pub(crate) strides: [usize; 2],
     pub(crate) shape: BoxShape,
@@ -76,6 +89,90 @@ pub struct Map {
 }
 
 impl Map {
+    /// A tensor map of matrices at `base`, of elements of the type `of`, which have `element`
+    /// bytes. The rest as for [`TensorMap::new`](crate::device::TensorMap::new).
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// 1. As there or, if `writable`, for
+    ///    [`TensorMapMut::new`](crate::device::TensorMapMut::new).
+    pub unsafe fn new(
+        (of, element): (TypeId, usize),
+        base: *const u8,
+        extents: [usize; 3],
+        strides: [usize; 2],
+        shape: BoxShape,
+        writable: bool,
+    ) -> Result<Self, String> {
+        shape.check(element)?;
+        if !base.addr().is_multiple_of(16) {
+            return Err(format!("address {base:p} is no multiple of sixteen bytes"));
+        }
+        for (name, extent) in ["matrices", "rows", "columns"].into_iter().zip(extents) {
+            // Coordinates are signed 32-bit numbers: what is further away counts as outside.
+            if !(1..=1 << 31).contains(&(extent as u64)) {
+                return Err(format!("{extent} {name}: a tensor map has 1 to 2147483648"));
+            }
+        }
+        for (name, stride, count) in
+            [("matrix", strides[0], extents[0]), ("row", strides[1], extents[1])]
+        {
+            let bytes = (stride as u64).saturating_mul(element as u64);
+            if count > 1 && (!bytes.is_multiple_of(16) || bytes >= 1 << 40) {
+                return Err(format!(
+                    "{bytes} bytes from one {name} to the next: a tensor map wants a multiple of sixteen \
+                     below 2^40"
+                ));
+            }
+        }
+        let (skipped, encoded, written) = (0, [0; 16], true);
+        Ok(Map { base, of, element, extents, strides, shape, skipped, encoded, writable, written })
+    }
+
+    /// The description for the driver's encoder.
+    pub fn description(&self) -> TensorDescription {
+        let [matrices, rows, cols] = self.extents.map(|extent| extent as u64);
+        let size = self.element as u64;
+        // A stride that is never used may have any value, but the driver checks it. NVIDIA's
+        // documentation requires each stride to be at least as long as a row or a matrix.
+        let used = |stride: usize, count: u64, unused: u64| match count {
+            1 => unused,
+            _ => stride as u64 * size,
+        };
+        let row = used(self.strides[1], rows, (cols * size).next_multiple_of(16));
+        let behind_all_rows = row.saturating_mul(rows).min((1 << 40) - 16);
+        TensorDescription {
+            extents: [cols, rows, matrices],
+            strides: [row, used(self.strides[0], matrices, behind_all_rows)],
+            box_extents: [self.shape.cols as u32, self.shape.rows as u32, 1],
+            element: self.element,
+            swizzle: self.shape.swizzle,
+        }
+    }
+
+    /// The first element's address.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.base
+    }
+
+    /// The map of rows whose first `cols` columns are no elements of the matrices: what stands
+    /// before a row that starts within sixteen bytes. TMA reads whole sixteen bytes, and copies
+    /// what is there. On the CPU nobody reads it, and the copy is NaN. So what a kernel computes
+    /// must not depend on it, and somebody else may write there.
+    #[must_use]
+    pub fn skipping(self, cols: usize) -> Self {
+        Map { skipped: cols, ..self }
+    }
+
+    /// The map with the driver's encoding of its [`description`](Self::description), for a launch
+    /// on a GPU.
+    #[must_use]
+    pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
+        Map { encoded, ..self }
+    }
+
     /// The same matrices, which hold no values yet.
     #[must_use]
     pub fn uninit(self) -> Self {

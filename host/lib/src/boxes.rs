@@ -3,12 +3,12 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::types::Typed;
+use simt::{Map, types::Typed};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod, Written},
+    buffer::{AnyView, BufferView, BufferViewMut, ElementType, Pod, Written},
     device::Device,
     error::{Error, Result},
     launch::{Unbound, check_device},
@@ -47,9 +47,6 @@ pub struct Boxes<'a, T> {
     /// Elements from one matrix to the next, and from one row to the next.
     strides: [usize; 2],
     shape: BoxShape,
-    /// Columns at the start of each row that are no elements
-    /// ([`simt::device::TensorMap::skipping`]).
-    skipped: usize,
 }
 
 // Not derived: `T` need not be `Copy`.
@@ -74,7 +71,7 @@ impl<'a, T: Pod> Boxes<'a, T> {
         shape: BoxShape,
     ) -> Result<Self> {
         check_len(elements.len(), extents, strides)?;
-        Ok(Boxes { elements, extents, strides, shape, skipped: 0 })
+        Ok(Boxes { elements, extents, strides, shape })
     }
 
     /// One matrix.
@@ -84,11 +81,6 @@ impl<'a, T: Pod> Boxes<'a, T> {
     pub fn of(matrix: MatrixView<'a, T>, shape: BoxShape) -> Result<Self> {
         let (extents, strides) = of_matrix(matrix)?;
         Boxes::new(matrix.elements(), extents, strides, shape)
-    }
-
-    /// The same, of rows whose first `cols` columns are no elements.
-    pub(crate) fn skipping(self, cols: usize) -> Self {
-        Boxes { skipped: cols, ..self }
     }
 
     /// The device whose memory they are in.
@@ -140,17 +132,6 @@ impl<'a, T: Pod> BoxesMut<'a, T> {
     pub fn of(matrix: MatrixViewMut<'a, T>, shape: BoxShape) -> Result<Self> {
         let (extents, strides) = of_matrix(matrix.as_view())?;
         let elements = matrix.into_elements();
-        check_len(elements.len(), extents, strides)?;
-        Ok(BoxesMut { elements, extents, strides, shape })
-    }
-
-    /// The same for elements of which kernels write some.
-    pub(crate) fn of_written(
-        elements: Written<'a, T>,
-        extents: [usize; 3],
-        strides: [usize; 2],
-        shape: BoxShape,
-    ) -> Result<Self> {
         check_len(elements.len(), extents, strides)?;
         Ok(BoxesMut { elements, extents, strides, shape })
     }
@@ -210,7 +191,55 @@ pub trait BoxElement: Pod + Typed {}
 
 impl<T: Pod + Typed> BoxElement for T {}
 
-impl<T: BoxElement> Boxes<'_, T> {
+/// [`Boxes`] or [`BoxesMut`] of any element type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnyBoxes<'a> {
+    elements: AnyView<'a>,
+    /// As in [`Boxes`].
+    extents: [usize; 3],
+    strides: [usize; 2],
+    shape: BoxShape,
+    /// Columns at the start of each row that are no elements ([`Map::skipping`]).
+    skipped: usize,
+}
+
+impl<'a, T: BoxElement> From<Boxes<'a, T>> for AnyBoxes<'a> {
+    fn from(boxes: Boxes<'a, T>) -> Self {
+        let Boxes { elements, extents, strides, shape } = boxes;
+        let elements = AnyView::from(elements).for_boxes::<T>();
+        AnyBoxes { elements, extents, strides, shape, skipped: 0 }
+    }
+}
+
+impl<'a, T: BoxElement> From<BoxesMut<'a, T>> for AnyBoxes<'a> {
+    fn from(boxes: BoxesMut<'a, T>) -> Self {
+        let BoxesMut { elements, extents, strides, shape } = boxes;
+        let elements = AnyView::from(elements).for_boxes::<T>();
+        AnyBoxes { elements, extents, strides, shape, skipped: 0 }
+    }
+}
+
+impl<'a> AnyBoxes<'a> {
+    /// As [`Boxes::new`], of rows whose first `skipped` columns are no elements.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn new(
+        elements: AnyView<'a>,
+        extents: [usize; 3],
+        strides: [usize; 2],
+        shape: BoxShape,
+        skipped: usize,
+    ) -> Result<Self> {
+        check_len(elements.len(), extents, strides)?;
+        Ok(AnyBoxes { elements, extents, strides, shape, skipped })
+    }
+
+    /// The type of the elements.
+    pub(crate) fn element(&self) -> ElementType {
+        self.elements.element()
+    }
+
     /// The tensor map for the argument `name` of a launch on `stream`. `rounds`: TMA rounds the
     /// elements to tf32.
     pub(crate) fn described(
@@ -218,23 +247,29 @@ impl<T: BoxElement> Boxes<'_, T> {
         stream: &Stream,
         name: &str,
         rounds: bool,
-    ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
-        let &Boxes { elements, extents, strides, shape, skipped } = self;
+    ) -> std::result::Result<Map, Unbound> {
+        let AnyBoxes { elements, extents, strides, shape, skipped } = *self;
         check_device(stream.device(), elements.device(), name)?;
-        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed. On the
-        // CPU the kernel runs during the borrow. On a GPU the memory is freed after work that was
-        // launched before.
-        let map =
-            unsafe { simt::device::TensorMap::new(elements.address(), extents, strides, shape) };
+        let (element, address) = (elements.element(), elements.address());
+        let of = (element.id, element.bytes);
+        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed: mutably if
+        // they are written, so that nobody else reads or writes them. On the CPU the kernel runs
+        // during the borrow. On a GPU the memory is freed after work that was launched before.
+        let map = unsafe { Map::new(of, address, extents, strides, shape, elements.is_written()) };
         let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
         let map = map.skipping(skipped);
         #[cfg(feature = "cuda")]
-        let map = match stream.cuda() {
-            None => map,
-            Some(stream) => {
-                let element = if rounds { CUtensorMapDataType::TFLOAT32 } else { tma::<T>() };
-                let (address, description) = (elements.address() as u64, map.description());
-                map.with_encoding(encode(stream, name, address, element, &description)?)
+        let map = match (stream.cuda(), element.tma) {
+            (None, _) => map,
+            (Some(_), None) => {
+                let what = format!("{name}: TMA copies no {}", element.name());
+                return Err(Unbound::Refused(what));
+            }
+            (Some(stream), Some(tma)) => {
+                let tma = CUtensorMapDataType(tma);
+                let element = if rounds { CUtensorMapDataType::TFLOAT32 } else { tma };
+                let description = map.description();
+                map.with_encoding(encode(stream, name, address as u64, element, &description)?)
             }
         };
         #[cfg(not(feature = "cuda"))]
@@ -243,39 +278,6 @@ impl<T: BoxElement> Boxes<'_, T> {
         elements.address_on(stream)?;
         Ok(map)
     }
-}
-
-impl<T: BoxElement> BoxesMut<'_, T> {
-    /// As [`Boxes::described`].
-    pub(crate) fn described(
-        &mut self,
-        stream: &Stream,
-        name: &str,
-    ) -> std::result::Result<simt::device::TensorMapMut<T>, Unbound> {
-        let BoxesMut { elements, extents, strides, shape } = self;
-        check_device(stream.device(), elements.device(), name)?;
-        let address = elements.as_view().address().cast_mut();
-        // SAFETY: as above; the elements are borrowed mutably, so nobody else reads or writes them.
-        let map = unsafe { simt::device::TensorMapMut::new(address, *extents, *strides, *shape) };
-        let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
-        #[cfg(feature = "cuda")]
-        let map = match stream.cuda() {
-            None => map,
-            Some(stream) => {
-                let (address, description) = (address as u64, map.description());
-                map.with_encoding(encode(stream, name, address, tma::<T>(), &description)?)
-            }
-        };
-        // This comes last, as above.
-        elements.address_on(stream)?;
-        Ok(map)
-    }
-}
-
-/// The driver's number of a type.
-#[cfg(feature = "cuda")]
-fn tma<T: BoxElement>() -> CUtensorMapDataType {
-    CUtensorMapDataType(T::TYPE.tma())
 }
 
 /// The driver's encoding of a tensor map.

@@ -1,5 +1,6 @@
 //! Buffers: arrays in a device's memory, and views of them.
 
+mod any;
 mod host;
 mod on_stream;
 mod used;
@@ -12,8 +13,11 @@ use std::{
 
 use simt::{Element, count_of};
 
-pub(crate) use self::used::UsedRange;
 pub use self::written::Written;
+pub(crate) use self::{
+    any::AnyView,
+    used::{ElementType, UsedRange},
+};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
@@ -89,15 +93,6 @@ pub struct BufferViewMut<'a, T> {
     buffer: &'a mut Buffer<T>,
     start: usize,
     len: usize,
-}
-
-impl<T: Pod> Buffer<T> {
-    /// The same memory as elements of another type. The memory is not [foreign](Device::foreign):
-    /// so it is aligned for any element.
-    pub(crate) fn cast<U: Pod>(self) -> Buffer<U> {
-        let len = self.len * size_of::<T>() / size_of::<U>();
-        Buffer { device: self.device, len, storage: self.storage, element: PhantomData }
-    }
 }
 
 impl Device {

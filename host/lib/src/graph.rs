@@ -295,8 +295,8 @@ impl Graph {
                 continue;
             }
             if let (Some(other), false) = (covering().next(), is_of_type) {
-                let value = format!("{} at {:#x}", other.range.element.name, used.start);
-                let limit = format!("must be of {}, as captured", used.element.name);
+                let value = format!("{} at {:#x}", other.range.element.name(), used.start);
+                let limit = format!("must be of {}, as captured", used.element.name());
                 return Err(Error::argument("operands", value, limit));
             }
             if is_of_type {

@@ -231,26 +231,26 @@ impl Stream {
         self.in_no_capture(|| take(&self.kept, allocator, len, launch))
     }
 
-    /// Hands `launch` a workspace of `len` elements. Nothing else uses it before the launches on
-    /// this stream that `launch` makes. The stream keeps it for the next one.
+    /// Hands `launch` a workspace of so many bytes. Nothing else uses it before the launches on this
+    /// stream that `launch` makes. The stream keeps it for the next one.
     ///
     /// # Errors
     /// Those of [`of_kept`](Self::of_kept), as of the functions below.
-    pub(crate) fn with_workspace<T: Pod, R>(
+    pub(crate) fn with_workspace<R>(
         &self,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+        bytes: usize,
+        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
     ) -> Result<R> {
-        self.of_kept(len, launch, Kept::with_workspace)
+        self.of_kept(bytes, launch, Kept::with_workspace)
     }
 
     /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
-    pub(crate) fn with_partials<T: Pod, R>(
+    pub(crate) fn with_partials<R>(
         &self,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+        bytes: usize,
+        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
     ) -> Result<R> {
-        self.of_kept(len, launch, Kept::with_partials)
+        self.of_kept(bytes, launch, Kept::with_partials)
     }
 
     /// Hands `launch` words that are zero. The kernels that it launches leave them zero.

@@ -1,16 +1,14 @@
 //! Tests of boxes.
 
-use simt::device::TensorMap;
-
 use super::*;
 use crate::Matrix;
 
 const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
 
 /// What a kernel that copies boxes of 8 x 16 is given.
-fn bind(boxes: Boxes<f32>) -> std::result::Result<TensorMap<f32>, String> {
+fn bind(boxes: Boxes<f32>) -> std::result::Result<Map, String> {
     let stream = Device::cpu().stream().unwrap();
-    boxes.described(&stream, "map", false).map_err(|unbound| match unbound {
+    AnyBoxes::from(boxes).described(&stream, "map", false).map_err(|unbound| match unbound {
         Unbound::Refused(what) => what,
         Unbound::Failed(error) => error.to_string(),
     })

@@ -4,6 +4,8 @@ use std::any::{TypeId, type_name};
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
+use simt::types::Typed;
+
 use super::{Buffer, Pod, Storage};
 use crate::error::Result;
 #[cfg(feature = "cuda")]
@@ -21,17 +23,30 @@ pub(crate) struct UsedRange {
     pub(crate) element: ElementType,
 }
 
-/// A type of elements, and its name.
+/// A type of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementType {
-    id: TypeId,
-    pub(crate) name: &'static str,
+    pub(crate) id: TypeId,
+    path: &'static str,
+    pub(crate) bytes: usize,
+    /// The driver's number for TMA, if TMA copies elements of it.
+    pub(crate) tma: Option<u32>,
 }
 
 impl ElementType {
-    fn of<T: 'static>() -> Self {
-        let name = type_name::<T>();
-        ElementType { id: TypeId::of::<T>(), name: name.rsplit("::").next().unwrap_or(name) }
+    pub(crate) fn of<T: 'static>() -> Self {
+        let (id, path, bytes) = (TypeId::of::<T>(), type_name::<T>(), size_of::<T>());
+        ElementType { id, path, bytes, tma: None }
+    }
+
+    /// One that TMA copies.
+    pub(crate) fn of_boxes<T: Typed>() -> Self {
+        ElementType { tma: Some(T::TYPE.tma()), ..ElementType::of::<T>() }
+    }
+
+    /// The name, without the path.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit("::").next().unwrap_or(self.path)
     }
 }
 
@@ -44,9 +59,13 @@ impl PartialEq for ElementType {
 impl UsedRange {
     /// `len` elements from `start` on.
     pub(crate) fn new<T: 'static>(start: u64, len: usize, is_written: bool) -> Self {
-        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let (end, element) = (start.saturating_add(bytes), ElementType::of::<T>());
-        UsedRange { start, end, is_written, element }
+        UsedRange::of(ElementType::of::<T>(), start, len, is_written)
+    }
+
+    /// The same of elements of that type.
+    pub(crate) fn of(element: ElementType, start: u64, len: usize, is_written: bool) -> Self {
+        let bytes = (len as u64).saturating_mul(element.bytes as u64);
+        UsedRange { start, end: start.saturating_add(bytes), is_written, element }
     }
 
     /// The number of bytes.

@@ -62,6 +62,11 @@ impl<'a, T: Pod> Written<'a, T> {
         BufferView { buffer: self.buffer, start: self.start, len: self.len }
     }
 
+    /// The same range with its whole borrow, for what kernels are given.
+    pub(super) fn into_view(self) -> BufferView<'a, T> {
+        BufferView { buffer: self.buffer, start: self.start, len: self.len }
+    }
+
     /// The same range twice.
     ///
     /// # Safety
@@ -69,15 +74,5 @@ impl<'a, T: Pod> Written<'a, T> {
     pub(crate) unsafe fn twice(self) -> [Self; 2] {
         let Written { buffer, start, len, elements } = self;
         [(); 2].map(|()| Written { buffer, start, len, elements })
-    }
-
-    /// The same range again, beside this one.
-    ///
-    /// # Safety
-    /// 1. No element is written through the result and read or written through another view, but by
-    ///    a kernel that orders the two.
-    pub(crate) unsafe fn again(&self) -> Written<'_, T> {
-        let Written { buffer, start, len, elements } = *self;
-        Written { buffer, start, len, elements }
     }
 }

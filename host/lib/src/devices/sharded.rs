@@ -38,8 +38,8 @@ pub struct Sharded<T> {
 
 /// Elements from one row of a shard to the next. A shard of whole rows has the pitch of the whole
 /// matrix: kernels with alignment classes count by it. Others have 16-byte aligned rows.
-pub(crate) fn pitch_of<T>(cols: usize, whole: usize) -> usize {
-    let aligned = cols.checked_next_multiple_of(16 / size_of::<T>().min(16));
+pub(crate) fn pitch_of(element: usize, cols: usize, whole: usize) -> usize {
+    let aligned = cols.checked_next_multiple_of(16 / element.min(16));
     // So long a row is no memory's.
     if cols == whole { cols } else { aligned.unwrap_or(usize::MAX) }
 }
@@ -55,7 +55,7 @@ impl<T: Pod> Sharded<T> {
         layout.check("layout", size, devices.len())?;
         let shard = |place: usize| {
             let [rows, own] = layout.block(place, size).size();
-            let len = rows.checked_mul(pitch_of::<T>(own, cols)).ok_or_else(|| {
+            let len = rows.checked_mul(pitch_of(size_of::<T>(), own, cols)).ok_or_else(|| {
                 Error::argument("rows", rows, format!("{cols} columns cannot be addressed"))
             })?;
             devices.at(place).zeros(len)
@@ -187,7 +187,7 @@ impl<T: Pod> Sharded<T> {
     }
 
     pub(crate) fn pitch(&self, place: usize) -> usize {
-        pitch_of::<T>(self.block(place).cols.len(), self.size[1])
+        pitch_of(size_of::<T>(), self.block(place).cols.len(), self.size[1])
     }
 
     /// The elements of each place.

@@ -10,7 +10,7 @@ use super::{
     split::{Slice, config, elements, patches},
 };
 use crate::{
-    buffer::{Buffer, Pod, Written},
+    buffer::{AnyView, Buffer, Pod, Written},
     error::{Error, Result},
     launch::{Named, Value},
     matrix::MatrixView,
@@ -72,12 +72,12 @@ impl<S: Slice> Planes<S> {
         let mut arguments: [(_, Box<dyn Named>); 8] = [
             ("of_a", Box::new(Value(source))),
             ("of_b", Box::new(Value(MatrixBatch { patches: 0, ..source }))),
-            ("a", Box::new(elements_of)),
-            ("b", Box::new(elements_of)),
-            ("planes_a", Box::new(Written::from(planes.view_mut(..)?))),
-            ("planes_b", Box::new(Written::from(no_planes.view_mut(..)?))),
-            ("patches_a", Box::new(Written::from(ranges.view_mut(..)?))),
-            ("patches_b", Box::new(Written::from(no_ranges.view_mut(..)?))),
+            ("a", Box::new(AnyView::from(elements_of))),
+            ("b", Box::new(AnyView::from(elements_of))),
+            ("planes_a", written(&mut planes)?),
+            ("planes_b", written(&mut no_planes)?),
+            ("patches_a", written(&mut ranges)?),
+            ("patches_b", written(&mut no_ranges)?),
         ];
         // SAFETY: it reads the matrix, and writes its planes and ranges, each element by a thread
         // of its own.
@@ -85,4 +85,9 @@ impl<S: Slice> Planes<S> {
         drop(arguments);
         Ok(Some(Planes { planes, ranges, rows }))
     }
+}
+
+/// All of a buffer, which the kernel writes.
+fn written<S: Slice>(buffer: &mut Buffer<S>) -> Result<Box<dyn Named + '_>> {
+    Ok(Box::new(AnyView::from(Written::from(buffer.view_mut(..)?))))
 }

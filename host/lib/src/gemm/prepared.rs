@@ -6,8 +6,13 @@ use gpu::{
 };
 use simt::F16;
 
-use super::{Compute, planes::Planes};
-use crate::{error::Result, matrix::MatrixView, stream::Stream};
+use super::{Compute, planes::Planes, split::Slice};
+use crate::{
+    buffer::{AnyView, Buffer},
+    error::Result,
+    matrix::MatrixView,
+    stream::Stream,
+};
 
 /// A matrix with its slices for emulated fp32 ([`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]).
 /// Weights that many products share are split once.
@@ -37,6 +42,10 @@ pub struct PreparedMatrix<'a, T> {
     slices: Option<Prepared>,
 }
 
+fn any<S: Slice>(buffer: &Buffer<S>) -> AnyView<'_> {
+    AnyView::from(buffer.all()).for_boxes::<S>()
+}
+
 /// A matrix's slices.
 #[derive(Debug)]
 pub(super) enum Prepared {
@@ -45,11 +54,11 @@ pub(super) enum Prepared {
 }
 
 impl Prepared {
-    /// The slices of bf16.
-    pub(super) fn bf16(&self) -> Option<&Planes> {
+    /// The planes and the ranges.
+    pub(super) fn views(&self) -> [AnyView<'_>; 2] {
         match self {
-            Prepared::Bf16(planes) => Some(planes),
-            Prepared::F16(_) => None,
+            Prepared::Bf16(Planes { planes, ranges, .. }) => [planes, ranges].map(any),
+            Prepared::F16(Planes { planes, ranges, .. }) => [planes, ranges].map(any),
         }
     }
 
@@ -59,14 +68,6 @@ impl Prepared {
             (Prepared::Bf16(planes), Scheme::Bf16x6) => Some(planes.rows),
             (Prepared::F16(planes), Scheme::F16x3) => Some(planes.rows),
             _ => None,
-        }
-    }
-
-    /// The scaled slices of f16.
-    pub(super) fn f16(&self) -> Option<&Planes<F16>> {
-        match self {
-            Prepared::F16(planes) => Some(planes),
-            Prepared::Bf16(_) => None,
         }
     }
 }

@@ -216,7 +216,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let task = Task::new(self, launched, launched.dense_steps(), is_swapped)?;
         let on = (limits, target.sms);
         let split = [choice.split_k, choice.partials];
-        let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
+        let plan = Plan::new([T::TYPE, O::TYPE], kernel, choice.operands, split, task, on)?;
         Ok((choice, plan))
     }
 

@@ -46,10 +46,7 @@ impl<T: BoxElement + Typed> Output for T {}
 pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Send + Sync {
     /// The types, for people: `f32`, `bf16 with C of f32`.
     fn name() -> String {
-        match Self::TYPE == O::TYPE {
-            true => Self::NAME.to_owned(),
-            false => format!("{} with C of {}", Self::NAME, O::NAME),
-        }
+        words([Self::TYPE, O::TYPE])
     }
 
     /// The kernels for these types, in the order of the registry.
@@ -66,6 +63,14 @@ pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Sen
 }
 
 impl<T: Output + MultipliesTo<O, Sums: Output> + Send + Sync, O: Output> Scalar<O> for T {}
+
+/// The types of A and B, and of C, for people.
+fn words([operands, c]: [Type; 2]) -> String {
+    match operands == c {
+        true => operands.to_string(),
+        false => format!("{operands} with C of {c}"),
+    }
+}
 
 /// A kernel that computes products.
 #[doc(hidden)]
@@ -109,17 +114,26 @@ pub(super) fn kernel_of<T: Scalar<O>, O: Output>(entry: &'static Entry) -> Resul
 
 /// The kernel of that name.
 pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
-    T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
-        let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
-        let limit = format!("{} for {}", must_be_a_kernel_of(name, &names), T::name());
+    named([T::TYPE, O::TYPE], name)
+}
+
+/// The same, by the types.
+pub(super) fn named(types: [Type; 2], name: &str) -> Result<Kernel> {
+    kernels_of(types).find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
+        let names = kernels_of(types).map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
+        let limit = format!("{} for {}", must_be_a_kernel_of(name, &names), words(types));
         Error::argument("kernel", name, limit)
     })
 }
 
 /// The first of the general kernels, which take every product.
 pub(super) fn general<T: Scalar<O>, O: Output>() -> Result<Kernel> {
-    T::kernels().find(|kernel| kernel.product.is_general()).ok_or_else(|| {
-        let limit = format!("no kernel for {} computes every product", T::name());
+    general_of([T::TYPE, O::TYPE])
+}
+
+pub(super) fn general_of(types: [Type; 2]) -> Result<Kernel> {
+    kernels_of(types).find(|kernel| kernel.product.is_general()).ok_or_else(|| {
+        let limit = format!("no kernel for {} computes every product", words(types));
         Error::argument("kernel", "auto", limit)
     })
 }

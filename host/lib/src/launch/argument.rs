@@ -12,8 +12,8 @@ use simt::{
 
 use super::named::{Named, Value};
 use crate::{
-    boxes::{BoxElement, Boxes, BoxesMut},
-    buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
+    boxes::{AnyBoxes, BoxElement, Boxes, BoxesMut},
+    buffer::{AnyView, Buffer, BufferView, BufferViewMut, Pod, Written},
     error::Result,
     pitched::Pitched,
 };
@@ -63,37 +63,37 @@ arguments! {
     [] f64 => f64, |number| Value(number);
     [R: Record] &R => R, |record| Value(*record);
 
-    [T: Pod] BufferView<'_, T> => In<T> *const T, |view| view;
-    [T: Pod] &Buffer<T> => In<T> *const T, |buffer| buffer.view(..)?;
-    [T: Pod] &Pitched<T> => In<T>, |pitched| pitched.buffer.view(..)?;
-    [H: AHalf] BufferView<'_, H> => In<Half>, |view| view;
-    [H: AHalf] &Buffer<H> => In<Half>, |buffer| buffer.view(..)?;
-    [F: AnFp8] BufferView<'_, F> => In<Fp8>, |view| view;
-    [F: AnFp8] &Buffer<F> => In<Fp8>, |buffer| buffer.view(..)?;
+    [T: Pod] BufferView<'_, T> => In<T> *const T, |view| AnyView::from(view);
+    [T: Pod] &Buffer<T> => In<T> *const T, |buffer| AnyView::from(buffer.view(..)?);
+    [T: Pod] &Pitched<T> => In<T>, |pitched| AnyView::from(pitched.buffer.view(..)?);
+    [H: AHalf] BufferView<'_, H> => In<Half>, |view| AnyView::from(view);
+    [H: AHalf] &Buffer<H> => In<Half>, |buffer| AnyView::from(buffer.view(..)?);
+    [F: AnFp8] BufferView<'_, F> => In<Fp8>, |view| AnyView::from(view);
+    [F: AnFp8] &Buffer<F> => In<Fp8>, |buffer| AnyView::from(buffer.view(..)?);
 
-    [T: Pod] Written<'_, T> => Out<T> *mut T, |elements| elements;
-    [T: Pod] BufferViewMut<'_, T> => Out<T> *mut T, |view| Written::from(view);
-    [T: Pod] &mut Buffer<T> => Out<T> *mut T, |buffer| Written::from(buffer.view_mut(..)?);
-    [T: Pod] &mut Pitched<T> => Out<T>, |pitched| Written::from(pitched.buffer.view_mut(..)?);
-    [H: AHalf] Written<'_, H> => Out<Half>, |elements| elements;
-    [H: AHalf] BufferViewMut<'_, H> => Out<Half>, |view| Written::from(view);
-    [H: AHalf] &mut Buffer<H> => Out<Half>, |buffer| Written::from(buffer.view_mut(..)?);
+    [T: Pod] Written<'_, T> => Out<T> *mut T, |elements| AnyView::from(elements);
+    [T: Pod] BufferViewMut<'_, T> => Out<T> *mut T, |view| AnyView::from(Written::from(view));
+    [T: Pod] &mut Buffer<T> => Out<T> *mut T, |buffer| AnyView::from(Written::from(buffer.view_mut(..)?));
+    [T: Pod] &mut Pitched<T> => Out<T>, |pitched| AnyView::from(Written::from(pitched.buffer.view_mut(..)?));
+    [H: AHalf] Written<'_, H> => Out<Half>, |elements| AnyView::from(elements);
+    [H: AHalf] BufferViewMut<'_, H> => Out<Half>, |view| AnyView::from(Written::from(view));
+    [H: AHalf] &mut Buffer<H> => Out<Half>, |buffer| AnyView::from(Written::from(buffer.view_mut(..)?));
 
-    [T: BoxElement] Boxes<'_, T> => TensorMap<T>, |boxes| vec![boxes];
-    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
-    [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![boxes];
-    [F: AnFp8] Boxes<'_, F> => TensorMap<Fp8>, |boxes| vec![boxes];
-    [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes);
-    [] Boxes<'_, f32> => TensorMap<Tf32>, |boxes| vec![boxes];
-    [const COUNT: usize] [Boxes<'_, f32>; COUNT] => TensorMaps<Tf32, COUNT>, |boxes| Vec::from(boxes);
-    [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T>, |boxes| boxes;
+    [T: BoxElement] Boxes<'_, T> => TensorMap<T>, |boxes| vec![AnyBoxes::from(boxes)];
+    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => TensorMaps<T, COUNT>, |boxes| Vec::from(boxes.map(AnyBoxes::from));
+    [H: AHalf] Boxes<'_, H> => TensorMap<Half>, |boxes| vec![AnyBoxes::from(boxes)];
+    [F: AnFp8] Boxes<'_, F> => TensorMap<Fp8>, |boxes| vec![AnyBoxes::from(boxes)];
+    [H: AHalf, const COUNT: usize] [Boxes<'_, H>; COUNT] => TensorMaps<Half, COUNT>, |boxes| Vec::from(boxes.map(AnyBoxes::from));
+    [] Boxes<'_, f32> => TensorMap<Tf32>, |boxes| vec![AnyBoxes::from(boxes)];
+    [const COUNT: usize] [Boxes<'_, f32>; COUNT] => TensorMaps<Tf32, COUNT>, |boxes| Vec::from(boxes.map(AnyBoxes::from));
+    [T: BoxElement] BoxesMut<'_, T> => TensorMapMut<T>, |boxes| vec![AnyBoxes::from(boxes)];
 }
 
 #[cfg(feature = "cpu")]
 arguments! {
-    [T: BoxElement] Boxes<'_, T> => checked::TensorMap<T>, |boxes| vec![boxes];
-    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => checked::TensorMaps<T, COUNT>, |boxes| Vec::from(boxes);
-    [T: BoxElement] BoxesMut<'_, T> => checked::TensorMapMut<T>, |boxes| boxes;
+    [T: BoxElement] Boxes<'_, T> => checked::TensorMap<T>, |boxes| vec![AnyBoxes::from(boxes)];
+    [T: BoxElement, const COUNT: usize] [Boxes<'_, T>; COUNT] => checked::TensorMaps<T, COUNT>, |boxes| Vec::from(boxes.map(AnyBoxes::from));
+    [T: BoxElement] BoxesMut<'_, T> => checked::TensorMapMut<T>, |boxes| vec![AnyBoxes::from(boxes)];
 }
 
 /// The types that a parameter of [`Half`] is given.

@@ -1,19 +1,13 @@
 //! Launches of kernels of the registry. Arguments have names, and their types are compared with the
 //! parameters' at the launch.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 
 use gpu::registry::Type;
 use simt::{AnyKernel, Bound, Elements, LaunchConfig};
 
 use super::{Unbound, check_device, refusal::refused, type_choice::with_choices};
-use crate::{
-    boxes::{BoxElement, Boxes, BoxesMut},
-    buffer::{BufferView, Pod, Written},
-    device::Kind,
-    error::Result,
-    stream::Stream,
-};
+use crate::{boxes::AnyBoxes, buffer::AnyView, device::Kind, error::Result, stream::Stream};
 
 /// An argument, for a parameter of any type: their types are compared at the launch.
 pub trait Named {
@@ -32,15 +26,6 @@ pub trait Named {
     }
 }
 
-/// [`Named::element`] of an argument with elements of `T`.
-macro_rules! element {
-    () => {
-        fn element(&self) -> Option<Type> {
-            Type::of_id(TypeId::of::<T>())
-        }
-    };
-}
-
 /// A number or a [`Record`](simt::Record).
 pub(crate) struct Value<V>(pub(crate) V);
 
@@ -50,7 +35,7 @@ impl<V: Any> Named for Value<V> {
     }
 }
 
-impl<T: Pod> Named for BufferView<'_, T> {
+impl Named for AnyView<'_> {
     fn bound(
         &mut self,
         stream: &Stream,
@@ -58,57 +43,32 @@ impl<T: Pod> Named for BufferView<'_, T> {
         _: bool,
     ) -> std::result::Result<Bound<'_>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
+        let (of, address, len) = (self.element().id, self.address_on(stream)?, self.len());
         // SAFETY: as for a typed argument: the kernel runs while the buffer is borrowed (CPU), or
-        // its memory outlives the work that was launched before it is freed (CUDA).
-        Ok(Bound::Elements(unsafe { Elements::read(self.address_on(stream)?, self.len()) }))
+        // its memory outlives the work that was launched before it is freed (CUDA). Elements that
+        // are written are borrowed mutably, so nobody else reads them.
+        Ok(Bound::Elements(unsafe { Elements::of(of, address, len, self.is_written()) }))
     }
 
-    element!();
-}
-
-impl<T: Pod> Named for Written<'_, T> {
-    fn bound(
-        &mut self,
-        stream: &Stream,
-        name: &str,
-        _: bool,
-    ) -> std::result::Result<Bound<'_>, Unbound> {
-        check_device(stream.device(), self.device(), name)?;
-        let len = self.len();
-        // SAFETY: as above; the elements are borrowed mutably, so nobody else reads them.
-        Ok(Bound::Elements(unsafe { Elements::write(self.address_on(stream)?, len) }))
+    fn element(&self) -> Option<Type> {
+        Type::of_id(AnyView::element(self).id)
     }
-
-    element!();
 }
 
-impl<T: BoxElement> Named for BoxesMut<'_, T> {
-    fn bound(
-        &mut self,
-        stream: &Stream,
-        name: &str,
-        _: bool,
-    ) -> std::result::Result<Bound<'_>, Unbound> {
-        Ok(Bound::Maps(vec![self.described(stream, name)?.erased()]))
-    }
-
-    element!();
-}
-
-impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
+impl Named for Vec<AnyBoxes<'_>> {
     fn bound(
         &mut self,
         stream: &Stream,
         name: &str,
         rounds: bool,
     ) -> std::result::Result<Bound<'_>, Unbound> {
-        let described =
-            |boxes: &Boxes<T>| Ok::<_, Unbound>(boxes.described(stream, name, rounds)?.erased());
-        let maps = self.iter().map(described);
+        let maps = self.iter().map(|boxes| boxes.described(stream, name, rounds));
         Ok(Bound::Maps(maps.collect::<std::result::Result<_, _>>()?))
     }
 
-    element!();
+    fn element(&self) -> Option<Type> {
+        Type::of_id(self.first()?.element().id)
+    }
 }
 
 /// Arguments by the names of their parameters.

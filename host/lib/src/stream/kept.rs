@@ -4,11 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "cuda")]
 use crate::buffer::Storage;
-use crate::{
-    buffer::{Buffer, Pod},
-    device::Device,
-    error::Result,
-};
+use crate::{buffer::Buffer, device::Device, error::Result};
 
 /// Where memory is allocated, and a check that so many bytes may be allocated now.
 pub(super) type Allocator<'a> = (&'a Device, &'a dyn Fn(usize) -> Result<()>);
@@ -37,22 +33,22 @@ fn owned<T>(mutex: Mutex<T>) -> T {
 }
 
 impl Kept {
-    pub(super) fn with_workspace<T: Pod, R>(
+    pub(super) fn with_workspace<R>(
         &self,
         allocator: Allocator,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+        bytes: usize,
+        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
     ) -> Result<R> {
-        with_kept(&self.workspace, allocator, len, launch)
+        with_kept(&self.workspace, allocator, bytes, launch)
     }
 
-    pub(super) fn with_partials<T: Pod, R>(
+    pub(super) fn with_partials<R>(
         &self,
         allocator: Allocator,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+        bytes: usize,
+        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
     ) -> Result<R> {
-        with_kept(&self.partials, allocator, len, launch)
+        with_kept(&self.partials, allocator, bytes, launch)
     }
 
     pub(super) fn with_zeros<R>(
@@ -116,26 +112,25 @@ impl Kept {
     }
 }
 
-/// Hands `launch` a memory of at least `len` elements: the kept one if it is large enough, else a
-/// new one, which is kept.
-fn with_kept<T: Pod, R>(
+/// Hands `launch` a memory of at least so many bytes: the kept one if it is large enough, else a new
+/// one, which is kept.
+fn with_kept<R>(
     kept: &Mutex<Option<Buffer<u8>>>,
     (device, may_allocate): Allocator,
-    len: usize,
-    launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+    bytes: usize,
+    launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
 ) -> Result<R> {
-    let mut workspace = lock(kept);
-    let is_enough = |memory: &Buffer<u8>| memory.len() / size_of::<T>() >= len;
-    if !workspace.as_ref().is_some_and(is_enough) {
-        may_allocate(len * size_of::<T>())?;
+    let mut kept = lock(kept);
+    if kept.as_ref().is_none_or(|memory| memory.len() < bytes) {
+        may_allocate(bytes)?;
         // A memory that is too small is freed first: it may be what leaves no room.
-        *workspace = None;
+        *kept = None;
     }
-    let mut memory = match workspace.take() {
-        Some(memory) => memory.cast(),
-        None => device.uninit(len)?,
+    let mut memory = match kept.take() {
+        Some(memory) => memory,
+        None => device.uninit(bytes)?,
     };
     let outcome = launch(&mut memory);
-    *workspace = Some(memory.cast());
+    *kept = Some(memory);
     outcome
 }

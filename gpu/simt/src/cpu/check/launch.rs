@@ -109,7 +109,11 @@ impl Memory {
     /// `len` elements at `base`. `written`: whether they hold values at the launch. `T` is the
     /// smallest type by which the kernel accesses them.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
-        let (address, element) = (base.addr(), size_of::<T>());
+        Memory::of(base.addr(), size_of::<T>(), len, written)
+    }
+
+    /// As [`new`](Self::new), for a type that has `element` bytes.
+    pub fn of(address: usize, element: usize, len: usize, written: bool) -> Self {
         // Not beyond the end of the address space, whatever the caller says.
         let bytes = len.saturating_mul(element).min(usize::MAX - address);
         Memory { address, bytes, element, written, variable: None }

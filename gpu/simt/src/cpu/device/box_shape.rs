@@ -15,7 +15,7 @@ pub struct BoxShape {
 impl BoxShape {
     /// Checks that TMA copies boxes of this shape, of elements of that number of bytes. The error
     /// names the value and the limit.
-    pub(super) fn check(self, element: usize) -> Result<(), String> {
+    pub(crate) fn check(self, element: usize) -> Result<(), String> {
         let BoxShape { rows, cols, swizzle } = self;
         let row = cols * element;
         match () {

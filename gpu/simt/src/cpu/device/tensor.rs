@@ -95,68 +95,18 @@ pub(crate) mod maps {
             strides: [usize; 2],
             shape: BoxShape,
         ) -> Result<Self, String> {
-            shape.check(size_of::<T>())?;
-            if !base.addr().is_multiple_of(16) {
-                return Err(format!("address {base:p} is no multiple of sixteen bytes"));
-            }
-            for (name, extent) in ["matrices", "rows", "columns"].into_iter().zip(extents) {
-                // Coordinates are signed 32-bit numbers: what is further away counts as outside.
-                if !(1..=1 << 31).contains(&(extent as u64)) {
-                    return Err(format!("{extent} {name}: a tensor map has 1 to 2147483648"));
-                }
-            }
-            for (name, stride, count) in
-                [("matrix", strides[0], extents[0]), ("row", strides[1], extents[1])]
-            {
-                let bytes = (stride as u64).saturating_mul(size_of::<T>() as u64);
-                if count > 1 && (!bytes.is_multiple_of(16) || bytes >= 1 << 40) {
-                    return Err(format!(
-                        "{bytes} bytes from one {name} to the next: a tensor map wants a multiple of sixteen \
-                         below 2^40"
-                    ));
-                }
-            }
+            let of = (TypeId::of::<T>(), size_of::<T>());
+            // SAFETY: the caller's.
+            unsafe { Map::new(of, base.cast(), extents, strides, shape, false) }?;
             let (skipped, encoded, tag) = (0, [0; 16], M::WRITTEN);
             Ok(TensorMap { base, extents, strides, shape, skipped, encoded, tag })
         }
 
-        /// The description for the driver's encoder.
-        pub fn description(&self) -> TensorDescription {
-            let [matrices, rows, cols] = self.extents.map(|extent| extent as u64);
-            let size = size_of::<T>() as u64;
-            // A stride that is never used may have any value, but the driver checks it. NVIDIA's
-            // documentation requires each stride to be at least as long as a row or a matrix.
-            let used = |stride: usize, count: u64, unused: u64| match count {
-                1 => unused,
-                _ => stride as u64 * size,
-            };
-            let row = used(self.strides[1], rows, (cols * size).next_multiple_of(16));
-            let behind_all_rows = row.saturating_mul(rows).min((1 << 40) - 16);
-            TensorDescription {
-                extents: [cols, rows, matrices],
-                strides: [row, used(self.strides[0], matrices, behind_all_rows)],
-                box_extents: [self.shape.cols as u32, self.shape.rows as u32, 1],
-                element: size_of::<T>(),
-                swizzle: self.shape.swizzle,
-            }
-        }
-
-        /// The first element's address.
-        pub fn as_ptr(&self) -> *const T {
+        pub(crate) fn as_ptr(&self) -> *const T {
             self.base
         }
 
-        /// The map with the driver's encoding of its [`description`](Self::description), for a
-        /// launch on a GPU.
-        #[must_use]
-        pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
-            TensorMap { encoded, ..self }
-        }
-
-        /// The map of rows whose first `cols` columns are no elements of the matrices: what stands
-        /// before a row that starts within sixteen bytes. TMA reads whole sixteen bytes, and copies
-        /// what is there. On the CPU nobody reads it, and the copy is NaN. So what a kernel
-        /// computes must not depend on it, and somebody else may write there.
+        /// As [`Map::skipping`].
         #[must_use]
         pub fn skipping(self, cols: usize) -> Self {
             TensorMap { skipped: cols, ..self }
@@ -175,9 +125,9 @@ pub(crate) mod maps {
         /// The map without its element type.
         pub fn erased(self) -> Map {
             let TensorMap { base, extents, strides, shape, skipped, encoded, tag: _ } = self;
-            let (base, of) = (base.cast(), TypeId::of::<T>());
+            let (base, of, element) = (base.cast(), TypeId::of::<T>(), size_of::<T>());
             let (writable, written) = (false, true);
-            Map { base, of, extents, strides, shape, skipped, encoded, writable, written }
+            Map { base, of, element, extents, strides, shape, skipped, encoded, writable, written }
         }
 
         /// The map with elements `T`, if `map` is of these or of elements that `T`
@@ -365,11 +315,6 @@ pub(crate) mod maps {
             Ok(TensorMapMut(TensorMap { tag: M::UNWRITTEN, ..map }))
         }
 
-        /// The description for the driver's encoder.
-        pub fn description(&self) -> TensorDescription {
-            self.0.description()
-        }
-
         /// The map without its element type.
         pub fn erased(self) -> Map {
             Map { writable: true, ..self.0.erased() }
@@ -380,18 +325,6 @@ pub(crate) mod maps {
             let tag = if map.written { M::WRITTEN } else { M::UNWRITTEN };
             let of = TensorMap::of(map).filter(|_| map.writable)?;
             Some(TensorMapMut(TensorMap { tag, ..of }))
-        }
-
-        /// The first element's address.
-        pub fn as_ptr(&self) -> *mut T {
-            self.0.base.cast_mut()
-        }
-
-        /// The map with the driver's encoding of its [`description`](Self::description), for a
-        /// launch on a GPU.
-        #[must_use]
-        pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
-            TensorMapMut(self.0.with_encoding(encoded))
         }
 
         /// Its boxes. The tensor map must have boxes of this shape.

@@ -24,7 +24,7 @@ use simt::{
 
 use super::{Executor, check, memories::Matrices3, steps::execute};
 use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    buffer::{AnyView, Buffer, BufferView, BufferViewMut},
     device::Device,
     error::{Error, Result},
     gemm::{
@@ -84,7 +84,7 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
     shape: Shape,
     by_columns: [bool; 2],
     [a, b]: [BufferView<T>; 2],
-    mut c: BufferViewMut<O>,
+    c: BufferViewMut<O>,
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
     shape.check_lens([a.len(), b.len(), c.len()])?;
@@ -98,23 +98,16 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
     let (request, kernel, choice) = choose(entry, shape, by_columns, aligned)?;
     let task = Task::plain(request);
     let on = (&simt::cpu::LIMITS, 1);
-    let plan = Plan::new::<T, O>(kernel, choice.operands, [choice.split_k, 1], task, on)?;
+    let plan =
+        Plan::new([T::TYPE, O::TYPE], kernel, choice.operands, [choice.split_k, 1], task, on)?;
     let operands = if choice.operands.swap_ab { [b, a] } else { [a, b] };
-    let device = Device::cpu();
+    let matrices = Matrices3::new::<T, O, T::Sums>(operands, c.into());
     let executor = Checked {
-        stream: device.stream()?,
-        operands: operands.map(|operand| operand.address()),
-        c: c.address(),
-        options,
+        stream: Device::cpu().stream()?,
+        operands: matrices.operands,
+        c: matrices.c,
+        options: &options,
         reports: RefCell::default(),
-    };
-    let (no_bias, no_scales) = (device.uninit(0)?, device.uninit(0)?);
-    let matrices = Matrices3 {
-        operands,
-        prepared: [None; 2],
-        c: c.into(),
-        bias: no_bias.view(..)?,
-        scales: [no_scales.view(..)?; 2],
     };
     // SAFETY:
     // 1. A and B are borrowed, C mutably, and the kernel keeps inside them: an access outside is a
@@ -126,38 +119,39 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
 }
 
 /// Checks the kernel that multiplies. The plan's other launches run unchecked.
-struct Checked<T, O, F> {
+struct Checked<'m, 'o> {
     stream: Stream,
-    /// The first elements of A, B and C.
-    operands: [*const T; 2],
-    c: *const O,
-    options: F,
+    operands: [AnyView<'m>; 2],
+    c: AnyView<'m>,
+    options: &'m dyn Fn(&LaunchConfig) -> Options<'o>,
     reports: RefCell<Vec<Report>>,
 }
 
 /// What a kernel's pointers point to: a view knows its elements, a pointer does not.
-fn memory<T, O>(step: &Launched, operands: [*const T; 2], c: *const O) -> Vec<Memory> {
+fn memory(step: &Launched, operands: [AnyView; 2], c: AnyView) -> Vec<Memory> {
     if step.kernel.of_params::<PointerParams>().is_none() {
         return Vec::new();
     }
+    let memory = |of: AnyView, start: usize, len: usize, written: bool| {
+        let bytes = of.element().bytes;
+        Memory::of(of.address().wrapping_add(start * bytes).addr(), bytes, len, written)
+    };
     let memories = step.arguments.iter().filter_map(|argument| match argument.binding {
         Binding::Read(Input::Operand(i), Part { start, len }) => {
-            Some(Memory::new(operands[i].wrapping_add(start), len?, true))
+            Some(memory(operands[i], start, len?, true))
         }
-        Binding::Write(Written::C, Part { start, len }) => {
-            Some(Memory::new(c.wrapping_add(start), len?, false))
-        }
+        Binding::Write(Written::C, Part { start, len }) => Some(memory(c, start, len?, false)),
         _ => None,
     });
     memories.collect()
 }
 
-impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F> {
+impl Executor for Checked<'_, '_> {
     fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    fn prepare<W: Pod>(&self, workspace: &mut Buffer<W>) -> Result<()> {
+    fn prepare(&self, workspace: &mut Buffer<u8>) -> Result<()> {
         // NaN, in every type.
         workspace.fill_bytes(0xff)
     }
@@ -232,26 +226,23 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
     let (choice, plan) = super::plan(gemm, &stream, &operands)?;
     let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
     let super::Operands { a, b, c, bias, scales, .. } = operands;
-    let views = [
-        runs((a.elements.address(), a.size, a.strides, (a.count, a.step))),
-        runs((b.elements.address(), b.size, b.strides, (b.count, b.step))),
-        runs((c.elements.as_view().address(), c.size, c.strides, (c.count, c.step))),
+    let layouts = [
+        (a.size, a.strides, (a.count, a.step)),
+        (b.size, b.strides, (b.count, b.step)),
+        (c.size, c.strides, (c.count, c.step)),
     ];
-    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
+    let matrices = Matrices3::new::<T, O, T::Sums>([a.elements, b.elements], c.elements);
+    let (bias, scales) = (bias.map(AnyView::from), scales.map(|both| both.map(AnyView::from)));
+    let matrices = Matrices3 { bias, scales, ..matrices };
+    let [a, b] = matrices.operands;
+    let views = [a, b, matrices.c].into_iter().zip(layouts);
     let executor = Every {
-        operands: [&a, &b].map(|operand| operand.elements.address()),
-        c: c.elements.as_view().address(),
-        gaps: gaps(&views),
+        operands: matrices.operands,
+        c: matrices.c,
+        gaps: gaps(&views.map(|(view, layout)| runs(view, layout)).collect::<Vec<_>>()),
         stream,
-        options,
+        options: &options,
         reports: RefCell::default(),
-    };
-    let matrices = Matrices3 {
-        operands: [a.elements, b.elements],
-        prepared: [None; 2],
-        c: c.elements,
-        bias: bias.map_or(no_bias.view(..), Ok)?,
-        scales: scales.unwrap_or([no_scales.view(..)?; 2]),
     };
     // SAFETY: as in `multiply`; `check_apart` has seen to foreign memory.
     unsafe { execute(&executor, &plan, matrices)? };
@@ -260,23 +251,25 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
 
 /// The runs of elements of matrices, as addresses: each starts where no element ends. They are
 /// sorted.
-fn runs<E>(
-    (first, (rows, cols), [between_rows, between_cols], (count, step)): (
-        *const E,
+fn runs(
+    view: AnyView,
+    ((rows, cols), [between_rows, between_cols], (count, step)): (
         (usize, usize),
         [usize; 2],
         (usize, usize),
     ),
 ) -> Vec<Range<usize>> {
+    let (first, bytes) = (view.address(), view.element().bytes);
     let mut starts = Vec::with_capacity(count * rows * cols);
     for (matrix, row) in (0..count).flat_map(|matrix| (0..rows).map(move |row| (matrix, row))) {
         let start = matrix * step + row * between_rows;
-        starts.extend((0..cols).map(|col| first.wrapping_add(start + col * between_cols).addr()));
+        let address = |col| first.wrapping_add((start + col * between_cols) * bytes).addr();
+        starts.extend((0..cols).map(address));
     }
     starts.sort_unstable();
     let mut runs: Vec<Range<usize>> = Vec::new();
     for start in starts {
-        let end = start + size_of::<E>();
+        let end = start + bytes;
         match runs.last_mut() {
             Some(last) if start <= last.end => last.end = end,
             _ => runs.push(start..end),
@@ -309,17 +302,16 @@ fn gaps(views: &[Vec<Range<usize>>]) -> Vec<Memory> {
 }
 
 /// Checks every launch of a plan.
-struct Every<T, O, F> {
+struct Every<'m, 'o> {
     stream: Stream,
-    /// As in [`Checked`].
-    operands: [*const T; 2],
-    c: *const O,
+    operands: [AnyView<'m>; 2],
+    c: AnyView<'m>,
     gaps: Vec<Memory>,
-    options: F,
+    options: &'m dyn Fn(&LaunchConfig) -> Options<'o>,
     reports: RefCell<Vec<Report>>,
 }
 
-impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Every<T, O, F> {
+impl Every<'_, '_> {
     /// Checks a launch.
     ///
     /// # Safety
@@ -344,7 +336,7 @@ impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Every<T, O, F> {
     }
 }
 
-impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Every<T, O, F> {
+impl Executor for Every<'_, '_> {
     fn stream(&self) -> &Stream {
         &self.stream
     }

@@ -1,12 +1,7 @@
 //! What launches a plan's kernels: a stream, or something that watches them.
 
 use super::super::plan::binding::Launched;
-use crate::{
-    buffer::{Buffer, Pod},
-    error::Result,
-    launch::NamedArguments,
-    stream::Stream,
-};
+use crate::{buffer::Buffer, error::Result, launch::NamedArguments, stream::Stream};
 
 /// Launches the kernels of a plan.
 pub(in crate::gemm) trait Executor {
@@ -17,7 +12,7 @@ pub(in crate::gemm) trait Executor {
     ///
     /// # Errors
     /// Those of writing it.
-    fn prepare<T: Pod>(&self, workspace: &mut Buffer<T>) -> Result<()> {
+    fn prepare(&self, workspace: &mut Buffer<u8>) -> Result<()> {
         let _ = workspace;
         Ok(())
     }
@@ -32,7 +27,7 @@ pub(in crate::gemm) trait Executor {
     unsafe fn launch(&self, step: &Launched, arguments: &mut NamedArguments) -> Result<()>;
 }
 
-impl Executor for &Stream {
+impl Executor for Stream {
     fn stream(&self) -> &Stream {
         self
     }

@@ -7,11 +7,12 @@ mod executor;
 mod memories;
 pub(super) mod steps;
 
+use gpu::registry::Type;
 use simt::{LaunchConfig, Limits};
 
 pub(super) use self::executor::Executor;
 use self::{
-    memories::{Matrices3, Memories},
+    memories::Matrices3,
     steps::{execute, plan_of, run},
 };
 use super::{
@@ -138,33 +139,8 @@ pub(super) fn sum<S: Output, O: Output>(
     partials: BufferView<S>,
     c: Written<O>,
 ) -> Result<()> {
-    let device = stream.device();
-    let (no_bias, no_scales) = (device.uninit(0)?, device.uninit(0)?);
-    let [mut no_workspace, mut no_partials] = [device.uninit::<S>(0)?, device.uninit::<S>(0)?];
-    let [mut no_zeros, mut no_counters] = [device.uninit(0)?, device.uninit(0)?];
-    let matrices = Matrices3 {
-        operands: [partials; 2],
-        prepared: [None; 2],
-        c,
-        bias: no_bias.view(..)?,
-        scales: [no_scales.view(..)?; 2],
-    };
-    let memories = Memories {
-        matrices,
-        slices: [None; 2],
-        workspace: no_workspace.view_mut(..)?.into(),
-        partials: no_partials.view_mut(..)?.into(),
-        zeros: no_zeros.view_mut(..)?.into(),
-        counters: no_counters.view_mut(..)?.into(),
-    };
-    plan.launched().try_for_each(|launched| {
-        // SAFETY: as in `run`: the partial products are borrowed, C mutably. The arguments are
-        // those of this launch.
-        unsafe {
-            let mut arguments = memories.arguments(&launched.arguments)?;
-            (&stream).launch(launched, &mut arguments)
-        }
-    })
+    // SAFETY: as in `run`: the partial products are borrowed, C mutably.
+    unsafe { execute(stream, plan, Matrices3::new::<S, O, S>([partials; 2], c)) }
 }
 
 /// A launch of [`dense`] that multiplies.
@@ -187,7 +163,7 @@ pub(crate) fn dense_launches(
     limits: &Limits,
 ) -> Result<Vec<DenseLaunch>> {
     let (task, on) = (Task::plain(Request::dense(shape)), (limits, 1));
-    let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
+    let plan = Plan::new([Type::F32; 2], kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panels = plan.launched().filter_map(|launched| match launched.purpose {
         Purpose::Multiply { first_row, rows, pitches, .. } => {
             Some(DenseLaunch { first_row, rows, config: launched.config, pitches })
@@ -213,15 +189,7 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
     let request =
         Request { aligned: [a, b, is_aligned(c.as_view(), 1, 0)], ..Request::dense(shape) };
     let task = Task::plain(request);
-    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], task, on)?;
-    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
-    let matrices = Matrices3 {
-        operands,
-        prepared: [None; 2],
-        c,
-        bias: no_bias.view(..)?,
-        scales: [no_scales.view(..)?; 2],
-    };
+    let plan = Plan::new([T::TYPE, O::TYPE], kernel, OperandPlan::default(), [1; 2], task, on)?;
     // SAFETY: as in `run`: A and B are borrowed, C mutably.
-    unsafe { execute(&stream, &plan, matrices) }
+    unsafe { execute(stream, &plan, Matrices3::new::<T, O, T::Sums>(operands, c)) }
 }

@@ -5,21 +5,18 @@ use simt::{Bf16, F16};
 
 use super::{
     executor::Executor,
-    memories::{Matrices3, Memories, Slices},
+    memories::{Matrices3, Memories},
 };
 use crate::{
-    boxes::BoxElement,
-    buffer::Pod,
+    buffer::{AnyView, ElementType, Written},
     device::Device,
     error::Result,
     gemm::{
         Choice, Gemm, Output, Request, Scalar,
         operands::Operands,
         plan::{Plan, Step, Task},
-        planes::Planes,
         prepared::Prepared,
         scalar::Kernel,
-        split::Slice,
     },
     stream::Stream,
 };
@@ -38,7 +35,7 @@ pub(in crate::gemm) fn plan_of<T: Scalar<O>, O: Output>(
     task.prepared = [a, b].map(|operand| gemm.planes_of(operand, scheme)?.rows(scheme));
     let on = (&device.limits(), device.sms());
     let split = [choice.split_k, choice.partials];
-    Plan::new::<T, O>(kernel, choice.operands, split, task, on)
+    Plan::new([T::TYPE, O::TYPE], kernel, choice.operands, split, task, on)
 }
 
 /// Runs the plan of a product, of operands that were [checked](crate::gemm::operands::check). C
@@ -52,14 +49,10 @@ pub(in crate::gemm) fn run<T: Scalar<O>, O: Output>(
 ) -> Result<()> {
     let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
     let Operands { a, b, c, bias, scales, .. } = operands;
-    let (no_bias, no_scales) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
-    let matrices = Matrices3 {
-        operands: [a.elements, b.elements],
-        prepared: [&a, &b].map(|operand| gemm.planes_of(operand, plan.scheme?)),
-        c: c.elements,
-        bias: bias.map_or(no_bias.view(..), Ok)?,
-        scales: scales.unwrap_or([no_scales.view(..)?; 2]),
-    };
+    let prepared = [&a, &b].map(|operand| gemm.planes_of(operand, plan.scheme?));
+    let matrices = Matrices3::new::<T, O, T::Sums>([a.elements, b.elements], c.elements);
+    let (bias, scales) = (bias.map(AnyView::from), scales.map(|both| both.map(AnyView::from)));
+    let matrices = Matrices3 { prepared, bias, scales, ..matrices };
     // SAFETY:
     // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from
     //    the first to the last element of those; the tests run each kernel with guard bands. Tensor
@@ -67,75 +60,52 @@ pub(in crate::gemm) fn run<T: Scalar<O>, O: Output>(
     // 2. No two elements of C are one, and each is written by the one thread that computes it.
     // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on
     //    other streams is waited for.
-    unsafe { execute(&stream, plan, matrices) }
+    unsafe { execute(stream, plan, matrices) }
 }
 
 /// Runs a plan.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-pub(in crate::gemm) unsafe fn execute<T: Scalar<O>, O: Output>(
-    executor: &impl Executor,
+pub(in crate::gemm) unsafe fn execute(
+    executor: &dyn Executor,
     plan: &Plan,
-    matrices: Matrices3<T, O>,
-) -> Result<()> {
-    let prepared = matrices.prepared;
-    // Once for all launches.
-    #[cfg(feature = "cuda")]
-    let _current = executor.stream().cuda().map(|stream| stream.context().enter()).transpose()?;
-    // SAFETY: the caller's.
-    unsafe {
-        match plan.scheme {
-            None => steps::<T, O, T>(executor, plan, matrices, [None; 2]),
-            Some(Scheme::F16x3) => {
-                let slices = slices_of::<F16>(prepared.map(|of| of.and_then(Prepared::f16)))?;
-                steps(executor, plan, matrices, slices)
-            }
-            Some(_) => {
-                let slices = slices_of::<Bf16>(prepared.map(|of| of.and_then(Prepared::bf16)))?;
-                steps(executor, plan, matrices, slices)
-            }
-        }
-    }
-}
-
-fn slices_of<'a, S: Slice>(prepared: [Option<&'a Planes<S>>; 2]) -> Result<[Slices<'a, S>; 2]> {
-    let slices = |planes: Option<&'a Planes<S>>| -> Result<Slices<'a, S>> {
-        planes.map(|of| Ok((of.planes.view(..)?, of.ranges.view(..)?))).transpose()
-    };
-    let [a, b] = prepared;
-    Ok([slices(a)?, slices(b)?])
-}
-
-/// Runs a plan whose workspace has elements of `W`.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
-    executor: &impl Executor,
-    plan: &Plan,
-    matrices: Matrices3<T, O>,
-    slices: [Slices<W>; 2],
+    matrices: Matrices3,
 ) -> Result<()> {
     let stream = executor.stream();
-    stream.with_partials::<T::Sums, _>(plan.partials, |partials| {
+    // Once for all launches.
+    #[cfg(feature = "cuda")]
+    let _current = stream.cuda().map(|stream| stream.context().enter()).transpose()?;
+    let of_workspace = match plan.scheme {
+        None => matrices.operands[0].element(),
+        Some(Scheme::F16x3) => ElementType::of_boxes::<F16>(),
+        Some(_) => ElementType::of_boxes::<Bf16>(),
+    };
+    let of_sums = matrices.sums;
+    let empty = stream.device().uninit(0)?;
+    let no_bias = AnyView::nothing(&empty, matrices.c.element());
+    let no_scales = AnyView::nothing(&empty, ElementType::of::<f32>());
+    let bytes = |len: usize, of: ElementType| len.saturating_mul(of.bytes);
+    stream.with_partials(bytes(plan.partials, of_sums), |partials| {
         executor.prepare(partials)?;
-        stream.with_workspace(plan.workspace, |workspace| {
+        stream.with_workspace(bytes(plan.workspace, of_workspace), |workspace| {
             executor.prepare(workspace)?;
             stream.with_zeros(plan.zeros, |zeros| {
                 stream.with_counters(plan.counters, |counters| {
-                    let mut memories = Memories {
+                    let memories = Memories {
+                        bias: matrices.bias.unwrap_or(no_bias),
+                        scales: matrices.scales.unwrap_or([no_scales; 2]),
+                        slices: matrices.prepared.map(|of| of.map(Prepared::views)),
                         matrices,
-                        slices,
-                        workspace: workspace.view_mut(..)?.into(),
-                        partials: partials.view_mut(..)?.into(),
-                        zeros: zeros.view_mut(..)?.into(),
-                        counters: counters.view_mut(..)?.into(),
+                        workspace: AnyView::of_memory(workspace, of_workspace),
+                        partials: AnyView::of_memory(partials, of_sums),
+                        zeros: AnyView::from(Written::from(zeros.all_mut())),
+                        counters: AnyView::from(Written::from(counters.all_mut())),
                     };
                     // SAFETY: the caller's.
                     plan.steps
                         .iter()
-                        .try_for_each(|step| unsafe { self::step(executor, step, &mut memories) })
+                        .try_for_each(|step| unsafe { self::step(executor, step, &memories) })
                 })
             })
         })
@@ -146,11 +116,7 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn step<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
-    executor: &impl Executor,
-    step: &Step,
-    memories: &mut Memories<T, O, W, T::Sums>,
-) -> Result<()> {
+unsafe fn step(executor: &dyn Executor, step: &Step, memories: &Memories) -> Result<()> {
     match step {
         // SAFETY: the caller's. The arguments are those of this launch.
         Step::Launch(launched) => unsafe {

@@ -134,11 +134,13 @@ pub(super) struct Unpack {
 }
 
 impl Plan {
-    /// The plan of a task, computed as that choice says. `on`: the device's limits, and its SMs.
+    /// The plan of a task for A and B, and C, of these types, computed as that choice says. `on`: the
+    /// device's limits, and its SMs.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) where a step would be beyond the limits.
-    pub(super) fn new<T: Scalar<O>, O: Output>(
+    pub(super) fn new(
+        types: [Type; 2],
         kernel: Kernel,
         operands: OperandPlan,
         [split_k, partials]: [u32; 2],
@@ -154,9 +156,9 @@ impl Plan {
         if k == 0 {
             // Nothing is multiplied. An empty matrix has no tensor map, and a kernel of partial
             // products may not store C's type.
-            let stores_c = kernel.product.variant.c == O::TYPE;
+            let stores_c = kernel.product.variant.c == types[1];
             let kernel = match kernel.product.requires_layouts() || !stores_c {
-                true => scalar::general::<T, O>()?,
+                true => scalar::general_of(types)?,
                 false => kernel,
             };
             if shape.k() == 0 {
@@ -170,7 +172,7 @@ impl Plan {
             plan.multiply(kernel, operands, split_k, task, on)?;
             return Ok(plan);
         }
-        plan.partials(kernel, operands, partials, task, O::TYPE, on)?;
+        plan.partials(kernel, operands, partials, task, types[1], on)?;
         Ok(plan)
     }
 
@@ -268,10 +270,10 @@ impl Plan {
     }
 
     /// The launch that adds partial products which are the kernel's A: those of several devices.
-    pub(super) fn of_sum<O: Output>(count: u32, task: &Task, limits: &Limits) -> Self {
+    pub(super) fn of_sum(c: Type, count: u32, task: &Task, limits: &Limits) -> Self {
         let mut plan = Plan::default();
         let rows = (0, 0, task.request.shape.m());
-        plan.add_partials(Input::Operand(0), count, task, rows, O::TYPE, limits);
+        plan.add_partials(Input::Operand(0), count, task, rows, c, limits);
         plan
     }
 

@@ -1,13 +1,14 @@
 //! The steps of a product over several places.
 
-use simt::Limits;
+use gpu::registry::Type;
+use simt::{Limits, types::Typed};
 
 use super::{
     order::order,
     pieces::{PANELS, Piece, UNIT, pieces},
     plan::{
         Algorithm, COMPUTE, Memory, OPERANDS, RESULTS, Rect, Scratch, ShardedPlan, ShardedScalar,
-        Step, What,
+        Step, Sums, What,
     },
     predict::{Link, simulate},
 };
@@ -15,7 +16,7 @@ use crate::{
     devices::{Block, Devices, ShardLayout, offset, pitch_of, sources},
     error::{Error, Result},
     gemm::{
-        Choice, Gemm, Output, Plan, Request, Scalar, Target,
+        Choice, Gemm, Output, Plan, Request, Target,
         plan::Task,
         scalar::Kernel,
         select::{choose_cached, choose_kernel},
@@ -23,9 +24,22 @@ use crate::{
     shape::Shape,
 };
 
+/// The types and the settings of a product.
+pub(super) struct Product<'p> {
+    /// Of A and B, of C, and of the sums.
+    pub(super) types: [Type; 3],
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+    /// The request with the product's settings, and with those of its partial products.
+    pub(super) request: &'p dyn Fn(&Request) -> Request,
+    pub(super) partial: &'p dyn Fn(&Request) -> Request,
+    pub(super) task: &'p dyn Fn(Request) -> Result<Task>,
+    pub(super) choose: fn(&Request, &Target, Option<Kernel>) -> Result<(Kernel, Choice)>,
+}
+
 /// What all plans of a product share.
-pub(super) struct Whole<'p, 'g, T, O> {
-    pub(super) gemm: &'p Gemm<'g, T, O>,
+pub(super) struct Whole<'p> {
+    pub(super) product: Product<'p>,
     pub(super) kernel: Kernel,
     pub(super) choice: Choice,
     pub(super) shape: Shape,
@@ -104,41 +118,49 @@ where
     request.check()?;
     let (kernel, choice) = choose_kernel::<T, O>(&request, &target, gemm.kernel)?;
     let panels = PANELS[0];
-    let mut whole =
-        Whole { gemm, kernel, choice, shape, layouts, places, target, limits, link, panels };
-    whole.check_classes()?;
-    // A lesson's kernel takes dense matrices: all of them at one place.
-    if kernel.product.is_lesson() && places > 1 {
-        whole.panels = 1;
-        return Ok(vec![whole.one_place()?]);
-    }
-    let mut plans = vec![whole.all_gather(Algorithm::AllGather)?];
-    if plans[0].transfers() > 0 {
-        for panels in &PANELS[1..] {
-            whole.panels = *panels;
-            plans.push(whole.all_gather(Algorithm::AllGather)?);
-        }
-        whole.panels = 1;
-        plans.push(whole.all_gather(Algorithm::GatherFirst)?);
-        whole.panels = PANELS[0];
-    }
-    if *layouts[2] == ShardLayout::Replicated && places > 1 {
-        plans.push(whole.split_rows()?);
-    }
-    plans.extend(whole.reduce_scatter()?);
-    if places > 1 {
-        whole.panels = 1;
-        plans.push(whole.one_place()?);
-    }
-    plans.sort_by(|one, other| one.predicted_us.total_cmp(&other.predicted_us));
-    Ok(plans)
+    let partial = Gemm::<T, Sums<T, O>> { compute: gemm.compute, ..Gemm::of_types() };
+    let product = Product {
+        types: [T::TYPE, O::TYPE, Sums::<T, O>::TYPE],
+        alpha: gemm.alpha,
+        beta: gemm.beta,
+        request: &|request| gemm.request(request),
+        partial: &|request| partial.request(request),
+        task: &|request| Task::new(gemm, request, [0; 3], false),
+        choose: choose_cached::<T, O>,
+    };
+    Whole { product, kernel, choice, shape, layouts, places, target, limits, link, panels }.plans()
 }
 
-impl<T, O> Whole<'_, '_, T, O>
-where
-    T: ShardedScalar<O>,
-    O: Output,
-{
+impl Whole<'_> {
+    fn plans(mut self) -> Result<Vec<ShardedPlan>> {
+        self.check_classes()?;
+        // A lesson's kernel takes dense matrices: all of them at one place.
+        if self.kernel.product.is_lesson() && self.places > 1 {
+            self.panels = 1;
+            return Ok(vec![self.one_place()?]);
+        }
+        let mut plans = vec![self.all_gather(Algorithm::AllGather)?];
+        if plans[0].transfers() > 0 {
+            for panels in &PANELS[1..] {
+                self.panels = *panels;
+                plans.push(self.all_gather(Algorithm::AllGather)?);
+            }
+            self.panels = 1;
+            plans.push(self.all_gather(Algorithm::GatherFirst)?);
+            self.panels = PANELS[0];
+        }
+        if *self.layouts[2] == ShardLayout::Replicated && self.places > 1 {
+            plans.push(self.split_rows()?);
+        }
+        plans.extend(self.reduce_scatter()?);
+        if self.places > 1 {
+            self.panels = 1;
+            plans.push(self.one_place()?);
+        }
+        plans.sort_by(|one, other| one.predicted_us.total_cmp(&other.predicted_us));
+        Ok(plans)
+    }
+
     pub(super) fn classes(&self) -> usize {
         self.kernel.product.variant.access.classes()
     }
@@ -173,6 +195,12 @@ where
         [[m, k], [k, n], [m, n]][operand]
     }
 
+    /// Bytes of an element of A, B or C.
+    pub(super) fn bytes(&self, operand: usize) -> usize {
+        let [operands, c, _] = self.product.types;
+        [operands, operands, c][operand].bytes()
+    }
+
     pub(super) fn block(&self, operand: usize, place: usize) -> Block {
         self.layouts[operand].block(place, self.size(operand))
     }
@@ -181,10 +209,7 @@ where
     pub(super) fn shard(&self, operand: usize, place: usize, part: &Block) -> Rect {
         let block = self.block(operand, place);
         let (cols, whole) = (block.cols.len(), self.size(operand)[1]);
-        let pitch = match operand {
-            2 => pitch_of::<O>(cols, whole),
-            _ => pitch_of::<T>(cols, whole),
-        };
+        let pitch = pitch_of(self.bytes(operand), cols, whole);
         let memory = [Memory::A, Memory::B, Memory::C][operand];
         let start = if part.is_empty() { 0 } else { offset(&block, pitch, part) };
         Rect { place, memory, start, pitch, size: part.size(), panel: 0 }
@@ -228,7 +253,7 @@ where
         for step in 1..self.places {
             let to = (from + step) % self.places;
             let rects = [from, to].map(|place| self.shard(2, place, part));
-            draft.last.extend(self.transfer(RESULTS, rects, size_of::<O>()));
+            draft.last.extend(self.transfer(RESULTS, rects, self.bytes(2)));
         }
     }
 
@@ -241,7 +266,7 @@ where
             self.send_to_all(&mut draft, 0, &all);
             return Ok(self.plan(Algorithm::OnePlace, draft));
         }
-        let pitch = pitch_of::<O>(self.shape.n(), self.shape.n());
+        let pitch = pitch_of(self.bytes(2), self.shape.n(), self.shape.n());
         let result = |part: &Block| Rect {
             place: 0,
             memory: Memory::Result,
@@ -253,16 +278,16 @@ where
         draft.scratch[0].result = self.shape.c_len();
         let parts = (0..self.places).map(|place| (place, self.block(2, place)));
         let parts = parts.filter(|(_, part)| !part.is_empty()).collect::<Vec<_>>();
-        if self.gemm.beta != 0.0 {
+        if self.product.beta != 0.0 {
             for (place, part) in &parts {
                 let rects = [self.shard(2, *place, part), result(part)];
-                draft.steps[0].extend(self.transfer(RESULTS, rects, size_of::<O>()));
+                draft.steps[0].extend(self.transfer(RESULTS, rects, self.bytes(2)));
             }
         }
         self.compute(&mut draft, 0, &all, result(&all))?;
         for (place, part) in &parts {
             let rects = [result(part), self.shard(2, *place, part)];
-            draft.last.extend(self.transfer(RESULTS, rects, size_of::<O>()));
+            draft.last.extend(self.transfer(RESULTS, rects, self.bytes(2)));
         }
         Ok(self.plan(Algorithm::OnePlace, draft))
     }
@@ -314,7 +339,7 @@ where
         let mut steps = Vec::new();
         steps.extend(coming.next().into_iter().flatten());
         steps.extend(inner_rects.iter().flat_map(|(_, copies)| copies.clone()));
-        let bytes = size_of::<T>();
+        let bytes = self.bytes(0);
         let as_steps = |copies: Vec<[Rect; 2]>| {
             copies
                 .into_iter()
@@ -369,7 +394,7 @@ where
         if piece.is_own {
             return (self.shard(side, place, &block), Vec::new());
         }
-        let pitch = pitch_of::<T>(block.cols.len(), self.size(side)[1]);
+        let pitch = pitch_of(self.bytes(side), block.cols.len(), self.size(side)[1]);
         let [rows, cols] = block.size();
         let operands = &mut draft.scratch[place].operands;
         if operands.len() <= buffer {
@@ -404,10 +429,11 @@ where
     /// A product of all of k.
     fn multiply(&self, place: usize, operands: [Rect; 2], c: Rect) -> Result<Step> {
         let split = [self.choice.split_k, self.choice.partials];
-        let request = request::<T, O>(self.gemm, operands, c)?;
-        let task = Task::new(self.gemm, request, [0; 3], false)?;
-        let on = (&self.limits, self.target.sms);
-        let plan = Plan::new::<T, O>(self.kernel, self.choice.operands, split, task, on)?;
+        let Product { types: [of_operands, of_c, _], request, task, .. } = self.product;
+        let types = [of_operands, of_c];
+        let request = request(&dense(types, operands, c)?);
+        let (task, on) = (task(request)?, (&self.limits, self.target.sms));
+        let plan = Plan::new(types, self.kernel, self.choice.operands, split, task, on)?;
         let us = self.product_us(&request, split);
         let what = What::Multiply { operands, c, plan: Box::new(plan) };
         Ok(Step { place, lane: COMPUTE, after: Vec::new(), what, us })
@@ -424,7 +450,7 @@ where
             invariant: None,
             ..*request
         };
-        let choice = choose_cached::<T, O>(&asked, &self.target, Some(self.kernel)).ok();
+        let choice = (self.product.choose)(&asked, &self.target, Some(self.kernel)).ok();
         let timed = choice.and_then(|(_, choice)| choice.times).map(|times| times.us());
         let operations = |shape: Shape| 2.0 * shape.c_len() as f64 * shape.k() as f64;
         timed.unwrap_or_else(|| operations(request.shape) / UNKNOWN)
@@ -456,17 +482,12 @@ where
     }
 }
 
-/// The request of a part.
-pub(super) fn request<T: Scalar<O>, O: Output>(
-    gemm: &Gemm<T, O>,
-    [a, b]: [Rect; 2],
-    c: Rect,
-) -> Result<Request> {
+/// The request of a part, without the product's settings.
+pub(super) fn dense([operands, of_c]: [Type; 2], [a, b]: [Rect; 2], c: Rect) -> Result<Request> {
     let shape = Shape::new(a.size[0] as u64, b.size[1] as u64, a.size[1] as u64)?;
     // Every buffer is aligned.
-    let aligned = |rect: Rect, bytes: usize| (rect.start * bytes).is_multiple_of(16);
-    let aligned =
-        [aligned(a, size_of::<T>()), aligned(b, size_of::<T>()), aligned(c, size_of::<O>())];
+    let aligned = |rect: Rect, of: Type| (rect.start * of.bytes()).is_multiple_of(16);
+    let aligned = [aligned(a, operands), aligned(b, operands), aligned(c, of_c)];
     let request = Request::new(shape, [a.strides(), b.strides(), c.strides()]);
-    Ok(gemm.request(&Request { aligned, ..request }))
+    Ok(Request { aligned, ..request })
 }

@@ -3,32 +3,26 @@
 use std::ops::Range;
 
 use super::{
-    build::{Draft, Whole, request},
+    build::{Draft, Product, Whole, dense},
     pieces::UNIT,
-    plan::{
-        Algorithm, COMPUTE, Memory, OPERANDS, Rect, ShardedPlan, ShardedScalar, Step, Sums, What,
-    },
+    plan::{Algorithm, COMPUTE, Memory, OPERANDS, Rect, ShardedPlan, Step, What},
 };
 use crate::{
     devices::{Block, ShardLayout},
     error::Result,
-    gemm::{Gemm, Output, Plan, Request, plan::Task, select::partials::range_of},
+    gemm::{Plan, Request, plan::Task, select::partials::range_of},
     shape::Shape,
 };
 
-impl<T, O> Whole<'_, '_, T, O>
-where
-    T: ShardedScalar<O>,
-    O: Output,
-{
+impl Whole<'_> {
     /// Each place computes the partial products of its ranges of k. `None` if the whole product has
     /// no partial products, or if a range is in no shard of A and of B.
     pub(super) fn reduce_scatter(&self) -> Result<Option<ShardedPlan>> {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
         let count = self.choice.partials as usize;
         let splits_k = matches!(self.layouts[..2], [ShardLayout::Cols(_), ShardLayout::Rows(_)]);
-        let reads =
-            T::TYPE.sums().map_or(self.gemm.alpha, |sums| sums.nearest(self.gemm.alpha)) != 0.0;
+        let Product { types: [operands, of_c, _], alpha, request, task, .. } = self.product;
+        let reads = operands.sums().map_or(alpha, |sums| sums.nearest(alpha)) != 0.0;
         if count < 2 || !splits_k || !reads || self.classes() > 1 || self.shape.c_len() == 0 {
             return Ok(None);
         }
@@ -83,9 +77,8 @@ where
             };
             let c = self.shard(2, place, part);
             let shape = Shape::new(rows as u64, cols as u64, k as u64)?;
-            let request = self.gemm.request(&Request::new(shape, [[k, 1], [cols, 1], c.strides()]));
-            let task = Task::new(self.gemm, request, [0; 3], false)?;
-            let plan = Box::new(Plan::of_sum::<O>(count as u32, &task, &self.limits));
+            let task = task(request(&Request::new(shape, [[k, 1], [cols, 1], c.strides()])))?;
+            let plan = Box::new(Plan::of_sum(of_c, count as u32, &task, &self.limits));
             let us = self.link.latency_us + (count * rows * cols) as f64 * 1e-6;
             let what = What::Sum { partials, c, plan };
             draft.last.push(Step { place, lane: COMPUTE, after: Vec::new(), what, us });
@@ -128,23 +121,18 @@ where
                     Rect { place, memory: Memory::Sums(buffer), start: position * len, ..target }
                 }
             };
-            let plain = Gemm::<T, Sums<T, O>> { compute: self.gemm.compute, ..Gemm::of_types() };
-            let request = request::<T, Sums<T, O>>(&plain, [a, b], sums)?;
-            let on = (&self.limits, self.target.sms);
-            let plan = Plan::new::<T, Sums<T, O>>(
-                self.kernel,
-                self.choice.operands,
-                [1; 2],
-                Task::plain(request),
-                on,
-            )?;
+            let Product { types: [of_operands, _, of_sums], partial, .. } = self.product;
+            let types = [of_operands, of_sums];
+            let request = partial(&dense(types, [a, b], sums)?);
+            let (task, on) = (Task::plain(request), (&self.limits, self.target.sms));
+            let plan = Plan::new(types, self.kernel, self.choice.operands, [1; 2], task, on)?;
             let us = self.product_us(&request, [1; 2]);
             let what = What::Multiply { operands: [a, b], c: sums, plan: Box::new(plan) };
             draft.steps[place].push(Step { place, lane: COMPUTE, after: Vec::new(), what, us });
             if to != place {
                 let sent = &mut draft.scratch[place].sums[buffer];
                 *sent = (*sent).max(own.len() * len);
-                let bytes = size_of::<Sums<T, O>>();
+                let bytes = of_sums.bytes();
                 draft.steps[place].extend(self.transfer(OPERANDS, [sums, target], bytes));
             }
         }

@@ -9,6 +9,7 @@ use crate::{
     error::Result,
     gemm::{
         Bias, Choice, Gemm, Output, Request, Scalar, Target, operands::Operands, scalar::Kernel,
+        select::choose_kernel,
     },
     stream::Stream,
 };
@@ -27,7 +28,7 @@ pub(in crate::gemm) fn launched<T: Scalar<O>, O: Output>(
     request: &Request,
 ) -> Result<Option<(Kernel, Choice)>> {
     let question = question(gemm, stream.device(), *request, operands.is_swapped);
-    if let Some(known) = cache.known::<T, O>(&question) {
+    if let Some(known) = cache.known(&question, choose_kernel::<T, O>) {
         return Ok(Some(known));
     }
     let is_nothing = request.batch == 0 || request.shape.c_len() == 0;
@@ -36,7 +37,7 @@ pub(in crate::gemm) fn launched<T: Scalar<O>, O: Output>(
     }
     let answer = measure::fastest(gemm, stream, operands, request)?;
     cache.count();
-    cache.remember::<T, O>(&question, answer)
+    cache.remember(&question, answer, choose_kernel::<T, O>)
 }
 
 /// The choice of a tuned product for a request, if it is known.
@@ -47,7 +48,7 @@ pub(in crate::gemm) fn planned<T: Scalar<O>, O: Output>(
     request: &Request,
 ) -> Option<(Kernel, Choice)> {
     let question = question(gemm, device, request.as_launched(), request.is_swapped());
-    cache.known::<T, O>(&question)
+    cache.known(&question, choose_kernel::<T, O>)
 }
 
 /// The question of a product. `is_swapped`: the request's A and B are the

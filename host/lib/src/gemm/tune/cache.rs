@@ -16,11 +16,14 @@ use super::{
 use crate::{
     error::Result,
     gemm::{
-        Choice, Output, Request, Scalar,
+        Choice, Request, Target,
         scalar::{self, Kernel},
-        select::{Reason, choose_kernel},
+        select::Reason,
     },
 };
+
+/// [`choose_kernel`](crate::gemm::select::choose_kernel) for some types.
+type Choose = fn(&Request, &Target, Option<Kernel>) -> Result<(Kernel, Choice)>;
 
 /// The kernels that were the fastest when they were timed, for
 /// [`Gemm::tuned`](crate::Gemm::tuned). Products share it by reference, from several threads, too.
@@ -97,10 +100,7 @@ impl TuningCache {
     }
 
     /// The choice that there is already.
-    pub(super) fn known<T: Scalar<O>, O: Output>(
-        &self,
-        question: &Question,
-    ) -> Option<(Kernel, Choice)> {
+    pub(super) fn known(&self, question: &Question, choose: Choose) -> Option<(Kernel, Choice)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut of_shape = known.get(&question.sizes()).into_iter().flatten();
         let choice = of_shape.find(|(other, _)| other == question).map(|(_, choice)| *choice);
@@ -115,7 +115,7 @@ impl TuningCache {
         }
         let answer = answers.get(&question.to_string())?.clone();
         drop(answers);
-        let (kernel, choice) = answer.choice::<T, O>(question)?;
+        let (kernel, choice) = answer.choice(question, choose)?;
         self.note(question, choice);
         Some((kernel, choice))
     }
@@ -134,10 +134,11 @@ impl TuningCache {
     /// # Errors
     /// Those of the file. The answer is remembered in memory all the same, and is written with the
     /// next one.
-    pub(super) fn remember<T: Scalar<O>, O: Output>(
+    pub(super) fn remember(
         &self,
         question: &Question,
         answer: Answer,
+        choose: Choose,
     ) -> Result<Option<(Kernel, Choice)>> {
         let text = question.to_string();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,11 +146,11 @@ impl TuningCache {
         if let Ok(Some(in_file)) = &in_file {
             answers.extend(in_file.clone());
         }
-        let theirs = answers.get(&text).and_then(|theirs| theirs.choice::<T, O>(question));
+        let theirs = answers.get(&text).and_then(|theirs| theirs.choice(question, choose));
         let stands = match theirs {
             Some(theirs) => Some(theirs),
             None => {
-                let ours = answer.choice::<T, O>(question);
+                let ours = answer.choice(question, choose);
                 answers.insert(text, answer);
                 ours
             }
@@ -167,8 +168,8 @@ impl TuningCache {
 
 impl Answer {
     /// The choice of that kernel. `None` if it does not exist, or cannot compute the product.
-    fn choice<T: Scalar<O>, O: Output>(&self, question: &Question) -> Option<(Kernel, Choice)> {
-        let Question { request, target, .. } = question;
+    fn choice(&self, question: &Question, choose: Choose) -> Option<(Kernel, Choice)> {
+        let Question { request, target, types, .. } = question;
         // A split that was asked for stays as it was asked: k may have fewer ranges than that. That
         // of an invariant product follows from n and k.
         let request = match request.invariant {
@@ -179,8 +180,8 @@ impl Answer {
                 ..*request
             },
         };
-        let kernel = scalar::find::<T, O>(&self.kernel).ok()?;
-        let (kernel, choice) = choose_kernel::<T, O>(&request, target, Some(kernel)).ok()?;
+        let kernel = scalar::named(*types, &self.kernel).ok()?;
+        let (kernel, choice) = choose(&request, target, Some(kernel)).ok()?;
         if (choice.split_k, choice.partials) != (self.split_k, self.partials) {
             return None;
         }

@@ -11,6 +11,7 @@ use crate::{
         Batch, BatchMut, Choice, Gemm, Output, Plan, Request, Scalar, Target,
         execute::steps::{plan_of, run},
         operands::Operands,
+        scalar::Kernel,
         select::shortlist,
     },
     stream::Stream,
@@ -69,9 +70,22 @@ pub(super) fn fastest<T: Scalar<O>, O: Output>(
         own.synchronize()?;
         Ok(start.elapsed() / times)
     };
+    let plan = |(kernel, choice): (Kernel, &Choice)| {
+        plan_of(gemm, device, operands, *request, (kernel, choice))
+    };
+    fastest_of(listed, &plan, &mut launch)
+}
+
+/// The same of any types: `plan` plans a candidate, and `launch` launches it so many times, and
+/// waits.
+fn fastest_of(
+    listed: Vec<(Kernel, Choice)>,
+    plan: &dyn Fn((Kernel, &Choice)) -> Result<Plan>,
+    launch: &mut dyn FnMut(&Choice, &Plan, u32) -> Result<Duration>,
+) -> Result<Answer> {
     let (mut candidates, mut refused) = (Vec::new(), None);
     for (kernel, choice) in listed {
-        let plan = match plan_of(gemm, device, operands, *request, (kernel, &choice)) {
+        let plan = match plan((kernel, &choice)) {
             Ok(plan) => plan,
             // Others may need fewer launches.
             Err(error) => {
