@@ -185,13 +185,33 @@ impl<'a> Cublas<'a> {
         mut c: BufferViewMut<O>,
     ) -> Result<()> {
         product.check(self.stream, &a, &b, &c)?;
-        let [m, n, k, count] = sizes(product)?;
+        let [m, n, _, count] = sizes(product)?;
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
         self.stream.device().make_current()?;
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
+        // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times,
+        // contiguous and dense (`DenseBatch::check`). They are borrowed for this call. A buffer is
+        // freed only after the work that was queued before.
+        unsafe { self.call([T::TYPE, O::TYPE], product, factors, [a.cast(), b.cast()], c.cast()) }
+    }
+
+    /// Calls the function for these types.
+    ///
+    /// # Safety
+    /// 1. A, B and C have the elements of the product, dense, of these types, on the stream's
+    ///    device, until the work that is queued now has ended.
+    unsafe fn call(
+        &self,
+        types: [Type; 2],
+        product: &DenseBatch,
+        factors: [f32; 2],
+        [a, b]: [*const c_void; 2],
+        c: *mut c_void,
+    ) -> Result<()> {
+        let [m, n, k, count] = sizes(product)?;
         // cuBLAS's matrices are column-major. A row-major matrix that is read so is its transpose,
         // and C^T = B^T A^T. So A and B are swapped. A transposed operand is transposed once more
         // (`CUBLAS_OP_T` is 1, `CUBLAS_OP_N` is 0), and has the other leading dimension.
@@ -203,14 +223,11 @@ impl<'a> Cublas<'a> {
         let shape = product.shape;
         let [step_a, step_b, step_c] =
             [shape.a_len(), shape.b_len(), shape.c_len()].map(|len| len as c_longlong);
-        let arithmetic = Arithmetic::of::<T, O>(self.compute, factors)?;
-        let is_f32 = [T::TYPE, O::TYPE] == [Type::F32; 2] && self.compute != Compute::Tf32;
-        let [of_t, of_o] = [T::TYPE, O::TYPE].map(Type::cublas);
+        let arithmetic = Arithmetic::of(types, self.compute, factors)?;
+        let is_f32 = types == [Type::F32; 2] && self.compute != Compute::Tf32;
+        let [of_t, of_o] = types.map(Type::cublas);
         let ([alpha, beta], [alpha_f32, beta_f32]) = (arithmetic.factors(), factors);
-        // SAFETY: A, B and C have m k, k n and m n elements on this device, `count` times,
-        // contiguous and dense (`DenseBatch::check`). The leading dimensions and types say so. They
-        // are borrowed for this call. A buffer is freed only after the work that was queued before.
-        // The factors have the type of the sums, as the arithmetic requires. They are in host
+        // SAFETY: condition 1: the leading dimensions and types say so. The factors have the type of the sums, as the arithmetic requires. They are in host
         // memory, cuBLAS's default, and are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
@@ -230,7 +247,6 @@ impl<'a> Cublas<'a> {
                     ("cublasSgemmStridedBatched", status)
                 }
                 (false, 1) => {
-                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.gemm_ex)(
                         handle,
                         of_b,
@@ -255,7 +271,6 @@ impl<'a> Cublas<'a> {
                     ("cublasGemmEx", status)
                 }
                 (false, _) => {
-                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
                     let status = (self.batched_ex)(
                         handle,
                         of_b,

@@ -9,10 +9,7 @@ use libloading::Library;
 use simt::types::{NumberFormat, Type};
 
 use super::DenseBatch;
-use gpu_gemm::{
-    Compute, Error, Result,
-    gemm::{Output, Scalar},
-};
+use gpu_gemm::{Compute, Error, Result};
 
 /// Defines the types of functions whose result is a `cublasStatus_t`.
 macro_rules! functions {
@@ -96,13 +93,13 @@ pub(super) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// That for A and B of `T` and C of `O`.
+    /// That for A and B, and C, of these types.
     ///
     /// # Errors
     /// [`Error::Argument`] for sums of another type.
-    pub(super) fn of<T: Scalar<O>, O: Output>(compute: Compute, factors: [f32; 2]) -> Result<Self> {
-        let of_f32 = [T::TYPE, O::TYPE] == [Type::F32; 2];
-        match T::TYPE.sums() {
+    pub(super) fn of(types: [Type; 2], compute: Compute, factors: [f32; 2]) -> Result<Self> {
+        let of_f32 = types == [Type::F32; 2];
+        match types[0].sums() {
             // `CUBLAS_COMPUTE_32F_FAST_TF32`: factors may be rounded to tf32 for tensor cores.
             Some(NumberFormat::F32) if of_f32 && compute == Compute::Tf32 => {
                 Ok(Arithmetic::F32(77, factors))
@@ -114,7 +111,7 @@ impl Arithmetic {
             }
             _ => {
                 let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32";
-                Err(Error::argument("type", T::TYPE, limit))
+                Err(Error::argument("type", types[0], limit))
             }
         }
     }
@@ -173,15 +170,16 @@ mod tests {
             let [alpha, beta] = arithmetic.factors();
             (arithmetic.number(), arithmetic.of_factors(), alpha, beta)
         };
-        let f64s = Arithmetic::of::<f64, f64>(Compute::Tf32, [0.5, 2.0]).unwrap();
+        let f64s = Arithmetic::of([Type::F64; 2], Compute::Tf32, [0.5, 2.0]).unwrap();
         let (number, factors, alpha, beta) = of(f64s);
         assert_eq!((number, factors), (70, 1));
         assert_eq!(beta.addr() - alpha.addr(), 8);
-        let number = |compute| Arithmetic::of::<f32, f32>(compute, [1.0, 0.0]).unwrap().number();
+        let number =
+            |compute| Arithmetic::of([Type::F32; 2], compute, [1.0, 0.0]).unwrap().number();
         assert_eq!([Compute::Native, Compute::Tf32].map(number), [68, 77]);
-        let halves = Arithmetic::of::<simt::Bf16, f32>(Compute::Tf32, [1.0, 0.0]).unwrap();
+        let halves = Arithmetic::of([Type::BF16, Type::F32], Compute::Tf32, [1.0, 0.0]).unwrap();
         assert_eq!((halves.number(), halves.of_factors()), (68, 0));
-        let bytes = Arithmetic::of::<i8, i32>(Compute::Native, [2.0, 0.0]).unwrap();
+        let bytes = Arithmetic::of([Type::I8, Type::I32], Compute::Native, [2.0, 0.0]).unwrap();
         assert_eq!((bytes.number(), bytes.of_factors()), (72, 10));
     }
 

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BTreeMap, io::Write};
 
 use host::{
     Device, Error,
-    gemm::{Candidate, Choice, Launch, Request, Role, Scalar, Target, Times},
+    gemm::{self, Candidate, Choice, Launch, Request, Role, Scalar, Target, Times},
     gpu::registry,
     simt::{self, with_types},
 };
@@ -185,31 +185,47 @@ pub(super) fn place(device: DeviceChoice) -> String {
     }
 }
 
+/// What is planned of a product.
+struct Planned {
+    choice: Choice,
+    plan: gemm::Plan,
+    /// The choice without `--invariant`, if that is asked for.
+    auto: Option<Choice>,
+    candidates: Vec<Candidate>,
+    /// Of A, B and C together.
+    operand_bytes: u64,
+}
+
+fn planned<T: Scalar<O> + Value, O: Value>(
+    args: &Run,
+    request: &Request,
+    target: &Target,
+) -> Result<Planned, Failure> {
+    let gemm = args.product::<T, O>()?;
+    let (choice, plan) = gemm.plan(request, target, &simt::cpu::LIMITS)?;
+    let auto = match args.invariant {
+        true => {
+            let auto = args.kernel.product::<T, O>(args.types.compute())?;
+            Some(auto.choose(request, target)?)
+        }
+        false => None,
+    };
+    let candidates = gemm.candidates(request, target);
+    Ok(Planned { choice, plan, auto, candidates, operand_bytes: request.shape.bytes_of::<T, O>() })
+}
+
 /// Prints the plan for the requested device. No device is opened: the limits of CUDA's launches are
 /// the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let types = args.types.types()?;
-    with_types!(types, |T, O| plan_of::<T, O>(args, out))
-        .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)))
-}
-
-fn plan_of<T: Scalar<O> + Value, O: Value>(
-    args: &Run,
-    out: &mut impl Write,
-) -> Result<(), Failure> {
+    let planned = with_types!(types, |T, O| planned::<T, O> as fn(&_, &_, &_) -> _)
+        .ok_or_else(|| not_multiplied(types.0, types.1))?;
     let shape = args.sizes.shape()?;
     let PlannedFor { target, name: planned_for, words: of, hint } =
         PlannedFor::of(args.on, args.device)?;
-    let request = Request::dense(shape);
-    let gemm = args.product::<T, O>()?;
-    let (choice, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
-    let invariant = match args.invariant {
-        true => {
-            let auto = args.kernel.product::<T, O>(args.types.compute())?;
-            Some(InvariantLine::new(&choice, &auto.choose(&request, &target)?, shape.k()))
-        }
-        false => None,
-    };
+    let Planned { choice, plan, auto, candidates, operand_bytes } =
+        planned(args, &Request::dense(shape), &target)?;
+    let invariant = auto.map(|auto| InvariantLine::new(&choice, &auto, shape.k()));
     let Choice { entry, reason, workspace_bytes, split_k, partials, .. } = choice;
     let launches = plan.launches().collect::<Vec<_>>();
     let by = |role: Role| launches.iter().filter(move |launch| launch.role == role);
@@ -219,7 +235,6 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let launches = by(Role::Multiply).collect::<Vec<_>>();
     let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);
     let first = launches.first().map(|launch| launch.config);
-    let candidates = gemm.candidates(&request, &target);
     let declaration = registry::find(launched).unwrap_or(entry).declaration();
     let plan = Plan {
         device: args.device.to_string(),
@@ -239,7 +254,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         invariant,
         copies,
         sums,
-        operand_bytes: shape.bytes_of::<T, O>(),
+        operand_bytes,
         workspace_bytes,
         sms: target.sms,
         candidates: candidates.iter().map(CandidateLine::from).collect(),
@@ -247,7 +262,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     if args.json {
         return json(out, &plan);
     }
-    writeln!(out, "{shape}   {}, row-major", words(T::NAME, O::NAME))?;
+    writeln!(out, "{shape}   {}, row-major", words(types.0.name(), types.1.name()))?;
     let place = place(args.device);
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "planned   for {of}{hint}")?;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use host::{
-    Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream,
-    gemm::{Output, Request, Scalar},
+    Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream, Type,
+    gemm::{Choice, Output, Request, Scalar},
     gpu::registry::Entry,
     operands,
     simt::with_types,
@@ -87,8 +87,9 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     let shape = args.sizes.shape()?;
     let types = args.types.types()?;
     let device = super::open(args.device)?;
-    let outcome = with_types!(types, |T, O| run_on::<T, O>(args, steps, shape, &device, out))
+    let ran = with_types!(types, |T, O| run_on::<T, O>(args, steps, shape, &device))
         .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)));
+    let outcome = ran.and_then(|ran| tell(args, types, &ran, shape, &device, out));
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
@@ -105,13 +106,22 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     })
 }
 
+/// The products of a run.
+struct Ran {
+    choice: Choice,
+    iters: u32,
+    warmup: u32,
+    /// On the data asked for, unless that is integers.
+    real: Option<Product>,
+    exact: Option<Product>,
+}
+
 fn run_on<T: Scalar<O> + Value, O: Value>(
     args: &Run,
     steps: Steps,
     shape: Shape,
     device: &Device,
-    out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<Ran, Failure> {
     let cache = args.tuning()?;
     let gemm = args.product::<T, O>()?;
     let mut planned = checked_plan(args, &gemm, shape, device, 0)?;
@@ -124,7 +134,6 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         planned = checked_plan(args, &gemm, shape, device, 0)?;
     }
     let choice = *planned.choice();
-    let entry = choice.entry;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
     let test = Test { stream: device.stream()?, planned, shape, args, steps };
@@ -137,10 +146,23 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
         exact = test.exact(iters, warmup)?;
     }
+    Ok(Ran { choice, iters, warmup, real, exact })
+}
+
+/// Prints the report, and what is wrong.
+fn tell(
+    args: &Run,
+    types: (Type, Type),
+    Ran { choice, iters, warmup, real, exact }: &Ran,
+    shape: Shape,
+    device: &Device,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let entry = choice.entry;
     let Some(shown) = real.as_ref().or(exact.as_ref()) else {
         let limit = format!(
             "{} for --init int: no longer sum of integers is sure to be exact",
-            operands::most_exact_steps(T::TYPE)
+            operands::most_exact_steps(types.0)
         );
         return Err(Error::argument("k", shape.k(), limit).into());
     };
@@ -157,13 +179,13 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: T::NAME,
-        out_dtype: O::NAME,
+        dtype: types.0.name(),
+        out_dtype: types.1.name(),
         compute: args.types.compute_name(),
         init: name_of(&args.init),
         seed: args.seed,
-        iters,
-        warmup,
+        iters: *iters,
+        warmup: *warmup,
         time_us: us(shown.times.median),
         min_time_us: us(shown.times.min),
         gflops: if seconds > 0.0 { shape.flop() / seconds * 1e-9 } else { 0.0 },

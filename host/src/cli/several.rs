@@ -46,19 +46,13 @@ fn share(one_us: f64, us: f64) -> f64 {
 /// Prints the plan, and the predicted times of other numbers of devices: of the same product, and
 /// of products with as many rows of A for each device.
 pub(super) fn plan(args: &Run, devices: u16, out: &mut impl Write) -> Result<(), Failure> {
-    let types = args.types.types()?;
-    with_types!(types, |T, O| plan_of::<T, O>(args, devices.into(), out))
-        .unwrap_or_else(|| Err(not_multiplied(types.0, types.1)))
-}
-
-fn plan_of<T, O>(args: &Run, devices: usize, out: &mut impl Write) -> Result<(), Failure>
-where
-    T: ShardedScalar<O> + Value,
-    O: Value,
-{
+    type Planned = fn(&Run, Shape, &Target, usize) -> Result<ShardedPlan, Failure>;
+    let (types, devices) = (args.types.types()?, usize::from(devices));
+    let planned = with_types!(types, |T, O| planned::<T, O> as Planned)
+        .ok_or_else(|| not_multiplied(types.0, types.1))?;
     let shape = args.sizes.shape()?;
     let PlannedFor { target, words, hint, .. } = PlannedFor::of(args.on, args.device)?;
-    let plan = planned::<T, O>(args, shape, &target, devices)?;
+    let plan = planned(args, shape, &target, devices)?;
     writeln!(out, "planned for {devices} times {words}{hint}\n{plan}\n")?;
     writeln!(out, "predicted: this product, and one with {} rows of A a device", shape.m())?;
     writeln!(
@@ -68,11 +62,11 @@ where
     )?;
     let [mut one, mut one_weak] = [None::<f64>; 2];
     for count in COUNTS {
-        let us = planned::<T, O>(args, shape, &target, count)?.predicted_us();
+        let us = planned(args, shape, &target, count)?.predicted_us();
         let rows = (shape.m() as u64).saturating_mul(count as u64);
         let weak = Shape::new(rows, shape.n() as u64, shape.k() as u64)
             .map_err(Failure::from)
-            .and_then(|shape| planned::<T, O>(args, shape, &target, count));
+            .and_then(|shape| planned(args, shape, &target, count));
         let strong = share(*one.get_or_insert(us), us) / count as f64;
         write!(out, "{count:>8} {us:>12.0} {:>10.0}%", 100.0 * strong)?;
         match weak {

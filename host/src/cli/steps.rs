@@ -4,6 +4,7 @@
 use std::{
     fmt::Write,
     io::{self, IsTerminal},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -42,24 +43,41 @@ impl Steps {
     pub(super) fn step_with<T, E>(
         self,
         name: &str,
-        how_far: impl Fn() -> String + Clone + Send + Sync + 'static,
+        how_far: impl Fn() -> String + Send + Sync + 'static,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
+        let begun = self.begin(name, Arc::new(how_far));
+        let outcome = work();
+        begun.end(name, outcome.is_ok());
+        outcome
+    }
+
+    fn begin(self, name: &str, how_far: Arc<dyn Fn() -> String + Send + Sync>) -> Begun {
         if self.verbose {
             note(format_args!("{name} ..."));
         }
-        let bar = bar(name, how_far);
-        let begin = Instant::now();
-        let outcome = work();
+        Begun { steps: self, bar: bar(name, how_far), begin: Instant::now() }
+    }
+}
+
+/// A step that runs.
+struct Begun {
+    steps: Steps,
+    bar: ProgressBar,
+    begin: Instant,
+}
+
+impl Begun {
+    fn end(self, name: &str, is_ok: bool) {
+        let Begun { steps, bar, begin } = self;
         bar.finish_and_clear();
-        if self.verbose {
+        if steps.verbose {
             let time = duration(begin.elapsed().as_secs_f64() * 1e6);
-            match outcome {
-                Ok(_) => note(format_args!("{name}: {time}")),
-                Err(_) => note(format_args!("{name}: ended early, after {time}")),
+            match is_ok {
+                true => note(format_args!("{name}: {time}")),
+                false => note(format_args!("{name}: ended early, after {time}")),
             }
         }
-        outcome
     }
 }
 
@@ -73,7 +91,7 @@ fn percent() -> String {
 }
 
 /// A progress bar, hidden if standard error is no terminal.
-fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static) -> ProgressBar {
+fn bar(name: &str, how_far: Arc<dyn Fn() -> String + Send + Sync>) -> ProgressBar {
     let how_far = move |state: &ProgressState, out: &mut dyn Write| {
         // Short steps need no bar.
         if state.elapsed() > Duration::from_millis(500) {

@@ -27,6 +27,7 @@ use gpu_gemm::{
     Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream,
     gemm::{Compute, Output, Scalar},
 };
+use simt::types::Type;
 
 /// The library's file names, the newest first. The last is a toolkit's.
 const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"];
@@ -129,6 +130,17 @@ impl<'a> CublasLt<'a> {
         epilogue: Epilogue,
         most: usize,
     ) -> Result<Plan<'_, T, O>> {
+        let described = self.describe([T::TYPE, O::TYPE], product, epilogue, most)?;
+        Ok(Plan { described, types: PhantomData })
+    }
+
+    fn describe(
+        &self,
+        types: [Type; 2],
+        product: DenseBatch,
+        epilogue: Epilogue,
+        most: usize,
+    ) -> Result<Described<'_>> {
         let [m, n, k, count] = sizes(&product)?;
         let Some(activation) = fused(epilogue.activation) else {
             let limit = "cublasLt does not have it";
@@ -137,15 +149,16 @@ impl<'a> CublasLt<'a> {
         self.stream.device().make_current()?;
         let functions = &self.functions;
         // The plan destroys its descriptions, also if a later one cannot be made.
-        let mut plan = Plan {
+        let factors = [epilogue.alpha, epilogue.beta];
+        let mut plan = Described {
             lt: self,
+            types,
             product,
-            arithmetic: Arithmetic::of::<T, O>(self.compute, [epilogue.alpha, epilogue.beta])?,
+            arithmetic: Arithmetic::of(types, self.compute, factors)?,
             epilogue,
             operation: null_mut(),
             layouts: [null_mut(); 3],
             proposals: Vec::new(),
-            types: PhantomData,
         };
         if m == 0 || n == 0 || count == 0 {
             return Ok(plan);
@@ -177,9 +190,9 @@ impl<'a> CublasLt<'a> {
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
         let shape = product.shape;
         let matrices = [
-            (T::TYPE.cublas(), if of_b { (k, n) } else { (n, k) }, shape.b_len()),
-            (T::TYPE.cublas(), if of_a { (m, k) } else { (k, m) }, shape.a_len()),
-            (O::TYPE.cublas(), (n, m), shape.c_len()),
+            (types[0].cublas(), if of_b { (k, n) } else { (n, k) }, shape.b_len()),
+            (types[0].cublas(), if of_a { (m, k) } else { (k, m) }, shape.a_len()),
+            (types[1].cublas(), (n, m), shape.c_len()),
         ];
         for (layout, (element, (rows, cols), step)) in plan.layouts.iter_mut().zip(matrices) {
             let leading = rows.max(1) as i64;
@@ -205,11 +218,7 @@ impl<'a> CublasLt<'a> {
     }
 
     /// The algorithms that the heuristics propose and that can run.
-    fn proposals<T: Scalar<O>, O: Output>(
-        &self,
-        plan: &Plan<T, O>,
-        most: usize,
-    ) -> Result<Vec<Proposal>> {
+    fn proposals(&self, plan: &Described, most: usize) -> Result<Vec<Proposal>> {
         let functions = &self.functions;
         let mut preference = Preference { raw: null_mut(), destroy: functions.preference_destroy };
         // SAFETY: one preference is written.
@@ -223,8 +232,9 @@ impl<'a> CublasLt<'a> {
         check("cublasLtMatmulPreferenceSetAttribute", status)?;
         // Buffers are 256-byte aligned. A batch's next matrix starts where the one before ends.
         let DenseBatch { shape, count, .. } = plan.product;
-        let [b, a] = [shape.b_len(), shape.a_len()].map(|len| len * size_of::<T>());
-        let c = shape.c_len() * size_of::<O>();
+        let [of_operands, of_c] = plan.types.map(Type::bytes);
+        let [b, a] = [shape.b_len(), shape.a_len()].map(|len| len * of_operands);
+        let c = shape.c_len() * of_c;
         for (attribute, step) in (PREF_MIN_ALIGNMENT_A_BYTES..).zip([b, a, c, c]) {
             let value = if count > 1 { alignment(step) } else { ALIGNMENT as u32 };
             // SAFETY: the attribute is a number of 32 bits, which is copied.
@@ -300,7 +310,15 @@ impl Drop for Preference {
 /// A product described to cublasLt, and the proposed algorithms. The first is the one that cublasLt
 /// estimates to be the best.
 pub struct Plan<'l, T, O> {
+    described: Described<'l>,
+    types: PhantomData<fn(T) -> O>,
+}
+
+/// The same of any types.
+struct Described<'l> {
     lt: &'l CublasLt<'l>,
+    /// Of A and B, and of C.
+    types: [Type; 2],
     product: DenseBatch,
     arithmetic: Arithmetic,
     epilogue: Epilogue,
@@ -308,27 +326,19 @@ pub struct Plan<'l, T, O> {
     /// For B, A and C.
     layouts: [Opaque; 3],
     proposals: Vec<Proposal>,
-    types: PhantomData<fn(T) -> O>,
 }
 
 impl<T, O> fmt::Debug for Plan<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "Plan({:?}, {} algorithms)", self.product, self.proposals.len())
+        let Described { product, proposals, .. } = &self.described;
+        write!(f, "Plan({product:?}, {} algorithms)", proposals.len())
     }
 }
 
 impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
     /// The number of algorithms.
     pub fn algorithms(&self) -> usize {
-        self.proposals.len()
-    }
-
-    /// Sets the address of the bias for the launches that follow.
-    fn set_bias(&self, address: *const c_void) -> Result<()> {
-        let function = self.lt.functions.desc_set;
-        // SAFETY: the attribute is an address, which is copied.
-        let status = unsafe { set(function, self.operation, DESC_BIAS_POINTER, &address) };
-        check("cublasLtMatmulDescSetAttribute", status)
+        self.described.proposals.len()
     }
 
     /// The product by the algorithm with that number. Returns at once. The stream's next
@@ -345,51 +355,85 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
         bias: Option<BufferView<O>>,
         mut c: BufferViewMut<O>,
     ) -> Result<()> {
-        let CublasLt { handle, stream, functions, queue, .. } = self.lt;
-        self.product.check(stream, &a, &b, &c)?;
-        let Some(proposal) = self.proposals.get(algorithm) else {
-            let limit = format!("there are {}, counted from 0", self.proposals.len());
-            return Err(Error::argument("algorithm", algorithm, limit));
-        };
+        let Described { lt: CublasLt { stream, .. }, product, epilogue, .. } = &self.described;
+        product.check(stream, &a, &b, &c)?;
+        let proposal = self.described.proposal(algorithm)?;
         stream.device().make_current()?;
-        let (a, b) = (a.address_on(stream)?, b.address_on(stream)?);
-        let c = c.address_on(stream)?;
-        for (name, address) in [("a", a.addr()), ("b", b.addr()), ("c", c.addr())] {
-            if !address.is_multiple_of(ALIGNMENT) {
-                let limit = format!("must begin at a multiple of {ALIGNMENT} bytes");
-                return Err(Error::argument(name, format!("at {address:#x}"), limit));
-            }
-        }
-        if self.epilogue.bias {
-            let (n, own) = (self.product.shape.n(), stream.device());
+        let (a, b) = (a.address_on(stream)?.cast(), b.address_on(stream)?.cast());
+        let c = c.address_on(stream)?.cast::<c_void>();
+        check_aligned([a, b, c.cast_const()])?;
+        if epilogue.bias {
+            let (n, own) = (product.shape.n(), stream.device());
             let bias =
                 bias.filter(|bias| bias.len() == n && bias.device() == own).ok_or_else(|| {
                     let limit = format!("must be {n} on {}", own.name());
                     Error::argument("bias.len()", bias.map_or(0, |bias| bias.len()), limit)
                 })?;
-            self.set_bias(bias.address_on(stream)?.cast())?;
+            self.described.set_bias(bias.address_on(stream)?.cast())?;
         }
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the bias has n
+        // elements. All are borrowed for this call. A buffer is freed only after the work that was
+        // queued before.
+        unsafe { self.described.launch(proposal, [a, b], c) }
+    }
+}
+
+fn check_aligned(addresses: [*const c_void; 3]) -> Result<()> {
+    for (name, address) in ["a", "b", "c"].into_iter().zip(addresses) {
+        let address = address.addr();
+        if !address.is_multiple_of(ALIGNMENT) {
+            let limit = format!("must begin at a multiple of {ALIGNMENT} bytes");
+            return Err(Error::argument(name, format!("at {address:#x}"), limit));
+        }
+    }
+    Ok(())
+}
+
+impl Described<'_> {
+    fn proposal(&self, algorithm: usize) -> Result<&Proposal> {
+        self.proposals.get(algorithm).ok_or_else(|| {
+            let limit = format!("there are {}, counted from 0", self.proposals.len());
+            Error::argument("algorithm", algorithm, limit)
+        })
+    }
+
+    /// Sets the address of the bias for the launches that follow.
+    fn set_bias(&self, address: *const c_void) -> Result<()> {
+        let function = self.lt.functions.desc_set;
+        // SAFETY: the attribute is an address, which is copied.
+        let status = unsafe { set(function, self.operation, DESC_BIAS_POINTER, &address) };
+        check("cublasLtMatmulDescSetAttribute", status)
+    }
+
+    /// # Safety
+    /// 1. The layouts describe A, B and C. They, and the bias, exist until the work that is queued
+    ///    now has ended.
+    unsafe fn launch(
+        &self,
+        proposal: &Proposal,
+        [a, b]: [*const c_void; 2],
+        c: *mut c_void,
+    ) -> Result<()> {
+        let CublasLt { handle, stream, functions, queue, .. } = self.lt;
         let mut workspace = self.lt.workspace.borrow_mut();
         let workspace = workspace.all_mut().address_on(stream)?;
         let [alpha, beta] = self.arithmetic.factors();
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the layouts describe the operands (`DenseBatch::check`), the bias has n elements,
-        // and the workspace has the size that the heuristics were given. All are borrowed for this
-        // call. A buffer is freed only after the work that was queued before. The factors are read
-        // at once.
+        // SAFETY: condition 1. The workspace has the size that the heuristics were given, and is
+        // freed only after the work that was queued before. The factors are read at once.
         let status = unsafe {
             (functions.matmul)(
                 *handle,
                 self.operation,
                 alpha,
-                b.cast(),
+                b,
                 of_b,
-                a.cast(),
+                a,
                 of_a,
                 beta,
-                c.cast_const().cast(),
+                c.cast_const(),
                 of_c,
-                c.cast(),
+                c,
                 of_c,
                 &proposal.algorithm,
                 workspace.cast(),
@@ -401,7 +445,7 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
     }
 }
 
-impl<T, O> Drop for Plan<'_, T, O> {
+impl Drop for Described<'_> {
     fn drop(&mut self) {
         let Functions { desc_destroy, layout_destroy, .. } = self.lt.functions;
         let layouts = self.layouts.map(|layout| (layout_destroy, layout));

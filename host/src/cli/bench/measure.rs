@@ -11,6 +11,7 @@ use super::{
     library::Compared,
     once::{Known, Numbers, us},
     row::{Role, Row, row_of},
+    timed::Run,
     verdict::{How, Numbered, Reference},
 };
 use crate::cli::{Failure, args::Verify, types::Value, verification::Verification};
@@ -21,10 +22,10 @@ type Prepared<T, O> = (Reference<T, O>, Vec<Set<T, O>>, Duration);
 impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     /// A row for each candidate. `name` is the name of the size in progress messages.
     pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
-        let Bencher { steps, stream, args, .. } = *self;
+        let Run { steps, stream, args, .. } = self.run;
         let device = stream.device();
         let mut candidates = self.candidates(case)?;
-        if candidates.iter().all(|candidate| candidate.role == Role::Baseline) {
+        if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
             return Ok(Vec::new());
         }
         steps.part(&format!("{name}: {} candidates to verify and time", candidates.len()));
@@ -33,7 +34,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         self.choose(name, &mut candidates, &mut sets)?;
         let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
         for candidate in &candidates {
-            let mut row = candidate.row(row_of::<T, O>(case, device, args));
+            let mut row = candidate.about.row(row_of([T::TYPE, O::TYPE], case, device, args));
             row.operand_sets = sets.len();
             row.upload_us = us(upload);
             let (reference, set) = (&mut reference, &mut sets[0]);
@@ -51,7 +52,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
 
     /// The reference, the operand sets on the device, and the time of copying the first.
     fn operands(&self, case: &Case) -> Result<Prepared<T, O>, Failure> {
-        let Bencher { stream, args, .. } = *self;
+        let Run { stream, args, .. } = self.run;
         let (device, product) = (stream.device(), &case.product);
         let real = draw::<T>(product, args.seed, None)?;
         let begin = Instant::now();
@@ -120,7 +121,7 @@ impl<T: Value, O: Value> Known<T, O> for OfSize<'_, T, O> {
         let begin = Instant::now();
         let c = set.c.to_vec()?;
         let read = begin.elapsed();
-        let args = self.bencher.args;
+        let args = self.bencher.run.args;
         let how = How { compute: args.types.compute(), epilogue, criterion };
         let product = &self.case.product;
         let found = known.compare(product, *verify, operands, c, how, args.seed)?;

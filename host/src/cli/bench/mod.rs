@@ -7,7 +7,8 @@
 //! | `ready` | the trait of a library, and of a product that it has prepared |
 //! | `library` | the libraries that kernels are compared with |
 //! | `cpu` | two of them, on the CPU |
-//! | `candidates` | the candidates at a size: their verification and their timing |
+//! | `candidates` | the candidates at a size |
+//! | `timed` | the candidates of a size judged and timed, whatever their types |
 //! | `every` | all kernels at a random shape, with each split of k |
 //! | `verdict` | whether C is right, and how accurate it is |
 //! | `measure` | one size: every candidate verified, then timed |
@@ -46,6 +47,7 @@ mod row;
 mod sizes;
 mod summary;
 mod table;
+mod timed;
 mod verdict;
 mod whole;
 

@@ -57,14 +57,15 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         name: &str,
         case: &Case,
         candidate: &Candidate<T, O>,
-        known: &mut impl Known<T, O>,
+        known: &mut dyn Known<T, O>,
         row: &mut Row,
     ) -> Result<(Verdict, Duration), Failure> {
-        let own = &candidate.words();
+        let about = &candidate.about;
+        let own = &about.words();
         let step = format!("{name}: {own} once, on uniform data");
-        let (real, read) = self.steps.step(&step, || {
+        let (real, read) = self.run.steps.step(&step, || {
             row.first_launch_us = us(self.launch_once(case, candidate, known, Numbers::Real)?);
-            let mut computes = candidate.epilogue;
+            let mut computes = candidate.about.epilogue;
             if let Work::Library(ready) = &candidate.work {
                 row.algorithm = ready.algorithm();
                 row.instead = ready.instead().map(in_words);
@@ -73,15 +74,17 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             known.compare(Numbers::Real, computes)
         })?;
         // For a library the error on real numbers counts.
-        let is_own = candidate.role != Role::Baseline;
+        let is_own = about.role != Role::Baseline;
         let exact = match is_own && known.has_integers() {
             false => None,
-            true => Some(self.steps.step(&format!("{name}: {own} once, on integers"), || {
-                self.launch_once(case, candidate, known, Numbers::Integers)?;
-                Ok::<_, Failure>(known.compare(Numbers::Integers, candidate.epilogue)?.0)
-            })?),
+            true => {
+                Some(self.run.steps.step(&format!("{name}: {own} once, on integers"), || {
+                    self.launch_once(case, candidate, known, Numbers::Integers)?;
+                    Ok::<_, Failure>(known.compare(Numbers::Integers, candidate.about.epilogue)?.0)
+                })?)
+            }
         };
-        let verdict = self.judge(case, candidate, known.verify(), (&real, exact.as_deref()), row);
+        let verdict = self.run.judge(case, about, known.verify(), (&real, exact.as_deref()), row);
         Ok((verdict, read))
     }
 
@@ -90,14 +93,14 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         &self,
         case: &Case,
         candidate: &Candidate<T, O>,
-        known: &mut impl Known<T, O>,
+        known: &mut dyn Known<T, O>,
         numbers: Numbers,
     ) -> host::Result<Duration> {
-        let started = known.start(numbers, candidate.epilogue)?;
+        let started = known.start(numbers, candidate.about.epilogue)?;
         let Some(views) = started else { return Ok(Duration::ZERO) };
         let begin = Instant::now();
         self.launch(case, candidate, views)?;
-        self.stream.synchronize()?;
+        self.run.stream.synchronize()?;
         Ok(begin.elapsed())
     }
 }

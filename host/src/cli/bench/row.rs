@@ -7,7 +7,7 @@ use super::case::{Case, name_of_product};
 use crate::cli::{
     args::{Bench, Layouts},
     list::six_digits,
-    types::{Value, words},
+    types::words,
 };
 
 /// A kernel at a size, or a library to compare with. Also read back from a recorded run.
@@ -140,10 +140,15 @@ fn f32_name() -> String {
     Type::F32.name().to_owned()
 }
 
-/// The fields that all rows of a size share, for A and B of `T` and C of `O`.
-pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, args: &Bench) -> Row {
+/// The fields that all rows of a size share, for A and B, and C, of these types.
+pub(super) fn row_of(
+    [operands, c]: [Type; 2],
+    case: &Case,
+    device: &host::Device,
+    args: &Bench,
+) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
-    let peak = roof.and_then(|roof| match (T::FORMAT, args.types.compute()) {
+    let peak = roof.and_then(|roof| match (operands.format(), args.types.compute()) {
         (NumberFormat::BF16 | NumberFormat::F16, _) => roof.half_gflops,
         (NumberFormat::F64, _) => roof.fp64_gflops,
         // Elements have twice as many bits, so half as many operations per second: on every GPU
@@ -166,8 +171,8 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         k: shape.k(),
         batch: case.product.count,
         trans: Layouts(case.product.transposed).to_string(),
-        dtype: T::NAME.to_owned(),
-        out_dtype: O::NAME.to_owned(),
+        dtype: operands.name().to_owned(),
+        out_dtype: c.name().to_owned(),
         compute: args.types.compute_name(),
         sustained_s: args.sustained,
         seed: args.seed,

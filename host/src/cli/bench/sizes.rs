@@ -11,7 +11,9 @@ use super::{
     library::{self, Compared},
     machine::Machine,
     measured::{Cut, Measured},
+    row::Row,
     table,
+    timed::Run,
 };
 use crate::cli::{
     Failure,
@@ -55,15 +57,29 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         None => Vec::new(),
     };
     let mut machine = Machine::of(args, &device, &libraries)?;
-    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: true };
+    let run = Run { args, steps, stream: &stream, watch: true };
+    let bencher = Bencher { run, libraries: &libraries };
     if !args.json {
         let (name, description) = (device.name(), device.description());
         table::head(out, [T::NAME, O::NAME], &name, &description, has_epilogues)?;
     }
+    let (rows, cut) = each(args.json, &cases, out, &|name, case| bencher.case(name, case))?;
+    machine.took(begin.elapsed());
+    machine.cut_short = cut.as_ref().map(Cut::to_string);
+    Ok(Measured { rows, machine: Some(machine), cut })
+}
+
+/// Measures each size by `measure`, and prints its rows.
+fn each(
+    is_json: bool,
+    cases: &[Case],
+    out: &mut impl Write,
+    measure: &dyn Fn(&str, &Case) -> Result<Vec<Row>, Failure>,
+) -> Result<(Vec<Row>, Option<Cut>), Failure> {
     let (mut all, mut cut) = (Vec::new(), None);
     for (ran, case) in cases.iter().enumerate() {
         let name = format!("{} ({} of {})", case.name(), ran + 1, cases.len());
-        let rows = match bencher.case(&name, case) {
+        let rows = match measure(&name, case) {
             Ok(rows) => rows,
             // What has been measured is not lost.
             Err(why @ Failure::Error(Error::Interrupted, _)) if !all.is_empty() => {
@@ -72,15 +88,13 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
             }
             Err(failure) => return Err(failure),
         };
-        table::size(args.json, out, &rows, has_epilogues)?;
+        table::size(is_json, out, &rows, case.epilogues.len() > 1)?;
         all.extend(rows);
     }
     if all.is_empty() {
         note(format_args!("note: none of the kernels takes any of these products"));
     }
-    machine.took(begin.elapsed());
-    machine.cut_short = cut.as_ref().map(Cut::to_string);
-    Ok(Measured { rows: all, machine: Some(machine), cut })
+    Ok((all, cut))
 }
 
 /// Refuses a size that does not fit into memory, before anything runs.

@@ -11,6 +11,7 @@ use super::{
         library::Compared,
         once::{Known, Numbers},
         row::{Role, Row, row_of},
+        timed::Run,
         verdict::How,
     },
     pool::{Places, Pool, PoolSets},
@@ -33,9 +34,9 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     places: Places,
     pool: &mut Pool<T, O>,
 ) -> Result<Vec<Row>, Failure> {
-    let Bencher { steps, args, stream, .. } = *bencher;
+    let Run { steps, args, stream, .. } = bencher.run;
     let mut candidates = bencher.candidates(case)?;
-    if candidates.iter().all(|candidate| candidate.role == Role::Baseline) {
+    if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
         return Ok(Vec::new());
     }
     steps.part(&format!("{name}: {} candidates to verify and time", candidates.len()));
@@ -48,18 +49,18 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
     let mut taken = Vec::new();
     for candidate in candidates {
-        let mut row = candidate.row(row_of::<T, O>(case, stream.device(), args));
+        let mut row = candidate.about.row(row_of([T::TYPE, O::TYPE], case, stream.device(), args));
         row.operand_sets = pool.of(places).count();
         let mut known = OfShape { bencher, case, places, pool, spots: known.as_ref() };
         let verdict = bencher.verdict(name, case, &candidate, &mut known, &mut row);
         let verdict = match verdict {
             // A library may have no algorithm for a shape. Then the other library is the baseline.
             Err(Failure::Error(Error::Driver { call, code, name: state, .. }, _))
-                if candidate.role == Role::Baseline && call.starts_with("cublas") =>
+                if candidate.about.role == Role::Baseline && call.starts_with("cublas") =>
             {
                 note(format_args!(
                     "note: {name}: without {}: {call} failed: {state} ({code})",
-                    candidate.words()
+                    candidate.about.words()
                 ));
                 continue;
             }
@@ -138,7 +139,7 @@ impl<T: Value, O: Value> Known<T, O> for OfShape<'_, T, O> {
             (_, Some(integers)) => (&known.integers, integers, Criterion::Exact),
             (_, None) => return Ok(NOTHING),
         };
-        let how = How { compute: self.bencher.args.types.compute(), epilogue, criterion };
+        let how = How { compute: self.bencher.run.args.types.compute(), epilogue, criterion };
         Ok((known.spots.compare(&product, operands, drawn, &c, how)?, read))
     }
 }

@@ -31,6 +31,7 @@ use super::{
     measured::{Cut, Measured},
     row::Row,
     table,
+    timed::Run,
 };
 use crate::cli::{
     Failure,
@@ -70,17 +71,38 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let mut pool = steps.step("operands for all shapes", || {
         Pool::<T, O>::new(&device, needed, args.seed, compared)
     })?;
-    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries, watch: false };
+    let run = Run { args, steps, stream: &stream, watch: false };
+    let bencher = Bencher { run, libraries: &libraries };
     // Shapes of one kernel follow each other, so each kernel is loaded once.
     cases.sort_by_cached_key(|(case, _)| bencher.kernel_of(case));
     let watch = Watch::start(&device);
+    let mut measure =
+        |name: &str, case: &Case, places| measure::measure(&bencher, name, case, places, &mut pool);
+    let (mut rows, cut) = each(args.json, &cases, out, &mut measure)?;
+    match watch.finish() {
+        Ok(seen) => rows.iter_mut().for_each(|row| row.watched(&seen)),
+        Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
+        Err(_) => {}
+    }
+    machine.took(begin.elapsed());
+    machine.cut_short = cut.as_ref().map(Cut::to_string);
+    Ok(Measured { rows, machine: Some(machine), cut })
+}
+
+/// Measures each shape by `measure`, and prints its rows.
+fn each(
+    is_json: bool,
+    cases: &Cases,
+    out: &mut impl Write,
+    measure: &mut dyn FnMut(&str, &Case, Places) -> Result<Vec<Row>, Failure>,
+) -> Result<(Vec<Row>, Option<Cut>), Failure> {
     let mut rows = Vec::<Row>::new();
     let (mut ran, of, mut why) = (0, cases.len(), None);
-    for (number, (case, places)) in (1..).zip(&cases) {
+    for (number, (case, places)) in (1..).zip(cases) {
         let name = format!("{} ({number} of {of})", case.name());
-        match measure::measure(&bencher, &name, case, *places, &mut pool) {
+        match measure(&name, case, *places) {
             Ok(found) => {
-                table::size(args.json, out, &found, true)?;
+                table::size(is_json, out, &found, true)?;
                 rows.extend(found);
                 ran += 1;
             }
@@ -99,15 +121,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
             }
         }
     }
-    let cut = why.map(|why| Cut { ran, of, what: "shapes", why });
-    match watch.finish() {
-        Ok(seen) => rows.iter_mut().for_each(|row| row.watched(&seen)),
-        Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
-        Err(_) => {}
-    }
-    machine.took(begin.elapsed());
-    machine.cut_short = cut.as_ref().map(Cut::to_string);
-    Ok(Measured { rows, machine: Some(machine), cut })
+    Ok((rows, why.map(|why| Cut { ran, of, what: "shapes", why })))
 }
 
 /// The shapes of this part, in the order of drawing.
