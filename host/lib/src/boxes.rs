@@ -252,8 +252,8 @@ impl<'a> AnyBoxes<'a> {
         check_device(stream.device(), elements.device(), name)?;
         let (element, address) = (elements.element(), elements.address());
         let of = (element.id, element.bytes);
-        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed: mutably if
-        // they are written, so that nobody else reads or writes them. On the CPU the kernel runs
+        // SAFETY: the matrices are inside the buffer, as `new` has checked, and borrowed: mutably
+        // if they are written, so that nobody else reads or writes them. On the CPU the kernel runs
         // during the borrow. On a GPU the memory is freed after work that was launched before.
         let map = unsafe { Map::new(of, address, extents, strides, shape, elements.is_written()) };
         let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;

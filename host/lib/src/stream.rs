@@ -231,8 +231,8 @@ impl Stream {
         self.in_no_capture(|| take(&self.kept, allocator, len, launch))
     }
 
-    /// Hands `launch` a workspace of so many bytes. Nothing else uses it before the launches on this
-    /// stream that `launch` makes. The stream keeps it for the next one.
+    /// Hands `launch` a workspace of so many bytes. Nothing else uses it before the launches on
+    /// this stream that `launch` makes. The stream keeps it for the next one.
     ///
     /// # Errors
     /// Those of [`of_kept`](Self::of_kept), as of the functions below.

@@ -227,8 +227,9 @@ impl<'a> Cublas<'a> {
         let is_f32 = types == [Type::F32; 2] && self.compute != Compute::Tf32;
         let [of_t, of_o] = types.map(Type::cublas);
         let ([alpha, beta], [alpha_f32, beta_f32]) = (arithmetic.factors(), factors);
-        // SAFETY: condition 1: the leading dimensions and types say so. The factors have the type of the sums, as the arithmetic requires. They are in host
-        // memory, cuBLAS's default, and are read at once.
+        // SAFETY: condition 1: the leading dimensions and types say so. The factors have the type
+        // of the sums, as the arithmetic requires. They are in host memory, cuBLAS's default, and
+        // are read at once.
         let (call, status) = unsafe {
             match (is_f32, count) {
                 (true, 1) => {

@@ -23,8 +23,8 @@ use crate::launch::Unbound;
 use fake::{calls, with_driver};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use simt::LaunchConfig;
 use simt::device::{Out, TensorMap};
-use simt::{LaunchConfig, Params};
 use std::{ffi::c_void, sync::Arc};
 
 /// PTX as far as the tests' driver reads it.

@@ -112,8 +112,8 @@ impl Kept {
     }
 }
 
-/// Hands `launch` a memory of at least so many bytes: the kept one if it is large enough, else a new
-/// one, which is kept.
+/// Hands `launch` a memory of at least so many bytes: the kept one if it is large enough, else a
+/// new one, which is kept.
 fn with_kept<R>(
     kept: &Mutex<Option<Buffer<u8>>>,
     (device, may_allocate): Allocator,

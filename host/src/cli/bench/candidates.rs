@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 use host::{
     Error, Gemm,
     baseline::{DenseBatch, Epilogue},
-    gemm::{Choice, Request, Target, Times},
+    gemm::{Choice, Request, Target},
     gpu::registry::{Product, Scheme},
     verify::NumberFormat,
 };
@@ -15,7 +15,7 @@ use super::{
     every,
     library::{Compared, Library, Ready},
     row::{Role, Row},
-    timed::Run,
+    timed::{About, Run},
     verdict::Verdict,
 };
 use crate::cli::{Failure, args::BenchKernel, note, types::Value};
@@ -30,35 +30,6 @@ pub(super) struct Bencher<'a, T, O> {
 pub(super) struct Candidate<'l, T: 'static, O: 'static> {
     pub(super) about: About,
     pub(super) work: Work<'l, T, O>,
-}
-
-/// What is known of a candidate of any types.
-pub(super) struct About {
-    pub(super) name: String,
-    pub(super) role: Role,
-    pub(super) epilogue: Epilogue,
-    /// The predicted time by part. `None` for a library, and for a kernel that was not measured.
-    pub(super) predicted: Option<Times>,
-}
-
-impl About {
-    /// Its name in messages: `auto`'s kernel, and the epilogue, if there is one.
-    pub(super) fn words(&self) -> String {
-        self.of_row().map_or(self.name.clone(), |epilogue| format!("{} {epilogue}", self.name))
-    }
-
-    /// Its epilogue as a row has it. `None`: the plain product.
-    pub(super) fn of_row(&self) -> Option<String> {
-        (!self.epilogue.is_plain()).then(|| self.epilogue.to_string())
-    }
-
-    /// Its row, from the fields that all rows of the size share.
-    pub(super) fn row(&self, of_size: Row) -> Row {
-        let mut row =
-            Row { kernel: self.name.clone(), role: self.role, epilogue: self.of_row(), ..of_size };
-        row.predicted(self.predicted.as_ref());
-        row
-    }
 }
 
 pub(super) enum Work<'l, T: 'static, O: 'static> {

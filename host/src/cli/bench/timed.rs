@@ -2,6 +2,8 @@
 
 use host::{
     Stream, Type,
+    baseline::Epilogue,
+    gemm::Times,
     gpu::registry,
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -10,7 +12,6 @@ use host::{
 };
 
 use super::{
-    candidates::About,
     case::Case,
     row::{Role, Row},
     verdict::Verdict,
@@ -23,6 +24,35 @@ use crate::cli::{
     steps::Steps,
     verification::Verification,
 };
+
+/// What is known of a candidate of any types.
+pub(super) struct About {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) epilogue: Epilogue,
+    /// The predicted time by part. `None` for a library, and for a kernel that was not measured.
+    pub(super) predicted: Option<Times>,
+}
+
+impl About {
+    /// Its name in messages: `auto`'s kernel, and the epilogue, if there is one.
+    pub(super) fn words(&self) -> String {
+        self.of_row().map_or(self.name.clone(), |epilogue| format!("{} {epilogue}", self.name))
+    }
+
+    /// Its epilogue as a row has it. `None`: the plain product.
+    pub(super) fn of_row(&self) -> Option<String> {
+        (!self.epilogue.is_plain()).then(|| self.epilogue.to_string())
+    }
+
+    /// Its row, from the fields that all rows of the size share.
+    pub(super) fn row(&self, of_size: Row) -> Row {
+        let mut row =
+            Row { kernel: self.name.clone(), role: self.role, epilogue: self.of_row(), ..of_size };
+        row.predicted(self.predicted.as_ref());
+        row
+    }
+}
 
 /// What the measurements of all sizes share.
 #[derive(Clone, Copy)]

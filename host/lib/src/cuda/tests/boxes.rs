@@ -1,5 +1,7 @@
 //! Tensor maps of the driver.
 
+use simt::{AnyKernel, Bound, Elements, Map};
+
 use super::*;
 
 pub(super) const SHAPE: crate::BoxShape = crate::BoxShape { rows: 8, cols: 16, swizzle: 64 };
@@ -14,8 +16,19 @@ fn takes_boxes(map: TensorMap<f32>, mut c: Out<f32>) {
 pub(super) fn bind(
     boxes: crate::Boxes<f32>,
     stream: &crate::Stream,
-) -> std::result::Result<TensorMap<f32>, Unbound> {
-    boxes.described(stream, "map", false)
+) -> std::result::Result<Map, Unbound> {
+    crate::boxes::AnyBoxes::from(boxes).described(stream, "map", false)
+}
+
+/// The words that a kernel is given of a map.
+pub(super) fn words(map: Map) -> [u64; 16] {
+    // SAFETY: no elements, and nothing is launched.
+    let c = unsafe { Elements::write(std::ptr::null_mut::<f32>(), 0) };
+    let (config, limits) = (LaunchConfig::new([1; 3], [32, 1, 1]), simt::cpu::LIMITS);
+    let bound = [Bound::Maps(vec![map]), Bound::Elements(c)];
+    let mut slots = AnyKernel::slots(&takes_boxes, &config, &limits, &bound).unwrap();
+    // SAFETY: a map is sixteen words.
+    unsafe { *slots.pointers().next().unwrap().cast::<[u64; 16]>() }
 }
 
 /// Launches that kernel.
@@ -48,10 +61,8 @@ with_driver! {
         let start = a.address() + 16;
         calls();
         let boxes = || crate::Boxes::new(a.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE).unwrap();
-        let mut slots = (bind(boxes(), &streams[0]).unwrap(),).slots();
+        let words = words(bind(boxes(), &streams[0]).unwrap());
         assert_eq!(calls(), ["cuTensorMapEncodeTiled"]);
-        // SAFETY: a map is sixteen words.
-        let words = unsafe { *slots.pointers().next().unwrap().cast::<[u64; 16]>() };
         // Extents, strides, the box; a float32, spans of 64 bytes, 256 bytes for the L2 cache.
         assert_eq!(words, [start, 18, 10, 3, 256, 2560, 16, 8, 1, 7, 2, 3, 0, 0, 0, 0]);
         // A launch reads them, as it reads a buffer.

@@ -2,7 +2,7 @@
 //! each of these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
 
 use super::{
-    boxes::{SHAPE, bind},
+    boxes::{SHAPE, bind, words},
     *,
 };
 use crate::product::{find, multiply};
@@ -270,11 +270,6 @@ on_machine! {
         let map = |start: usize, extents, strides| {
             let boxes = crate::Boxes::new(buffer.view(start..).unwrap(), extents, strides, SHAPE).unwrap();
             bind(boxes, &stream).unwrap_or_else(|error| panic!("{extents:?} {strides:?}: {error:?}"))
-        };
-        let words = |map| {
-            let mut slots = (map,).slots();
-            // SAFETY: a map is sixteen words.
-            unsafe { *slots.pointers().next().unwrap().cast::<[u64; 16]>() }
         };
         // The same gives the same, and each difference shows.
         let first = words(map(0, [3, 10, 18], [640, 64]));

@@ -3,6 +3,7 @@
 use super::{graphs::simple, *};
 use crate::{
     Device, Matrix, MatrixView, MatrixViewMut,
+    buffer::AnyView,
     interchange::{
         Scope,
         dlpack::{self, Tensor},
@@ -384,7 +385,7 @@ with_driver! {
         let count = |name: &str| calls().iter().filter(|call| *call == name).count();
         assert_eq!(count("cuStreamSynchronize"), 3);
         // And all are known.
-        c.view_mut().into_elements().address_on(&streams[2]).unwrap();
+        AnyView::from(c.view_mut().into_elements()).address_on(&streams[2]).unwrap();
         assert_eq!(count("cuStreamWaitEvent"), 3);
     }
 }

@@ -134,8 +134,8 @@ pub(super) struct Unpack {
 }
 
 impl Plan {
-    /// The plan of a task for A and B, and C, of these types, computed as that choice says. `on`: the
-    /// device's limits, and its SMs.
+    /// The plan of a task for A and B, and C, of these types, computed as that choice says. `on`:
+    /// the device's limits, and its SMs.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) where a step would be beyond the limits.
