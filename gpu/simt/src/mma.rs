@@ -4,6 +4,7 @@
 //! ```text
 //!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
 //!   tile.load_fragment_either(row, transposed)    the same, or transposed (`ldmatrix.trans`)
+//!   fragment.exchanged()                          of a fragment of B: the order in which no register is moved
 //!   Fragment::from_pairs(pairs)                   the same from 16-bit numbers that each lane has loaded by itself
 //!   Fragment::rounded(elements)                   the same from f32
 //!   Fragment::from_elements(elements)             16 outer elements by the k-steps of an atom, of f64 that each lane has loaded

@@ -136,7 +136,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "tma_f32_128x128x32_nn",
         ],
     ),
-    // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
+    // Unaligned rows with a C of the operands' type; 16-byte copies, with a block that copies two
+    // panels at once, too; f32, whose elements are as
     // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; and
     // f64 by TMA.
     (
@@ -144,6 +145,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         &[
             "mma_half_64x64x64",
             "mma_half_128x128x32",
+            "mma_half_128x256x32",
             "mma_tf32_64x64x32",
             "mma_tf32_128x128x32",
             "mma_f64_64x64x32",

@@ -40,6 +40,8 @@ pub enum Products {
     /// The same, with 16-byte aligned rows or columns. Other operands are copied element by
     /// element, which is slow.
     OtherGpusAligned,
+    /// The same, with rows or columns that end at multiples of sixteen bytes, too.
+    OtherGpusInPieces,
 }
 
 /// What a kernel's loads, stores and sums cost beside its operations. Measured for a family's

@@ -30,6 +30,15 @@ where
         let words = pairs.map(|pair| unsafe { core::mem::transmute_copy(&pair) });
         Fragment { registers: words }
     }
+
+    /// From one that was loaded with the second and the third of its matrices exchanged. An
+    /// instruction reads eight columns of B from two registers side by side: these are the two that
+    /// `ldmatrix` has written side by side. In the other order each pair would be moved.
+    #[inline(always)]
+    pub fn exchanged(self) -> Self {
+        let [a, b, c, d] = self.registers;
+        Fragment { registers: [a, c, b, d] }
+    }
 }
 
 impl Fragment<M16n8k8<Tf32>> {

@@ -33,7 +33,7 @@ use super::{
         mma::{self, Atom, Fragment, M16n8k8, M16n8k16},
         *,
     },
-    tile::PANEL,
+    tile::{PANEL, Which},
 };
 
 /// An element that these tensor cores multiply: 16 bits, an f32, which is rounded to tf32 first, or
@@ -70,13 +70,14 @@ pub trait MmaElement: Stored<Real: mma::Sum> {
         valid: bool,
     );
 
-    /// Loads the fragment that starts `outer` outer elements and `step` steps after the first of a
-    /// panel. The panel is `panel` elements after the first one.
+    /// Loads the fragment that starts at a `place`, so many outer elements and steps after the
+    /// first of a panel. The panel is `panel` elements after the first one. `which` decides on
+    /// nothing but the order in which matrices are loaded.
     fn fragment(
         tiles: &DynamicShared<Self>,
         panel: (usize, usize),
-        outer: usize,
-        step: usize,
+        place: (usize, usize),
+        which: Which,
         k_major: bool,
     ) -> Fragment<Self::Atom>;
 
@@ -124,12 +125,15 @@ impl MmaElement for Half {
     fn fragment(
         tiles: &DynamicShared<Half>,
         (first, panel): (usize, usize),
-        outer: usize,
-        step: usize,
+        (outer, step): (usize, usize),
+        which: Which,
         k_major: bool,
     ) -> Fragment<M16n8k16<Half>> {
-        let place = first + panel + of_matrices::<Half>(outer, step, k_major);
-        tiles.load_fragment_either(place, !k_major)
+        let (low, high) = (thread::lane_id() as usize / 8 % 2, thread::lane_id() as usize / 16);
+        let halves = if which == Which::A { (low, high) } else { (high, low) };
+        let place = first + panel + of_matrices::<Half>((outer, step), halves, k_major);
+        let fragment = tiles.load_fragment_either(place, !k_major);
+        if which == Which::A { fragment } else { fragment.exchanged() }
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -156,12 +160,13 @@ impl MmaElement for f32 {
     fn fragment(
         tiles: &DynamicShared<f32>,
         (first, panel): (usize, usize),
-        outer: usize,
-        step: usize,
+        (outer, step): (usize, usize),
+        _: Which,
         k_major: bool,
     ) -> Fragment<M16n8k8<Tf32>> {
         if k_major {
-            tiles.load_fragment(first + panel + of_matrices::<f32>(outer, step, true))
+            let halves = (thread::lane_id() as usize / 8 % 2, thread::lane_id() as usize / 16);
+            tiles.load_fragment(first + panel + of_matrices::<f32>((outer, step), halves, true))
         } else {
             Fragment::rounded(by_word(tiles, (first, panel), outer, step))
         }
@@ -208,8 +213,8 @@ impl MmaElement for f64 {
     fn fragment(
         tiles: &DynamicShared<f64>,
         (first, panel): (usize, usize),
-        outer: usize,
-        step: usize,
+        (outer, step): (usize, usize),
+        _: Which,
         k_major: bool,
     ) -> Fragment<OfF64> {
         let lane = thread::lane_id() as usize;
@@ -224,17 +229,20 @@ impl MmaElement for f64 {
     }
 }
 
-/// In a panel, the lane's row of a fragment's four matrices. The second and the fourth have the
-/// upper half of the outer side, the last two that of k. A row has k-steps; in an MN-major
-/// operand, the outer elements of a step.
+/// In a panel, the lane's row of a fragment's four matrices: which half of the outer side it has,
+/// and of k. In order, the second and the fourth matrix have the upper half of the outer side, the
+/// last two that of k. A row has k-steps; in an MN-major operand, the outer elements of a step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn of_matrices<T: MmaElement>(outer: usize, step: usize, k_major: bool) -> usize {
+fn of_matrices<T: MmaElement>(
+    (outer, step): (usize, usize),
+    (outer_half, k_half): (usize, usize),
+    k_major: bool,
+) -> usize {
     const { assert!(T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
-    let lane = thread::lane_id() as usize;
-    let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
+    let row = thread::lane_id() as usize % 8;
     match k_major {
-        true => place::<T>(outer + outer_half * 8 + lane % 8, step / T::PIECE + k_half),
-        false => place::<T>(step + k_half * 8 + lane % 8, outer / T::PIECE + outer_half),
+        true => place::<T>(outer + outer_half * 8 + row, step / T::PIECE + k_half),
+        false => place::<T>(step + k_half * 8 + row, outer / T::PIECE + outer_half),
     }
 }
 

@@ -8,8 +8,8 @@ use super::{
     },
     element::MmaElement,
     epilogue,
-    operand::{self, Operand, Which, one},
-    tile::{PANEL, SIDE, threads},
+    operand::{self, Operand, one},
+    tile::{PANEL, SIDE, Which, threads},
 };
 use crate::params::GemmParams;
 

@@ -22,7 +22,9 @@
 //! ```text
 //!   kernel                 part of a warp    stages of k-steps       rows         blocks an SM
 //!   mma_.._64x64x64           32 x 32             4 of 64            unaligned    2 (A100, Hopper)
-//!   mma_.._128x128x32         64 x 64             4 of 32            aligned      2 (A100, Hopper)
+//!   mma_.._128x128x32         64 x 64             3 of 32            aligned      2
+//!   mma_.._128x256x32         64 x 64             4 of 32            aligned      1, of eight warps
+//!   mma_.._256x128x32         64 x 64             3 of 32            aligned      1, of eight warps
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
@@ -43,10 +45,10 @@
 //! in tf32 it reads each operand along one side alone. So these kernels are only in the PTX for
 //! every GPU. Hopper takes them from there.
 //!
-//! **f64** has a main loop of its own ([`stream`]). An instruction takes 32 cycles of a tensor
-//! core, and two warps share one. So a fragment is loaded while the one before it is multiplied,
-//! and a stage is filled by a few copies after each row of fragments: no warp is long without an
-//! instruction for its tensor core. An instruction multiplies 4 k-steps on any GPU, and 8 on
+//! **f64, and large tiles of 16-bit types,** have a main loop of their own ([`stream`]). Two warps
+//! share a tensor core. So a fragment is loaded while the one before it is multiplied, and a stage
+//! is filled by a few copies after each row of fragments: no warp is long without an instruction
+//! for its tensor core. An instruction of f64 multiplies 4 k-steps on any GPU, and 8 on
 //! Hopper, with the same bits. For aligned rows on Hopper TMA fills the stages ([`by_tma`]): then
 //! warps only load and multiply.
 //!

@@ -36,7 +36,7 @@
 use super::{
     device::{mma::Fragment, *},
     element::{MmaElement, place},
-    tile::PANEL,
+    tile::{PANEL, Which},
 };
 use crate::params::GemmParams;
 
@@ -57,27 +57,6 @@ pub const fn ends_len(outer: usize, depth: usize) -> usize {
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn one<const THREADS: usize>() -> usize {
     thread::block_dim_x() as usize / THREADS
-}
-
-/// Which operand.
-#[derive(Clone, Copy)]
-pub enum Which {
-    /// `m x k`.
-    A,
-    /// `k x n`, transposed.
-    B,
-}
-
-impl Which {
-    /// The size of the outer side, the strides along it and along k, and from one product to the
-    /// next.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn of(self, problem: &GemmParams) -> (u32, [u64; 2], u64) {
-        match self {
-            Which::A => (problem.m, problem.a, problem.batch[0]),
-            Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
-        }
-    }
 }
 
 /// How rows are copied.
@@ -106,6 +85,7 @@ pub struct Operand<
     const UNALIGNED: bool,
     const THREADS: usize,
 > {
+    which: Which,
     matrix: &'a In<T>,
     copies: Copies,
     /// Elements of a copy. Two if single elements are copied.
@@ -154,6 +134,8 @@ impl<
     /// Panels on the outer side, and along k.
     const OUTERS: usize = OUTER / PANEL;
     const DEPTHS: usize = BLOCK_K / PANEL;
+    /// Whether each thread has a piece of a panel. A larger block copies elements.
+    const IN_PIECES: bool = THREADS * T::PIECE <= PANEL * PANEL;
 
     /// The operand of a block whose tile of C starts at `first` on the outer side. If the operand
     /// is not as `k_major` says, or if `only_elements`, it is copied element by element.
@@ -179,7 +161,9 @@ impl<
         // others.
         let repeated = pitch == 0 && if k_major { size > 1 } else { problem.k > 1 };
         let (copies, width) = match () {
-            _ if between != 1 || repeated || only_elements => (Copies::Elements, 2),
+            _ if between != 1 || repeated || only_elements || !Self::IN_PIECES => {
+                (Copies::Elements, 2)
+            }
             _ if places.is_multiple_of(T::PIECE) => (Copies::Sixteen, T::PIECE),
             _ if !UNALIGNED => (Copies::Elements, 2),
             _ if places.is_multiple_of(T::PIECE / 2) => (Copies::Eight, T::PIECE / 2),
@@ -194,6 +178,7 @@ impl<
         };
         let len = if k_major { problem.k } else { size };
         Operand {
+            which,
             matrix,
             copies,
             width,
@@ -303,10 +288,12 @@ impl<
         let rows_at_once = THREADS * width / PANEL;
         const {
             let rows_at_once = THREADS * (BYTES / size_of::<T>()) / PANEL;
-            assert!(BYTES < size_of::<T>() || PANEL.is_multiple_of(rows_at_once));
+            assert!(
+                BYTES < size_of::<T>() || !Self::IN_PIECES || PANEL.is_multiple_of(rows_at_once)
+            );
             assert!(rows_at_once.is_multiple_of(8) || size_of::<T>() >= 4 && rows_at_once == 4);
         }
-        if BYTES < size_of::<T>() {
+        if BYTES < size_of::<T>() || !Self::IN_PIECES {
             return;
         }
         let (rows, len) = self.inside();
@@ -373,7 +360,9 @@ impl<
                     tiles[to + i] = if is_inside { self.matrix[from] } else { T::ZERO };
                     i += 1;
                 }
-                row += THREADS * self.width / PANEL;
+                // Unrolled, the elements of 16-bit types would exceed the registers.
+                let rows = if size_of::<T>() == 8 { 1 } else { one::<THREADS>() };
+                row += THREADS * self.width / PANEL * rows;
             }
             panel += 1;
         }
@@ -421,6 +410,7 @@ impl<
         const {
             assert!(
                 !T::MAY_BE_MISALIGNED
+                    || !UNALIGNED
                     || PANEL / Self::ROWS_OF_BLOCK * ROWS_OF_WARP * PANEL / T::PIECE == 32
             )
         };
@@ -470,6 +460,7 @@ impl<
         step: usize,
     ) -> Fragment<T::Atom> {
         let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * Self::PANEL_LEN;
-        T::fragment(tiles, (first, panel), outer % PANEL, step % PANEL, self.k_major)
+        let place = (outer % PANEL, step % PANEL);
+        T::fragment(tiles, (first, panel), place, self.which, self.k_major)
     }
 }

@@ -1,5 +1,5 @@
-//! The copies of an operand's tiles for the main loop of f64: a few at a time, between the
-//! instructions that multiply. So they take few registers, and no branch.
+//! The copies of an operand's tiles for the main loop of [`stream`](super::stream): a few at a time,
+//! between the instructions that multiply. So they take few registers, and no branch.
 //!
 //! All copies are of sixteen bytes, or all of one element, and no end of a row cuts one. Then each
 //! is inside of the operand or outside. Which are inside is computed once: a bit each, of a tile
@@ -8,8 +8,7 @@
 use super::{
     device::*,
     element::{MmaElement, place},
-    operand::Which,
-    tile::PANEL,
+    tile::{PANEL, Which},
 };
 use crate::params::GemmParams;
 
@@ -51,8 +50,8 @@ pub struct Parts<'a, T, const OUTER: usize, const THREADS: usize, const BYTES: u
     to: usize,
     /// Which copies are inside: of a tile inside of k, and of the last one.
     inside: [u32; 2],
-    /// From a copy to the next of its panel; from a panel's last to the next panel; and from a
-    /// tile's last to the next tile.
+    /// From a copy to the next of its panel; from a panel's last to the thread's next panel; and
+    /// from a tile's last to the next tile.
     to_row: usize,
     to_panel: usize,
     to_tile: usize,
@@ -61,17 +60,22 @@ pub struct Parts<'a, T, const OUTER: usize, const THREADS: usize, const BYTES: u
 impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: usize>
     Parts<'a, T, OUTER, THREADS, BYTES>
 {
-    /// Rows of a panel that a block copies at once, copies of a thread to a panel, and to a tile.
-    const ROWS_AT_ONCE: usize = THREADS * (BYTES / size_of::<T>()) / PANEL;
+    /// Rows that a block copies at once, of one panel or of several.
+    const ROWS: usize = THREADS * (BYTES / size_of::<T>()) / PANEL;
+    const ROWS_AT_ONCE: usize = if Self::ROWS < PANEL { Self::ROWS } else { PANEL };
+    const PANELS_AT_ONCE: usize = Self::ROWS.div_ceil(PANEL);
+    /// Copies of a thread to a panel, and to a tile.
     const OF_PANEL: usize = PANEL / Self::ROWS_AT_ONCE;
-    const OF_TILE: usize = Self::OF_PANEL * OUTER / PANEL;
+    const OF_TILE: usize = Self::OF_PANEL * OUTER / (Self::PANELS_AT_ONCE * PANEL);
 
     /// The copies of all tiles. The operand [has](Given::has_copies_of) copies of `BYTES`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(given: Given<'a, T>, problem: &GemmParams) -> Self {
         const {
             assert!(Self::OF_TILE <= 32, "a bit each");
-            assert!(Self::ROWS_AT_ONCE.is_multiple_of(4), "rows with the same swizzle");
+            // Rows with the same swizzle. The rows of f64 have none.
+            assert!(Self::ROWS_AT_ONCE.is_multiple_of(if T::STEP < 16 { 4 } else { 8 }));
+            assert!(OUTER.is_multiple_of(Self::PANELS_AT_ONCE * PANEL), "whole panels");
         }
         let Given { which, matrix, first, k_major } = given;
         let (size, [of_outer, of_k], batch) = which.of(problem);
@@ -80,6 +84,11 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         let width = BYTES / size_of::<T>();
         let t = thread::thread_idx_x() as usize;
         let (row, at) = (t * width / PANEL, t * width % PANEL);
+        // The thread's first panel, and its row there.
+        let (first_panel, row) = match Self::PANELS_AT_ONCE {
+            1 => (0, row),
+            _ => (row / PANEL * PANEL, row % PANEL),
+        };
         // A bit for each copy of a tile with so many k-steps. Unrolled: as a loop it would take
         // microseconds before the first copy.
         let left = (size as usize).saturating_sub(first);
@@ -87,7 +96,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
             let mut all = 0;
             for copy in 0..Self::OF_TILE {
                 let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE + row;
-                let panel = copy / Self::OF_PANEL * PANEL;
+                let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE * PANEL + first_panel;
                 let (outer, k) = if k_major { (panel + row, at) } else { (panel + at, row) };
                 all |= u32::from(outer < left && (k as u32) < steps) << copy;
             }
@@ -95,15 +104,15 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         };
         let to_row = Self::ROWS_AT_ONCE * pitch;
         let to_last_row = (Self::OF_PANEL - 1) * to_row;
-        let to_last_panel = (OUTER - PANEL) * of_outer;
+        let to_last_panel = (OUTER - Self::PANELS_AT_ONCE * PANEL) * of_outer;
         let start = thread::block_idx_z() as usize * batch as usize;
         Parts {
             matrix,
-            next: start + first * of_outer + row * pitch + at,
-            to: place::<T>(row, at / T::PIECE) + at % T::PIECE,
+            next: start + (first + first_panel) * of_outer + row * pitch + at,
+            to: first_panel * T::PITCH + place::<T>(row, at / T::PIECE) + at % T::PIECE,
             inside: [inside(PANEL as u32), inside(problem.k % PANEL as u32)],
             to_row,
-            to_panel: (PANEL * of_outer).wrapping_sub(to_last_row),
+            to_panel: (Self::PANELS_AT_ONCE * PANEL * of_outer).wrapping_sub(to_last_row),
             to_tile: (PANEL * of_k).wrapping_sub(to_last_panel + to_last_row),
         }
     }
@@ -129,7 +138,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         (part, parts): (usize, usize),
     ) {
         for copy in part * Self::OF_TILE / parts..(part + 1) * Self::OF_TILE / parts {
-            let (panel, row) = (copy / Self::OF_PANEL, copy % Self::OF_PANEL * Self::ROWS_AT_ONCE);
+            let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE;
+            let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE;
             let place = tile + self.to + (panel * PANEL + row) * T::PITCH;
             T::copy::<BYTES>(tiles, place, self.matrix, self.next, inside >> copy & 1 == 1);
             let step = match copy + 1 {

@@ -1,5 +1,6 @@
-//! The main loop of f64: a fragment is loaded while the one before it is multiplied, and a stage is
-//! filled a few copies at a time. So a warp always has an instruction for its tensor core.
+//! The main loop of f64, and of the large tiles of 16-bit types: a fragment is loaded while the one
+//! before it is multiplied, and a stage is filled a few copies at a time. So a warp always has an
+//! instruction for its tensor core.
 
 use super::{
     collective::{cp_async::wait_for_all_but, stored::Stored},
@@ -10,9 +11,9 @@ use super::{
     element::MmaElement,
     epilogue::staged_len,
     main_loop::{Stages, store},
-    operand::{Operand, Which, one, tile_len},
+    operand::{Operand, one, tile_len},
     parts::{Given, Parts},
-    tile::{PANEL, SIDE, threads},
+    tile::{PANEL, SIDE, Which, threads},
 };
 use crate::params::GemmParams;
 
@@ -45,7 +46,8 @@ pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (us
 }
 
 /// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements
-/// are copied two at a time if all rows are 16-byte aligned, otherwise alone.
+/// are copied sixteen bytes at a time if all rows start and end at multiples of that, otherwise
+/// alone.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -70,8 +72,9 @@ pub fn multiply<
         // The part of a warp starts with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
-        let staged = staged_len(THREADS, N);
-        assert!(staged <= STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K), "in place of the stages");
+        let staged = staged_len(THREADS, N) * size_of::<T::Real>();
+        let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
+        assert!(staged <= stages, "in place of the stages");
     }
     let first = tile_of_block::<ROWS, COLS>(problem);
     let (_, of_warp) = warp_of_block::<ROWS, M, N>();
@@ -90,13 +93,13 @@ pub fn multiply<
     if has_copies_of(16) {
         Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
-    } else if has_copies_of(size_of::<T>()) {
+    } else if size_of::<T>() == 8 && has_copies_of(size_of::<T>()) {
         Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 8>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
     } else {
         let a = Operand::new(Which::A, a, problem, first.0, k_major[0], true);
         let b = Operand::new(Which::B, b, problem, first.1, k_major[1], true);
-        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, true, THREADS>::start((a, b))
+        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, false, THREADS>::start((a, b))
             .accumulate::<M, N>(k, of_warp, &mut sums);
     }
     // Again: there are no registers for this in the main loop.
@@ -231,7 +234,7 @@ impl<
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn row(&self, of_warp: [usize; 2], stage: usize, i: usize, step: usize) -> Fragment<T::Atom> {
-        fragment::<T>(&self.tiles, stage + of_warp[0], (i * SIDE, step), self.k_major[0])
+        fragment::<T>(&self.tiles, stage + of_warp[0], (i * SIDE, step), Which::A, self.k_major[0])
     }
 
     /// Loads the fragments of the warp's columns.
@@ -244,7 +247,13 @@ impl<
         step: usize,
     ) -> [Fragment<T::Atom>; N] {
         core::array::from_fn(|j| {
-            fragment::<T>(&self.tiles, stage + of_warp[1], (j * SIDE, step), self.k_major[1])
+            fragment::<T>(
+                &self.tiles,
+                stage + of_warp[1],
+                (j * SIDE, step),
+                Which::B,
+                self.k_major[1],
+            )
         })
     }
 }
@@ -256,8 +265,9 @@ fn fragment<T: MmaElement>(
     tiles: &DynamicShared<T>,
     first: usize,
     (outer, step): (usize, usize),
+    which: Which,
     k_major: bool,
 ) -> Fragment<T::Atom> {
     let panel = outer / PANEL * PANEL * T::PITCH;
-    T::fragment(tiles, (first, panel), outer % PANEL, step, k_major)
+    T::fragment(tiles, (first, panel), (outer % PANEL, step), which, k_major)
 }

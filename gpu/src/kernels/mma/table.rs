@@ -53,6 +53,35 @@ macro_rules! entry {
     };
 }
 
+/// A kernel of 16-bit types for aligned rows, whose copies, loads and products overlap. A warp has 4
+/// x 4 parts. Barriers: those of two main loops, two each, and one before the sums.
+macro_rules! streamed {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages of 32, $blocks:tt an SM) => {
+        #[cfg(not(target_feature = "sm_90a"))]
+        #[doc = concat!(
+            "A and B of [`Half`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
+        )]
+        #[kernel(
+            block = (threads([$rows, $cols], [4, 4])),
+            dynamic_shared = $stages * main_loop::stage_len::<Half>($rows, $cols, 32, false) * size_of::<Half>(),
+            barriers = 5,
+            min_blocks = $blocks,
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0, half = bf16 | f16),
+        )]
+        pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
+            stream::multiply::<_, _, $rows, $cols, 4, 4, $stages, 32, { threads([$rows, $cols], [4, 4]) }>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                [a_mn_major == 0, b_mn_major == 0],
+            );
+        }
+    };
+    (row $c:ident, $rows:tt x $cols:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<Half, $c>([$rows, $cols, 32])
+    };
+}
+
 /// A kernel of f64, for each target, since Hopper has other instructions, or for Hopper alone.
 /// Barriers: those of three main loops, two each, and one before the sums.
 macro_rules! entry_f64 {
@@ -152,10 +181,18 @@ kernels! {
         gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
     entry! { mma_half_f32_64x64x64: Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
         gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
-    entry! { mma_half_128x128x32: Half -> Half, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
-    entry! { mma_half_f32_128x128x32: Half -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
+    streamed! { mma_half_128x128x32: Half, 128 x 128, 3 stages of 32, 2 an SM }
+        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusInPieces };
+    streamed! { mma_half_f32_128x128x32: f32, 128 x 128, 3 stages of 32, 2 an SM }
+        gpu { gflops: 2600.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusInPieces };
+    // Predicted, not measured (docs/log/mma.md).
+    streamed! { mma_half_128x256x32: Half, 128 x 256, 4 stages of 32, 1 an SM }
+        gpu { gflops: 2800.0, alone: 1.0, fixed_us: 5.5, tile_us: [1.6, 1.6], of: Products::OtherGpusInPieces };
+    streamed! { mma_half_f32_128x256x32: f32, 128 x 256, 4 stages of 32, 1 an SM }
+        gpu { gflops: 2800.0, alone: 1.0, fixed_us: 5.5, tile_us: [1.6, 1.6], of: Products::OtherGpusInPieces };
+    // The same, with three stages: which of the two stays is decided on a GPU.
+    streamed! { mma_half_256x128x32: Half, 256 x 128, 3 stages of 32, 1 an SM };
+    streamed! { mma_half_f32_256x128x32: f32, 256 x 128, 3 stages of 32, 1 an SM };
     // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
     entry! { mma_tf32_64x64x32: f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
         gpu { gflops: 711.0, alone: 0.35, fixed_us: 6.0, tile_us: [1.6, 2.0] };

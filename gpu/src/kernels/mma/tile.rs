@@ -1,4 +1,6 @@
-//! Sizes of a block, of a fragment and of a panel.
+//! Sizes of a block, of a fragment and of a panel; and the sides of a product.
+
+use crate::params::GemmParams;
 
 /// Rows or columns of a fragment.
 pub const SIDE: usize = 16;
@@ -10,3 +12,24 @@ pub const fn threads([rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> usize {
 
 /// Rows of a panel, and elements of a row.
 pub const PANEL: usize = 32;
+
+/// Which operand.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Which {
+    /// `m x k`.
+    A,
+    /// `k x n`, transposed.
+    B,
+}
+
+impl Which {
+    /// The size of the outer side, the strides along it and along k, and from one product to the
+    /// next.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn of(self, problem: &GemmParams) -> (u32, [u64; 2], u64) {
+        match self {
+            Which::A => (problem.m, problem.a, problem.batch[0]),
+            Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
+        }
+    }
+}

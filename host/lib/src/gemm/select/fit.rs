@@ -1,7 +1,7 @@
 //! The one evaluation of a candidate: whether a kernel can compute a product, how, and in what
 //! time.
 
-use gpu::registry::{Access, Products, Scheme, Speed};
+use gpu::registry::{Access, Family, Products, Scheme, Speed};
 use simt::{Bf16, F16};
 
 use super::{
@@ -85,12 +85,14 @@ pub(super) fn untimed(
 
 impl Fit {
     /// With the split of k that is fastest, and for a kernel of any strides with A and B swapped
-    /// where that is faster: on an H200, so that a product has the same bits on every device.
+    /// where that is faster: on an H200, so that a product has the same bits on every device. Not
+    /// of `mma`, which stores the columns of C element by element.
     fn fastest(self, speed: &Speed, request: &Request) -> Fit {
         let product = self.kernel.product;
         let of = |fit: &Fit| fit.work(speed).times(&Target::H200, 1).device_us;
         let [rows, cols] = product.tile();
-        let swaps = product.is_general() && rows != cols || product.is_dot();
+        let is_mma = product.variant.family == Family::Mma;
+        let swaps = product.is_general() && rows != cols && !is_mma || product.is_dot();
         if swaps {
             let operands = OperandPlan::swapped_if(true);
             let swapped = Fit { operands, given: request.swapped(), ..self };
@@ -176,6 +178,9 @@ impl Fit {
             Products::OtherGpus => !is_hopper,
             Products::OtherGpusAligned => {
                 !is_hopper && given.has_aligned_rows(product.variant.operands.bytes())
+            }
+            Products::OtherGpusInPieces => {
+                !is_hopper && given.has_whole_pieces(product.variant.operands.bytes())
             }
         };
         // Another kernel has stages that are made for narrow tiles.

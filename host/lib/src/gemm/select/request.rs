@@ -162,6 +162,18 @@ impl Request {
             })
     }
 
+    /// Whether these rows or columns also end at multiples of sixteen bytes.
+    pub(super) fn has_whole_pieces(&self, bytes: usize) -> bool {
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        self.has_aligned_rows(bytes)
+            && self.strides.iter().zip([[m, k], [k, n]]).all(
+                |(&[_, between_cols], [rows, cols])| {
+                    let len = if between_cols == 1 { cols } else { rows };
+                    len.saturating_mul(bytes).is_multiple_of(16)
+                },
+            )
+    }
+
     /// Whether A, B and C are dense and row-major. The stride of a side of one element may be any.
     pub(super) fn is_dense(&self) -> bool {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());

@@ -327,7 +327,8 @@ fn bf16_is_multiplied_on_tensor_cores_wherever_they_are() {
     for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
         let target = Target { capability, ..Target::H200 };
         for (shape, kernel) in [
-            ([4096; 3], "mma_bf16_128x128x32"),
+            ([4096; 3], "mma_bf16_128x256x32"),
+            ([1024; 3], "mma_bf16_128x128x32"),
             ([256; 3], "mma_bf16_64x64x64"),
             // Unaligned rows are not copied in pieces.
             ([4095, 4093, 4097], "mma_bf16_64x64x64"),
