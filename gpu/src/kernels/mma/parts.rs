@@ -1,4 +1,4 @@
-//! The copies of an operand's tiles for the main loop of [`stream`](super::stream): a few at a time,
+//! The copies of an operand's tiles for the loop of [`stream`](super::stream): a few at a time,
 //! between the instructions that multiply. So they take few registers, and no branch.
 //!
 //! All copies are of sixteen bytes, or all of one element, and no end of a row cuts one. Then each

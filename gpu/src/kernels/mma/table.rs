@@ -53,8 +53,8 @@ macro_rules! entry {
     };
 }
 
-/// A kernel of 16-bit types for aligned rows, whose copies, loads and products overlap. A warp has 4
-/// x 4 parts. Barriers: those of two main loops, two each, and one before the sums.
+/// A kernel of 16-bit types for aligned rows, whose copies, loads and products overlap. A warp has
+/// sixteen parts. Barriers: those of two main loops, two each, and one before the sums.
 macro_rules! streamed {
     ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages of 32, $blocks:tt an SM) => {
         #[cfg(not(target_feature = "sm_90a"))]
