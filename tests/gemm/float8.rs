@@ -103,7 +103,7 @@ impl Scaling {
             let power = 2f32.powi((bits % 7) as i32 - 6);
             if is_integer { power } else { power * (1.0 + (bits >> 40) as f32 / (1 << 25) as f32) }
         };
-        let values = [0, 1].map(|i| places[i].draw_all(random, &value));
+        let values = [0, 1].map(|i| places[i].draw_all(random, value));
         Scaling { are_blocks, places, values }
     }
 
@@ -314,7 +314,7 @@ fn random_scaled_products_keep_to_the_bound() {
         let scaled =
             all.into_iter().filter(|name| name.is_none_or(|name| name.starts_with("wgmma")));
         let kernels = scaled.collect::<Vec<_>>();
-        for device in devices().into_iter().filter(|device| runs_wgmma(device)) {
+        for device in devices().into_iter().filter(runs_wgmma) {
             let stream = device.stream().unwrap();
             let mut turns = Turns::on(&device, kernels.len());
             let mut random = Random::new(seed);
@@ -453,8 +453,8 @@ fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) -> usize 
 #[test]
 fn sums_of_tensor_cores_have_the_bits_of_the_model() {
     for device in devices() {
-        // Three tiles.
-        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [3, 3]);
+        // Two tiles.
+        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [2, 2]);
     }
     counted("float8::sums_of_tensor_cores_have_the_bits_of_the_model", 2);
 }

@@ -60,17 +60,17 @@ const LINES: Budget = Budget {
 
 const TREE: Budget = Budget {
     what: "lines of Rust",
-    limit: 187_500,
+    limit: 188_900,
     unit: "lines",
-    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; files over several devices took 1,000, products over MPI 2,400, e4m3 and e5m2 1,250",
+    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; files over several devices took 1,000, products over MPI 2,400, e4m3 and e5m2 1,250, their scales 750, code without types that was generic 250, words and messages that readers missed 250",
     advice: "make one text of two",
 };
 
 const BINARY: Budget = Budget {
     what: "the command, a dev build, stripped",
-    limit: 41_000_000,
+    limit: 36_000_000,
     unit: "bytes",
-    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU; 70.8 MB on 2026-11-26, 30.1 MB on 2026-11-29; 39.4 MB with the six pairs of types of e4m3 and e5m2",
+    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU; 70.8 MB on 2026-11-26, 30.1 MB on 2026-11-29; 39.4 MB with the six pairs of types of e4m3 and e5m2, 32.8 MB on 2026-11-30, since what needs no types is compiled once",
     advice: "look at what the new code instantiates",
 };
 

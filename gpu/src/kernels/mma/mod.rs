@@ -24,7 +24,6 @@
 //!   mma_.._64x64x64           32 x 32             4 of 64            unaligned    2 (A100, Hopper)
 //!   mma_.._128x128x32         64 x 64             3 of 32            aligned      2
 //!   mma_.._128x256x32         64 x 64             4 of 32            aligned      1, of eight warps
-//!   mma_.._256x128x32         64 x 64             3 of 32            aligned      1, of eight warps
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)

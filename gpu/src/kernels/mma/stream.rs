@@ -93,8 +93,65 @@ pub fn multiply<
     if has_copies_of(16) {
         Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
-    } else if size_of::<T>() == 8 && has_copies_of(size_of::<T>()) {
+    } else if has_copies_of(size_of::<T>()) {
         Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 8>::new(problem, given())
+            .accumulate::<M, N>(k, of_warp, &mut sums);
+    } else {
+        let a = Operand::new(Which::A, a, problem, first.0, k_major[0], true);
+        let b = Operand::new(Which::B, b, problem, first.1, k_major[1], true);
+        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, true, THREADS>::start((a, b))
+            .accumulate::<M, N>(k, of_warp, &mut sums);
+    }
+    // Again: there are no registers for this in the main loop.
+    let first = tile_of_block::<ROWS, COLS>(problem);
+    let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
+    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
+}
+
+/// As [`multiply`], for 16-bit types: copies that are not of sixteen bytes are left to the other
+/// types' loop.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn multiply_in_pieces<
+    T: MmaElement,
+    C: Stored<Real = T::Real>,
+    const ROWS: usize,
+    const COLS: usize,
+    const M: usize,
+    const N: usize,
+    const STAGES: usize,
+    const BLOCK_K: usize,
+    const THREADS: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&In<T>, &In<T>),
+    (c, bias): (&mut Out<C>, &In<C>),
+    k_major: [bool; 2],
+) {
+    const {
+        assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
+        assert!(THREADS == threads([ROWS, COLS], [M, N]));
+        // The part of a warp starts with a panel.
+        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
+        assert!(STAGES >= 2 && STAGES <= 4);
+        let staged = staged_len(THREADS, N) * size_of::<T::Real>();
+        let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
+        assert!(staged <= stages, "in place of the stages");
+    }
+    let first = tile_of_block::<ROWS, COLS>(problem);
+    let (_, of_warp) = warp_of_block::<ROWS, M, N>();
+    let mut sums = Accumulators::<M, N, T::Real>::zeroed();
+    let k = problem.k;
+    let given = || {
+        let of = |which, matrix, first, k_major| Given { which, matrix, first, k_major };
+        let a = of(Which::A, a, first.0, k_major[0]);
+        (a, of(Which::B, b, first.1, k_major[1]))
+    };
+    let (of_a, of_b) = given();
+    // The same for all lanes. No constant of the kernel decides which barriers it reaches.
+    let in_pieces = of_a.has_copies_of(problem, 16) && of_b.has_copies_of(problem, 16);
+    if warp::all(warp::ALL, in_pieces) {
+        Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
     } else {
         let a = Operand::new(Which::A, a, problem, first.0, k_major[0], true);

@@ -20,7 +20,8 @@ const NEXT_ROW: usize = 8;
 
 /// What the sums of tiles are multiplied by.
 pub trait Scales {
-    /// The scales of a stage for the thread's two rows, `row` and eight below, and the tile's columns from `col` on.
+    /// The scales of a stage for the thread's two rows, `row` and eight below, and the tile's
+    /// columns from `col` on.
     fn of_stage<R: Real>(&self, problem: &GemmParams, stage: u32, place: (usize, usize)) -> [R; 2];
 
     /// Multiplies the sums of 64 rows from `first` on by the scales that are not of a stage.

@@ -359,17 +359,13 @@ kernels! {
         gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 
     // e4m3 and e5m2, whose sums of 128 k-steps are added in registers: a second set of sums, so 128
-    // columns at most. Fitted to 4096³ and 8192³ on an
-    // H200 (docs/log/fp8.md); the fixed times are bf16's. On the CPU device 64 x 128 is
-    // for products with scales, which the kernel of CUDA cores has not.
+    // columns at most. Fitted to 4096³ and 8192³ on an H200 (docs/log/fp8.md); the fixed times are
+    // bf16's. On the CPU device 64 x 128 is for products with scales. The kernel of CUDA cores has
+    // none.
     entry! { wgmma_fp8_f32_256x128x128_c2_nt: Fp8 -> f32, 256 x 128 of 2, 5 stages, BytesBoxes }
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
     entry! { wgmma_fp8_half_256x128x128_c2_nt: Fp8 -> Half, 256 x 128 of 2, 5 stages, BytesBoxes }
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
-    entry! { wgmma_fp8_f32_128x128x128_nt: Fp8 -> f32, 128 x 128 split k, 5 stages }
-        gpu { gflops: 8200.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
-    entry! { wgmma_fp8_half_128x128x128_nt: Fp8 -> Half, 128 x 128 split k, 5 stages }
-        gpu { gflops: 8200.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
     entry! { wgmma_fp8_f32_64x128x128_nt: Fp8 -> f32, 64 x 128 split k, 7 stages }
         gpu { gflops: 5600.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };

@@ -26,7 +26,7 @@ pub enum Scales<'a> {
         /// `1 x n`.
         b: MatrixView<'a, f32>,
     },
-    /// A scale for each 1 x 128 of A, and one for each 128 x 128 of B. The last ones may be of less.
+    /// A scale for each 1 x 128 of A, and one for each 128 x 128 of B. The last may be of less.
     Blocks {
         /// `m x (k / 128)`, rounded up.
         a: MatrixView<'a, f32>,

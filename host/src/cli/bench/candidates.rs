@@ -33,7 +33,7 @@ pub(super) struct Candidate<'l, T: 'static, O: 'static> {
 }
 
 pub(super) enum Work<'l, T: 'static, O: 'static> {
-    Own(Gemm<'static, T, O>),
+    Own(Box<Gemm<'static, T, O>>),
     Library(Box<dyn Ready<T, O> + 'l>),
 }
 
@@ -135,7 +135,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 // `auto` may be the same kernel.
                 Ok((name, _)) if candidates.iter().any(|other| other.about.name == name) => {}
                 Ok((name, predicted)) => {
-                    let work = Work::Own(gemm);
+                    let work = Work::Own(Box::new(gemm));
                     let about = About { name, role, epilogue, predicted };
                     candidates.push(Candidate { about, work });
                 }
@@ -166,7 +166,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         match &candidate.work {
             Work::Own(gemm) => {
                 let Views { a, b, bias, c } = views;
-                let gemm = candidate.about.epilogue.of(*gemm, bias);
+                let gemm = candidate.about.epilogue.of(**gemm, bias);
                 case.product.launch(&gemm, self.run.stream, a, b, c).map(|_| ())
             }
             Work::Library(ready) => ready.launch(views),

@@ -69,12 +69,15 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     Ok(Measured { rows, machine: Some(machine), cut })
 }
 
+/// Measures a size of this name.
+type Measure<'m> = dyn Fn(&str, &Case) -> Result<Vec<Row>, Failure> + 'm;
+
 /// Measures each size by `measure`, and prints its rows.
 fn each(
     is_json: bool,
     cases: &[Case],
     out: &mut impl Write,
-    measure: &dyn Fn(&str, &Case) -> Result<Vec<Row>, Failure>,
+    measure: &Measure,
 ) -> Result<(Vec<Row>, Option<Cut>), Failure> {
     let (mut all, mut cut) = (Vec::new(), None);
     for (ran, case) in cases.iter().enumerate() {

@@ -402,8 +402,8 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         }
     }
 
-    /// As [`update`](Self::update), where `i` is 0 for the thread's first row and 1 for the one eight
-    /// rows below.
+    /// As [`update`](Self::update), where `i` is 0 for the thread's first row and 1 for the one
+    /// eight rows below.
     pub fn update_rows(&mut self, other: &Fragment<N, S>, mut with: impl FnMut(usize, S, S) -> S) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
             *sum = with(i / 2 % 2, *sum, value);

@@ -34,8 +34,11 @@ pub(super) struct Product<'p> {
     pub(super) request: &'p dyn Fn(&Request) -> Request,
     pub(super) partial: &'p dyn Fn(&Request) -> Request,
     pub(super) task: &'p dyn Fn(Request) -> Result<Task>,
-    pub(super) choose: fn(&Request, &Target, Option<Kernel>) -> Result<(Kernel, Choice)>,
+    pub(super) choose: Choose,
 }
+
+/// Selects the kernel of a request.
+type Choose = fn(&Request, &Target, Option<Kernel>) -> Result<(Kernel, Choice)>;
 
 /// What all plans of a product share.
 pub(super) struct Whole<'p> {

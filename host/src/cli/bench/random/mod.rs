@@ -89,12 +89,15 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     Ok(Measured { rows, machine: Some(machine), cut })
 }
 
+/// Measures a shape of this name, with its operands in these places.
+type Measure<'m> = dyn FnMut(&str, &Case, Places) -> Result<Vec<Row>, Failure> + 'm;
+
 /// Measures each shape by `measure`, and prints its rows.
 fn each(
     is_json: bool,
     cases: &Cases,
     out: &mut impl Write,
-    measure: &mut dyn FnMut(&str, &Case, Places) -> Result<Vec<Row>, Failure>,
+    measure: &mut Measure,
 ) -> Result<(Vec<Row>, Option<Cut>), Failure> {
     let mut rows = Vec::<Row>::new();
     let (mut ran, of, mut why) = (0, cases.len(), None);
