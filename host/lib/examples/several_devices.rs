@@ -61,7 +61,9 @@ fn number(text: &str) -> Result<usize> {
 fn layouts(name: &str, [m, n, k]: [usize; 3], places: usize) -> Result<[ShardLayout; 3]> {
     let (rows, cols) = (ShardLayout::rows, ShardLayout::cols);
     let sides = [[m, k], [k, n], [m, n]];
-    let down = (1..=places).rfind(|side| places % side == 0 && side * side <= places).unwrap_or(1);
+    let down = (1..=places)
+        .rfind(|side| places.is_multiple_of(*side) && side * side <= places)
+        .unwrap_or(1);
     Ok(match name {
         "rows" => sides.map(|[down, _]| rows(down, places)),
         "cols" => sides.map(|[_, across]| cols(across, places)),
