@@ -4,7 +4,7 @@
 use gpu::{
     collective::background::COUNTERS,
     kernels::emulated::stream_counters,
-    params::{COL_BIAS, GELU, MatrixBatch, NO_BIAS, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, MatrixBatch, NO_BIAS, RELU, ROW_BIAS, ScaleStrides},
     registry::{Access, Entry, Product, Scheme},
 };
 use simt::{
@@ -283,8 +283,39 @@ fn of_operands<T: Number, O: Number>(
         let [of_a, of_b] = operands;
         let mut options = options;
         options.gaps = [a.gaps(), b.gaps()].concat();
-        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], product)
+        let operands = [("a", of_a), ("b", of_b)];
+        if entry.has_scales() {
+            return with_scales::<O>(entry, product, case, config, options, operands);
+        }
+        case.launch::<O>(kernel, &config, options, operands.into(), product)
     })
+}
+
+/// The same for a kernel with scales: in turn none, of rows and columns, and of blocks.
+fn with_scales<O: Number>(
+    entry: &Entry,
+    product: &Product,
+    case: &Case,
+    mut config: LaunchConfig,
+    options: Options,
+    operands: [(&'static str, Bound); 2],
+) -> Outcome {
+    let [m, n, k] = case.sizes;
+    let stages = k.div_ceil(product.steps()).max(1);
+    // A power of two, so that all sums stay exact.
+    let scale = |[_, row, col]: [usize; 3]| [0.5, 1.0, 2.0][(row + 2 * col) % 3];
+    let of = |rows, cols: usize| {
+        Matrix::<f32>::new([1, rows, cols], Place::strided([cols + 1, 1])).filled(scale)
+    };
+    let (mut of_a, mut of_b) = (of(m, stages), of(stages, n));
+    let strides = ScaleStrides { a: [stages as u64 + 1, 1], b: [n as u64 + 1, 1] };
+    config.constants = entry.with_scales(config.constants, ((m + n + k) % 3) as u32);
+    let [a, b] = operands;
+    let strides = ("strides", Bound::Value(&strides));
+    let scales = [("scales_a", of_a.view()), ("scales_b", of_b.view())];
+    let operands = [a, b, strides].into_iter().chain(scales).collect();
+    let kernel = entry.checked.expect("a product");
+    case.launch::<O>(kernel, &config, options, operands, product)
 }
 
 /// The same for a kernel that packs the tail of B itself: the columns of the last tiles across, of
