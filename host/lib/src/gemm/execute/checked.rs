@@ -22,7 +22,7 @@ use simt::{
     check::{Finding, Memory, Options, Report},
 };
 
-use super::{Executor, check, memories::Matrices3, steps::execute};
+use super::{check, executor::Executor, memories::Matrices3, steps::execute};
 use crate::{
     buffer::{AnyView, Buffer, BufferView, BufferViewMut},
     device::Device,

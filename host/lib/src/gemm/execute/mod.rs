@@ -1,4 +1,4 @@
-//! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies:
+//! Runs a [`Plan`], step by step, on a stream. An [`Executor`](executor::Executor) launches the kernel that multiplies:
 //! the stream itself, or one that [checks](checked) it.
 
 #[cfg(feature = "cpu")]
@@ -10,7 +10,6 @@ pub(super) mod steps;
 use gpu::registry::Type;
 use simt::{LaunchConfig, Limits};
 
-pub(super) use self::executor::Executor;
 use self::{
     memories::Matrices3,
     steps::{execute, plan_of, run},
