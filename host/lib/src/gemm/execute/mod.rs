@@ -1,5 +1,5 @@
-//! Runs a [`Plan`], step by step, on a stream. An [`Executor`](executor::Executor) launches the kernel that multiplies:
-//! the stream itself, or one that [checks](checked) it.
+//! Runs a [`Plan`], step by step, on a stream. An [`Executor`](executor::Executor) launches the
+//! kernel that multiplies: the stream itself, or one that [checks](checked) it.
 
 #[cfg(feature = "cpu")]
 pub mod checked;
