@@ -53,6 +53,7 @@ impl Elements {
     ///
     /// # Safety
     /// 1. As for [`read`](Self::read) or, if `writable`, [`write`](Self::write).
+    /// 2. `of` is the type of the elements.
     pub unsafe fn of(of: TypeId, address: *mut u8, len: usize, writable: bool) -> Self {
         Elements { address, len, of, writable, written: true }
     }
@@ -98,6 +99,7 @@ impl Map {
     /// # Safety
     /// 1. As there or, if `writable`, for
     ///    [`TensorMapMut::new`](crate::device::TensorMapMut::new).
+    /// 2. `of` is the type of the elements, and `element` its size.
     pub unsafe fn new(
         (of, element): (TypeId, usize),
         base: *const u8,

@@ -15,6 +15,9 @@ use gpu_gemm::{Bf16, Buffer, Device, E4m3, Error, Gemm, Matrix, MatrixView, Resu
 /// The largest e4m3.
 const LARGEST: f32 = 448.0;
 
+const MATRIX: &str = "one scale a matrix";
+const ROWS_COLS: &str = "a scale a row and column";
+
 /// How long each product is timed, in launches.
 const LAUNCHES: u32 = 50;
 
@@ -70,8 +73,8 @@ fn main() -> Result<()> {
 
     // Of everything, of rows and columns, and of blocks.
     for (name, of_a, of_b) in [
-        ("one scale a matrix", [m, k], [k, n]),
-        ("a scale a row and column", [1, k], [k, 1]),
+        (MATRIX, [m, k], [k, n]),
+        (ROWS_COLS, [1, k], [k, 1]),
         ("1 x 128 and 128 x 128", [1, 128], [128, 128]),
     ] {
         let (of_a, of_b) = (scaled(&a, [m, k], of_a), scaled(&b, [k, n], of_b));
@@ -84,11 +87,9 @@ fn main() -> Result<()> {
         let mut c = Matrix::<Bf16>::zeros(&device, m, n)?;
         let view = |i: usize, rows, cols| MatrixView::new(scales[i].all(), rows, cols, [cols, 1]);
         let gemm = Gemm::<E4m3, Bf16>::of_types();
-        let gemm = match scales[0].len() {
-            1 => gemm.alpha(of_a.scales[0] * of_b.scales[0]),
-            len if len == m => {
-                gemm.scales(Scales::RowsCols { a: view(0, m, 1)?, b: view(1, 1, n)? })
-            }
+        let gemm = match name {
+            MATRIX => gemm.alpha(of_a.scales[0] * of_b.scales[0]),
+            ROWS_COLS => gemm.scales(Scales::RowsCols { a: view(0, m, 1)?, b: view(1, 1, n)? }),
             _ => {
                 let blocks = k.div_ceil(128);
                 let (a, b) = (view(0, m, blocks)?, view(1, blocks, n.div_ceil(128))?);

@@ -60,6 +60,7 @@ impl<'a> AnyView<'a> {
 
     /// The same elements, which TMA copies.
     pub(crate) fn for_boxes<T: Typed>(self) -> Self {
+        debug_assert!(self.element.bytes == size_of::<T>(), "its own type");
         AnyView { element: ElementType::of_boxes::<T>(), ..self }
     }
 

@@ -164,22 +164,24 @@ fn check_scales<T: Scalar<O>, O: Output>(
     scales.check(shape)
 }
 
-/// Checks that C does not overlap A, B or the bias. Borrows ensure it, except for foreign memory.
+/// Checks that C does not overlap A, B, the bias or the scales. Borrows ensure it, except for
+/// foreign memory.
 pub(super) fn check_apart<T: Pod, O: Pod>(
     a: &Batch<T>,
     b: &Batch<T>,
     c: &BatchMut<O>,
     bias: Option<BufferView<O>>,
+    scales: Option<Scales>,
 ) -> Result<()> {
     let written = c.elements.as_view();
     let to = addresses(&written);
-    for (name, batch) in [("A", Some(a)), ("B", Some(b)), ("bias", None)] {
-        let (device, from) = match (batch, &bias) {
-            (Some(batch), _) => (batch.elements.device(), addresses(&batch.elements)),
-            (None, Some(bias)) => (bias.device(), addresses(bias)),
-            (None, None) => continue,
-        };
-        if device != written.device() {
+    let of = |batch: &Batch<T>| (batch.elements.device().clone(), addresses(&batch.elements));
+    let bias = bias.map(|bias| ("bias", None, (bias.device().clone(), addresses(&bias))));
+    let scales = scales::elements(scales).into_iter().flatten();
+    let scales = scales.map(|of| ("scales", None, (of.device().clone(), addresses(&of))));
+    let operands = [("A", Some(a), of(a)), ("B", Some(b), of(b))];
+    for (name, batch, (device, from)) in operands.into_iter().chain(bias).chain(scales) {
+        if device != *written.device() {
             continue;
         }
         let empty = from.is_empty() || to.is_empty();
@@ -309,7 +311,7 @@ mod tests {
         };
         let a = Batch::one(MatrixView::new(a.view(..).unwrap(), 3, 5, [10, 1]).unwrap());
         let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 3, 2, [5, 1]).unwrap();
-        check_apart(&a, &a, &BatchMut::one(c), None).is_err()
+        check_apart(&a, &a, &BatchMut::one(c), None, None).is_err()
     }
 
     /// A and C may be of types of different sizes: they are compared by bytes.

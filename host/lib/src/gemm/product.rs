@@ -134,8 +134,9 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { activation, ..self }
     }
 
-    /// Multiplies A and B by scales. They are for 8-bit floating-point numbers on Hopper, for one
-    /// product, and for a C whose rows are contiguous if the scales are of blocks.
+    /// Multiplies A and B by scales. They are for 8-bit floating-point numbers on Hopper or the
+    /// CPU device, for one product, and for a C whose rows are contiguous if the scales are of
+    /// blocks.
     #[must_use]
     pub fn scales(self, scales: Scales<'a>) -> Self {
         Gemm { scales: Some(scales), ..self }

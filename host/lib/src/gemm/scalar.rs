@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use gpu::{
-    params::BLOCKS,
+    params::NO_SCALES,
     registry::{Entry, KERNELS, Product, Type},
 };
 use simt::types::{MultipliesTo, Typed};
@@ -139,13 +139,14 @@ pub(super) fn general_of(types: [Type; 2]) -> Result<Kernel> {
 }
 
 /// Whether `C^T = B^T A^T` makes C row-major. `scales`: the kind of scales of A and B. Those of
-/// blocks are not alike for A and B, so these are swapped only where C asks for it.
+/// blocks are not alike for A and B, and a row's bits do not depend on the number of rows: so these
+/// are swapped only where C asks for it.
 pub(super) fn swaps([a, b, c]: [[usize; 2]; 3], (rows, cols): (usize, usize), scales: u32) -> bool {
     let by_columns =
         |[between_rows, between_cols]: [usize; 2]| between_cols != 1 && between_rows == 1;
     match (rows, cols) {
         (0, _) | (_, 0) => false,
-        (1, _) | (_, 1) if scales == BLOCKS => false,
+        (1, _) | (_, 1) if scales != NO_SCALES => false,
         // A single row or column is both row-major and column-major: the other operand decides.
         (1, _) => by_columns(b),
         (_, 1) => by_columns(a),

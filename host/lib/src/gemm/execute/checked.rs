@@ -221,7 +221,7 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
     let stream = Device::cpu().stream()?;
-    super::check_apart(&a, &b, &c, gemm.bias.map(super::Bias::elements))?;
+    super::check_apart(&a, &b, &c, gemm.bias.map(super::Bias::elements), gemm.scales)?;
     let operands = check(gemm, &stream, a, b, c)?;
     let (choice, plan) = super::plan(gemm, &stream, &operands)?;
     let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };

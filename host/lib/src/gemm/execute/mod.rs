@@ -41,7 +41,7 @@ pub(super) fn batch<T: Scalar<O>, O: Output>(
     c: BatchMut<O>,
 ) -> Result<Choice> {
     let bias = gemm.bias.map(Bias::elements);
-    check_apart(&a, &b, &c, bias)?;
+    check_apart(&a, &b, &c, bias, gemm.scales)?;
     batch_of_borrows(gemm, stream, a, b, c)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn planned<T: Scalar<O>, O: Output>(
     b: Batch<T>,
     c: BatchMut<O>,
 ) -> Result<()> {
-    check_apart(&a, &b, &c, gemm.bias.map(Bias::elements))?;
+    check_apart(&a, &b, &c, gemm.bias.map(Bias::elements), gemm.scales)?;
     let operands = check(gemm, stream, a, b, c)?;
     let is_as_planned = operands.is_swapped == is_swapped;
     let operands = if is_as_planned { operands } else { operands.swapped() };
@@ -91,7 +91,8 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
     for (index, (&(a, b), c)) in inputs.iter().zip(outputs).enumerate() {
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c.reborrow()));
         let bias = gemm.bias.map(Bias::elements);
-        let fits = check_apart(&a, &b, &c, bias).and_then(|()| check(gemm, stream, a, b, c));
+        let fits =
+            check_apart(&a, &b, &c, bias, gemm.scales).and_then(|()| check(gemm, stream, a, b, c));
         let one = fits.and_then(|operands| {
             let (choice, plan) = plan(gemm, stream, &operands)?;
             Ok((choice, plan, operands))

@@ -39,7 +39,7 @@ pub(in crate::gemm) fn plan_of<T: Scalar<O>, O: Output>(
 }
 
 /// Runs the plan of a product, of operands that were [checked](crate::gemm::operands::check). C
-/// shares no element with A, B and the bias.
+/// shares no element with A, B, the bias and the scales.
 pub(in crate::gemm) fn run<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
