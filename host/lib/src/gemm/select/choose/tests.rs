@@ -328,7 +328,7 @@ fn bf16_is_multiplied_on_tensor_cores_wherever_they_are() {
         let target = Target { capability, ..Target::H200 };
         for (shape, kernel) in [
             ([4096; 3], "mma_bf16_128x256x32"),
-            ([1024; 3], "mma_bf16_128x128x32"),
+            ([1024; 3], "mma_bf16_64x64x64"),
             ([256; 3], "mma_bf16_64x64x64"),
             // Unaligned rows are not copied in pieces.
             ([4095, 4093, 4097], "mma_bf16_64x64x64"),
