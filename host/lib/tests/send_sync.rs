@@ -39,7 +39,7 @@ fn every_public_type() {
         interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
         interchange::dlpack::DLTensor; interchange::dlpack::Managed;
         gemm::Algorithm; gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Invariant; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::PreparedSharded<'static, f32>; gemm::Reason;
-        gemm::Request; gemm::Role; gemm::ShardedPlan; gemm::Target; gemm::Times;
+        gemm::Request; gemm::Role; gemm::Scales<'static>; gemm::ShardedPlan; gemm::Target; gemm::Times;
         npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
         product::Launch; ptx::Ptx; ptx::Resources; testing::Counts;
     };
