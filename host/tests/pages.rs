@@ -101,7 +101,10 @@ fn commands_of_the_guides_run() {
             let own = own.collect::<Vec<_>>();
             let is_quick =
                 ["check", "explain", "profile"].map(Some).contains(&own.first().copied());
-            if words[1] != "run" || after(&words, "-p") != Some("host") || !is_quick {
+            if words.get(1).is_none_or(|word| word != "run")
+                || after(&words, "-p") != Some("host")
+                || !is_quick
+            {
                 continue;
             }
             let mut command = host(&own);
@@ -138,7 +141,8 @@ fn commands_in_the_pages_have_flags_that_exist() {
                 continue;
             };
             // An example has arguments of its own.
-            if words[1] != "run" || after(&words, "--example").is_some() {
+            if words.get(1).is_none_or(|word| word != "run") || after(&words, "--example").is_some()
+            {
                 continue;
             }
             let own = &words[place + 1..];

@@ -232,7 +232,7 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
 
     let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
     let ran = rows.len() / 3;
-    assert!((2..50).contains(&ran) && shapes(&rows).len() == ran, "{ran}");
+    assert!((2..50).contains(&ran) && shapes(&rows).len() == ran, "{ran}: {stderr}");
     let words = format!("{ran} of 50 shapes ran; interrupted");
     assert!(stderr.contains(&format!("error: cut short: {words}\n")), "{stderr}");
     assert!(stdout.ends_with(&format!("CUT SHORT: {words}\n")), "{stdout}");
