@@ -248,7 +248,7 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
 /// Sends SIGINT when the third size starts.
 #[test]
 fn a_run_of_sizes_that_is_cut_short_writes_what_it_has() {
-    let folder = folder("cut").join("made");
+    let folder = folder("cut-sizes").join("made");
     let sizes = (64..104).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
     let more = ["--sizes", &sizes, "--kernels", "tiled16", "--out", text(&folder)];
     let mut command =

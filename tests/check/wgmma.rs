@@ -5,7 +5,7 @@ mod operand;
 
 use gpu::{
     collective::{real::Real, stored::Stored},
-    params::{COL_BIAS, GemmParams, RELU},
+    params::{COL_BIAS, GemmParams, RELU, ScaleStrides},
     registry::{Access, Family, Scheme, Type},
 };
 use host::gemm::Output;
@@ -174,6 +174,13 @@ impl<T: Number, O: Number> Given<T, O> {
         let (c, bias) = unsafe { (write(c), read(&self.bias)) };
         let a = self.a.maps(product.variant.access.classes());
         let mut arguments = vec![("a", a), ("c", c), ("bias", bias)];
+        let strides = ScaleStrides::default();
+        if entry.has_scales() {
+            // SAFETY: there are no elements.
+            let no_scales = unsafe { read::<f32>(&[]) };
+            arguments.extend([("scales_a", no_scales), ("scales_b", no_scales)]);
+            arguments.push(("strides", Bound::Value(&strides)));
+        }
         if !product.packs_tail {
             let problem = Bound::Value(&self.problem);
             arguments.extend([("problem", problem), ("b", self.b.maps(1))]);

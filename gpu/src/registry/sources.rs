@@ -74,6 +74,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/wgmma/main_loop.rs", include_str!("../kernels/wgmma/main_loop.rs")),
     ("kernels/wgmma/mod.rs", include_str!("../kernels/wgmma/mod.rs")),
     ("kernels/wgmma/persistent.rs", include_str!("../kernels/wgmma/persistent.rs")),
+    ("kernels/wgmma/scales.rs", include_str!("../kernels/wgmma/scales.rs")),
     ("kernels/wgmma/split_k.rs", include_str!("../kernels/wgmma/split_k.rs")),
     ("kernels/wgmma/table.rs", include_str!("../kernels/wgmma/table.rs")),
     ("kernels/wgmma_tf32/b_fragment.rs", include_str!("../kernels/wgmma_tf32/b_fragment.rs")),
