@@ -177,8 +177,8 @@ impl<T: Number, O: Number> Given<T, O> {
         let strides = ScaleStrides::default();
         if entry.has_scales() {
             // SAFETY: there are no elements.
-            let no_scales = unsafe { read::<f32>(&[]) };
-            arguments.extend([("scales_a", no_scales), ("scales_b", no_scales)]);
+            let no_scales = || unsafe { read::<f32>(&[]) };
+            arguments.extend([("scales_a", no_scales()), ("scales_b", no_scales())]);
             arguments.push(("strides", Bound::Value(&strides)));
         }
         if !product.packs_tail {
