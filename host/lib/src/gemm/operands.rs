@@ -175,13 +175,13 @@ pub(super) fn check_apart<T: Pod, O: Pod>(
 ) -> Result<()> {
     let written = c.elements.as_view();
     let to = addresses(&written);
-    let of = |batch: &Batch<T>| (batch.elements.device().clone(), addresses(&batch.elements));
-    let bias = bias.map(|bias| ("bias", None, (bias.device().clone(), addresses(&bias))));
-    let scales = scales::elements(scales).into_iter().flatten();
-    let scales = scales.map(|of| ("scales", None, (of.device().clone(), addresses(&of))));
-    let operands = [("A", Some(a), of(a)), ("B", Some(b), of(b))];
-    for (name, batch, (device, from)) in operands.into_iter().chain(bias).chain(scales) {
-        if device != *written.device() {
+    let operands = [("A", a), ("B", b)]
+        .map(|(name, of)| (name, Some(of), of.elements.device(), addresses(&of.elements)));
+    let scales = scales::elements(scales);
+    let bias = bias.iter().map(|of| ("bias", None, of.device(), addresses(of)));
+    let scales = scales.iter().flatten().map(|of| ("scales", None, of.device(), addresses(of)));
+    for (name, batch, device, from) in operands.into_iter().chain(bias).chain(scales) {
+        if device != written.device() {
             continue;
         }
         let empty = from.is_empty() || to.is_empty();
