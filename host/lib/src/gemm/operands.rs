@@ -314,6 +314,29 @@ mod tests {
         check_apart(&a, &a, &BatchMut::one(c), None, None).is_err()
     }
 
+    /// Scales of A in foreign memory, `a` floats from C's first on.
+    fn scales_share(a: usize) -> bool {
+        let device = Device::cpu();
+        let memory = device.zeros::<f32>(20).unwrap();
+        let ones = device.zeros::<f32>(4).unwrap();
+        // SAFETY: both end before the memory does, and nobody reads or writes it.
+        let (of_a, mut c) = unsafe {
+            let of_a = device.foreign::<f32>(memory.address() + 4 * a as u64, 2).unwrap();
+            (of_a, device.foreign::<f32>(memory.address(), 8).unwrap())
+        };
+        let other = Batch::one(MatrixView::new(ones.all(), 2, 2, [2, 1]).unwrap());
+        let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 2, 4, [4, 1]).unwrap();
+        let a = MatrixView::new(of_a.view(..).unwrap(), 2, 1, [1, 1]).unwrap();
+        let b = MatrixView::new(ones.all(), 1, 4, [4, 1]).unwrap();
+        let scales = Some(Scales::RowsCols { a, b });
+        check_apart(&other, &other, &BatchMut::one(c), None, scales).is_err()
+    }
+
+    #[test]
+    fn scales_are_beside_c() {
+        assert_eq!([0, 7, 8, 18].map(scales_share), [true, true, false, false]);
+    }
+
     /// A and C may be of types of different sizes: they are compared by bytes.
     #[test]
     fn blocks_of_columns_of_two_types() {
