@@ -5,8 +5,8 @@
 use std::{borrow::Cow, fmt::Display, ops::RangeInclusive, path::PathBuf};
 
 use gpu_gemm::{
-    Activation, Compute, Error, TuningCache, gpu::registry::Entry, names::must_be_a_kernel_of,
-    product::counted,
+    Activation, Compute, Error, TuningCache, Type, gpu::registry::Entry,
+    names::must_be_a_kernel_of, product::counted,
 };
 use pyo3::{
     conversion::FromPyObjectOwned,
@@ -18,7 +18,7 @@ use pyo3::{
 };
 
 use crate::{
-    array::Place,
+    array::{Place, named, offered},
     failure::to_python,
     laboratory::{MOST_SIZE, kernels},
     tuning,
@@ -73,6 +73,30 @@ arguments! {
     k: u64 = whole(0..=MOST_SIZE);
     orders: u32 = whole(1..=10_000);
     every: u32 = whole(1..=u32::MAX);
+}
+
+/// The type of the result's elements: its name, or the object that NumPy, PyTorch or JAX has for it.
+///
+/// # Errors
+/// What Python raises meanwhile and is no `Exception`.
+pub(crate) fn out_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let py = value.py();
+    let mut name = None;
+    // A type has the one attribute, and a dtype of NumPy the other.
+    for attribute in [intern!(py, "__name__"), intern!(py, "name")] {
+        if name.is_none() {
+            name = value.getattr_opt(attribute)?;
+        }
+    }
+    // PyTorch's are `torch.float32`.
+    let name = name.unwrap_or_else(|| value.clone()).str()?;
+    let name = name.to_string_lossy();
+    let found = named(name.trim_start_matches("torch."));
+    let limit = || format!("must be None, {}", offered("out_dtype"));
+    found.map(Some).ok_or_else(|| outside("out_dtype", value, limit()))
 }
 
 /// Where the answers of a tuned product are. `None`: it is not tuned.

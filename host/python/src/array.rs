@@ -7,32 +7,36 @@ use gpu_gemm::{Error, Result, Type, check_written};
 /// The most dimensions of an array.
 pub(crate) const MOST_DIMS: usize = 16;
 
-/// Whether arrays of that type are multiplied: not yet those of 8-bit floating-point numbers.
-fn is_operand(of: Type) -> bool {
-    of.sums().is_some() && of.format().is_float() == of.format().is_wide_float()
-}
-
 fn is_result(of: Type) -> bool {
     Type::products().any(|(_, c)| c == of)
 }
 
 /// The types of elements: those that are multiplied, and those of the results.
 pub(crate) fn types() -> impl Iterator<Item = Type> {
-    Type::ALL.iter().copied().filter(|&of| is_operand(of) || is_result(of))
+    Type::ALL.iter().copied().filter(|&of| of.sums().is_some() || is_result(of))
 }
 
 /// The types of elements that a message offers for an argument: of an operand `float64, float32,
-/// float16, bfloat16 or int8`.
+/// float16, bfloat16, int8, float8_e4m3fn or float8_e5m2`; of scales `float32`.
 pub(crate) fn offered(name: &str) -> String {
-    let is_factor = name == "a" || name == "b";
-    let is_one = |of: &Type| if is_factor { is_operand(*of) } else { is_result(*of) };
+    let is_one = |of: &Type| match name {
+        "a" | "b" => of.sums().is_some(),
+        "scale_a" | "scale_b" => *of == Type::F32,
+        _ => is_result(*of),
+    };
     let mut types = types().filter(is_one).collect::<Vec<_>>();
     types.sort_by_key(|of| std::cmp::Reverse((of.bytes(), of.format().digits())));
     let names = types.into_iter().map(Type::numpy).collect::<Vec<_>>();
     match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
     }
+}
+
+/// The type of elements with a name of NumPy's, as `types` has it.
+pub(crate) fn named(name: &str) -> Option<Type> {
+    types().find(|of| of.numpy() == name)
 }
 
 /// Whether NumPy has no code for the type: to it an element is raw bytes.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_gemm::{Activation, Compute, Device, Error, Stream, TuningCache};
+use gpu_gemm::{Activation, Compute, Device, Error, Stream, TuningCache, Type};
 use pyo3::prelude::*;
 
 use crate::{
@@ -10,15 +10,18 @@ use crate::{
     device::{foreign_stream, or_best, own_stream},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
-    product::{BiasAt, Product, Settings},
-    results::{contiguous, copy_into, empty},
+    product::{ARRAYS, BiasAt, Product, Settings},
+    results::{Finish, contiguous, copy_into, empty},
     shape::Shapes,
     streams::{Queue, current, record_on_torch},
 };
 
 /// The arguments besides A and B.
 pub(crate) struct Options<'a, 'py> {
+    /// Of A and of B: both or none.
+    pub(crate) scales: [Option<&'a Bound<'py, PyAny>>; 2],
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) out_dtype: Option<Type>,
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
     pub(crate) bias: Option<&'a Bound<'py, PyAny>>,
@@ -30,7 +33,7 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) device: Option<Place>,
 }
 
-impl Options<'_, '_> {
+impl<'py> Options<'_, 'py> {
     fn settings(&self) -> PyResult<Settings> {
         if self.beta != 0.0 && self.out.is_none() {
             let limit = "must be 0 without out: it is the factor of out's old elements";
@@ -40,6 +43,24 @@ impl Options<'_, '_> {
         let activation = self.activation.unwrap_or(Activation::Identity);
         let compute = self.compute.unwrap_or(Compute::Native);
         Ok(Settings { alpha, beta, activation, compute, invariant, tune })
+    }
+
+    /// The product of two arrays, as its caller gets it.
+    ///
+    /// # Errors
+    /// Those of the arguments and of the product.
+    pub(crate) fn multiplied(
+        &self,
+        py: Python<'py>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ready = Ready::new(a, b, self, true)?;
+        let finish = match self.out {
+            Some(_) => Finish::As,
+            None => Finish::new(a, ready.a.kind.module, ready.is_number)?,
+        };
+        finish.of(ready.run(py, self.stream)?.result())
     }
 }
 
@@ -64,6 +85,8 @@ pub(crate) struct Ready<'py> {
     /// The array that is written.
     pub(crate) c: Operand<'py>,
     pub(crate) bias: Option<Operand<'py>>,
+    /// Of A and of B.
+    pub(crate) scales: [Option<Operand<'py>>; 2],
     /// Whether `c` is the caller's `out`.
     writes_out: bool,
     /// The caller's `out`, into which `c` is copied at the end.
@@ -95,6 +118,11 @@ impl<'py> Ready<'py> {
         };
         let (mut a, mut b) = (read("a", a)?, read("b", b)?);
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
+        let [of_a, of_b] = options.scales;
+        let mut scales = [
+            of_a.map(|of_a| read("scale_a", of_a)).transpose()?,
+            of_b.map(|of_b| read("scale_b", of_b)).transpose()?,
+        ];
         let out = options.out.map(|out| read("out", out)).transpose()?;
         if a.dtype.sums().is_none() {
             let limit = format!("must be {}", offered("a"));
@@ -104,15 +132,29 @@ impl<'py> Ready<'py> {
             let limit = format!("must be {}, as a", a.dtype.numpy());
             return Err(to_python(Error::argument("b.dtype", b.dtype.numpy(), limit)));
         }
-        let c_dtype = out.as_ref().map_or(a.dtype.usual_c(), |out| out.dtype);
-        Product::check_types([a.dtype, c_dtype]).map_err(to_python)?;
+        let usual = options.out_dtype.unwrap_or(a.dtype.usual_c());
+        let c_dtype = out.as_ref().map_or(usual, |out| out.dtype);
+        if options.out_dtype.is_some_and(|of| of != c_dtype) {
+            let limit = format!("must be {}, out_dtype", usual.numpy());
+            return Err(to_python(Error::argument("out.dtype", c_dtype.numpy(), limit)));
+        }
+        let of_result = if out.is_some() { "out.dtype" } else { "out_dtype" };
+        Product::check_types(of_result, [a.dtype, c_dtype]).map_err(to_python)?;
+        check_scale_types(a.dtype, &scales)?;
         if let Some(bias) = &bias
             && bias.dtype != c_dtype
         {
             let limit = format!("must be {}, as the result", c_dtype.numpy());
             return Err(to_python(Error::argument("bias.dtype", bias.dtype.numpy(), limit)));
         }
-        for (name, other) in [("b", Some(&b)), ("bias", bias.as_ref()), ("out", out.as_ref())] {
+        let [of_a, of_b] = scales.each_ref().map(Option::as_ref);
+        for (name, other) in [
+            ("b", Some(&b)),
+            ("bias", bias.as_ref()),
+            ("scale_a", of_a),
+            ("scale_b", of_b),
+            ("out", out.as_ref()),
+        ] {
             if let Some(other) = other
                 && other.place != a.place
             {
@@ -127,6 +169,12 @@ impl<'py> Ready<'py> {
             Some(bias) => Some(shapes.bias_per_col(&bias.dims).map_err(to_python)?),
             None => None,
         };
+        let kind = match [of_a, of_b] {
+            [Some(of_a), Some(of_b)] => {
+                Some(shapes.scale_kind([&of_a.dims, &of_b.dims]).map_err(to_python)?)
+            }
+            _ => None,
+        };
         let (sizes, ndim) = shapes.result();
         let sizes = &sizes[..ndim];
         if let Some(out) = &out {
@@ -136,15 +184,23 @@ impl<'py> Ready<'py> {
             }
             out.dims.check_written(out.dtype.bytes()).map_err(to_python)?;
         }
-        for (name, operand) in [("a", Some(&mut a)), ("b", Some(&mut b)), ("bias", bias.as_mut())] {
+        let [of_a, of_b] = scales.each_mut().map(Option::as_mut);
+        for (name, operand) in [
+            ("a", Some(&mut a)),
+            ("b", Some(&mut b)),
+            ("bias", bias.as_mut()),
+            ("scale_a", of_a),
+            ("scale_b", of_b),
+        ] {
             if let Some(operand) = operand {
-                settle(name, operand, &on, copies)?;
+                settle(name, operand, &on, (copies, kind.is_some()))?;
             }
         }
         let has_out = out.is_some();
+        let [of_a, of_b] = scales.each_ref().map(Option::as_ref);
         let (c, copied_to) = match out {
             Some(out) => {
-                let inputs = [Some(&a), Some(&b), bias.as_ref()];
+                let inputs = [Some(&a), Some(&b), bias.as_ref(), of_a, of_b];
                 output(out, inputs, &on, settings.beta != 0.0, copies)?
             }
             None => {
@@ -156,7 +212,9 @@ impl<'py> Ready<'py> {
             }
         };
         let folds = bias_per_col != Some(false);
-        let geometry = shapes.bind([&a.dims, &b.dims, &c.dims], folds).map_err(to_python)?;
+        let both = of_a.zip(of_b);
+        let dims = both.map(|(of_a, of_b)| [&of_a.dims, &of_b.dims]);
+        let geometry = shapes.bind([&a.dims, &b.dims, &c.dims], dims, folds).map_err(to_python)?;
         let product = Product {
             dtypes: [a.dtype, c.dtype],
             geometry,
@@ -166,10 +224,11 @@ impl<'py> Ready<'py> {
                 len: bias.dims.count(),
                 per_col,
             }),
+            scales: kind.zip(both.map(|(of_a, of_b)| [of_a.address, of_b.address])),
             settings,
         };
         let (writes_out, is_number) = (has_out && copied_to.is_none(), ndim == 0);
-        Ok(Ready { product, on, queue, a, b, c, bias, writes_out, copied_to, is_number })
+        Ok(Ready { product, on, queue, a, b, c, bias, scales, writes_out, copied_to, is_number })
     }
 
     /// Runs it, and returns the array with the result.
@@ -177,10 +236,13 @@ impl<'py> Ready<'py> {
     /// # Errors
     /// Those of the product.
     pub(crate) fn run(self, py: Python<'py>, stream: Option<u64>) -> PyResult<Self> {
-        let Ready { a, b, c, bias, product, .. } = &self;
+        let Ready { a, c, product, .. } = &self;
+        let [_, b, _, bias, of_a, of_b] = self.arrays();
         let out = self.writes_out.then_some(c);
-        let read = [("a", Some(a)), ("b", Some(b)), ("out", out), ("bias", bias.as_ref())];
-        let read = || read.into_iter().filter_map(|(name, operand)| Some((name, operand?)));
+        let names = ["a", "b", "out", "bias", "scale_a", "scale_b"];
+        let read = [Some(a), b, out, bias, of_a, of_b];
+        let read =
+            || names.into_iter().zip(read).filter_map(|(name, operand)| Some((name, operand?)));
         if read().any(|(_, operand)| operand.kind.runs_code()) {
             for (name, operand) in read() {
                 import::check_unchanged(name, operand)?;
@@ -195,7 +257,7 @@ impl<'py> Ready<'py> {
             On::Copied(index) => run_copied(py, product, index)?,
             On::Gpu(index) => {
                 let on = self.queue.stream(py, index)?;
-                let ready = [Some(a), Some(b), Some(c), bias.as_ref()];
+                let ready = self.arrays();
                 let arrays = ready.map(|operand| operand.map(|it| (it.kind, it.ready_on)));
                 let (mut after, waits) = self.queue.order(py, index, arrays)?;
                 if stream.is_some() && !self.writes_out && after[2].is_none() {
@@ -216,10 +278,39 @@ impl<'py> Ready<'py> {
         Ok(self)
     }
 
+    /// A, B, C, the bias, and the scales.
+    fn arrays(&self) -> [Option<&Operand<'py>>; ARRAYS] {
+        let Ready { a, b, c, bias, scales: [of_a, of_b], .. } = self;
+        [Some(a), Some(b), Some(c), bias.as_ref(), of_a.as_ref(), of_b.as_ref()]
+    }
+
     /// The array that the caller gets.
     pub(crate) fn result(self) -> Bound<'py, PyAny> {
         self.copied_to.unwrap_or(self.c.object)
     }
+}
+
+/// Checks the types of the scales, and of A beside them.
+fn check_scale_types(a: Type, scales: &[Option<Operand>; 2]) -> PyResult<()> {
+    let refused = |name: &str, value: &str, limit: &str| {
+        Err(to_python(Error::argument(name, value, limit)))
+    };
+    match scales {
+        [None, None] => return Ok(()),
+        [Some(_), Some(_)] => {}
+        [None, _] => return refused("scale_a", "None", "must be an array, as scale_b"),
+        [_, None] => return refused("scale_b", "None", "must be an array, as scale_a"),
+    }
+    if ![Type::E4M3, Type::E5M2].contains(&a) {
+        let limit = "must be float8_e4m3fn or float8_e5m2, with scales";
+        return refused("a.dtype", a.numpy(), limit);
+    }
+    for (name, of) in ["scale_a.dtype", "scale_b.dtype"].into_iter().zip(scales.iter().flatten()) {
+        if of.dtype != Type::F32 {
+            return refused(name, of.dtype.numpy(), "must be float32");
+        }
+    }
+    Ok(())
 }
 
 /// The error for a stream that nothing runs on.
@@ -254,18 +345,25 @@ fn on(py: Python, place: Place, options: &Options) -> PyResult<On> {
     }
 }
 
-/// Makes an operand one that the library takes: by a copy, if it may.
+/// Makes an operand one that the library takes: by a copy, if it may. `has_scales`: kernels with
+/// scales read A and B contiguous along a side.
 fn settle<'py>(
     name: &'static str,
     operand: &mut Operand<'py>,
     on: &On,
-    copies: bool,
+    (copies, has_scales): (bool, bool),
 ) -> PyResult<()> {
     let dims = &operand.dims;
     let is_vector = name == "bias";
     let has_gaps = || dims.extent().is_none_or(|extent| extent > dims.count());
+    let has_runs = || {
+        let mut sides = dims.sizes().iter().zip(dims.strides()).rev().take(2);
+        dims.sizes().len() < 2 || sides.any(|(&size, &stride)| size <= 1 || stride == 1)
+    };
+    let is_factor = name == "a" || name == "b";
     let is_fit = operand.is_regular
         && !dims.has_negative_stride()
+        && !(has_scales && is_factor && !has_runs())
         && !(matches!(on, On::Copied(_)) && has_gaps())
         && !(is_vector && dims.count() > 1 && dims.extent() != Some(dims.count()));
     if is_fit {
@@ -276,9 +374,10 @@ fn settle<'py>(
         return Ok(());
     }
     operand.check_in_place(name)?;
-    let limit = match is_vector {
-        true => "must be contiguous",
-        false => "must have no gaps between its elements to be copied to a GPU",
+    let limit = match () {
+        () if is_vector => "must be contiguous",
+        () if is_factor && !has_runs() => "must be 1 along a side, with scales",
+        () => "must have no gaps between its elements to be copied to a GPU",
     };
     Err(to_python(Error::argument(
         format!("{name}.strides"),
@@ -290,7 +389,7 @@ fn settle<'py>(
 /// The array to write for the caller's `out`: itself, or one that is copied to it at the end.
 fn output<'py>(
     out: Operand<'py>,
-    inputs: [Option<&Operand<'py>>; 3],
+    inputs: [Option<&Operand<'py>>; 5],
     on: &On,
     is_read: bool,
     copies: bool,
@@ -306,7 +405,7 @@ fn output<'py>(
     let is_fit = match on {
         // Several launches: one would overwrite what another reads.
         On::Gpu(_) if out.dims.sizes().len() > 2 && overlaps() => {
-            let limit = "must not overlap a, b or bias";
+            let limit = "must not overlap a, b, bias or scales";
             return Err(to_python(Error::argument("out", "an array", limit)));
         }
         // One product: the library looks for overlaps more closely.
@@ -322,7 +421,7 @@ fn output<'py>(
         out.check_in_place("out")?;
         let limit = match on {
             On::Copied(_) => "must have no gaps between its elements to be copied from a GPU",
-            _ => "must not overlap a, b or bias",
+            _ => "must not overlap a, b, bias or scales",
         };
         return Err(to_python(Error::argument("out", "an array", limit)));
     }
@@ -344,7 +443,7 @@ pub(crate) fn run_on_cpu(py: Python, product: &Product) -> PyResult<()> {
         // SAFETY: the caller holds the arrays, whose memory their modules keep as long. It says
         // which of them are written; that other threads of Python leave them alone meanwhile is its
         // part, as for any function that releases the GIL.
-        unsafe { product.launch(&stream, [None; 4]) }
+        unsafe { product.launch(&stream, [None; ARRAYS]) }
     };
     py.detach(run).map_err(to_python)
 }
@@ -360,7 +459,7 @@ pub(crate) fn run_copied(py: Python, product: &Product, index: usize) -> PyResul
 }
 
 /// Queues a product of arrays on a GPU, the one with that index. `after`: the streams whose work so
-/// far writes A, B, C and the bias.
+/// far writes A, B, C, the bias and the scales.
 ///
 /// # Errors
 /// Those of the product.
@@ -368,10 +467,10 @@ pub(crate) fn launch(
     py: Python,
     product: &Product,
     (stream, index): (&Stream, usize),
-    after: [Option<u64>; 4],
+    after: [Option<u64>; ARRAYS],
     waits: bool,
 ) -> PyResult<()> {
-    let mut streams = [const { None }; 4];
+    let mut streams = [const { None }; ARRAYS];
     for (stream, handle) in streams.iter_mut().zip(after) {
         *stream = handle.map(|handle| foreign_stream(py, index, handle)).transpose()?;
     }

@@ -40,7 +40,7 @@ fn check_interpreter(py: Python) -> PyResult<()> {
 /// Products of arrays by kernels written in Rust.
 #[pymodule]
 mod _native {
-    use gpu_gemm::{Activation, Compute, Device, TuningCache, gpu::registry::Entry};
+    use gpu_gemm::{Activation, Compute, Device, TuningCache, Type, gpu::registry::Entry};
     use pyo3::prelude::*;
 
     /// The package's version, as Cargo has it.
@@ -57,7 +57,6 @@ mod _native {
         failure::to_python,
         prepared::Prepared,
         reports::{Check, Profile},
-        results::Finish,
         streams::handle,
     };
 
@@ -78,14 +77,17 @@ mod _native {
     ///
     /// The result is `out`, or a new array of the module that `a` is from: NumPy, PyTorch, CuPy,
     /// JAX, or any with __dlpack__ or __cuda_array_interface__. Types are float64, float32,
-    /// float16, bfloat16 and int8, and nothing is converted.
+    /// float16, bfloat16, int8, float8_e4m3fn and float8_e5m2, and nothing is converted.
     ///
     /// Arguments
     ///   a: (.., m, k), or (k,).
     ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are
     ///     broadcast.
     ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32
-    ///     where a has 16 bits. Where a is int8 it is int32: exact, modulo 2^32.
+    ///     where a has 16 bits. Where a is int8 it is int32: exact, modulo 2^32. Where a is of
+    ///     8-bit floats it is float32, bfloat16 or float16.
+    ///   out_dtype: the type of a result without out: its name, or a dtype. None: that of a, or
+    ///     float32 where a is of 8-bit floats.
     ///   alpha: a factor.
     ///   beta: the factor of the old elements of out, which are not read where it is 0.
     ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is
@@ -115,12 +117,13 @@ mod _native {
     ///     none is recorded, so pass its .detach(). Failures of the driver.
     ///   MemoryError: too little memory.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, stream=None, device=None))]
+    #[pyo3(signature = (a, b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, stream=None, device=None))]
     fn matmul<'py>(
         py: Python<'py>,
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::out_dtype)] out_dtype: Option<Type>,
         #[pyo3(from_py_with = argument::alpha)] alpha: f64,
         #[pyo3(from_py_with = argument::beta)] beta: f64,
         bias: Option<&Bound<'py, PyAny>>,
@@ -133,7 +136,9 @@ mod _native {
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream.map(handle).transpose()?;
         let options = Options {
+            scales: [None; 2],
             out,
+            out_dtype,
             alpha,
             beta,
             bias,
@@ -144,12 +149,61 @@ mod _native {
             stream,
             device,
         };
-        let ready = Ready::new(a, b, &options, true)?;
-        let finish = match out {
-            Some(_) => Finish::As,
-            None => Finish::new(a, ready.a.kind.module, ready.is_number)?,
+        options.multiplied(py, a, b)
+    }
+
+    /// The matrix product activation(alpha (scale_a a) (scale_b b) + beta out + bias) of 8-bit
+    /// floats with their scales.
+    ///
+    /// Arguments
+    ///   a: (.., m, k), of float8_e4m3fn or float8_e5m2.
+    ///   b: (.., k, n), of the same type.
+    ///   scale_a: what a is multiplied by, of float32, in the memory of a, with any strides. (1, 1)
+    ///     is one for all, (.., m, 1) one for each row, and (.., m, k / 128), rounded up, one for
+    ///     each 1 x 128.
+    ///   scale_b: (1, 1) is one for all of b, (.., 1, n) one for each column, and
+    ///     (.., k / 128, n / 128), rounded up, one for each 128 x 128. If the one is of blocks, so
+    ///     is the other. Leading dimensions are broadcast.
+    ///   out, out_dtype, alpha, beta, bias, activation, tune, stream, device: as of matmul.
+    ///
+    /// A GPU is one of Hopper. With scales of blocks the rows of out are contiguous.
+    ///
+    /// Errors
+    ///   Those of matmul.
+    #[pyfunction]
+    #[pyo3(signature = (a, b, scale_a, scale_b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, tune=None, stream=None, device=None))]
+    fn scaled_matmul<'py>(
+        py: Python<'py>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        scale_a: &Bound<'py, PyAny>,
+        scale_b: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::out_dtype)] out_dtype: Option<Type>,
+        #[pyo3(from_py_with = argument::alpha)] alpha: f64,
+        #[pyo3(from_py_with = argument::beta)] beta: f64,
+        bias: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
+        #[pyo3(from_py_with = argument::tune)] tune: Option<&'static TuningCache>,
+        stream: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::device)] device: Option<Place>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = stream.map(handle).transpose()?;
+        let options = Options {
+            scales: [Some(scale_a), Some(scale_b)],
+            out,
+            out_dtype,
+            alpha,
+            beta,
+            bias,
+            activation,
+            compute: None,
+            invariant: false,
+            tune,
+            stream,
+            device,
         };
-        finish.of(ready.run(py, stream)?.result())
+        options.multiplied(py, a, b)
     }
 
     /// A product of these arrays, to be run many times: its arguments are checked once.
@@ -158,19 +212,23 @@ mod _native {
     /// out, and returns out. It keeps the arrays.
     ///
     /// Arguments
-    ///   a, b, out, alpha, beta, bias, activation, compute, invariant, tune, device: as of
-    ///     matmul.
+    ///   a, b, out, out_dtype, alpha, beta, bias, activation, compute, invariant, tune, device: as
+    ///     of matmul.
+    ///   scale_a, scale_b: as of scaled_matmul, both or none.
     ///     Without out the result has an array of its own, product.out.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,
     ///     so they are a RuntimeError.
     #[pyfunction]
-    #[pyo3(signature = (a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, device=None))]
+    #[pyo3(signature = (a, b, *, scale_a=None, scale_b=None, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=false, tune=None, device=None))]
     fn prepare<'py>(
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
+        scale_a: Option<&Bound<'py, PyAny>>,
+        scale_b: Option<&Bound<'py, PyAny>>,
         out: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = argument::out_dtype)] out_dtype: Option<Type>,
         #[pyo3(from_py_with = argument::alpha)] alpha: f64,
         #[pyo3(from_py_with = argument::beta)] beta: f64,
         bias: Option<&Bound<'py, PyAny>>,
@@ -182,7 +240,9 @@ mod _native {
     ) -> PyResult<Prepared> {
         let stream = None;
         let options = Options {
+            scales: [scale_a, scale_b],
             out,
+            out_dtype,
             alpha,
             beta,
             bias,

@@ -21,7 +21,7 @@ use crate::{
     dlpack::borrowed::{Borrowed, Described},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
-    product::Product,
+    product::{ARRAYS, Product},
     streams::{Queue, handle, record_on_torch},
 };
 
@@ -44,8 +44,8 @@ pub(crate) struct Prepared {
 struct State {
     /// Keep memory of `arrays`, and are given back before these.
     _borrowed: Vec<Borrowed>,
-    /// A, B, C and the bias.
-    arrays: [Option<Argument>; 4],
+    /// A, B, C, the bias, and the scales of A and of B.
+    arrays: [Option<Argument>; ARRAYS],
     product: Product,
     on: On,
     /// Of A.
@@ -147,16 +147,17 @@ impl Argument {
 
 impl Prepared {
     pub(crate) fn new(ready: Ready) -> PyResult<Self> {
-        let Ready { product, on, a, b, c, bias, .. } = ready;
+        let Ready { product, on, a, b, c, bias, scales: [of_a, of_b], .. } = ready;
         if c.kind.module == Module::Jax {
             let message = "out: JAX's arrays cannot be written. Call matmul, which makes a new one";
             return Err(PyRuntimeError::new_err(message));
         }
         let kind = a.kind;
         let mut borrowed = Vec::new();
-        let mut arrays = [const { None }; 4];
-        let operands = [("a", Some(a)), ("b", Some(b)), ("out", Some(c)), ("bias", bias)];
-        for (array, (name, operand)) in arrays.iter_mut().zip(operands) {
+        let mut arrays = [const { None }; ARRAYS];
+        let names = ["a", "b", "out", "bias", "scale_a", "scale_b"];
+        let operands = [Some(a), Some(b), Some(c), bias, of_a, of_b];
+        for ((array, name), operand) in arrays.iter_mut().zip(names).zip(operands) {
             let Some(operand) = operand else { continue };
             // A result's kind is that of A, which may not be that of its own type.
             let (kind, was) = (Kind::of(name, &operand.object)?, operand.as_described());
@@ -227,8 +228,8 @@ impl State {
 
     /// Refuses arrays that have changed: a program may give an array other memory, or another
     /// shape. Tells PyTorch of the write. The result keeps NumPy's memory.
-    fn check_arrays<'py>(&self, py: Python<'py>) -> PyResult<[Option<Operand<'py>>; 4]> {
-        let mut kept = [const { None }; 4];
+    fn check_arrays<'py>(&self, py: Python<'py>) -> PyResult<[Option<Operand<'py>>; ARRAYS]> {
+        let mut kept = [const { None }; ARRAYS];
         for (kept, argument) in kept.iter_mut().zip(&self.arrays) {
             if let Some(argument) = argument {
                 *kept = argument.check(py)?;
@@ -247,7 +248,7 @@ impl State {
         // CuPy's say its current stream, which is this one if none is named.
         let is_on_current =
             |module| explicit.is_none() && [module, self.kind.module] == [Module::Cupy; 2];
-        let mut now = [const { None }; 4];
+        let mut now = [const { None }; ARRAYS];
         for (now, argument) in now.iter_mut().zip(&self.arrays) {
             if let Some(argument) = argument
                 && argument.kind.says_when_ready()
@@ -256,7 +257,7 @@ impl State {
                 *now = Some(argument.read(py, &queue)?);
             }
         }
-        let mut arrays = [None; 4];
+        let mut arrays = [None; ARRAYS];
         for ((array, argument), now) in arrays.iter_mut().zip(&self.arrays).zip(&now) {
             let ready_on = now.as_ref().and_then(|now| now.ready_on);
             *array = argument.as_ref().map(|argument| (argument.kind, ready_on));
@@ -340,7 +341,7 @@ impl Prepared {
                 .map(|_| {
                     let start = Instant::now();
                     // SAFETY: as in `launch`.
-                    unsafe { state.product.launch(&stream, [None; 4]) }?;
+                    unsafe { state.product.launch(&stream, [None; ARRAYS]) }?;
                     Ok(start.elapsed().as_nanos() as u64)
                 })
                 .collect::<gpu_gemm::Result<Vec<_>>>()

@@ -1,16 +1,19 @@
 //! Runs a product of arrays whose addresses, sizes and strides are known.
 
 use gpu_gemm::{
-    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream,
-    TuningCache, Type,
-    gemm::{Output, Scalar},
+    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, MatrixView, Result,
+    Stream, TuningCache, Type,
+    gemm::{Output, Scalar, Scales},
     simt::with_types,
 };
 
 use crate::{
     array::types,
-    shape::{Geometry, Level},
+    shape::{BLOCK, Geometry, Level, ScaleKind},
 };
+
+/// The most arrays of a product: A, B, C, the bias, and the scales of A and of B.
+pub(crate) const ARRAYS: usize = 6;
 
 /// What a product adds to `A B`.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct Product {
     /// Of the first elements of A, B and C.
     pub(crate) addresses: [u64; 3],
     pub(crate) bias: Option<BiasAt>,
+    /// The kind of scales, and the first of A's and of B's.
+    pub(crate) scales: Option<(ScaleKind, [u64; 2])>,
     pub(crate) settings: Settings,
 }
 
@@ -48,13 +53,13 @@ macro_rules! for_types {
     ($dtypes:expr, $function:ident($($argument:expr),*)) => {
         match $dtypes {
             [operands, c] => with_types!((operands, c), |T, O| $function::<T, O>($($argument),*))
-                .unwrap_or_else(|| Err(refused(operands, c))),
+                .unwrap_or_else(|| Err(refused("out.dtype", operands, c))),
         }
     };
 }
 
-/// The error for a C of another type.
-fn refused(operands: Type, c: Type) -> Error {
+/// The error for a C of another type, as the argument of that name has it.
+fn refused(name: &str, operands: Type, c: Type) -> Error {
     let usual = operands.usual_c();
     let mut limit = match usual == operands {
         true => format!("must be {}, as a", usual.numpy()),
@@ -63,23 +68,23 @@ fn refused(operands: Type, c: Type) -> Error {
     for other in types().filter(|c| *c != usual && operands.multiplies_to(*c)) {
         limit += &format!(", or {}", other.numpy());
     }
-    Error::argument("out.dtype", c.numpy(), limit)
+    Error::argument(name, c.numpy(), limit)
 }
 
 impl Product {
-    /// Checks that there are kernels for the types.
+    /// Checks that there are kernels for the types. `name`: the argument that says that of C.
     ///
     /// # Errors
     /// [`Error::Argument`].
-    pub(crate) fn check_types([operands, c]: [Type; 2]) -> Result<()> {
+    pub(crate) fn check_types(name: &str, [operands, c]: [Type; 2]) -> Result<()> {
         match operands.multiplies_to(c) {
             true => Ok(()),
-            false => Err(refused(operands, c)),
+            false => Err(refused(name, operands, c)),
         }
     }
 
-    /// Queues the product on a stream. `after`: other streams whose work so far writes A, B, C and
-    /// the bias.
+    /// Queues the product on a stream. `after`: other streams whose work so far writes A, B, C, the
+    /// bias, and the scales.
     ///
     /// # Errors
     /// Those of the library.
@@ -89,13 +94,17 @@ impl Product {
     ///    work has ended.
     /// 2. Until then nobody else writes them, or reads those of C, but by work that the stream
     ///    waits for.
-    pub(crate) unsafe fn launch(&self, stream: &Stream, after: [Option<&Stream>; 4]) -> Result<()> {
+    pub(crate) unsafe fn launch(
+        &self,
+        stream: &Stream,
+        after: [Option<&Stream>; ARRAYS],
+    ) -> Result<()> {
         // SAFETY: the caller's promises.
         for_types!(self.dtypes, launch(self, stream, after, unsafe { InPlace::new() }))
     }
 
-    /// The product of arrays in host memory on a GPU: copies A, B and the bias to the device, and C
-    /// back. Waits for it.
+    /// The product of arrays in host memory on a GPU: copies A, B, the bias and the scales to the
+    /// device, and C back. Waits for it.
     ///
     /// # Errors
     /// Those of the library.
@@ -145,17 +154,22 @@ fn foreign<T: Output>(
 fn launch<T: Scalar<O>, O: Output>(
     product: &Product,
     stream: &Stream,
-    after: [Option<&Stream>; 4],
+    after: [Option<&Stream>; ARRAYS],
     promise: InPlace,
 ) -> Result<()> {
-    let Product { geometry, addresses, bias, .. } = product;
+    let Product { geometry, addresses, bias, scales, .. } = product;
     let device = stream.device();
-    let [a, b, c] = geometry.extents;
+    let [a, b, c, of_scales @ ..] = geometry.extents;
     let a = foreign::<T>(device, addresses[0], a, after[0], promise)?;
     let b = foreign::<T>(device, addresses[1], b, after[1], promise)?;
     let mut c = foreign::<O>(device, addresses[2], c, after[2], promise)?;
     let bias = bias.map(|bias| foreign::<O>(device, bias.address, bias.len, after[3], promise));
-    multiply(product, stream, &a, &b, &mut c, bias.transpose()?.as_ref())
+    let scales = scales.map(|(_, addresses)| -> Result<_> {
+        let of = |i: usize| foreign(device, addresses[i], of_scales[i], after[4 + i], promise);
+        Ok([of(0)?, of(1)?])
+    });
+    let added = (bias.transpose()?, scales.transpose()?);
+    multiply(product, stream, &a, &b, &mut c, &added)
 }
 
 fn copied<T: Scalar<O>, O: Output>(
@@ -163,9 +177,9 @@ fn copied<T: Scalar<O>, O: Output>(
     stream: &Stream,
     promise: InPlace,
 ) -> Result<()> {
-    let Product { geometry, addresses, bias, settings, .. } = product;
+    let Product { geometry, addresses, bias, scales, settings, .. } = product;
     let (device, host) = (stream.device(), Device::cpu());
-    let [a_len, b_len, c_len] = geometry.extents;
+    let [a_len, b_len, c_len, of_scales @ ..] = geometry.extents;
     fn upload<T: Output>(
         device: &Device,
         host: &Device,
@@ -182,7 +196,12 @@ fn copied<T: Scalar<O>, O: Output>(
         false => upload::<O>(device, &host, (addresses[2], c_len), promise)?,
     };
     let bias = bias.map(|bias| upload::<O>(device, &host, (bias.address, bias.len), promise));
-    multiply(product, stream, &a, &b, &mut c, bias.transpose()?.as_ref())?;
+    let scales = scales.map(|(_, addresses)| -> Result<_> {
+        let of = |i: usize| upload(device, &host, (addresses[i], of_scales[i]), promise);
+        Ok([of(0)?, of(1)?])
+    });
+    let added = (bias.transpose()?, scales.transpose()?);
+    multiply(product, stream, &a, &b, &mut c, &added)?;
     let mut to = foreign::<O>(&host, addresses[2], c_len, None, promise)?;
     c.read(0, to.as_mut_slice().unwrap_or_default())
 }
@@ -195,7 +214,7 @@ fn multiply<T: Scalar<O>, O: Output>(
     a: &Buffer<T>,
     b: &Buffer<T>,
     c: &mut Buffer<O>,
-    bias: Option<&Buffer<O>>,
+    (bias, scales): &(Option<Buffer<O>>, Option<[Buffer<f32>; 2]>),
 ) -> Result<()> {
     let Product { geometry, settings, .. } = product;
     if geometry.is_empty() {
@@ -216,19 +235,20 @@ fn multiply<T: Scalar<O>, O: Output>(
             false => Bias::PerRow(elements.all()),
         });
     }
-    let ([m, n, k], [of_a, of_b, of_c]) = (geometry.sizes, geometry.strides);
+    let ([m, n, k], [of_a, of_b, of_c, of_scales @ ..]) = (geometry.sizes, geometry.strides);
     // No two elements of all of C share memory, which the library's test of a batch would find in
     // the same way.
     let (inner, outer) = match geometry.levels.split_first() {
-        Some((level, outer)) => (*level, outer),
-        None => (Level { count: 1, steps: [0; 3] }, &*geometry.levels),
+        // The library has scales of one product.
+        Some((level, outer)) if scales.is_none() => (*level, outer),
+        _ => (Level { count: 1, steps: [0; 5] }, &*geometry.levels),
     };
     let Level { count, steps } = inner;
     let mut at = vec![0usize; outer.len()];
     loop {
         let start = |of: usize| -> usize {
             let steps = outer.iter().zip(&at).map(|(level, index)| level.steps[of] * index);
-            // With k = 0, A and B have no elements.
+            // With k = 0, A and B have no elements, and neither have scales of blocks.
             if geometry.extents[of] == 0 { 0 } else { steps.sum() }
         };
         let one = Batch::new(a.view(start(0)..)?, (m, k), of_a, count, steps[0]);
@@ -236,6 +256,16 @@ fn multiply<T: Scalar<O>, O: Output>(
         let first = start(2);
         let to = BatchMut::new(c.view_mut(first..)?, (m, n), of_c, count, steps[2]);
         let to = to.map_err(of_out)?;
+        if let (Some(both), Some((kind, _))) = (scales, product.scales) {
+            let of = |i: usize, rows, cols| {
+                MatrixView::new(both[i].view(start(3 + i)..)?, rows, cols, of_scales[i])
+            };
+            let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+            gemm = gemm.scales(match kind {
+                ScaleKind::RowsCols => Scales::RowsCols { a: of(0, m, 1)?, b: of(1, 1, n)? },
+                ScaleKind::Blocks => Scales::Blocks { a: of(0, m, of_k)?, b: of(1, of_k, of_n)? },
+            });
+        }
         gemm.launch_batch(stream, one?, other?, to)?;
         // The next product: the first of the outer dimensions is the fastest.
         let next = at.iter_mut().zip(outer).find_map(|(index, level)| {

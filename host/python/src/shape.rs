@@ -5,6 +5,18 @@ use gpu_gemm::{Error, Result};
 
 use crate::array::{Dims, MOST_DIMS, shown};
 
+/// Rows, columns or k-steps of a block that has a scale.
+pub(crate) const BLOCK: usize = 128;
+
+/// What the scales of A and B are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScaleKind {
+    /// Rows of A and columns of B. One scale may be that of all.
+    RowsCols,
+    /// Blocks of 1 x 128 of A and of 128 x 128 of B.
+    Blocks,
+}
+
 /// The shapes of A, B and the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shapes {
@@ -93,12 +105,60 @@ impl Shapes {
         }
     }
 
-    /// How the products of the batch are reached in memory. No stride is negative, and `c` has the
-    /// result's shape.
+    /// What scales of A and B with these shapes are of. Where two kinds have the same shapes, both
+    /// give the same product.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for other shapes.
+    pub(crate) fn scale_kind(&self, scales: [&Dims; 2]) -> Result<ScaleKind> {
+        let Shapes { m, n, k, .. } = *self;
+        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+        let (lines, blocks) = ([[m, 1], [1, n]], [[m, of_k], [of_k, of_n]]);
+        let matrices = scales.map(|dims| match *dims.sizes() {
+            [] => [1, 1],
+            [cols] => [1, cols],
+            [.., rows, cols] => [rows, cols],
+        });
+        let of_lines = [0, 1].map(|i| [lines[i], [1, 1]].contains(&matrices[i]));
+        let of_blocks = [0, 1].map(|i| matrices[i] == blocks[i]);
+        let batch = &self.batch[..self.batch_len];
+        for (i, name) in ["scale_a.shape", "scale_b.shape"].into_iter().enumerate() {
+            let refused = |limit| Err(Error::argument(name, shown(scales[i].sizes()), limit));
+            let [line, block] = [lines[i], blocks[i]].map(|sizes| shown(&sizes));
+            if !of_lines[i] && !of_blocks[i] {
+                let [line_of, block_of] =
+                    [["each row of a", "1 x 128"], ["each column of b", "128 x 128"]][i];
+                return refused(format!(
+                    "must be (1, 1), {line} for {line_of} or {block} for blocks of {block_of}"
+                ));
+            }
+            let leading = scales[i].sizes().iter().rev().skip(2);
+            let sides = leading.clone().zip(batch.iter().rev().chain([&0; MOST_DIMS]));
+            if sides.into_iter().any(|(size, of_batch)| *size != 1 && size != of_batch) {
+                let limit = format!("the leading dimensions of a and b are {}", shown(batch));
+                return refused(limit);
+            }
+            if i == 1 && !(of_lines[0] && of_lines[1] || of_blocks[0] && of_blocks[1]) {
+                return refused(match of_lines[0] {
+                    true => format!("must be (1, 1) or {line}: scale_a is of no blocks"),
+                    false => format!("must be {block}: scale_a is of blocks of 1 x 128"),
+                });
+            }
+        }
+        Ok(if of_lines == [true; 2] { ScaleKind::RowsCols } else { ScaleKind::Blocks })
+    }
+
+    /// How the products of the batch are reached in memory. No stride is negative, `c` has the
+    /// result's shape, and scales have one of [`scale_kind`](Self::scale_kind).
     ///
     /// # Errors
     /// [`Error::Argument`] for arrays that cannot be addressed.
-    pub(crate) fn bind(&self, [a, b, c]: [&Dims; 3], folds: bool) -> Result<Geometry> {
+    pub(crate) fn bind(
+        &self,
+        [a, b, c]: [&Dims; 3],
+        scales: Option<[&Dims; 2]>,
+        folds: bool,
+    ) -> Result<Geometry> {
         let Shapes { m, n, k, vectors, .. } = *self;
         let matrix = |dims: &Dims, has: [bool; 2], sizes: [usize; 2]| {
             let strides = dims.strides().iter().map(|&stride| stride.unsigned_abs());
@@ -112,13 +172,25 @@ impl Shapes {
             [row.filter(|_| sizes[0] > 1).unwrap_or(dense), col]
         };
         let has = vectors.map(|is_vector| !is_vector);
+        // A side of one scale has the stride 0: it is that of all rows or columns.
+        let of_scales = |dims: &Dims| {
+            let mut last = dims.strides().iter().rev().map(|&stride| stride.unsigned_abs());
+            let col = last.next().unwrap_or(0);
+            [last.next().unwrap_or(0), col]
+        };
+        let [scales_a, scales_b] = scales.map_or([[0; 2]; 2], |scales| scales.map(of_scales));
         let strides = [
             matrix(a, [has[0], true], [m, k]),
             matrix(b, [true, has[1]], [k, n]),
             matrix(c, has, [m, n]),
+            scales_a,
+            scales_b,
         ];
-        let mut extents = [0; 3];
-        for ((extent, dims), name) in extents.iter_mut().zip([a, b, c]).zip(["a", "b", "out"]) {
+        let arrays = [Some(a), Some(b), Some(c), scales.map(|of| of[0]), scales.map(|of| of[1])];
+        let names = ["a", "b", "out", "scale_a", "scale_b"];
+        let mut extents = [0; 5];
+        for ((extent, dims), name) in extents.iter_mut().zip(arrays).zip(names) {
+            let Some(dims) = dims else { continue };
             *extent = dims.extent().ok_or_else(|| {
                 let name = format!("{name}.strides");
                 Error::argument(name, format!("{:?}", dims.strides()), "cannot be addressed")
@@ -127,11 +199,13 @@ impl Shapes {
         let sizes = [m, n, k];
         let mut geometry = Geometry { sizes, strides, extents, levels: Vec::new() };
         let matrix_dims = [1 + usize::from(has[0]), 1 + usize::from(has[1])];
-        let matrix_dims = [matrix_dims[0], matrix_dims[1], self.result().1 - self.batch_len];
+        let of_result = self.result().1 - self.batch_len;
+        let matrix_dims = [matrix_dims[0], matrix_dims[1], of_result, 2, 2];
         for index in (0..self.batch_len).rev() {
             let count = self.batch[index];
-            let mut steps = [0; 3];
-            for ((step, dims), matrix) in steps.iter_mut().zip([a, b, c]).zip(matrix_dims) {
+            let mut steps = [0; 5];
+            for ((step, dims), matrix) in steps.iter_mut().zip(arrays).zip(matrix_dims) {
+                let Some(dims) = dims else { continue };
                 // Counted from the last leading dimension.
                 let from_end = self.batch_len - index + matrix;
                 let strides = dims.strides();
@@ -146,11 +220,12 @@ impl Shapes {
     }
 }
 
-/// Products at equal distances: elements from an A, B and C to the next.
+/// Products at equal distances: elements from an A, B and C to the next, and from the scales of A
+/// and of B.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     pub(crate) count: usize,
-    pub(crate) steps: [usize; 3],
+    pub(crate) steps: [usize; 5],
 }
 
 /// Where the matrices of a batch are.
@@ -158,10 +233,11 @@ pub(crate) struct Level {
 pub(crate) struct Geometry {
     /// m, n and k.
     pub(crate) sizes: [usize; 3],
-    /// Of A, B and C: elements from one row to the next, and from one column to the next.
-    pub(crate) strides: [[usize; 2]; 3],
-    /// Elements of A, B and C from the first to the last.
-    pub(crate) extents: [usize; 3],
+    /// Of A, B and C, and of the scales of A and of B: elements from one row to the next, and from
+    /// one column to the next.
+    pub(crate) strides: [[usize; 2]; 5],
+    /// Elements of these from the first to the last.
+    pub(crate) extents: [usize; 5],
     /// The leading dimensions, the last first.
     pub(crate) levels: Vec<Level>,
 }
@@ -179,7 +255,7 @@ impl Geometry {
             return;
         }
         let [m, ..] = self.sizes;
-        let [a, _, c] = self.strides;
+        let [a, _, c, scales, _] = self.strides.map(|[row, _]| row);
         if let Some(last) = self.levels.last_mut() {
             // The dimension continues the one behind it.
             let next = last.steps.map(|step| step.checked_mul(last.count));
@@ -187,12 +263,14 @@ impl Geometry {
                 last.count *= count;
                 return;
             }
-        } else if folds && m > 0 && steps[1] == 0 {
-            // All products have the same B, and the rows of A and C continue: one product of more
-            // rows.
-            let next = [a[0], c[0]].map(|stride| stride.checked_mul(m));
-            if next == [Some(steps[0]), Some(steps[2])] {
+        } else if folds && m > 0 && [steps[1], steps[4]] == [0; 2] {
+            // All products have the same B, and the rows of A, C and A's scales continue: one
+            // product of more rows.
+            let scales = if m == 1 { steps[3] } else { scales };
+            let next = [a, c, scales].map(|stride| stride.checked_mul(m));
+            if next == [steps[0], steps[2], steps[3]].map(Some) {
                 self.sizes[0] = m * count;
+                self.strides[3][0] = scales;
                 return;
             }
         }

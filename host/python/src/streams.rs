@@ -15,6 +15,7 @@ use crate::{
     argument::refused,
     device::{foreign_stream, own_stream},
     import::{Kind, Module},
+    product::ARRAYS,
 };
 
 /// The handle of the argument `stream`.
@@ -118,8 +119,8 @@ impl Queue {
         &self,
         py: Python,
         index: usize,
-        arrays: [Option<(Kind, Option<u64>)>; 4],
-    ) -> PyResult<([Option<u64>; 4], bool)> {
+        arrays: [Option<(Kind, Option<u64>)>; ARRAYS],
+    ) -> PyResult<([Option<u64>; ARRAYS], bool)> {
         let mut after = arrays.map(|array| array.and_then(|(_, ready_on)| ready_on));
         let mut waits = !self.kind.is_known();
         for (after, array) in after.iter_mut().zip(arrays) {

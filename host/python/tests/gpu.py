@@ -84,6 +84,46 @@ class Dlpack:
         return self.tensor.__dlpack__(**options)
 
 
+def of_torch_with_scales(torch, wide):
+    """8-bit floats with scales of all three kinds, as the layers of servers have them: both contiguous along k."""
+    generator = torch.Generator("cuda").manual_seed(2)
+
+    def scales(*shape):
+        return torch.rand(*shape, device="cuda", generator=generator) + 0.5
+
+    def spread(scale, rows, cols):
+        every = [1 if count == size else size if count == 1 else 128 for size, count in zip((rows, cols), scale.shape)]
+        return np.repeat(np.repeat(wide(scale), every[0], 0), every[1], 1)[:rows, :cols]
+
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        for m, n, k in [(64, 64, 128), (1000, 704, 512), (1, 333, 1040), (77, 1, 1024), (300, 130, 257), (0, 4, 4), (2048, 2048, 2048)]:
+            # Without subnormal factors, which may cost more of a sum.
+            a, b = ((torch.randint(8, 16, size, device="cuda", generator=generator) / 8).to(dtype) for size in ((m, k), (n, k)))
+            of_k, of_n = -(-k // 128), -(-n // 128)
+            kinds = {
+                "tensor": (scales(1, 1), scales(1, 1)),
+                "row and column": (scales(m, 1), scales(1, n)),
+                "row and tensor": (scales(m, 1), scales(1, 1)),
+                "blocks": (scales(of_k, m).t(), scales(of_n, of_k).t()),
+            }
+            for kind, (of_a, of_b) in kinds.items():
+                for out in (torch.float32, torch.bfloat16, torch.float16):
+                    what, name = f"torch {dtype} {kind} {m}x{n}x{k} to {out}", str(out).removeprefix("torch.")
+                    scaled = [wide(a) * spread(of_a, m, k), wide(b.t()) * spread(of_b, k, n)]
+                    # Stages of 128 steps are cut off after 13 bits; float16 holds what these give.
+                    small = 2.0**-6 if out == torch.float16 else 1.0
+                    result = gpu_gemm.scaled_matmul(a, b.t(), of_a, of_b, out_dtype=out, alpha=small)
+                    check(result.dtype == out and result.is_cuda, f"type of {what}")
+                    within(wide(result), *scaled, name, what, sums=34 * 4 * 2.0**-13 / (k + 8), factor=small)
+                    into = torch.empty(m, n, dtype=out, device="cuda")
+                    product = gpu_gemm.prepare(a, b.t(), scale_a=of_a, scale_b=of_b, out=into, alpha=small)
+                    check(product() is into and torch.equal(into, result), f"prepared {what}")
+    one = torch.ones(1, device="cuda")
+    powers = one.to(torch.float8_e8m0fnu)
+    fails(TypeError, "must be float32", lambda: gpu_gemm.scaled_matmul(a, b.t(), powers, one), "scales of powers of two")
+    fails(ValueError, "scale_a.device", lambda: gpu_gemm.scaled_matmul(a, b.t(), one.cpu(), one), "scales in host memory")
+
+
 def with_torch():
     import torch
 
@@ -127,6 +167,9 @@ def with_torch():
         heads = draw(3, 50, 4, 16, dtype=dtype)
         a, b = heads.permute(0, 2, 1, 3), heads.permute(0, 2, 3, 1)
         within(wide(matmul(a, b)), wide(a), wide(b), name, f"torch {name} heads")
+
+    if torch.cuda.get_device_capability() == (9, 0):
+        of_torch_with_scales(torch, wide)
 
     # A C of another type, the epilogue, the arithmetic.
     for dtype in (torch.float16, torch.bfloat16):

@@ -104,7 +104,7 @@ F, G = (da.ones(shape, dtype=np.float32) for shape in ((2, 3), (3, 2)))
         ((F, F), {}, ValueError, "a.shape[-1] = 3: must be b.shape[-2] = 2"),
         ((F, da.ones(2, dtype=np.float32)), {}, ValueError, "a.shape[-1] = 3: must be b.shape[-1] = 2"),
         ((np.ones((2, 3)), F), {}, TypeError, "type(a) = numpy.ndarray: must be dask.array.Array"),
-        ((F, G.astype(np.int64)), {}, TypeError, "b.dtype = int64: must be float64, float32, float16, bfloat16 or int8"),
+        ((F, G.astype(np.int64)), {}, TypeError, "b.dtype = int64: must be float64, float32, float16, bfloat16, int8, float8_e4m3fn or float8_e5m2"),
         ((F, G.astype(np.float64)), {}, TypeError, "b.dtype = float64: must be float32, as a"),
         ((F.sum(), G), {}, ValueError, "a.ndim = 0: must be at least 1"),
         ((da.ones((2, 2, 3)), da.ones((3, 3, 2))), {}, ValueError, "b.shape = (3, 3, 2): cannot be broadcast with a.shape = (2, 2, 3)"),

@@ -58,9 +58,9 @@ capsule_name.argtypes = [ctypes.py_object]
 class Producer:
     """An array of a library that nobody knows. It counts what a consumer does."""
 
-    def __init__(self, array, version=1, flags=0, byte_offset=0, strides=True, device=(1, 0)):
+    def __init__(self, array, version=1, flags=0, byte_offset=0, strides=True, device=(1, 0), code=2):
         self.array, self.version, self.flags, self.device = array, version, flags, device
-        self.byte_offset, self.has_strides = byte_offset, strides
+        self.byte_offset, self.has_strides, self.code = byte_offset, strides, code
         self.exported, self.deleted, self.capsules, self.keep = 0, 0, [], []
 
     def __dlpack_device__(self):
@@ -76,7 +76,7 @@ class Producer:
         tensor.byte_offset = self.byte_offset
         tensor.device = Device(*self.device)
         tensor.ndim = array.ndim
-        tensor.dtype = Type(2, 8 * item, 1)
+        tensor.dtype = Type(self.code, 8 * item, 1)
         shape = (ctypes.c_int64 * array.ndim)(*array.shape)
         strides = (ctypes.c_int64 * array.ndim)(*(stride // item for stride in array.strides))
         tensor.shape = shape

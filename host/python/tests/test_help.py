@@ -18,8 +18,9 @@ def test_the_version_is_the_package_s():
 @pytest.mark.parametrize(
     "name, arguments",
     [
-        ("matmul", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, stream=None, device=None"),
-        ("prepare", "a, b, *, out=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, device=None"),
+        ("matmul", "a, b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, stream=None, device=None"),
+        ("scaled_matmul", "a, b, scale_a, scale_b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, tune=None, stream=None, device=None"),
+        ("prepare", "a, b, *, scale_a=None, scale_b=None, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, device=None"),
         ("check", "kernel, m=64, n=64, k=64, *, orders=3"),
         ("profile", "kernel, m=64, n=64, k=64, *, every=1"),
     ],
@@ -42,7 +43,7 @@ def test_the_licences_are_in_the_package():
     assert metadata["License-Expression"] == "MIT OR Apache-2.0" and set(metadata.get_all("License-File")) == set(files)
 
 
-@pytest.mark.parametrize("name", ["matmul", "check", "profile"])
+@pytest.mark.parametrize("name", ["matmul", "scaled_matmul", "check", "profile"])
 def test_every_argument_is_explained(name):
     function = getattr(gpu_gemm, name)
     text = inspect.getdoc(function)

@@ -29,6 +29,15 @@ def test_torch(rng):
     bytes_of = torch.from_numpy(rng.integers(-128, 128, (6, 6), np.int8))
     result = gpu_gemm.matmul(bytes_of, bytes_of.t(), device="cpu")
     assert result.dtype == torch.int32 and torch.equal(result, bytes_of.int() @ bytes_of.int().t())
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        eighths = torch.from_numpy(rng.integers(-12, 13, (6, 6)) / 8).to(dtype)
+        rows = torch.from_numpy(2.0 ** rng.integers(-3, 4, (6, 1))).float()
+        want = (rows.double() * eighths.double()) @ eighths.double().t()
+        result = gpu_gemm.scaled_matmul(eighths, eighths.t(), rows, torch.ones(()), out_dtype=torch.bfloat16, device="cpu")
+        # 36 / 64 of a power of two are exact in the sums, and bfloat16 rounds once.
+        assert torch.equal(result, want.to(torch.bfloat16))
+        with pytest.raises(TypeError, match="scale_a.dtype = .*float8_e8m0fnu: must be float32"):
+            gpu_gemm.scaled_matmul(eighths, eighths, rows.to(torch.float8_e8m0fnu), torch.ones(()), device="cpu")
     moved = a.clone()
     product = gpu_gemm.prepare(moved, b, device="cpu")
     moved.set_(b.clone())

@@ -77,7 +77,7 @@ def test_an_array_of_a_prepared_product_that_is_no_operand_any_more():
             arrays[name].dtype = np.int64
         with pytest.raises(RuntimeError) as caught:
             product()
-        types = "float32, float16, bfloat16 or int8" if name in ("a", "b") else "int32, float32, float16 or bfloat16"
+        types = "float32, float16, bfloat16, int8, float8_e4m3fn or float8_e5m2" if name in ("a", "b") else "int32, float32, float16 or bfloat16"
         cause = f"{name}.dtype = int64: must be float64, {types}"
         assert str(caught.value) == f"{cause}: changed after the product was prepared"
         assert type(caught.value.__cause__) is TypeError and str(caught.value.__cause__) == cause

@@ -16,6 +16,7 @@ from ._native import (
     matmul,
     prepare,
     profile,
+    scaled_matmul,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "matmul",
     "prepare",
     "profile",
+    "scaled_matmul",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "matmul",
     "prepare",
     "profile",
+    "scaled_matmul",
 ]
 __version__: str
 
@@ -85,6 +86,7 @@ def matmul(
     b: object,
     *,
     out: _Out,
+    out_dtype: object = None,
     alpha: float = 1.0,
     beta: float = 0.0,
     bias: object = None,
@@ -101,6 +103,7 @@ def matmul(
     b: object,
     *,
     out: None = None,
+    out_dtype: object = None,
     alpha: float = 1.0,
     beta: float = 0.0,
     bias: object = None,
@@ -111,11 +114,48 @@ def matmul(
     stream: object = None,
     device: str | None = None,
 ) -> _A: ...
+@overload
+def scaled_matmul(
+    a: object,
+    b: object,
+    scale_a: object,
+    scale_b: object,
+    *,
+    out: _Out,
+    out_dtype: object = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: object = None,
+    activation: _Activation | None = None,
+    tune: bool | str | PathLike[str] | None = None,
+    stream: object = None,
+    device: str | None = None,
+) -> _Out: ...
+@overload
+def scaled_matmul(
+    a: _A,
+    b: object,
+    scale_a: object,
+    scale_b: object,
+    *,
+    out: None = None,
+    out_dtype: object = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: object = None,
+    activation: _Activation | None = None,
+    tune: bool | str | PathLike[str] | None = None,
+    stream: object = None,
+    device: str | None = None,
+) -> _A: ...
 def prepare(
     a: object,
     b: object,
     *,
+    scale_a: object = None,
+    scale_b: object = None,
     out: object = None,
+    out_dtype: object = None,
     alpha: float = 1.0,
     beta: float = 0.0,
     bias: object = None,

@@ -15,6 +15,8 @@ pub(crate) const VERSIONED: [&CStr; 2] = [c"dltensor_versioned", c"used_dltensor
 
 /// Kinds of elements.
 pub(crate) const FLOAT: u8 = 2;
+/// Powers of two, which are no scales here.
+pub(crate) const E8M0: u8 = 14;
 
 /// A tensor without elements, to be filled in.
 pub(crate) const EMPTY: DLTensor = DLTensor {

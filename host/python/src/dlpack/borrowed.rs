@@ -176,6 +176,7 @@ pub(crate) unsafe fn describe(name: &str, tensor: &DLTensor) -> PyResult<Describ
                 _ => "",
             };
             let value = match kind {
+                "" if code == abi::E8M0 => "float8_e8m0fnu".to_owned(),
                 "" => format!("DLPack's type {code} of {bits} bits"),
                 kind if lanes == 1 => format!("{kind}{bits}"),
                 kind => format!("{kind}{bits}, {lanes} lanes"),

@@ -12,7 +12,7 @@ use pyo3::{
 use super::{kinds::Kind, operand::Operand};
 use crate::{
     argument::refused,
-    array::{Dims, MOST_DIMS, Place, offered, types},
+    array::{Dims, MOST_DIMS, Place, named, offered, types},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -47,11 +47,11 @@ pub(super) fn array<'py>(
     let typestr: String =
         typestr.extract().map_err(|cause| refused(&of("typestr"), &typestr, cause, limit))?;
     let dtype = match typestr.as_str() {
-        "<f2" | "<V2" | "|V2" => match object.getattr_opt(intern!(py, "dtype"))? {
+        "<f2" | "<V2" | "|V2" | "<f1" | "|f1" | "<V1" | "|V1" => match object.getattr_opt(intern!(py, "dtype"))? {
             Some(dtype) => {
                 let dtype = dtype.str()?;
                 let dtype = dtype.to_string_lossy();
-                types().find(|of| of.bytes() == 2 && of.numpy() == dtype)
+                named(&dtype).filter(|of| typestr.ends_with(char::from(b'0' + of.bytes() as u8)))
             }
             None => (typestr == "<f2").then_some(Type::F16),
         },

@@ -11,7 +11,7 @@ use pyo3::{exceptions::PyTypeError, ffi, intern, prelude::*};
 
 use super::{kinds::Kind, operand::Operand};
 use crate::{
-    array::{Dims, Place, offered, types},
+    array::{Dims, Place, named, offered, types},
     dlpack::borrowed::Described,
     failure::to_python,
 };
@@ -79,13 +79,13 @@ pub(super) fn array<'py>(
         to_python(Error::argument(format!("{name}.dtype"), value, limit))
     };
     let dtype = match (typekind as u8, itemsize) {
-        (b'f' | b'V', 2) => {
+        (b'f' | b'V', bytes @ 1..=2) => {
             let dtype = object.getattr(intern!(py, "dtype"))?;
             if dtype.getattr(intern!(py, "num"))?.extract::<i32>()? == HALF {
                 Some(Type::F16)
             } else {
                 let name = dtype.getattr(intern!(py, "name"))?.extract::<String>()?;
-                types().find(|of| of.numpy_code() == "V2" && of.numpy() == name)
+                named(&name).filter(|of| of.bytes() == bytes as usize)
             }
         }
         (kind, bytes) => {
