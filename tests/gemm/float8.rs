@@ -3,9 +3,12 @@
 use host::{
     Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Matrix, MatrixView,
     Stream,
-    gemm::{Candidate, Output, Request, Scalar, Scales, Target},
+    gemm::{Candidate, Output, Request, Scalar, Scales, Target, checked},
 };
-use simt::types::NumberFormat;
+use simt::{
+    check::{Options, Report},
+    types::NumberFormat,
+};
 use tests::{
     Turns, devices,
     gemm::{Random, counted},
@@ -91,14 +94,15 @@ struct Scaling {
 }
 
 impl Scaling {
-    /// From 1/64 to 2; of products of integers powers of two.
-    fn draw(random: &mut Random, [m, n, k]: [usize; 3], is_integer: bool) -> Self {
+    /// From 1/64 to 2; of products of integers powers of two. Of each product, or of all.
+    fn draw(random: &mut Random, [m, n, k]: [usize; 3], is_integer: bool, products: usize) -> Self {
         let are_blocks = random.below(2) == 0;
         let sizes = match are_blocks {
             true => [(m, k.div_ceil(128)), (k.div_ceil(128), n.div_ceil(128))],
             false => [(m, 1), (1, n)],
         };
-        let places = sizes.map(|size| Place::draw(random, size, 1));
+        let count = random.choose(&[1, products]);
+        let places = sizes.map(|size| Place::draw(random, size, count));
         let value = |bits: u64| {
             let power = 2f32.powi((bits % 7) as i32 - 6);
             if is_integer { power } else { power * (1.0 + (bits >> 40) as f32 / (1 << 25) as f32) }
@@ -108,10 +112,11 @@ impl Scaling {
     }
 
     /// What a product of two elements is multiplied by.
-    fn of(&self, row: usize, p: usize, col: usize) -> f64 {
+    fn of(&self, i: usize, row: usize, p: usize, col: usize) -> f64 {
         let [a, b] = &self.places;
+        let i = i % a.count;
         let [p, col] = if self.are_blocks { [p / 128, col / 128] } else { [0, col] };
-        f64::from(self.values[0][a.at(0, row, p)]) * f64::from(self.values[1][b.at(0, p, col)])
+        f64::from(self.values[0][a.at(i, row, p)]) * f64::from(self.values[1][b.at(i, p, col)])
     }
 }
 
@@ -129,12 +134,14 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         Case { places, a, b, c, bias, is_relu, factors, is_integer, scales: None }
     }
 
-    /// One product with scales. Those of blocks are for a C of rows.
+    /// Products with scales. Those of blocks are for a C of rows.
     fn draw_scaled(random: &mut Random, sizes: [usize; 3]) -> Self {
-        let mut case = Case::draw(random, sizes, 1);
-        let scales = Scaling::draw(random, sizes, case.is_integer);
+        let products = random.choose(&[1, 1, 2, 3]);
+        let mut case = Case::draw(random, sizes, products);
+        let scales = Scaling::draw(random, sizes, case.is_integer, products);
         if scales.are_blocks && case.places[2].strides[1] != 1 {
             case.places[2].strides = [sizes[1], 1];
+            case.places[2].step = sizes[0] * sizes[1];
         }
         case.scales = Some(scales);
         case
@@ -148,7 +155,7 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         for p in 0..a.size.1 {
             let (a, b): (f64, f64) =
                 (self.a[a.at(i, row, p)].into(), self.b[b.at(i, p, col)].into());
-            let scale = self.scales.as_ref().map_or(1.0, |scales| scales.of(row, p, col));
+            let scale = self.scales.as_ref().map_or(1.0, |scales| scales.of(i, row, p, col));
             sum += scale * a * b;
             size += (scale * a * b).abs();
         }
@@ -160,7 +167,28 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
     }
 
     fn run(&self, stream: &Stream, gemm: &Gemm<T, O>) -> Vec<O> {
-        let device = stream.device();
+        self.by(stream.device(), gemm, |gemm, a, b, c| {
+            gemm.launch_batch(stream, a, b, c).unwrap();
+        })
+        .1
+    }
+
+    /// The reports of a run with every access checked.
+    fn checked(&self) -> Vec<Report> {
+        let gemm = gemm(None);
+        let check = |gemm: &Gemm<T, O>, a: Batch<T>, b: Batch<T>, c: BatchMut<O>| {
+            checked::product(gemm, a, b, c, |_| Options::default()).unwrap()
+        };
+        self.by(&Device::cpu(), &gemm, check).0
+    }
+
+    /// What that makes of the product, and C.
+    fn by<R>(
+        &self,
+        device: &Device,
+        gemm: &Gemm<T, O>,
+        work: impl FnOnce(&Gemm<T, O>, Batch<T>, Batch<T>, BatchMut<O>) -> R,
+    ) -> (R, Vec<O>) {
         let (a, b) = (device.upload(&self.a).unwrap(), device.upload(&self.b).unwrap());
         let mut c = device.upload(&self.c).unwrap();
         let bias = self.bias.as_ref().map(|bias| device.upload(bias).unwrap());
@@ -183,16 +211,16 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         let of_scales = scales.map(|of| of.values.each_ref().map(|of| device.upload(of).unwrap()));
         if let Some((of, values)) = scales.zip(of_scales.as_ref()) {
             let [a, b] = [0, 1].map(|i| {
-                let Place { size: (rows, cols), strides, .. } = of.places[i];
-                MatrixView::new(values[i].all(), rows, cols, strides).unwrap()
+                let Place { size, strides, count, step } = of.places[i];
+                Batch::new(values[i].all(), size, strides, count, step).unwrap()
             });
             gemm = gemm.scales(match of.are_blocks {
                 true => Scales::Blocks { a, b },
                 false => Scales::RowsCols { a, b },
             });
         }
-        gemm.launch_batch(stream, a, b, to).unwrap();
-        c.to_vec().unwrap()
+        let made = work(&gemm, a, b, to);
+        (made, c.to_vec().unwrap())
     }
 
     /// Integers must be exact, but for C's own rounding. Other elements keep to the bound of
@@ -348,7 +376,8 @@ fn wrong_scales_are_refused() {
     let a = Matrix::from_row_major(&device, m, k, &a).unwrap();
     let b = Matrix::from_row_major(&device, k, n, &b).unwrap();
     let ones = device.upload(&vec![1f32; 1000]).unwrap();
-    let view = |rows, cols| MatrixView::new(ones.all(), rows, cols, [cols, 1]).unwrap();
+    let view =
+        |rows, cols| Batch::from(MatrixView::new(ones.all(), rows, cols, [cols, 1]).unwrap());
     let mut c = Matrix::<f32>::zeros(&device, m, n).unwrap();
     let mut run = |scales, partials: u32| {
         let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
@@ -362,6 +391,36 @@ fn wrong_scales_are_refused() {
     };
     run(lines, 1).unwrap();
     refused(run(lines, 2), "scales");
+    // A plan has the same limits.
+    let request = Request::dense(host::Shape::new(m as u64, n as u64, k as u64).unwrap());
+    let plan = |scales, request: &Request| {
+        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
+        let said = [
+            gemm.choose(request, &Target::H200).map(|_| ()),
+            gemm.plan(request, &Target::H200, &simt::cpu::LIMITS).map(|_| ()),
+            gemm.plan_on(&device, request).map(|_| ()),
+        ];
+        let [one, two, three] = said.map(|said| said.map_err(|error| error.to_string()));
+        assert!(one == two && two == three, "{one:?}, {two:?}, {three:?}");
+        one
+    };
+    plan(lines, &request).unwrap();
+    let mut of_two = request;
+    of_two.batch = 2;
+    plan(lines, &of_two).unwrap();
+    let three = Batch::repeat(MatrixView::new(ones.all(), m, 1, [1, 1]).unwrap(), 3);
+    let uneven = Scales::RowsCols { a: three, b: view(1, n) };
+    refused(plan(uneven, &of_two), "scales of A: count = 3: must be 2, as the products, or 1");
+    refused(plan(Scales::Blocks { a: view(m, 3), b: view(3, 1) }, &request), "must be 3 x 2");
+    let mut apart = request;
+    apart.strides[0] = [2 * k, 2];
+    refused(
+        plan(lines, &apart),
+        "with scales: wgmma_e4m3_f32_256x128x128_c2_nt needs A contiguous",
+    );
+    apart.strides = [[k, 1], [n, 1], [1, m]];
+    let blocks = Scales::Blocks { a: view(m, 3), b: view(3, 2) };
+    refused(plan(blocks, &apart), "rows are contiguous");
     refused(run(Scales::RowsCols { a: view(m, 1), b: view(n, 1) }, 1), "must be 1 x 200");
     refused(run(Scales::RowsCols { a: view(m - 1, 1), b: view(1, n) }, 1), "must be 5 x 1");
     refused(run(Scales::Blocks { a: view(m, 2), b: view(3, 2) }, 1), "must be 5 x 3");
@@ -379,6 +438,48 @@ fn wrong_scales_are_refused() {
     let gemm = Gemm::new().scales(Scales::RowsCols { a: view(2, 1), b: view(1, 2) });
     let said = gemm.run(&stream, f32s.view(), f32s.view(), to.view_mut()).unwrap_err();
     assert!(said.to_string().contains("8-bit"), "{said}");
+}
+
+/// The bits of a row are those of the row alone, with scales of both kinds and k of any length.
+#[test]
+fn invariant_scaled_products_have_the_bits_of_a_row() {
+    for device in devices().into_iter().filter(runs_wgmma) {
+        let stream = device.stream().unwrap();
+        let mut random = Random::new(815);
+        for k in [200, 4096, 65536] {
+            let sizes = [70, 20, k];
+            let mut case = Case::<E4m3, f32>::draw(&mut random, sizes, 1);
+            case.places[2].strides = [sizes[1], 1];
+            for are_blocks in [false, true] {
+                let of = || Scaling::draw(&mut random, sizes, false, 1);
+                let scales = std::iter::repeat_with(of).find(|of| of.are_blocks == are_blocks);
+                case.scales = scales;
+                let all = case.run(&stream, &gemm(None).invariant());
+                let mut one = Case { scales: case.scales.take(), ..case };
+                (one.places[0].size.0, one.places[2].size.0) = (1, 1);
+                one.scales.as_mut().unwrap().places[0].size.0 = 1;
+                let first = one.run(&stream, &gemm(None).invariant());
+                let bits =
+                    |c: &[f32]| c[..sizes[1]].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&first), bits(&all), "k = {k}, blocks {are_blocks}, {device}");
+                (one.places[0].size.0, one.places[2].size.0) = (sizes[0], sizes[0]);
+                case = one;
+            }
+        }
+    }
+    counted("float8::invariant_scaled_products_have_the_bits_of_a_row", 6);
+}
+
+/// Every access of products with scales is checked, and what is between the scales is not read.
+#[test]
+fn scaled_products_are_clean() {
+    once!(crate::SOURCES);
+    let mut random = Random::new(816);
+    for sizes in [[70, 130, 200], [3, 5, 300]] {
+        let case = Case::<E4m3, f32>::draw_scaled(&mut random, sizes);
+        let reports = case.checked();
+        assert!(!reports.is_empty() && reports.iter().all(Report::is_clean), "{reports:?}");
+    }
 }
 
 /// K is split by the blocks of a cluster, and by partial products.

@@ -89,11 +89,13 @@ fn main() -> Result<()> {
         let gemm = Gemm::<E4m3, Bf16>::of_types();
         let gemm = match name {
             MATRIX => gemm.alpha(of_a.scales[0] * of_b.scales[0]),
-            ROWS_COLS => gemm.scales(Scales::RowsCols { a: view(0, m, 1)?, b: view(1, 1, n)? }),
+            ROWS_COLS => {
+                gemm.scales(Scales::RowsCols { a: view(0, m, 1)?.into(), b: view(1, 1, n)?.into() })
+            }
             _ => {
                 let blocks = k.div_ceil(128);
                 let (a, b) = (view(0, m, blocks)?, view(1, blocks, n.div_ceil(128))?);
-                gemm.scales(Scales::Blocks { a, b })
+                gemm.scales(Scales::Blocks { a: a.into(), b: b.into() })
             }
         };
         let choice = gemm.run(&stream, a.view(), b.view().t(), c.view_mut())?;

@@ -292,9 +292,8 @@ impl<'py> Ready<'py> {
 
 /// Checks the types of the scales, and of A beside them.
 fn check_scale_types(a: Type, scales: &[Option<Operand>; 2]) -> PyResult<()> {
-    let refused = |name: &str, value: &str, limit: &str| {
-        Err(to_python(Error::argument(name, value, limit)))
-    };
+    let refused =
+        |name: &str, value: &str, limit: &str| Err(to_python(Error::argument(name, value, limit)));
     match scales {
         [None, None] => return Ok(()),
         [Some(_), Some(_)] => {}

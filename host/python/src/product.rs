@@ -1,8 +1,8 @@
 //! Runs a product of arrays whose addresses, sizes and strides are known.
 
 use gpu_gemm::{
-    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, MatrixView, Result,
-    Stream, TuningCache, Type,
+    Activation, Batch, BatchMut, Bias, Buffer, Compute, Device, Error, Gemm, Result, Stream,
+    TuningCache, Type,
     gemm::{Output, Scalar, Scales},
     simt::with_types,
 };
@@ -239,9 +239,8 @@ fn multiply<T: Scalar<O>, O: Output>(
     // No two elements of all of C share memory, which the library's test of a batch would find in
     // the same way.
     let (inner, outer) = match geometry.levels.split_first() {
-        // The library has scales of one product.
-        Some((level, outer)) if scales.is_none() => (*level, outer),
-        _ => (Level { count: 1, steps: [0; 5] }, &*geometry.levels),
+        Some((level, outer)) => (*level, outer),
+        None => (Level { count: 1, steps: [0; 5] }, &*geometry.levels),
     };
     let Level { count, steps } = inner;
     let mut at = vec![0usize; outer.len()];
@@ -258,7 +257,8 @@ fn multiply<T: Scalar<O>, O: Output>(
         let to = to.map_err(of_out)?;
         if let (Some(both), Some((kind, _))) = (scales, product.scales) {
             let of = |i: usize, rows, cols| {
-                MatrixView::new(both[i].view(start(3 + i)..)?, rows, cols, of_scales[i])
+                let (elements, step) = (both[i].view(start(3 + i)..)?, steps[3 + i]);
+                Batch::new(elements, (rows, cols), of_scales[i], count, step)
             };
             let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
             gemm = gemm.scales(match kind {

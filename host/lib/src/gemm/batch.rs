@@ -26,7 +26,7 @@ use crate::{
 /// assert_eq!(c.to_vec()?, [21.0, 43.0, 10.0, 1.0]);
 /// # Ok::<(), gpu_gemm::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Batch<'a, T> {
     pub(super) elements: BufferView<'a, T>,
     pub(super) size: (usize, usize),
@@ -123,6 +123,13 @@ impl<'a, T: Pod> Batch<'a, T> {
     pub fn t(self) -> Self {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
         Batch { size: (cols, rows), strides: [between_cols, between_rows], ..self }
+    }
+}
+
+impl<'a, T: Pod> From<MatrixView<'a, T>> for Batch<'a, T> {
+    /// One matrix.
+    fn from(matrix: MatrixView<'a, T>) -> Self {
+        Batch::one(matrix)
     }
 }
 

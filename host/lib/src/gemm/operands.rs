@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use gpu::registry::Type;
-
 use super::{
     Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, Scales, scalar,
-    scales::{self, ScalePlan},
+    scales::{self, NAMES, ScalePlan},
 };
 use crate::{
     buffer::{BufferView, Pod},
-    device::Device,
     error::{Error, Result},
     memory,
     shape::Shape,
@@ -122,46 +119,18 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
         }
     }
     let count = a.count;
-    let swaps =
-        scalar::swaps([a.strides, b.strides, c.strides], c.size, ScalePlan::of(gemm.scales).kind);
-    check_scales(gemm, device, shape, count, swaps)?;
+    let strides = [a.strides, b.strides, c.strides];
+    let swaps = scalar::swaps(strides, c.size, ScalePlan::of(gemm.scales).kind);
+    scales::check(gemm, &Request { batch: count, ..Request::new(shape, strides) })?;
+    for (name, of) in NAMES.into_iter().zip(scales::elements(gemm.scales).iter().flatten()) {
+        if of.device() != device {
+            let limit = format!("must be on the stream's device, {}", device.name());
+            return Err(Error::argument(name, of.device().name(), limit));
+        }
+    }
     let (bias, scales) = (gemm.bias.map(Bias::elements), scales::elements(gemm.scales));
     let operands = Operands { shape, count, a, b, c, bias, scales, is_swapped: false };
     Ok(if swaps { operands.swapped() } else { operands })
-}
-
-/// Checks the scales of a product.
-fn check_scales<T: Scalar<O>, O: Output>(
-    gemm: &Gemm<T, O>,
-    device: &Device,
-    shape: Shape,
-    count: usize,
-    swaps: bool,
-) -> Result<()> {
-    let Some(scales) = gemm.scales else { return Ok(()) };
-    let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
-    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
-        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
-    }
-    if count != 1 {
-        return refused(&format!("of {count} products"), "must be of one product");
-    }
-    if swaps && matches!(scales, Scales::Blocks { .. }) {
-        return refused("of blocks", "must be with a C whose rows are contiguous");
-    }
-    if gemm.partials.is_some_and(|partials| partials > 1) {
-        return refused("with partial products", "must be without");
-    }
-    for (name, elements) in ["scales of A", "scales of B"]
-        .into_iter()
-        .zip(scales::elements(Some(scales)).into_iter().flatten())
-    {
-        if elements.device() != device {
-            let limit = format!("must be on the stream's device, {}", device.name());
-            return Err(Error::argument(name, elements.device().name(), limit));
-        }
-    }
-    scales.check(shape)
 }
 
 /// Checks that C does not overlap A, B, the bias or the scales. Borrows ensure it, except for
@@ -328,7 +297,7 @@ mod tests {
         let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 2, 4, [4, 1]).unwrap();
         let a = MatrixView::new(of_a.view(..).unwrap(), 2, 1, [1, 1]).unwrap();
         let b = MatrixView::new(ones.all(), 1, 4, [4, 1]).unwrap();
-        let scales = Some(Scales::RowsCols { a, b });
+        let scales = Some(Scales::RowsCols { a: a.into(), b: b.into() });
         check_apart(&other, &other, &BatchMut::one(c), None, scales).is_err()
     }
 

@@ -135,8 +135,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// Multiplies A and B by scales. They are for 8-bit floating-point numbers on Hopper or the
-    /// CPU device, for one product, and for a C whose rows are contiguous if the scales are of
-    /// blocks.
+    /// CPU device, for A and B that are contiguous along one of their sides, and for a C whose rows
+    /// are contiguous if the scales are of blocks. Each product of a batch is a launch.
     #[must_use]
     pub fn scales(self, scales: Scales<'a>) -> Self {
         Gemm { scales: Some(scales), ..self }

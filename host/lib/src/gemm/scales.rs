@@ -1,13 +1,18 @@
 //! Scales: what the numbers of A and B are multiplied by.
 
-use gpu::params::{BLOCKS, NO_SCALES, ROWS_COLS, ScaleStrides};
+use gpu::{
+    params::{BLOCKS, NO_SCALES, ROWS_COLS, ScaleStrides},
+    registry::Type,
+};
 
+use super::{Batch, Gemm, Output, Scalar, scalar::swaps, select::Request};
 use crate::{
     buffer::BufferView,
     error::{Error, Result},
-    matrix::MatrixView,
-    shape::Shape,
 };
+
+/// The scales in messages.
+pub(super) const NAMES: [&str; 2] = ["scales of A", "scales of B"];
 
 /// Rows, columns or k-steps of a block.
 const BLOCK: usize = 128;
@@ -15,34 +20,37 @@ const BLOCK: usize = 128;
 /// What the numbers of A and B are multiplied by. Numbers of 8 bits span few powers of two, so that
 /// the numbers they stand for are divided by scales before they are rounded.
 ///
-/// Scales may have any strides. They multiply sums of f32: nothing of A and B is rounded again.
+/// Scales may have any strides, also 0. They multiply sums of f32: nothing of A and B is rounded
+/// again. A batch of products has a batch of scales, or one matrix of them for all:
+/// `MatrixView::into` makes it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Scales<'a> {
     /// A scale for each row of A, and one for each column of B.
     RowsCols {
         /// `m x 1`.
-        a: MatrixView<'a, f32>,
+        a: Batch<'a, f32>,
         /// `1 x n`.
-        b: MatrixView<'a, f32>,
+        b: Batch<'a, f32>,
     },
     /// A scale for each 1 x 128 of A, and one for each 128 x 128 of B. The last may be of less.
     Blocks {
         /// `m x (k / 128)`, rounded up.
-        a: MatrixView<'a, f32>,
+        a: Batch<'a, f32>,
         /// `(k / 128) x (n / 128)`, both rounded up.
-        b: MatrixView<'a, f32>,
+        b: Batch<'a, f32>,
     },
 }
 
 impl<'a> Scales<'a> {
-    fn both(self) -> [MatrixView<'a, f32>; 2] {
+    /// A's and B's.
+    pub(super) fn both(self) -> [Batch<'a, f32>; 2] {
         let (Scales::RowsCols { a, b } | Scales::Blocks { a, b }) = self;
         [a, b]
     }
 
-    /// Checks the sizes.
-    pub(super) fn check(self, shape: Shape) -> Result<()> {
+    /// Checks the sizes, and the numbers of them.
+    fn check_sizes(self, Request { shape, batch, .. }: &Request) -> Result<()> {
         let [m, n, k] = [shape.m(), shape.n(), shape.k()];
         let sizes = match self {
             Scales::RowsCols { .. } => [(m, 1), (1, n)],
@@ -50,12 +58,14 @@ impl<'a> Scales<'a> {
                 [(m, k.div_ceil(BLOCK)), (k.div_ceil(BLOCK), n.div_ceil(BLOCK))]
             }
         };
-        for ((name, view), (rows, cols)) in
-            ["scales of A", "scales of B"].into_iter().zip(self.both()).zip(sizes)
-        {
-            if (view.rows(), view.cols()) != (rows, cols) {
-                let value = format!("{} x {}", view.rows(), view.cols());
+        for ((name, of), (rows, cols)) in NAMES.into_iter().zip(self.both()).zip(sizes) {
+            if of.size != (rows, cols) {
+                let value = format!("{} x {}", of.size.0, of.size.1);
                 return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
+            }
+            if ![1, *batch].contains(&of.count) {
+                let limit = format!("must be {batch}, as the products, or 1 for all");
+                return Err(Error::argument(format!("{name}: count"), of.count, limit));
             }
         }
         Ok(())
@@ -69,6 +79,8 @@ pub(super) struct ScalePlan {
     pub(super) kind: u32,
     /// From a row to the next, and from a column to the next: of A's scales, and of B's.
     strides: [[usize; 2]; 2],
+    /// From those of a product to those of the next.
+    steps: [usize; 2],
 }
 
 impl ScalePlan {
@@ -78,8 +90,10 @@ impl ScalePlan {
             Some(Scales::RowsCols { .. }) => ROWS_COLS,
             Some(Scales::Blocks { .. }) => BLOCKS,
         };
-        let strides = scales.map_or([[0; 2]; 2], |scales| scales.both().map(|view| view.strides()));
-        ScalePlan { kind, strides }
+        let both = scales.map(Scales::both);
+        let strides = both.map_or([[0; 2]; 2], |both| both.map(|of| of.strides));
+        let step = |of: Batch<f32>| if of.count > 1 { of.step } else { 0 };
+        ScalePlan { kind, strides, steps: both.map_or([0; 2], |both| both.map(step)) }
     }
 
     pub(super) fn are_there(self) -> bool {
@@ -89,12 +103,15 @@ impl ScalePlan {
     /// Those of `C^T = B^T A^T`.
     pub(super) fn swapped(self) -> Self {
         let [a, b] = self.strides.map(|[rows, cols]| [cols, rows]);
-        ScalePlan { strides: [b, a], ..self }
+        let [of_a, of_b] = self.steps;
+        ScalePlan { strides: [b, a], steps: [of_b, of_a], ..self }
     }
 
-    /// Elements of A's scales before those of a row.
-    pub(super) fn before_row(self, row: usize) -> usize {
-        row * self.strides[0][0]
+    /// Elements of A's scales before those of a row of a product, and of B's before those of the
+    /// product.
+    pub(super) fn before(self, product: usize, row: usize) -> [usize; 2] {
+        let [of_a, of_b] = self.steps.map(|step| product * step);
+        [of_a + row * self.strides[0][0], of_b]
     }
 
     pub(super) fn for_kernel(self) -> ScaleStrides {
@@ -105,5 +122,25 @@ impl ScalePlan {
 
 /// The elements of both.
 pub(super) fn elements(scales: Option<Scales>) -> Option<[BufferView<f32>; 2]> {
-    scales.map(|scales| scales.both().map(|view| view.elements()))
+    scales.map(|scales| scales.both().map(|of| of.elements))
+}
+
+/// Checks the scales of a product with that request, which A and B are not swapped in.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(super) fn check<T: Scalar<O>, O: Output>(gemm: &Gemm<T, O>, request: &Request) -> Result<()> {
+    let Some(scales) = gemm.scales else { return Ok(()) };
+    let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
+    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
+        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
+    }
+    let (size, kind) = ((request.shape.m(), request.shape.n()), ScalePlan::of(gemm.scales).kind);
+    if kind == BLOCKS && swaps(request.strides, size, kind) {
+        return refused("of blocks", "must be with a C whose rows are contiguous");
+    }
+    if gemm.partials.is_some_and(|partials| partials > 1) {
+        return refused("with partial products", "must be without");
+    }
+    scales.check_sizes(request)
 }

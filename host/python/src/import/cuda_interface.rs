@@ -47,7 +47,9 @@ pub(super) fn array<'py>(
     let typestr: String =
         typestr.extract().map_err(|cause| refused(&of("typestr"), &typestr, cause, limit))?;
     let dtype = match typestr.as_str() {
-        "<f2" | "<V2" | "|V2" | "<f1" | "|f1" | "<V1" | "|V1" => match object.getattr_opt(intern!(py, "dtype"))? {
+        "<f2" | "<V2" | "|V2" | "<f1" | "|f1" | "<V1" | "|V1" => match object
+            .getattr_opt(intern!(py, "dtype"))?
+        {
             Some(dtype) => {
                 let dtype = dtype.str()?;
                 let dtype = dtype.to_string_lossy();

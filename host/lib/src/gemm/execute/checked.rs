@@ -28,7 +28,7 @@ use crate::{
     device::Device,
     error::{Error, Result},
     gemm::{
-        Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Target,
+        Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Scales, Target,
         operands::is_aligned,
         plan::{
             Plan, Task,
@@ -236,10 +236,18 @@ pub fn product<'o, T: Scalar<O>, O: Output>(
     let matrices = Matrices3 { bias, scales, ..matrices };
     let [a, b] = matrices.operands;
     let views = [a, b, matrices.c].into_iter().zip(layouts);
+    let of_scales = gemm
+        .scales
+        .map(Scales::both)
+        .into_iter()
+        .flatten()
+        .map(|of| (AnyView::from(of.elements), (of.size, of.strides, (of.count, of.step))));
     let executor = Every {
         operands: matrices.operands,
         c: matrices.c,
-        gaps: gaps(&views.map(|(view, layout)| runs(view, layout)).collect::<Vec<_>>()),
+        gaps: gaps(
+            &views.chain(of_scales).map(|(view, layout)| runs(view, layout)).collect::<Vec<_>>(),
+        ),
         stream,
         options: &options,
         reports: RefCell::default(),

@@ -33,14 +33,15 @@ impl Panel {
 /// is in host memory.
 const MOST_PANELS: usize = 1 << 16;
 
-/// The panels of `count` products of that shape. `on`: the device's limits, and its SMs.
+/// The panels of `count` products of that shape, with so many at once at most. `on`: the device's
+/// limits, and its SMs.
 ///
 /// # Errors
 /// [`Error::Argument`] for more than [`MOST_PANELS`].
 pub(super) fn panels(
     Kernel { entry, product }: Kernel,
     shape: Shape,
-    count: usize,
+    (count, at_once): (usize, usize),
     split_k: u32,
     (limits, sms): (&Limits, u32),
 ) -> Result<impl Iterator<Item = Panel>> {
@@ -64,7 +65,7 @@ pub(super) fn panels(
         }
         None => limits.grid[2] as usize / split_k as usize,
     };
-    let most_products = most_products.max(1);
+    let most_products = most_products.min(at_once).max(1);
     let needed = count.div_ceil(most_products).saturating_mul(shape.m().div_ceil(most_rows));
     if needed > MOST_PANELS {
         let limit = format!("must need at most {MOST_PANELS} launches, and {shape} needs {needed}");

@@ -187,7 +187,9 @@ impl Plan {
     ) -> Result<()> {
         let task = if operands.swap_ab { task.swapped() } else { task };
         let Request { shape, batch, strides: [a, b, _], .. } = task.request;
-        for panel in panels(kernel, shape, batch, split_k, on)? {
+        // A launch has the scales of one product.
+        let at_once = if task.scales.are_there() { 1 } else { usize::MAX };
+        for panel in panels(kernel, shape, (batch, at_once), split_k, on)? {
             let multiply = Multiply::new(kernel, &task, &panel);
             if !kernel.product.requires_layouts() {
                 self.add(multiply);

@@ -34,6 +34,7 @@ pub(super) struct Multiply {
     bias: usize,
     scales: ScalePlan,
     first_row: usize,
+    first_product: usize,
     /// Elements from one row of A, B and C to the next, by which a finding names an element.
     pub(super) pitches: [usize; 3],
     pub(super) tail: Option<Tail>,
@@ -124,6 +125,7 @@ impl Multiply {
             bias: if task.bias == ROW_BIAS { first_row } else { 0 },
             scales: task.scales,
             first_row,
+            first_product,
             pitches: [a[0], b[0], c[0]],
             params: params(task, panel),
             tail: None,
@@ -194,7 +196,7 @@ impl Multiply {
     /// The arguments of a kernel that has scales: perhaps none.
     fn of_scales(&self) -> [Argument; 3] {
         let [of_a, of_b] = match self.scales.are_there() {
-            true => [Part::from(self.scales.before_row(self.first_row)), Part::ALL],
+            true => self.scales.before(self.first_product, self.first_row).map(Part::from),
             false => [Part::NOTHING; 2],
         };
         [

@@ -1,5 +1,6 @@
 //! Candidates, and the choice among them.
 
+use gpu::params::NO_SCALES;
 use simt::types::Typed;
 
 use super::{
@@ -74,14 +75,13 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     let request = &request.as_launched().with_order::<T, O>(target)?;
     let none = || {
         let mut limit = format!("no kernel for {} can compute this product", T::name());
-        if request.order.is_some() {
+        let has_scales = request.scales != NO_SCALES;
+        if request.order.is_some() || has_scales {
             // The first one that would.
+            let what = if has_scales { "scales" } else { "the bits of an invariant one" };
             let why = |kernel: Kernel| match evaluate(kernel, request, target).err()? {
-                Ineligible::Order => None,
-                why => Some(format!(
-                    " with the bits of an invariant one: {} {why}",
-                    kernel.entry.name()
-                )),
+                Ineligible::Order | Ineligible::Scales => None,
+                why => Some(format!(" with {what}: {} {why}", kernel.entry.name())),
             };
             limit += &T::kernels().find_map(why).unwrap_or_default();
         }

@@ -8,7 +8,10 @@
 //! A figure here decides bits and speeds. Each was taken from predicted times
 //! (docs/log/selection.md, "The same bits for a row").
 
-use gpu::registry::{Family, Scheme, SumOrder, Type};
+use gpu::{
+    params::NO_SCALES,
+    registry::{Family, Scheme, SumOrder, Type},
+};
 
 use super::{
     Request,
@@ -65,6 +68,9 @@ const HALF: Rules = [
     &[(65536, WGMMA, 1, 2048), (16384, WGMMA, 8, ALL), (4096, WGMMA, 4, ALL), (0, WGMMA, 1, ALL)],
     &[(0, WGMMA, 1, ALL)],
 ];
+/// Of a product with scales, on any device: they are of all of k.
+const SCALED: Rules =
+    [&[(16384, WGMMA, 8, ALL), (4096, WGMMA, 4, ALL), (0, WGMMA, 1, ALL)], HALF[1]];
 const TF32: Rules = [
     &[
         (65536, BY_WARPGROUPS, 1, 2048),
@@ -100,6 +106,7 @@ fn order_of<T: Scalar<O>, O: Output>(
     let is_tf32 = request.compute == Compute::Tf32;
     let ty = T::TYPE;
     let rules = match () {
+        () if request.scales != NO_SCALES => SCALED,
         () if !target.cuda => GENERAL,
         () if target.capability != (9, 0) => ON_CORES,
         () if ty == Type::F64 => F64,
