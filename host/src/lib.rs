@@ -21,6 +21,7 @@ pub mod phases;
 pub mod picture;
 pub mod profile;
 mod roof;
+pub mod scaling;
 pub mod timing;
 pub mod verify;
 

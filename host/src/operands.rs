@@ -177,6 +177,18 @@ pub fn integers<T: Drawn>(seed: u64, len: usize, magnitude: u32) -> Result<Vec<T
     })
 }
 
+/// `len` scales from 1/2 to 2, or each 1 or 2. Products of integers with the latter are exact where
+/// those of four times as many k-steps are without.
+///
+/// # Errors
+/// As [`uniform`].
+pub fn scales(seed: u64, len: usize, are_exact: bool) -> Result<Vec<f32>> {
+    draw(seed, len, |rng| match are_exact {
+        true => rng.random_range(1..=2u8).into(),
+        false => rng.random_range(0.5..2.0),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

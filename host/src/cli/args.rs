@@ -24,6 +24,7 @@ use clap::{
 use host::{
     Device, Shape, TuningCache,
     gemm::{Output, Scalar},
+    scaling::Scaling,
 };
 
 pub(crate) use self::{
@@ -31,7 +32,7 @@ pub(crate) use self::{
     blur::Blur,
     check::Check,
     devices::DevicesChoice,
-    epilogue::AsFlags,
+    epilogue::{AsFlags, ScaleFlag},
     errors::{Errors, Numbers},
     gemm::Gemm,
     kernel::{KernelChoice, flags, is_counted, product_by},
@@ -224,6 +225,12 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) types: TypeFlags,
 
+    /// Multiply A and B by random scales, of e4m3 and e5m2: one for each row of A and column of B,
+    /// or for each 1 x 128 of A and 128 x 128 of B
+    #[arg(long, value_enum, value_name = "rows-cols|blocks", hide_possible_values = true)]
+    #[arg(conflicts_with = "devices")]
+    pub(crate) scales: Option<ScaleFlag>,
+
     /// The bits of a row of C depend on no other row, nor on the number of SMs
     #[arg(long)]
     pub(crate) invariant: bool,
@@ -318,6 +325,12 @@ impl Run {
         Ok(if self.invariant { gemm.invariant() } else { gemm })
     }
 
+    /// Random scales of the product, if it has any: for sums of integers, or any.
+    pub(crate) fn scaling(&self, shape: Shape, are_exact: bool) -> Option<host::Result<Scaling>> {
+        let kind = self.scales?.into();
+        Some(Scaling::draw(kind, shape, self.seed, are_exact))
+    }
+
     /// What was timed before, if the product is tuned.
     ///
     /// # Errors
@@ -334,6 +347,9 @@ impl Run {
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Run { sizes, kernel, types, seed, .. } = self;
         let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
+        if let Some(scales) = self.scales {
+            line += &format!(" --scales {}", name_of(&scales));
+        }
         if self.invariant {
             line += " --invariant";
         }

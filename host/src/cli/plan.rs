@@ -14,6 +14,7 @@ use super::{
     Failure,
     args::{DeviceChoice, PlannedGpu, Run, name_of},
     list::{json, optional_in_six_digits, six_digits},
+    run::scaled,
     types::{Value, as_it_is, not_multiplied, words},
 };
 
@@ -201,11 +202,15 @@ fn planned<T: Scalar<O> + Value, O: Value>(
     request: &Request,
     target: &Target,
 ) -> Result<Planned, Failure> {
-    let gemm = args.product::<T, O>()?;
+    // Their sizes and strides count, not where they are.
+    let scaling = args.scaling(request.shape, false).transpose()?;
+    let scaling = scaling.map(|of| of.upload(&Device::cpu())).transpose()?;
+    let gemm = scaled(args.product::<T, O>()?, scaling.as_ref())?;
     let (choice, plan) = gemm.plan(request, target, &simt::cpu::LIMITS)?;
     let auto = match args.invariant {
         true => {
             let auto = args.kernel.product::<T, O>(args.types.compute())?;
+            let auto = scaled(auto, scaling.as_ref())?;
             Some(auto.choose(request, target)?)
         }
         false => None,

@@ -6,10 +6,12 @@ use std::{
 };
 
 use host::{
-    Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream, Type,
+    Buffer, Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream, Type,
+    baseline::Epilogue,
     gemm::{Choice, Output, Request, Scalar},
     gpu::registry::Entry,
     operands,
+    scaling::Scaling,
     simt::with_types,
     verify::Criterion,
 };
@@ -24,7 +26,7 @@ use super::{
     note,
     steps::Steps,
     types::{Value, as_it_is, not_multiplied, rounded, words},
-    verification::{Verification, off},
+    verification::{After, Verification, off},
 };
 
 /// The report, also the object of `--json`.
@@ -42,6 +44,8 @@ struct Report {
     out_dtype: &'static str,
     /// The arithmetic: `fp32`, `tf32`, and so on.
     compute: String,
+    /// What the scales of A and B are of. `null`: there are none.
+    scales: Option<String>,
     init: String,
     seed: u64,
     iters: u32,
@@ -123,7 +127,14 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
 ) -> Result<Ran, Failure> {
     let cache = args.tuning()?;
-    let gemm = args.product::<T, O>()?;
+    let stream = device.stream()?;
+    let scaling = [false, true].map(|are_exact| args.scaling(shape, are_exact).transpose());
+    let [of_real, of_exact] = scaling;
+    let (of_real, of_exact) = (of_real?, of_exact?);
+    let here = |of: &Option<Scaling>| of.as_ref().map(|of| of.upload(device)).transpose();
+    let [scales, exact_scales] = [here(&of_real)?, here(&of_exact)?];
+    let plain = args.product::<T, O>()?;
+    let gemm = scaled(plain, scales.as_ref())?;
     let mut planned = checked_plan(args, &gemm, shape, device, 0)?;
     if let Some(cache) = &cache {
         let gemm = gemm.tuned(cache);
@@ -136,7 +147,18 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     let choice = *planned.choice();
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let test = Test { stream: device.stream()?, planned, shape, args, steps };
+    let planned_exact = match &exact_scales {
+        None => None,
+        Some(scales) => {
+            let mut gemm = scaled(plain, Some(scales))?;
+            if let Some(cache) = &cache {
+                gemm = gemm.tuned(cache);
+            }
+            Some(checked_plan(args, &gemm, shape, device, 0)?)
+        }
+    };
+    let with_scales = planned_exact.as_ref().zip(of_exact.as_ref());
+    let test = Test { stream, planned: (&planned, of_real.as_ref()), shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -144,7 +166,8 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     // Also on integers, where no rounding can hide a dropped product.
     if args.verify != Verify::None || real.is_none() {
         let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
-        exact = test.exact(iters, warmup)?;
+        let planned = with_scales.map_or(test.planned, |(planned, of)| (planned, Some(of)));
+        exact = Test { planned, ..test }.exact(iters, warmup)?;
     }
     Ok(Ran { choice, iters, warmup, real, exact })
 }
@@ -182,6 +205,7 @@ fn tell(
         dtype: types.0.name(),
         out_dtype: types.1.name(),
         compute: args.types.compute_name(),
+        scales: args.scales.as_ref().map(name_of),
         init: name_of(&args.init),
         seed: args.seed,
         iters: *iters,
@@ -223,6 +247,17 @@ fn tell(
         }
     }
     if right { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// The product with these scales, if there are any.
+pub(super) fn scaled<'a, T: Scalar<O>, O: Output>(
+    gemm: Gemm<'a, T, O>,
+    scales: Option<&'a Scaling<Buffer<f32>>>,
+) -> Result<Gemm<'a, T, O>, Error> {
+    Ok(match scales {
+        Some(scales) => gemm.scales(scales.scales()?),
+        None => gemm,
+    })
 }
 
 /// The plan of the product, if there is memory for it and `more` bytes.
@@ -277,7 +312,8 @@ struct Product {
 /// A planned product on a device.
 struct Test<'a, T, O> {
     stream: Stream,
-    planned: PlannedGemm<'a, T, O>,
+    /// With its scales.
+    planned: (&'a PlannedGemm<'a, T, O>, Option<&'a Scaling>),
     shape: Shape,
     args: &'a Run,
     steps: Steps,
@@ -313,7 +349,10 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     /// sum of integers may be inexact.
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
-        let Some(magnitude) = operands::exact_magnitude_of(shape.k(), (T::TYPE, O::TYPE)) else {
+        // Scales are up to two, of A and of B.
+        let factor = if self.planned.1.is_some() { 4 } else { 1 };
+        let steps = shape.k().saturating_mul(factor);
+        let Some(magnitude) = operands::exact_magnitude_of(steps, (T::TYPE, O::TYPE)) else {
             return Ok(None);
         };
         let (a, b) = self.step(EXACT, "operands", || {
@@ -333,7 +372,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         warmup: u32,
         criterion: Criterion,
     ) -> Result<Product, Error> {
-        let entry = self.planned.choice().entry;
+        let entry = self.planned.0.choice().entry;
         let kernel = format!("kernel {}", entry.name());
         let is_sliced = entry.is_emulated();
         let before = if is_sliced { self.stream.recomputed()? } else { 0 };
@@ -346,7 +385,10 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         };
         let verification = self.step(name, "verification", || {
             let Run { verify, seed, types, .. } = *self.args;
-            Verification::run(verify, self.shape, (a, b, &c), types.compute(), criterion, seed)
+            let (epilogue, scaling) = (Epilogue::PLAIN, self.planned.1);
+            let after = After { epilogue, bias: &[], before: &[], scaling };
+            let of = (a, b, &c[..]);
+            Verification::after(verify, self.shape, of, after, types.compute(), criterion, seed)
         })?;
         Ok(Product { times, recomputed, verification })
     }
@@ -368,7 +410,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
             c.buffer_mut().fill_bytes(0xff)?;
             let begin = Instant::now();
             let start = stream.record()?;
-            self.planned.launch(stream, a.view(), b.view(), c.view_mut())?;
+            self.planned.0.launch(stream, a.view(), b.view(), c.view_mut())?;
             let time = stream.record()?.since(&start)?;
             first_launch.get_or_insert(begin.elapsed());
             if number >= warmup.into() {
@@ -430,13 +472,14 @@ fn print(
     (entry, compute): (&Entry, Compute),
     shape: Shape,
 ) -> Result<(), Failure> {
-    let Report { init, seed, .. } = report;
+    let Report { init, seed, scales, .. } = report;
     let types = words(report.dtype, report.out_dtype);
     let types = match &*report.compute {
         "fp32" | "fp64" => types,
         how => format!("{types} as {how}"),
     };
-    writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;
+    let scales = scales.as_ref().map_or(String::new(), |scales| format!(", scales {scales}"));
+    writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}{scales}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;
     if let Some(line) = as_it_is(compute, entry) {

@@ -4,6 +4,7 @@ use host::{
     Compute, Device, Error, Layout, Shape,
     baseline::Epilogue,
     blocks::{Dense, Source},
+    scaling::Scaling,
     verify::{Claim, Compared, Comparison, Criterion, NumberFormat, Sample, Widened, slices},
 };
 
@@ -17,6 +18,8 @@ pub(super) struct After<'a, O> {
     pub(super) bias: &'a [O],
     /// The old C, row-major.
     pub(super) before: &'a [O],
+    /// The scales of A and B, if there are any.
+    pub(super) scaling: Option<&'a Scaling>,
 }
 
 /// The result of a comparison, of all or of a sample.
@@ -37,7 +40,7 @@ impl Verification {
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        let after = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[] };
+        let after = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[], scaling: None };
         Verification::after(verify, shape, (a, b, c), after, compute, criterion, seed)
     }
 
@@ -46,12 +49,12 @@ impl Verification {
         verify: Verify,
         shape: Shape,
         (a, b, c): (&[T], &[T], &[O]),
-        After { epilogue, bias, before }: After<O>,
+        After { epilogue, bias, before, scaling }: After<O>,
         compute: Compute,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        let Epilogue { alpha, beta, bias: has_bias, activation } = epilogue;
+        let Epilogue { alpha, beta, bias: has_bias, activation, .. } = epilogue;
         let bias = bias.iter().copied().map(Into::into).collect::<Vec<_>>();
         let before = match beta {
             0.0 => None,
@@ -61,6 +64,10 @@ impl Verification {
         slices(shape, a, b, c, |claim| {
             // It also refers to the numbers of the epilogue, which may live shorter.
             let mut claim: Claim = claim;
+            let scaled = scaling.map(|of| [of.of(0, claim.a), of.of(1, claim.b)]);
+            if let Some([a, b]) = &scaled {
+                (claim.a, claim.b) = (a, b);
+            }
             (claim.alpha, claim.beta) = (alpha.into(), beta.into());
             claim.bias = has_bias.then_some(&bias[..]);
             claim.before = before.as_ref().map(|before| before as &dyn Source<f64>);

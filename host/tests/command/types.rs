@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use host::{Layout, Type, npy::Writer};
+use serde_json::Value;
 
 use crate::{
     common::{finish, host, objects},
@@ -48,6 +49,38 @@ fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
 #[test]
 fn a_product_of_bf16_is_verified() {
     is_verified("bf16", 1e-3..1.0);
+}
+
+/// Products of 8-bit floats with scales, which are no part of others. A plan and a benchmark know them.
+#[test]
+fn scales_are_verified() {
+    for (of, scales, verify) in [("e4m3", "blocks", "full"), ("e5m2", "rows-cols", "sample")] {
+        let args = ["--type", of, "--scales", scales, "--verify", verify, "--device", "cpu"];
+        let (code, stdout, stderr) = finish(host(&with(&[&args[..], &["--json"]].concat())));
+        assert_eq!(code, 0, "{stderr}");
+        let object = &objects(&stdout)[0];
+        let outcome = ["verified", "exact_on_integers", "scales"].map(|key| object[key].clone());
+        assert_eq!(
+            Value::from(outcome.to_vec()),
+            serde_json::json!([true, true, scales]),
+            "{stdout}"
+        );
+        let (code, stdout, stderr) = finish(host(&with(&[&args[..], &["--plan"]].concat())));
+        assert!(code == 0 && stdout.contains("wgmma_"), "{stdout}{stderr}");
+        let args = ["bench", "--sizes", "2*9x130x140", "--type", of, "--device", "cpu"];
+        let more = ["--scales", scales, "--kernels", "auto", "--seconds", "0.001", "--json"];
+        let (code, stdout, stderr) = finish(host(&[args, more].concat()));
+        assert_eq!(code, 0, "{stderr}");
+        let rows = objects(&stdout);
+        let seen = rows.iter().map(|row| [&row["epilogue"], &row["verified"]]);
+        let scales = format!("scales={scales}").into();
+        assert_eq!(
+            seen.collect::<Vec<_>>(),
+            [[&Value::Null, &true.into()], [&scales, &true.into()]]
+        );
+    }
+    let (code, _, stderr) = finish(host(&with(&["--scales", "blocks"])));
+    assert!(code == 2 && stderr.contains("must be of 8-bit floating-point numbers"), "{stderr}");
 }
 
 #[test]

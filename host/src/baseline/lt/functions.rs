@@ -14,6 +14,17 @@ pub(super) const DESC_TRANSB: c_int = 4;
 pub(super) const DESC_EPILOGUE: c_int = 7;
 /// The address of the bias: an element for each row of the column-major C.
 pub(super) const DESC_BIAS_POINTER: c_int = 8;
+/// The address of A's scales; B's is the next. From release 11.8 on.
+pub(super) const DESC_A_SCALE_POINTER: c_int = 17;
+/// A number of 8 bits: whether 8-bit floats are summed by the tensor cores alone.
+pub(super) const DESC_FAST_ACCUM: c_int = 25;
+/// A `cublasLtMatmulMatrixScale_t`, of 32 bits; B's is the next. From release 12.8 on.
+pub(super) const DESC_A_SCALE_MODE: c_int = 31;
+/// A scale for each row, or column.
+pub(super) const SCALE_OUTER_VEC: u32 = 3;
+/// A scale for each 128 k-steps of a row, or column.
+pub(super) const SCALE_VEC128: u32 = 4;
+pub(super) const SCALE_BLK128X128: u32 = 5;
 /// `CUBLASLT_EPILOGUE_DEFAULT`. The others are sums: `CUBLASLT_EPILOGUE_GELU_BIAS` is 36.
 pub(super) const EPILOGUE_DEFAULT: u32 = 1;
 pub(super) const EPILOGUE_RELU: u32 = 2;

@@ -14,15 +14,17 @@ use std::{
 use libloading::Library;
 
 use self::functions::{
-    DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_TRANSA, DESC_TRANSB, Destroy, EPILOGUE_BIAS,
-    EPILOGUE_DEFAULT, EPILOGUE_GELU, EPILOGUE_RELU, Functions, LAYOUT_BATCH_COUNT,
-    LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES,
-    Proposal, set,
+    DESC_A_SCALE_MODE, DESC_A_SCALE_POINTER, DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_FAST_ACCUM,
+    DESC_TRANSA, DESC_TRANSB, Destroy, EPILOGUE_BIAS, EPILOGUE_DEFAULT, EPILOGUE_GELU,
+    EPILOGUE_RELU, Functions, LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET, Opaque,
+    PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES, Proposal, SCALE_BLK128X128,
+    SCALE_OUTER_VEC, SCALE_VEC128, set,
 };
 use super::{
     DenseBatch, Epilogue,
     library::{Arithmetic, check, load, sizes, version},
 };
+use crate::scaling::{ScaleKind, Scaling};
 use gpu_gemm::{
     Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream,
     gemm::{Compute, Output, Scalar},
@@ -46,6 +48,7 @@ pub struct CublasLt<'a> {
     queue: *mut c_void,
     functions: Functions,
     compute: Compute,
+    is_fast: bool,
     /// For this handle only. Its products run one after another.
     workspace: RefCell<Buffer<f32>>,
     name: &'static str,
@@ -83,6 +86,7 @@ impl<'a> CublasLt<'a> {
             queue,
             functions,
             compute: Compute::Native,
+            is_fast: false,
             workspace: RefCell::new(workspace),
             name,
             _library: library,
@@ -94,6 +98,18 @@ impl<'a> CublasLt<'a> {
     pub fn compute(mut self, compute: Compute) -> Self {
         self.compute = compute;
         self
+    }
+
+    /// Lets tensor cores sum products of 8-bit floats over all of k, without f32 in between.
+    #[must_use]
+    pub fn fast_accumulation(mut self) -> Self {
+        self.is_fast = true;
+        self
+    }
+
+    /// Whether it does.
+    pub fn is_fast(&self) -> bool {
+        self.is_fast
     }
 
     /// The stream.
@@ -185,6 +201,26 @@ impl<'a> CublasLt<'a> {
         if epilogue.bias {
             // For the heuristics alone: an address that is aligned as every buffer is.
             plan.set_bias(self.workspace.borrow_mut().all_mut().address_on(self.stream)?.cast())?;
+        }
+        if self.is_fast {
+            // SAFETY: the attribute is a number of 8 bits, which is copied.
+            let status = unsafe { set(functions.desc_set, plan.operation, DESC_FAST_ACCUM, &1i8) };
+            check("cublasLtMatmulDescSetAttribute", status)?;
+        }
+        if let Some(kind) = epilogue.scales {
+            // Of its A, which is B, and of its B.
+            let modes = match kind {
+                ScaleKind::RowsCols => [SCALE_OUTER_VEC; 2],
+                ScaleKind::Blocks => [SCALE_BLK128X128, SCALE_VEC128],
+            };
+            for (attribute, mode) in (DESC_A_SCALE_MODE..).zip(modes) {
+                // SAFETY: the attribute is a number of 32 bits, which is copied.
+                let status = unsafe { set(functions.desc_set, plan.operation, attribute, &mode) };
+                check("cublasLtMatmulDescSetAttribute", status)?;
+            }
+            // For the heuristics alone, as above.
+            let address = self.workspace.borrow_mut().all_mut().address_on(self.stream)?;
+            plan.set_scales([address.cast_const().cast(); 2])?;
         }
         let size = |size: c_int| size.unsigned_abs().into();
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
@@ -342,7 +378,8 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
     }
 
     /// The product by the algorithm with that number. Returns at once. The stream's next
-    /// synchronisation waits. `bias`: n elements, if the epilogue has a bias.
+    /// synchronisation waits. `bias`: n elements, if the epilogue has a bias. `scaling`: those of
+    /// its kind, if it has scales.
     ///
     /// # Errors
     /// [`Error::Argument`] for operands on another device or with another length, and for an
@@ -353,6 +390,7 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
         a: BufferView<T>,
         b: BufferView<T>,
         bias: Option<BufferView<O>>,
+        scaling: Option<&Scaling<Buffer<f32>>>,
         mut c: BufferViewMut<O>,
     ) -> Result<()> {
         let Described { lt: CublasLt { stream, .. }, product, epilogue, .. } = &self.described;
@@ -371,8 +409,18 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
                 })?;
             self.described.set_bias(bias.address_on(stream)?.cast())?;
         }
-        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the bias has n
-        // elements. All are borrowed for this call. A buffer is freed only after the work that was
+        if epilogue.scales.is_some() {
+            let is_it =
+                |of: &&Scaling<_>| Some(of.kind) == epilogue.scales && of.is_of(product.shape);
+            let scaling = scaling.filter(is_it).ok_or_else(|| {
+                Error::argument("scales", "none", "must be those of the epilogue's kind and sizes")
+            })?;
+            let [of_a, of_b] = scaling.values().each_ref().map(Buffer::all);
+            let [of_a, of_b] = [of_a.address_on(stream)?.cast(), of_b.address_on(stream)?.cast()];
+            self.described.set_scales([of_b, of_a])?;
+        }
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), the bias has n elements,
+        // and scales are those of the sizes. All are borrowed for this call. A buffer is freed only after the work that was
         // queued before.
         unsafe { self.described.launch(proposal, [a, b], c) }
     }
@@ -405,8 +453,19 @@ impl Described<'_> {
         check("cublasLtMatmulDescSetAttribute", status)
     }
 
+    /// Sets the addresses of the scales of its A and of its B.
+    fn set_scales(&self, addresses: [*const c_void; 2]) -> Result<()> {
+        let function = self.lt.functions.desc_set;
+        for (attribute, address) in (DESC_A_SCALE_POINTER..).zip(addresses) {
+            // SAFETY: the attribute is an address, which is copied.
+            let status = unsafe { set(function, self.operation, attribute, &address) };
+            check("cublasLtMatmulDescSetAttribute", status)?;
+        }
+        Ok(())
+    }
+
     /// # Safety
-    /// 1. The layouts describe A, B and C. They, and the bias, exist until the work that is queued
+    /// 1. The layouts describe A, B and C. They, the bias and the scales exist until the work that is queued
     ///    now has ended.
     unsafe fn launch(
         &self,

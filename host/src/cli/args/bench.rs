@@ -101,8 +101,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) invariant: bool,
 
-    /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and
-    /// the crate gemm
+    /// Compare with other libraries: cuBLAS and cublasLt on a GPU, with cublas-fast cublasLt's fast
+    /// accumulation of 8-bit floats; on the CPU device nalgebra and the crate gemm
     #[arg(long, value_enum)]
     pub(crate) vs: Option<Vs>,
 
@@ -168,7 +168,7 @@ pub(crate) struct Bench {
     /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file;
     /// several are joined
     #[arg(long, value_name = "FOLDER|FILE", num_args = 1..)]
-    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "bias", "activation", "alpha", "beta", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
+    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "bias", "activation", "alpha", "beta", "scales", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
     pub(crate) from: Vec<PathBuf>,
 
     /// Show what is faster or slower than in an older run, beyond the noise of both
@@ -183,6 +183,8 @@ const EXIT_CODES: &str = "Exit codes: 0 every kernel is right; 1 one is wrong, a
 pub(crate) enum Vs {
     /// The fastest of cuBLAS and of the algorithms that cublasLt proposes
     Cublas,
+    /// The same, where cublasLt sums products of 8-bit floats by its fast accumulation
+    CublasFast,
     /// The faster of nalgebra and the crate gemm, on the CPU device
     Cpu,
 }

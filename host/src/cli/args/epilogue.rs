@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use host::{Activation, baseline::Epilogue, verify};
+use host::{Activation, baseline::Epilogue, scaling::ScaleKind, verify};
 
 /// What is done with each product. Lists are combined, each with each.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +36,30 @@ pub(crate) struct EpilogueFlags {
     #[arg(long, value_name = "FACTORS", value_delimiter = ',', value_parser = finite)]
     #[arg(allow_negative_numbers = true)]
     beta: Vec<f32>,
+
+    /// Multiply A and B by scales, of e4m3 and e5m2: rows-cols has one for each row of A and column
+    /// of B, blocks one for each 1 x 128 of A and 128 x 128 of B. Separated by commas
+    #[arg(long, value_name = "rows-cols|blocks", value_delimiter = ',', value_enum)]
+    #[arg(hide_possible_values = true)]
+    scales: Vec<ScaleFlag>,
+}
+
+/// What scales are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScaleFlag {
+    /// Rows of A and columns of B
+    RowsCols,
+    /// 1 x 128 of A and 128 x 128 of B
+    Blocks,
+}
+
+impl From<ScaleFlag> for ScaleKind {
+    fn from(flag: ScaleFlag) -> ScaleKind {
+        match flag {
+            ScaleFlag::RowsCols => ScaleKind::RowsCols,
+            ScaleFlag::Blocks => ScaleKind::Blocks,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -83,14 +107,18 @@ impl EpilogueFlags {
             if given.is_empty() { vec![usual] } else { given.to_vec() }
         }
         let mut all = vec![Epilogue::PLAIN];
+        let scales = self.scales.iter().map(|flag| Some(ScaleKind::from(*flag)));
+        let scales = or(&scales.collect::<Vec<_>>(), None);
         for bias in or(&self.bias, YesNo::No) {
             for Named(activation) in or(&self.activation, Named(Activation::Identity)) {
                 for alpha in or(&self.alpha, 1.0) {
                     for beta in or(&self.beta, 0.0) {
                         let bias = bias == YesNo::Yes;
-                        let epilogue = Epilogue { alpha, beta, bias, activation };
-                        if !all.contains(&epilogue) {
-                            all.push(epilogue);
+                        for &scales in &scales {
+                            let epilogue = Epilogue { alpha, beta, bias, activation, scales };
+                            if !all.contains(&epilogue) {
+                                all.push(epilogue);
+                            }
                         }
                     }
                 }
@@ -105,7 +133,10 @@ pub(crate) struct AsFlags(pub(crate) Epilogue);
 
 impl fmt::Display for AsFlags {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Epilogue { alpha, beta, bias, activation } = self.0;
+        let Epilogue { alpha, beta, bias, activation, scales } = self.0;
+        if let Some(kind) = scales {
+            write!(f, " --scales {}", kind.name())?;
+        }
         if bias {
             write!(f, " --bias")?;
         }
@@ -143,6 +174,10 @@ mod tests {
         assert_eq!(words("bench --bias --activation none,relu"), ["plain", "bias", "bias relu"]);
         assert_eq!(words("bench --bias no,yes --beta 1"), ["plain", "beta=1", "beta=1 bias"]);
         assert_eq!(
+            words("bench --bias --scales blocks,rows-cols"),
+            ["plain", "scales=blocks bias", "scales=rows-cols bias"]
+        );
+        assert_eq!(
             words("bench --activation gelu --alpha 1,-0.5"),
             ["plain", "gelu", "alpha=-0.5 gelu"]
         );
@@ -150,7 +185,7 @@ mod tests {
 
     #[test]
     fn flags_are_what_was_asked_for() {
-        let line = "bench --bias --activation relu --alpha 0.5 --beta -1";
+        let line = "bench --scales blocks --bias --activation relu --alpha 0.5 --beta -1";
         let all = Line::try_parse_from(line.split_whitespace()).unwrap().flags.all();
         assert_eq!(format!("bench{}", AsFlags(all[1])), line);
         assert_eq!(AsFlags(all[0]).to_string(), "");

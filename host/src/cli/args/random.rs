@@ -46,7 +46,7 @@ pub(crate) struct Random {
     /// Every third shape has an epilogue, drawn as well: a bias, an activation, alpha = 0.5, beta =
     /// 1, one or several.
     #[arg(long = "random", value_name = "N", value_parser = within::<1, MOST>, allow_negative_numbers = true)]
-    #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "bias", "activation", "alpha", "beta", "sustained", "from"])]
+    #[arg(requires = "vs", conflicts_with_all = ["sizes", "kernels", "trans", "bias", "activation", "alpha", "beta", "scales", "sustained", "from"])]
     pub(crate) count: Option<u32>,
 
     /// Only part I of P of the random shapes; --from joins the parts

@@ -1,6 +1,10 @@
 //! The numbers of epilogues: the bias, and the old C.
 
-use host::{baseline::Epilogue, operands};
+use host::{
+    baseline::Epilogue,
+    operands,
+    scaling::{ScaleKind, Scaling},
+};
 
 use super::case::Case;
 use crate::cli::types::Value;
@@ -12,6 +16,8 @@ pub(super) struct Added<O> {
     pub(super) bias: Vec<O>,
     /// The old C.
     pub(super) before: Vec<O>,
+    /// Of each kind that an epilogue has.
+    pub(super) scaling: Vec<Scaling>,
 }
 
 /// Whether an epilogue of these reads a bias, and whether one reads the old C.
@@ -32,9 +38,19 @@ impl<O: Value> Added<O> {
             }
         };
         let [_, _, c] = case.product.lens()?;
+        let shape = case.product.shape;
+        let mut kinds = Vec::<ScaleKind>::new();
+        for kind in case.epilogues.iter().filter_map(|epilogue| epilogue.scales) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let scaling =
+            kinds.into_iter().map(|kind| Scaling::draw(kind, shape, seed, integers.is_some()));
         Ok(Added {
             bias: draw(has_bias, 1, case.product.shape.n())?,
             before: draw(has_before, 2, c)?,
+            scaling: scaling.collect::<host::Result<_>>()?,
         })
     }
 }

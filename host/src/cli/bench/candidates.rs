@@ -3,10 +3,11 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use host::{
-    Error, Gemm,
+    Buffer, Error, Gemm,
     baseline::{DenseBatch, Epilogue},
-    gemm::{Choice, Request, Target},
+    gemm::{Choice, Request, Scales, Target},
     gpu::registry::{Product, Scheme},
+    scaling::Scaling,
     verify::NumberFormat,
 };
 
@@ -33,7 +34,7 @@ pub(super) struct Candidate<'l, T: 'static, O: 'static> {
 }
 
 pub(super) enum Work<'l, T: 'static, O: 'static> {
-    Own(Box<Gemm<'static, T, O>>),
+    Own(Box<Gemm<'l, T, O>>),
     Library(Box<dyn Ready<T, O> + 'l>),
 }
 
@@ -78,23 +79,30 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     }
 
     /// The kernels asked for that can compute the product, and the libraries that can, with each
-    /// epilogue.
-    pub(super) fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
+    /// epilogue. A kernel is selected with `scaling`, and launched with the operands' own.
+    pub(super) fn candidates<'l>(
+        &'l self,
+        case: &Case,
+        scaling: &'l [Scaling<Buffer<f32>>],
+    ) -> Result<Vec<Candidate<'l, T, O>>, Failure> {
         let mut all = Vec::new();
         for &epilogue in &case.epilogues {
-            all.extend(self.candidates_with(case, epilogue)?);
+            let scales = scaling.iter().find(|of| Some(of.kind) == epilogue.scales);
+            let scales = scales.map(Scaling::scales).transpose()?;
+            all.extend(self.candidates_with(case, epilogue, scales)?);
         }
         Ok(all)
     }
 
-    fn candidates_with(
-        &self,
+    fn candidates_with<'l>(
+        &'l self,
         case: &Case,
         epilogue: Epilogue,
-    ) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
+        scales: Option<Scales<'l>>,
+    ) -> Result<Vec<Candidate<'l, T, O>>, Failure> {
         let (product, args) = (&case.product, self.run.args);
         let target = Target::of(self.run.stream.device());
-        let (any, request) = (epilogue.of(self.gemm(), None), request(product, epilogue));
+        let (any, request) = (epilogue.of(self.gemm(), None, scales), request(product, epilogue));
         let kernels = match (&args.kernels[..], args.vs) {
             ([], Some(_)) if args.random.all_candidates => {
                 every::drawn(&any, &request, &target, args.seed, case)?
@@ -165,8 +173,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     ) -> host::Result<()> {
         match &candidate.work {
             Work::Own(gemm) => {
-                let Views { a, b, bias, c } = views;
-                let gemm = candidate.about.epilogue.of(**gemm, bias);
+                let epilogue = candidate.about.epilogue;
+                let scales = views.scales_of(epilogue.scales).map(Scaling::scales).transpose()?;
+                let Views { a, b, bias, c, .. } = views;
+                let gemm = epilogue.of(**gemm, bias, scales);
                 case.product.launch(&gemm, self.run.stream, a, b, c).map(|_| ())
             }
             Work::Library(ready) => ready.launch(views),

@@ -4,8 +4,10 @@ use host::{
     Buffer, BufferView, BufferViewMut, Device, Shape,
     baseline::{DenseBatch, Epilogue},
     operands,
+    scaling::{ScaleKind, Scaling},
 };
 
+use super::added::Added;
 use crate::cli::{
     Failure,
     args::{Group, Layouts},
@@ -67,7 +69,19 @@ pub(in crate::cli) struct Views<'a, T, O> {
     pub(in crate::cli) b: BufferView<'a, T>,
     /// An element for each column of C, if an epilogue reads it.
     pub(in crate::cli) bias: Option<BufferView<'a, O>>,
+    /// Of each kind that an epilogue has.
+    pub(in crate::cli) scaling: &'a [Scaling<Buffer<f32>>],
     pub(in crate::cli) c: BufferViewMut<'a, O>,
+}
+
+impl<'a, T, O> Views<'a, T, O> {
+    /// The scales of a kind, if an epilogue has it.
+    pub(in crate::cli) fn scales_of(
+        &self,
+        kind: Option<ScaleKind>,
+    ) -> Option<&'a Scaling<Buffer<f32>>> {
+        self.scaling.iter().find(|of| Some(of.kind) == kind)
+    }
 }
 
 /// Several sets of operands of one product, for consecutive launches.
@@ -83,6 +97,7 @@ pub(in crate::cli) struct Set<T, O> {
     pub(in crate::cli) a: Buffer<T>,
     pub(in crate::cli) b: Buffer<T>,
     pub(in crate::cli) bias: Option<Buffer<O>>,
+    pub(in crate::cli) scaling: Vec<Scaling<Buffer<f32>>>,
     pub(in crate::cli) c: Buffer<O>,
 }
 
@@ -102,20 +117,23 @@ impl<T: Value, O: Value> Set<T, O> {
             a: put(a, shape.m(), shape.k(), transposed[0])?,
             b: put(b, shape.k(), shape.n(), transposed[1])?,
             bias: None,
+            scaling: Vec::new(),
             c: device.zeros(product.lens()?[2])?,
         })
     }
 
     pub(in crate::cli) fn views(&mut self) -> Views<'_, T, O> {
         let bias = self.bias.as_ref().map(Buffer::all);
-        Views { a: self.a.all(), b: self.b.all(), bias, c: self.c.all_mut() }
+        let (a, b, scaling) = (self.a.all(), self.b.all(), &self.scaling[..]);
+        Views { a, b, bias, scaling, c: self.c.all_mut() }
     }
 
-    /// Adds a bias, if there is one.
-    pub(in crate::cli) fn with_bias(self, bias: &[O]) -> host::Result<Self> {
-        let put = |bias: &[O]| self.c.device().upload(bias);
-        let bias = (!bias.is_empty()).then(|| put(bias)).transpose()?;
-        Ok(Set { bias, ..self })
+    /// Adds what epilogues read, if there is any.
+    pub(super) fn with(self, Added { bias, scaling, .. }: &Added<O>) -> host::Result<Self> {
+        let device = self.c.device();
+        let bias = (!bias.is_empty()).then(|| device.upload(bias)).transpose()?;
+        let scaling = scaling.iter().map(|of| of.upload(device)).collect::<host::Result<_>>()?;
+        Ok(Set { bias, scaling, ..self })
     }
 
     /// Uniform operands drawn from `seed`.
@@ -128,7 +146,8 @@ impl<T: Value, O: Value> Set<T, O> {
         // The transpose of random numbers is as random.
         let [_, _, c] = product.lens()?;
         let c = device.zeros(c)?;
-        Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, bias: None, c })
+        let (a, b) = (device.upload(&a)?, device.upload(&b)?);
+        Ok(Set { a, b, bias: None, scaling: Vec::new(), c })
     }
 }
 

@@ -43,7 +43,8 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
     stream: &'a Stream,
 ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
     match (vs, stream.device().is_cuda()) {
-        (Vs::Cublas, true) => nvidia::open(compute, stream),
+        (Vs::Cublas, true) => nvidia::open(compute, stream, false),
+        (Vs::CublasFast, true) => nvidia::open(compute, stream, true),
         (Vs::Cpu, true) => {
             let limit = "nalgebra and gemm run on the CPU: --device cpu, or --vs cublas";
             Err(host::Error::argument("--vs", "cpu", limit))
@@ -64,7 +65,7 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
                      know no {}",
                     T::NAME
                 )),
-                (Vs::Cublas, false) => note(format_args!(
+                (Vs::Cublas | Vs::CublasFast, false) => note(format_args!(
                     "note: cuBLAS runs on a GPU alone; nalgebra (one core) and the crate gemm stand in, for scale"
                 )),
                 (Vs::Cpu, false) => {}
@@ -95,6 +96,7 @@ mod nvidia {
     pub(super) fn open<'a, T: Value + Scalar<O>, O: Value>(
         compute: Compute,
         stream: &'a Stream,
+        is_fast: bool,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         if std::env::var_os("NVIDIA_TF32_OVERRIDE").is_some_and(|value| value != "0") {
             note(format_args!(
@@ -107,6 +109,9 @@ mod nvidia {
             Err(error) => left_out(error)?,
         }
         match CublasLt::open(stream) {
+            Ok(lt) if is_fast => {
+                libraries.push(Box::new(lt.compute(compute).fast_accumulation()));
+            }
             Ok(lt) => libraries.push(Box::new(lt.compute(compute))),
             Err(error) => left_out(error)?,
         }
@@ -143,7 +148,7 @@ mod nvidia {
             product: &DenseBatch,
             epilogue: Epilogue,
         ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
-            let Epilogue { alpha, beta, bias, activation } = epilogue;
+            let Epilogue { alpha, beta, bias, activation, .. } = epilogue;
             // It has no bias and no activations. cublasLt is there for these. It takes integers of
             // such sizes, and in this layout alone.
             let [m, n, k] = [product.shape.m(), product.shape.n(), product.shape.k()];
@@ -164,7 +169,7 @@ mod nvidia {
 
     impl<T: Value + Scalar<O>, O: Value> Library<T, O> for CublasLt<'_> {
         fn name(&self) -> &'static str {
-            "cublasLt"
+            if self.is_fast() { "cublasLt-fast" } else { "cublasLt" }
         }
 
         fn version(&self) -> String {
@@ -225,12 +230,10 @@ mod nvidia {
     }
 
     impl<T: Value + Scalar<O>, O: Value> Algorithms<'_, T, O> {
-        fn run(
-            &self,
-            algorithm: usize,
-            Views { a, b, bias, mut c }: Views<T, O>,
-        ) -> host::Result<()> {
-            self.plan.launch(algorithm, a, b, bias, c.reborrow())?;
+        fn run(&self, algorithm: usize, views: Views<T, O>) -> host::Result<()> {
+            let scaling = views.scales_of(self.computes.scales);
+            let Views { a, b, bias, mut c, .. } = views;
+            self.plan.launch(algorithm, a, b, bias, scaling, c.reborrow())?;
             self.copy.as_ref().map_or(Ok(()), |copy| copy.launch(c.as_view()))
         }
     }
@@ -288,6 +291,7 @@ mod nvidia {
     pub(super) fn open<'a, T: Value + Scalar<O>, O: Value>(
         _: Compute,
         _: &'a Stream,
+        _: bool,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         note(format_args!("note: no cuBLAS: host was built without its feature `cuda`"));
         Ok(Vec::new())

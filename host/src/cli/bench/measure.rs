@@ -24,7 +24,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
         let Run { steps, stream, args, .. } = self.run;
         let device = stream.device();
-        let mut candidates = self.candidates(case)?;
+        let scaling = Added::<O>::draw(case, args.seed, None)?.scaling;
+        let of_choice = scaling.iter().map(|of| of.upload(device));
+        let of_choice = of_choice.collect::<host::Result<Vec<_>>>()?;
+        let mut candidates = self.candidates(case, &of_choice)?;
         if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
             return Ok(Vec::new());
         }
@@ -58,12 +61,12 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let begin = Instant::now();
         let added = Added::draw(case, args.seed, None)?;
         let first = Set::upload(device, product, real.each_ref().map(|one| &one[..]))?;
-        let mut sets = vec![first.with_bias(&added.bias)?];
+        let mut sets = vec![first.with(&added)?];
         stream.synchronize()?;
         let upload = begin.elapsed();
         for set in 1..case.sets::<T, O>(device) {
             let set = Set::uniform(device, product, args.seed.wrapping_add(set))?;
-            sets.push(set.with_bias(&added.bias)?);
+            sets.push(set.with(&added)?);
         }
         let seconds = if args.vs.is_some() { 1.0 } else { 30.0 };
         let real = Numbered { operands: real, added };

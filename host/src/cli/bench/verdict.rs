@@ -75,13 +75,16 @@ impl<T: Value, O: Value> Reference<T, O> {
             Verify::Auto => Verify::Sample,
             asked => asked,
         };
-        let magnitude = operands::exact_magnitude_of(product.shape.k(), (T::TYPE, O::TYPE));
+        // Scales are up to two, of A and of B.
+        let factor = if case.epilogues.iter().any(|of| of.scales.is_some()) { 4 } else { 1 };
+        let steps = product.shape.k().saturating_mul(factor);
+        let magnitude = operands::exact_magnitude_of(steps, (T::TYPE, O::TYPE));
         let integers = match magnitude.filter(|_| verify != Verify::None) {
             None => None,
             Some(magnitude) => {
                 let [a, b] = draw::<T>(product, seed, Some(magnitude))?;
                 let added = Added::draw(case, seed, Some(magnitude))?;
-                let set = Set::upload(device, product, [&a, &b])?.with_bias(&added.bias)?;
+                let set = Set::upload(device, product, [&a, &b])?.with(&added)?;
                 Some((Numbered { operands: [a, b], added }, set))
             }
         };
@@ -119,7 +122,8 @@ fn compare<T: Value, O: Value>(
             0.0 => &[],
             _ => &added.before[index * shape.c_len()..][..shape.c_len()],
         };
-        let after = After { epilogue, bias: &added.bias, before };
+        let scaling = added.scaling.iter().find(|of| Some(of.kind) == epilogue.scales);
+        let after = After { epilogue, bias: &added.bias, before, scaling };
         found.extend(Verification::after(verify, shape, of_one, after, compute, criterion, seed)?);
     }
     Ok(found)
@@ -236,7 +240,10 @@ mod tests {
     use super::*;
 
     fn plain(operands: [Vec<f32>; 2]) -> Numbered<f32, f32> {
-        Numbered { operands, added: Added { bias: Vec::new(), before: Vec::new() } }
+        Numbered {
+            operands,
+            added: Added { bias: Vec::new(), before: Vec::new(), scaling: Vec::new() },
+        }
     }
 
     fn how(criterion: Criterion) -> How {

@@ -35,7 +35,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     pool: &mut Pool<T, O>,
 ) -> Result<Vec<Row>, Failure> {
     let Run { steps, args, stream, .. } = bencher.run;
-    let mut candidates = bencher.candidates(case)?;
+    let mut candidates = bencher.candidates(case, &[])?;
     if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
         return Ok(Vec::new());
     }

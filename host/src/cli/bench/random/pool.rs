@@ -218,7 +218,8 @@ impl<'p, T: Value, O: Value> PoolSets<'p, T, O> {
         let [a, b] = places.operands(set);
         let c = c.view_mut(places.c(set))?;
         let bias = bias.filter(|_| places.bias > 0).map(|bias| bias.view(..places.bias));
-        Ok(Views { a: buffer.view(a)?, b: buffer.view(b)?, bias: bias.transpose()?, c })
+        let (a, b) = (buffer.view(a)?, buffer.view(b)?);
+        Ok(Views { a, b, bias: bias.transpose()?, scaling: &[], c })
     }
 
     /// The first set. C is the old one if it is read, otherwise full of NaN.

@@ -227,6 +227,7 @@ fn draw_epilogue(seed: u64, number: usize, is_float: bool) -> Epilogue {
             beta: if beta { 1.0 } else { 0.0 },
             bias: !no_bias,
             activation: activations[rng.random_range(0..activations.len())],
+            scales: None,
         };
     }
     epilogue

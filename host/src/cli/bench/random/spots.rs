@@ -133,7 +133,7 @@ impl Spots {
                 self.cols.iter().map(move |col| drawn.before(start + col))
             };
             let before = self.rows.iter().flat_map(of_row).collect::<Vec<_>>();
-            let after = After { epilogue, bias: &bias, before: &before };
+            let after = After { epilogue, bias: &bias, before: &before, scaling: None };
             let abc = (&a[..], &b[..], &c[..]);
             let verify = Verify::Full;
             found.extend(Verification::after(verify, shape, abc, after, compute, criterion, 0)?);
@@ -182,9 +182,9 @@ mod tests {
     /// Launches the case with an epilogue on integers.
     fn launch(case: &Case, places: Places, pool: &mut Pool<f32, f32>, epilogue: Epilogue) {
         let sets = pool.integers_of(places).unwrap();
-        let Views { a, b, bias, c } = sets.start(epilogue.beta != 0.0).unwrap();
+        let Views { a, b, bias, c, .. } = sets.start(epilogue.beta != 0.0).unwrap();
         let stream = Device::cpu().stream().unwrap();
-        case.product.launch(&epilogue.of(Gemm::new(), bias), &stream, a, b, c).unwrap();
+        case.product.launch(&epilogue.of(Gemm::new(), bias, None), &stream, a, b, c).unwrap();
     }
 
     /// Whether C is the product of integers with an epilogue.
@@ -225,7 +225,8 @@ mod tests {
     /// it is wrong.
     #[test]
     fn an_epilogue_is_compared() {
-        let all = Epilogue { alpha: 0.5, beta: 1.0, bias: true, activation: Activation::Relu };
+        let activation = Activation::Relu;
+        let all = Epilogue { alpha: 0.5, beta: 1.0, bias: true, activation, ..Epilogue::PLAIN };
         let (case, places, mut pool) = product([false, true], 5, [40, 33, 21], all);
         launch(&case, places, &mut pool, all);
         assert!(passes(&case, places, &mut pool, all));
@@ -247,7 +248,7 @@ mod tests {
         let (case, places, mut pool) = product([false, false], 2, [3, 5, 7], Epilogue::PLAIN);
         let mut sets = pool.of(Places::new::<f32, f32>(&case, &Device::cpu()).unwrap());
         assert_eq!(sets.count(), 1);
-        let Views { a, b, bias, c } = sets.views(0).unwrap();
+        let Views { a, b, bias, c, .. } = sets.views(0).unwrap();
         assert!(bias.is_none());
         assert_eq!((a.len(), b.len(), c.len()), (42, 70, 30));
         let [a, b] = places.operands(0);
