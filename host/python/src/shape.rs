@@ -196,6 +196,8 @@ impl Shapes {
                 Error::argument(name, format!("{:?}", dims.strides()), "cannot be addressed")
             })?;
         }
+        // A kernel with scales reads no rows whose elements are apart. A single row may be a column.
+        let folds = folds && (scales.is_none() || m > 1 || strides[0][1] == 1);
         let sizes = [m, n, k];
         let mut geometry = Geometry { sizes, strides, extents, levels: Vec::new() };
         let matrix_dims = [1 + usize::from(has[0]), 1 + usize::from(has[1])];
