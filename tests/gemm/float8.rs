@@ -1,20 +1,19 @@
 //! Products of e4m3 and e5m2 with a C of f32, bf16 or f16, by every kernel, in every layout.
 
+mod scales;
+
 use host::{
-    Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Matrix, MatrixView,
-    Stream,
-    gemm::{Candidate, Output, Request, Scalar, Scales, Target, checked},
+    Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Matrix, Stream,
+    gemm::{Candidate, Output, Request, Scalar, Scales, Target},
 };
-use simt::{
-    check::{Options, Report},
-    types::NumberFormat,
-};
+use simt::types::NumberFormat;
 use tests::{
     Turns, devices,
     gemm::{Random, counted},
     once,
 };
 
+use self::scales::Scaling;
 use super::{
     integers::{Place, size},
     sliced::step_to,
@@ -85,41 +84,6 @@ struct Case<T, O> {
     scales: Option<Scaling>,
 }
 
-/// Scales of A and B.
-struct Scaling {
-    /// Of 1 x 128 and 128 x 128. Otherwise of rows and columns.
-    are_blocks: bool,
-    places: [Place; 2],
-    values: [Vec<f32>; 2],
-}
-
-impl Scaling {
-    /// From 1/64 to 2; of products of integers powers of two. Of each product, or of all.
-    fn draw(random: &mut Random, [m, n, k]: [usize; 3], is_integer: bool, products: usize) -> Self {
-        let are_blocks = random.below(2) == 0;
-        let sizes = match are_blocks {
-            true => [(m, k.div_ceil(128)), (k.div_ceil(128), n.div_ceil(128))],
-            false => [(m, 1), (1, n)],
-        };
-        let count = random.choose(&[1, products]);
-        let places = sizes.map(|size| Place::draw(random, size, count));
-        let value = |bits: u64| {
-            let power = 2f32.powi((bits % 7) as i32 - 6);
-            if is_integer { power } else { power * (1.0 + (bits >> 40) as f32 / (1 << 25) as f32) }
-        };
-        let values = [0, 1].map(|i| places[i].draw_all(random, value));
-        Scaling { are_blocks, places, values }
-    }
-
-    /// What a product of two elements is multiplied by.
-    fn of(&self, i: usize, row: usize, p: usize, col: usize) -> f64 {
-        let [a, b] = &self.places;
-        let i = i % a.count;
-        let [p, col] = if self.are_blocks { [p / 128, col / 128] } else { [0, col] };
-        f64::from(self.values[0][a.at(i, row, p)]) * f64::from(self.values[1][b.at(i, p, col)])
-    }
-}
-
 impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
     fn draw(random: &mut Random, [m, n, k]: [usize; 3], count: usize) -> Self {
         let is_integer = random.below(3) == 0;
@@ -132,19 +96,6 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
         let factors = random.choose(&[[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [-3.0, 2.0], [0.5, 0.0]]);
         let is_relu = random.below(4) == 0;
         Case { places, a, b, c, bias, is_relu, factors, is_integer, scales: None }
-    }
-
-    /// Products with scales. Those of blocks are for a C of rows.
-    fn draw_scaled(random: &mut Random, sizes: [usize; 3]) -> Self {
-        let products = random.choose(&[1, 1, 2, 3]);
-        let mut case = Case::draw(random, sizes, products);
-        let scales = Scaling::draw(random, sizes, case.is_integer, products);
-        if scales.are_blocks && case.places[2].strides[1] != 1 {
-            case.places[2].strides = [sizes[1], 1];
-            case.places[2].step = sizes[0] * sizes[1];
-        }
-        case.scales = Some(scales);
-        case
     }
 
     /// An element, with the sum of its terms' absolute values.
@@ -171,15 +122,6 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
             gemm.launch_batch(stream, a, b, c).unwrap();
         })
         .1
-    }
-
-    /// The reports of a run with every access checked.
-    fn checked(&self) -> Vec<Report> {
-        let gemm = gemm(None);
-        let check = |gemm: &Gemm<T, O>, a: Batch<T>, b: Batch<T>, c: BatchMut<O>| {
-            checked::product(gemm, a, b, c, |_| Options::default()).unwrap()
-        };
-        self.by(&Device::cpu(), &gemm, check).0
     }
 
     /// What that makes of the product, and C.
@@ -332,154 +274,6 @@ fn random_products_keep_to_the_bound() {
     check_types::<E4m3, F16>(6, 805);
     check_types::<E5m2, F16>(6, 806);
     counted("float8::random_products_keep_to_the_bound", 66);
-}
-
-/// Scales of rows and columns, and of blocks; k is split by a cluster in some.
-#[test]
-fn random_scaled_products_keep_to_the_bound() {
-    fn check<T: Element + Scalar<O>, O: Element>(cases: usize, seed: u64) {
-        let all = kernels::<T, O>();
-        let scaled =
-            all.into_iter().filter(|name| name.is_none_or(|name| name.starts_with("wgmma")));
-        let kernels = scaled.collect::<Vec<_>>();
-        for device in devices().into_iter().filter(runs_wgmma) {
-            let stream = device.stream().unwrap();
-            let mut turns = Turns::on(&device, kernels.len());
-            let mut random = Random::new(seed);
-            for _ in 0..cases {
-                let sizes = [140, 300, 700].map(|most| size(&mut random, most));
-                let case = Case::<T, O>::draw_scaled(&mut random, sizes);
-                for kernel in turns.next_case().into_iter().map(|number| kernels[number]) {
-                    let mut gemm = gemm(kernel);
-                    if kernel.is_some_and(|name| !name.contains("_c2")) && random.below(4) == 0 {
-                        gemm = gemm.split_k(3).unwrap();
-                    }
-                    case.check(&stream, &gemm, kernel.unwrap_or("auto"));
-                }
-            }
-        }
-    }
-    check::<E4m3, Bf16>(16, 811);
-    check::<E4m3, f32>(8, 812);
-    check::<E5m2, F16>(8, 813);
-    counted("float8::random_scaled_products_keep_to_the_bound", 32);
-}
-
-/// What scales cannot be of.
-#[test]
-fn wrong_scales_are_refused() {
-    once!(crate::SOURCES);
-    let device = Device::cpu();
-    let stream = device.stream().unwrap();
-    let (m, n, k) = (5, 200, 300);
-    let (a, b) = (vec![E4m3::of(1.0); m * k], vec![E4m3::of(1.0); k * n]);
-    let a = Matrix::from_row_major(&device, m, k, &a).unwrap();
-    let b = Matrix::from_row_major(&device, k, n, &b).unwrap();
-    let ones = device.upload(&vec![1f32; 1000]).unwrap();
-    let view =
-        |rows, cols| Batch::from(MatrixView::new(ones.all(), rows, cols, [cols, 1]).unwrap());
-    let mut c = Matrix::<f32>::zeros(&device, m, n).unwrap();
-    let mut run = |scales, partials: u32| {
-        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
-        let gemm = if partials > 1 { gemm.partials(partials).unwrap() } else { gemm };
-        gemm.run(&stream, a.view(), b.view(), c.view_mut()).map(|_| ()).map_err(|e| e.to_string())
-    };
-    let lines = Scales::RowsCols { a: view(m, 1), b: view(1, n) };
-    let refused = |result: Result<(), String>, what: &str| {
-        let said = result.unwrap_err();
-        assert!(said.contains(what), "{said}");
-    };
-    run(lines, 1).unwrap();
-    refused(run(lines, 2), "scales");
-    // A plan has the same limits.
-    let request = Request::dense(host::Shape::new(m as u64, n as u64, k as u64).unwrap());
-    let plan = |scales, request: &Request| {
-        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
-        let said = [
-            gemm.choose(request, &Target::H200).map(|_| ()),
-            gemm.plan(request, &Target::H200, &simt::cpu::LIMITS).map(|_| ()),
-            gemm.plan_on(&device, request).map(|_| ()),
-        ];
-        let [one, two, three] = said.map(|said| said.map_err(|error| error.to_string()));
-        assert!(one == two && two == three, "{one:?}, {two:?}, {three:?}");
-        one
-    };
-    plan(lines, &request).unwrap();
-    let mut of_two = request;
-    of_two.batch = 2;
-    plan(lines, &of_two).unwrap();
-    let three = Batch::repeat(MatrixView::new(ones.all(), m, 1, [1, 1]).unwrap(), 3);
-    let uneven = Scales::RowsCols { a: three, b: view(1, n) };
-    refused(plan(uneven, &of_two), "scales of A: count = 3: must be 2, as the products, or 1");
-    refused(plan(Scales::Blocks { a: view(m, 3), b: view(3, 1) }, &request), "must be 3 x 2");
-    let mut apart = request;
-    apart.strides[0] = [2 * k, 2];
-    refused(
-        plan(lines, &apart),
-        "with scales: wgmma_e4m3_f32_256x128x128_c2_nt needs A contiguous",
-    );
-    apart.strides = [[k, 1], [n, 1], [1, m]];
-    let blocks = Scales::Blocks { a: view(m, 3), b: view(3, 2) };
-    refused(plan(blocks, &apart), "rows are contiguous");
-    refused(run(Scales::RowsCols { a: view(m, 1), b: view(n, 1) }, 1), "must be 1 x 200");
-    refused(run(Scales::RowsCols { a: view(m - 1, 1), b: view(1, n) }, 1), "must be 5 x 1");
-    refused(run(Scales::Blocks { a: view(m, 2), b: view(3, 2) }, 1), "must be 5 x 3");
-    refused(run(Scales::Blocks { a: view(m, 3), b: view(3, 1) }, 1), "must be 3 x 2");
-    let mut of_columns = Matrix::<f32>::zeros(&device, n, m).unwrap();
-    let blocks = Scales::Blocks { a: view(m, 3), b: view(3, 2) };
-    let gemm = Gemm::<E4m3, f32>::of_types().scales(blocks);
-    let said = gemm.run(&stream, a.view(), b.view(), of_columns.view_mut().t()).unwrap_err();
-    assert!(said.to_string().contains("rows are contiguous"), "{said}");
-    let named = gemm.kernel("gemm_e4m3_f32_64x64x16").unwrap();
-    let said = named.run(&stream, a.view(), b.view(), c.view_mut()).unwrap_err();
-    assert!(said.to_string().contains("no scales"), "{said}");
-    let f32s = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
-    let mut to = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
-    let gemm = Gemm::new().scales(Scales::RowsCols { a: view(2, 1), b: view(1, 2) });
-    let said = gemm.run(&stream, f32s.view(), f32s.view(), to.view_mut()).unwrap_err();
-    assert!(said.to_string().contains("8-bit"), "{said}");
-}
-
-/// The bits of a row are those of the row alone, with scales of both kinds and k of any length.
-#[test]
-fn invariant_scaled_products_have_the_bits_of_a_row() {
-    for device in devices().into_iter().filter(runs_wgmma) {
-        let stream = device.stream().unwrap();
-        let mut random = Random::new(815);
-        for k in [200, 4096, 65536] {
-            let sizes = [70, 20, k];
-            let mut case = Case::<E4m3, f32>::draw(&mut random, sizes, 1);
-            case.places[2].strides = [sizes[1], 1];
-            for are_blocks in [false, true] {
-                let of = || Scaling::draw(&mut random, sizes, false, 1);
-                let scales = std::iter::repeat_with(of).find(|of| of.are_blocks == are_blocks);
-                case.scales = scales;
-                let all = case.run(&stream, &gemm(None).invariant());
-                let mut one = Case { scales: case.scales.take(), ..case };
-                (one.places[0].size.0, one.places[2].size.0) = (1, 1);
-                one.scales.as_mut().unwrap().places[0].size.0 = 1;
-                let first = one.run(&stream, &gemm(None).invariant());
-                let bits =
-                    |c: &[f32]| c[..sizes[1]].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&first), bits(&all), "k = {k}, blocks {are_blocks}, {device}");
-                (one.places[0].size.0, one.places[2].size.0) = (sizes[0], sizes[0]);
-                case = one;
-            }
-        }
-    }
-    counted("float8::invariant_scaled_products_have_the_bits_of_a_row", 6);
-}
-
-/// Every access of products with scales is checked, and what is between the scales is not read.
-#[test]
-fn scaled_products_are_clean() {
-    once!(crate::SOURCES);
-    let mut random = Random::new(816);
-    for sizes in [[70, 130, 200], [3, 5, 300]] {
-        let case = Case::<E4m3, f32>::draw_scaled(&mut random, sizes);
-        let reports = case.checked();
-        assert!(!reports.is_empty() && reports.iter().all(Report::is_clean), "{reports:?}");
-    }
 }
 
 /// K is split by the blocks of a cluster, and by partial products.

@@ -1,22 +1,20 @@
 //! One product: operands, launches, times, verification, and a report.
 
-use std::{
-    io::Write,
-    time::{Duration, Instant},
-};
+mod test;
+
+use std::{io::Write, time::Duration};
 
 use host::{
-    Buffer, Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Stream, Type,
-    baseline::Epilogue,
+    Buffer, Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Type,
     gemm::{Choice, Output, Request, Scalar},
     gpu::registry::Entry,
     operands,
     scaling::Scaling,
     simt::with_types,
-    verify::Criterion,
 };
 use serde::Serialize;
 
+use self::test::{Product, Test};
 use super::{
     Failure,
     args::{Init, Run, Verify, name_of},
@@ -26,7 +24,7 @@ use super::{
     note,
     steps::Steps,
     types::{Value, as_it_is, not_multiplied, rounded, words},
-    verification::{After, Verification, off},
+    verification::{Verification, off},
 };
 
 /// The report, also the object of `--json`.
@@ -289,156 +287,6 @@ fn tune<T: Scalar<O> + Value, O: Output>(
     let b = draw(operands::seed_of_b(seed), shape.k(), shape.n())?;
     let mut c = Matrix::zeros(device, shape.m(), shape.n())?;
     gemm.run(&device.stream()?, a.view(), b.view(), c.view_mut()).map(|_| ())
-}
-
-/// Times of a product's parts.
-struct Times {
-    median: Duration,
-    min: Duration,
-    first_launch: Duration,
-    upload: Duration,
-    download: Duration,
-}
-
-/// The results of one run.
-struct Product {
-    times: Times,
-    /// For one launch of a kernel for emulated fp32.
-    recomputed: Option<u64>,
-    /// `None` if nothing was to be compared.
-    verification: Option<Verification>,
-}
-
-/// A planned product on a device.
-struct Test<'a, T, O> {
-    stream: Stream,
-    /// With its scales.
-    planned: (&'a PlannedGemm<'a, T, O>, Option<&'a Scaling>),
-    shape: Shape,
-    args: &'a Run,
-    steps: Steps,
-}
-
-/// The name of the exact run in progress messages.
-const EXACT: &str = "integers";
-
-impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
-    /// A run on operands of this kind.
-    fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
-        let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
-        let name = name_of(&init);
-        if init == Init::Nan && !T::FORMAT.is_float() {
-            let limit = format!("must be another one: {} has no NaN", T::NAME);
-            return Err(Error::argument("--init", name, limit));
-        }
-        let (a, b) = self.step(&name, "operands", || {
-            let draw = match init {
-                Init::Normal => operands::normal::<T>,
-                _ => operands::uniform::<T>,
-            };
-            let (mut a, mut b) = (draw(seeds[0], shape.a_len())?, draw(seeds[1], shape.b_len())?);
-            if init == Init::Nan {
-                operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
-            }
-            Ok((a, b))
-        })?;
-        self.finish(&name, &a, &b, iters, warmup, Criterion::Bound)
-    }
-
-    /// The same product on integers, where the result must be exact. `None` if k is so large that a
-    /// sum of integers may be inexact.
-    fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
-        let (shape, seed) = (self.shape, self.args.seed);
-        // Scales are up to two, of A and of B.
-        let factor = if self.planned.1.is_some() { 4 } else { 1 };
-        let steps = shape.k().saturating_mul(factor);
-        let Some(magnitude) = operands::exact_magnitude_of(steps, (T::TYPE, O::TYPE)) else {
-            return Ok(None);
-        };
-        let (a, b) = self.step(EXACT, "operands", || {
-            let draw = |seed, len| operands::integers(seed, len, magnitude);
-            Ok((draw(seed, shape.a_len())?, draw(operands::seed_of_b(seed), shape.b_len())?))
-        })?;
-        self.finish(EXACT, &a, &b, iters, warmup, Criterion::Exact).map(Some)
-    }
-
-    /// Runs and compares.
-    fn finish(
-        &self,
-        name: &str,
-        a: &[T],
-        b: &[T],
-        iters: u32,
-        warmup: u32,
-        criterion: Criterion,
-    ) -> Result<Product, Error> {
-        let entry = self.planned.0.choice().entry;
-        let kernel = format!("kernel {}", entry.name());
-        let is_sliced = entry.is_emulated();
-        let before = if is_sliced { self.stream.recomputed()? } else { 0 };
-        let launches = u64::from(warmup) + u64::from(iters);
-        let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
-        let recomputed = match is_sliced {
-            // Every launch has the same operands.
-            true => Some((self.stream.recomputed()? - before) / launches.max(1)),
-            false => None,
-        };
-        let verification = self.step(name, "verification", || {
-            let Run { verify, seed, types, .. } = *self.args;
-            let (epilogue, scaling) = (Epilogue::PLAIN, self.planned.1);
-            let after = After { epilogue, bias: &[], before: &[], scaling };
-            let of = (a, b, &c[..]);
-            Verification::after(verify, self.shape, of, after, types.compute(), criterion, seed)
-        })?;
-        Ok(Product { times, recomputed, verification })
-    }
-
-    /// C, and the times of `iters` launches. C is filled with NaN before each, so that an element
-    /// that is not written shows.
-    fn launch(&self, a: &[T], b: &[T], iters: u32, warmup: u32) -> Result<(Vec<O>, Times), Error> {
-        let stream = &self.stream;
-        let (device, shape) = (stream.device(), self.shape);
-        let begin = Instant::now();
-        let a = Matrix::from_row_major(device, shape.m(), shape.k(), a)?;
-        let b = Matrix::from_row_major(device, shape.k(), shape.n(), b)?;
-        let mut c = Matrix::<O>::zeros(device, shape.m(), shape.n())?;
-        let upload = begin.elapsed();
-        let mut first_launch = None;
-        let mut times = Vec::new();
-        for number in 0..u64::from(warmup) + u64::from(iters) {
-            host::check_interrupt()?;
-            c.buffer_mut().fill_bytes(0xff)?;
-            let begin = Instant::now();
-            let start = stream.record()?;
-            self.planned.0.launch(stream, a.view(), b.view(), c.view_mut())?;
-            let time = stream.record()?.since(&start)?;
-            first_launch.get_or_insert(begin.elapsed());
-            if number >= warmup.into() {
-                times.push(time);
-            }
-        }
-        times.sort_unstable();
-        let begin = Instant::now();
-        let c = c.to_row_major()?;
-        let times = Times {
-            median: times[times.len() / 2],
-            min: times[0],
-            first_launch: first_launch.unwrap_or_default(),
-            upload,
-            download: begin.elapsed(),
-        };
-        Ok((c, times))
-    }
-
-    /// A step of a run. `run` is its name: a product runs twice, on different operands.
-    fn step<R>(
-        &self,
-        run: &str,
-        what: &str,
-        work: impl FnOnce() -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        self.steps.step(&format!("{run}: {what}"), work)
-    }
 }
 
 /// GFLOP/s per core of the lessons' kernels on the CPU device (docs/log/cpu.md).

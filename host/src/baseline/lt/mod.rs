@@ -1,6 +1,7 @@
 //! cublasLt's products of f32 and f64, and of 16-bit types with sums in f32, by any algorithm that
 //! its heuristics propose.
 
+mod attributes;
 mod functions;
 
 use std::{
@@ -14,17 +15,15 @@ use std::{
 use libloading::Library;
 
 use self::functions::{
-    DESC_A_SCALE_MODE, DESC_A_SCALE_POINTER, DESC_BIAS_POINTER, DESC_EPILOGUE, DESC_FAST_ACCUM,
-    DESC_TRANSA, DESC_TRANSB, Destroy, EPILOGUE_BIAS, EPILOGUE_DEFAULT, EPILOGUE_GELU,
-    EPILOGUE_RELU, Functions, LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET, Opaque,
-    PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES, Proposal, SCALE_BLK128X128,
-    SCALE_OUTER_VEC, SCALE_VEC128, set,
+    DESC_EPILOGUE, DESC_TRANSA, DESC_TRANSB, Destroy, EPILOGUE_BIAS, EPILOGUE_DEFAULT,
+    EPILOGUE_GELU, EPILOGUE_RELU, Functions, LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET,
+    Opaque, PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES, Proposal, set,
 };
 use super::{
     DenseBatch, Epilogue,
     library::{Arithmetic, check, load, sizes, version},
 };
-use crate::scaling::{ScaleKind, Scaling};
+use crate::scaling::Scaling;
 use gpu_gemm::{
     Activation, Buffer, BufferView, BufferViewMut, Error, Result, Stream,
     gemm::{Compute, Output, Scalar},
@@ -202,26 +201,7 @@ impl<'a> CublasLt<'a> {
             // For the heuristics alone: an address that is aligned as every buffer is.
             plan.set_bias(self.workspace.borrow_mut().all_mut().address_on(self.stream)?.cast())?;
         }
-        if self.is_fast {
-            // SAFETY: the attribute is a number of 8 bits, which is copied.
-            let status = unsafe { set(functions.desc_set, plan.operation, DESC_FAST_ACCUM, &1i8) };
-            check("cublasLtMatmulDescSetAttribute", status)?;
-        }
-        if let Some(kind) = epilogue.scales {
-            // Of its A, which is B, and of its B.
-            let modes = match kind {
-                ScaleKind::RowsCols => [SCALE_OUTER_VEC; 2],
-                ScaleKind::Blocks => [SCALE_BLK128X128, SCALE_VEC128],
-            };
-            for (attribute, mode) in (DESC_A_SCALE_MODE..).zip(modes) {
-                // SAFETY: the attribute is a number of 32 bits, which is copied.
-                let status = unsafe { set(functions.desc_set, plan.operation, attribute, &mode) };
-                check("cublasLtMatmulDescSetAttribute", status)?;
-            }
-            // For the heuristics alone, as above.
-            let address = self.workspace.borrow_mut().all_mut().address_on(self.stream)?;
-            plan.set_scales([address.cast_const().cast(); 2])?;
-        }
+        plan.set_precision()?;
         let size = |size: c_int| size.unsigned_abs().into();
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
         let shape = product.shape;
@@ -443,25 +423,6 @@ impl Described<'_> {
             let limit = format!("there are {}, counted from 0", self.proposals.len());
             Error::argument("algorithm", algorithm, limit)
         })
-    }
-
-    /// Sets the address of the bias for the launches that follow.
-    fn set_bias(&self, address: *const c_void) -> Result<()> {
-        let function = self.lt.functions.desc_set;
-        // SAFETY: the attribute is an address, which is copied.
-        let status = unsafe { set(function, self.operation, DESC_BIAS_POINTER, &address) };
-        check("cublasLtMatmulDescSetAttribute", status)
-    }
-
-    /// Sets the addresses of the scales of its A and of its B.
-    fn set_scales(&self, addresses: [*const c_void; 2]) -> Result<()> {
-        let function = self.lt.functions.desc_set;
-        for (attribute, address) in (DESC_A_SCALE_POINTER..).zip(addresses) {
-            // SAFETY: the attribute is an address, which is copied.
-            let status = unsafe { set(function, self.operation, attribute, &address) };
-            check("cublasLtMatmulDescSetAttribute", status)?;
-        }
-        Ok(())
     }
 
     /// # Safety
