@@ -1,6 +1,6 @@
 //! Scales of products of 8-bit floating-point numbers: drawn, on a device, and in a comparison.
 
-use std::ops::Range;
+use std::{fmt, ops::Range, str::FromStr};
 
 use gpu_gemm::{Buffer, Device, Layout, MatrixView, Result, Shape, blocks::Source, gemm::Scales};
 
@@ -18,21 +18,20 @@ pub enum ScaleKind {
     Blocks,
 }
 
-impl ScaleKind {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            ScaleKind::RowsCols => "rows-cols",
-            ScaleKind::Blocks => "blocks",
-        }
+/// As on the command line.
+impl fmt::Display for ScaleKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(if *self == ScaleKind::Blocks { "blocks" } else { "rows-cols" })
     }
+}
 
-    /// The rows and columns of A that have a scale in common, and those of B.
-    fn every(self) -> [[usize; 2]; 2] {
-        match self {
-            ScaleKind::RowsCols => [[1, usize::MAX], [usize::MAX, 1]],
-            ScaleKind::Blocks => [[1, BLOCK], [BLOCK; 2]],
-        }
+impl FromStr for ScaleKind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let all = [ScaleKind::RowsCols, ScaleKind::Blocks];
+        let found = all.into_iter().find(|kind| kind.to_string() == text.trim());
+        found.ok_or("must be rows-cols or blocks")
     }
 }
 
@@ -41,35 +40,26 @@ impl ScaleKind {
 /// from a multiple of four to the next.
 #[derive(Clone, Debug)]
 pub struct Scaling<V = Vec<f32>> {
-    /// What they are of.
-    pub kind: ScaleKind,
+    kind: ScaleKind,
     shape: Shape,
-    values: [V; 2],
+    /// Those of A and of B.
+    pub(crate) values: [V; 2],
 }
 
-/// Rows and columns, and the strides.
-type Place = ([usize; 2], [usize; 2]);
-
 impl<V> Scaling<V> {
-    fn places(kind: ScaleKind, shape: Shape) -> [Place; 2] {
-        let [m, n, k] = [shape.m(), shape.n(), shape.k()];
-        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
-        match kind {
-            ScaleKind::RowsCols => [([m, 1], [1, m]), ([1, n], [n, 1])],
-            ScaleKind::Blocks => {
-                [([m, of_k], [1, m]), ([of_k, of_n], [1, of_k.next_multiple_of(4)])]
-            }
-        }
+    /// Those of a kind, if there are any.
+    pub fn find(all: &[Self], kind: Option<ScaleKind>) -> Option<&Self> {
+        all.iter().find(|of| Some(of.kind) == kind)
     }
+}
 
-    /// Whether they are of a product of that shape.
-    pub fn is_of(&self, shape: Shape) -> bool {
-        self.shape == shape
-    }
-
-    /// The numbers of A and of B.
-    pub fn values(&self) -> &[V; 2] {
-        &self.values
+/// Of the scales of A and of those of B: rows and columns, and the strides.
+fn places(kind: ScaleKind, shape: Shape) -> [([usize; 2], [usize; 2]); 2] {
+    let [m, n, k] = [shape.m(), shape.n(), shape.k()];
+    let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+    match kind {
+        ScaleKind::RowsCols => [([m, 1], [1, m]), ([1, n], [n, 1])],
+        ScaleKind::Blocks => [([m, of_k], [1, m]), ([of_k, of_n], [1, of_k.next_multiple_of(4)])],
     }
 }
 
@@ -80,12 +70,13 @@ impl Scaling {
     /// [`Error::Interrupted`](gpu_gemm::Error::Interrupted),
     /// [`Error::OutOfMemory`](gpu_gemm::Error::OutOfMemory).
     pub fn draw(kind: ScaleKind, shape: Shape, seed: u64, are_exact: bool) -> Result<Self> {
-        let draw = |(number, (sizes, strides)): (u64, Place)| {
+        let [of_a, of_b] = places(kind, shape).map(|(sizes, strides)| {
             let len = (sizes[0] * strides[0]).max(sizes[1] * strides[1]);
-            operands::scales(seed.wrapping_add(number << 40), len, are_exact)
-        };
-        let [of_a, of_b] = Self::places(kind, shape);
-        Ok(Scaling { kind, shape, values: [draw((1, of_a))?, draw((2, of_b))?] })
+            move |seed| operands::scales(seed, len, are_exact)
+        });
+        // Not that of A, nor of what epilogues read.
+        let seed = seed.wrapping_add(3 << 32);
+        Ok(Scaling { kind, shape, values: [of_a(seed)?, of_b(operands::seed_of_b(seed))?] })
     }
 
     /// The same on a device.
@@ -100,21 +91,30 @@ impl Scaling {
 
     /// A, or B if `operand` is 1, each element multiplied by its scale.
     pub fn of<'a>(&'a self, operand: usize, source: &'a dyn Source<f64>) -> Scaled<'a> {
-        let (_, strides) = Self::places(self.kind, self.shape)[operand];
-        let every = self.kind.every()[operand];
+        let (_, strides) = places(self.kind, self.shape)[operand];
+        let every = match (self.kind, operand) {
+            (ScaleKind::RowsCols, 0) => [1, usize::MAX],
+            (ScaleKind::RowsCols, _) => [usize::MAX, 1],
+            (ScaleKind::Blocks, 0) => [1, BLOCK],
+            (ScaleKind::Blocks, _) => [BLOCK; 2],
+        };
         Scaled { source, scales: &self.values[operand], strides, every }
     }
 }
 
 impl Scaling<Buffer<f32>> {
+    /// Whether they are of that kind, for products of that shape.
+    pub fn are(&self, kind: Option<ScaleKind>, shape: Shape) -> bool {
+        (Some(self.kind), self.shape) == (kind, shape)
+    }
+
     /// As [`Gemm::scales`](gpu_gemm::Gemm::scales) takes them.
     ///
     /// # Errors
     /// None: they have the sizes of their shape.
     pub fn scales(&self) -> Result<Scales<'_>> {
-        let places = Self::places(self.kind, self.shape);
         let view = |i: usize| {
-            let ([rows, cols], strides) = places[i];
+            let ([rows, cols], strides) = places(self.kind, self.shape)[i];
             MatrixView::new(self.values[i].all(), rows, cols, strides)
         };
         let (a, b) = (view(0)?.into(), view(1)?.into());
@@ -155,22 +155,13 @@ impl Source<f64> for Scaled<'_> {
         values: &mut [f64],
     ) -> Result<()> {
         self.source.read(rows.clone(), cols.clone(), layout, values)?;
-        let [down, across] = self.every;
-        let scale = |row: usize, col: usize, value: &mut f64| {
-            let at = row / down * self.strides[0] + col / across * self.strides[1];
-            *value *= f64::from(self.scales[at]);
-        };
-        let (lines, len) = match layout {
-            Layout::RowMajor => (rows.clone(), cols.len()),
-            Layout::ColMajor => (cols.clone(), rows.len()),
-        };
-        for (line, values) in lines.zip(values.chunks_mut(len.max(1))) {
-            for (at, value) in values.iter_mut().enumerate() {
-                match layout {
-                    Layout::RowMajor => scale(line, cols.start + at, value),
-                    Layout::ColMajor => scale(rows.start + at, line, value),
-                }
-            }
+        let by_rows = layout == Layout::RowMajor;
+        let (lines, line) = if by_rows { (rows, cols) } else { (cols, rows) };
+        let places = lines.flat_map(|outer| line.clone().map(move |inner| (outer, inner)));
+        for ((outer, inner), value) in places.zip(values) {
+            let place = if by_rows { [outer, inner] } else { [inner, outer] };
+            let [down, across] = [0, 1].map(|i| place[i] / self.every[i] * self.strides[i]);
+            *value *= f64::from(self.scales[down + across]);
         }
         Ok(())
     }
@@ -185,47 +176,31 @@ mod tests {
     #[test]
     fn each_element_has_the_scale_of_its_block() {
         let shape = Shape::new(3, 130, 300).unwrap();
-        for kind in [ScaleKind::RowsCols, ScaleKind::Blocks] {
+        for (kind, operand, [rows, cols], distinct) in [
+            (ScaleKind::RowsCols, 0, [3, 300], [3, 1]),
+            (ScaleKind::RowsCols, 1, [300, 130], [1, 130]),
+            (ScaleKind::Blocks, 0, [3, 300], [3, 3]),
+            (ScaleKind::Blocks, 1, [300, 130], [3, 2]),
+        ] {
             let scaling = Scaling::draw(kind, shape, 5, false).unwrap();
-            let device = Device::cpu();
-            let uploaded = scaling.upload(&device).unwrap();
-            let (Scales::RowsCols { a, b } | Scales::Blocks { a, b }) = uploaded.scales().unwrap()
-            else {
-                unreachable!("there are two kinds")
-            };
-            assert_eq!(
-                format!("{a:?}").contains("count: 1"),
-                format!("{b:?}").contains("count: 1")
-            );
-            for (operand, (rows, cols)) in [(0, (3, 300)), (1, (300, 130))] {
-                let ones = vec![1.0f64; rows * cols];
-                let ones = Dense::new::<f64>(rows, cols, Layout::RowMajor, &ones).unwrap();
-                let scaled = scaling.of(operand, &ones);
-                let mut all = vec![0.0; rows * cols];
-                scaled.read(0..rows, 0..cols, Layout::RowMajor, &mut all).unwrap();
-                // A part, column by column.
-                let mut part = vec![0.0; 2 * 3];
-                scaled.read(1..3, 127..130, Layout::ColMajor, &mut part).unwrap();
-                let same = (0..6).all(|at| part[at] == all[(1 + at % 2) * cols + 127 + at / 2]);
-                assert!(same, "{kind:?} of {operand}");
-                let distinct = |of: &mut dyn Iterator<Item = f64>| {
-                    let mut bits = of.map(f64::to_bits).collect::<Vec<_>>();
-                    bits.dedup();
-                    bits.len()
-                };
-                let in_a_row = distinct(&mut all[..cols].iter().copied());
-                let in_a_column = distinct(&mut all.iter().step_by(cols).copied());
-                let want = match (kind, operand) {
-                    (ScaleKind::RowsCols, 0) => (1, 3),
-                    (ScaleKind::RowsCols, _) => (130, 1),
-                    (ScaleKind::Blocks, 0) => (3, 3),
-                    (ScaleKind::Blocks, _) => (2, 3),
-                };
-                assert_eq!((in_a_row, in_a_column), want, "{kind:?} of {operand}");
-                assert!(all.iter().all(|scale| (0.5..2.0).contains(scale)));
-            }
+            let ones = vec![1.0f64; rows * cols];
+            let ones = Dense::new::<f64>(rows, cols, Layout::RowMajor, &ones).unwrap();
+            let scaled = scaling.of(operand, &ones);
+            let mut all = vec![0.0; rows * cols];
+            scaled.read(0..rows, 0..cols, Layout::RowMajor, &mut all).unwrap();
+            // A part, column by column.
+            let mut part = vec![0.0; 2 * 3];
+            scaled.read(1..3, 127..130, Layout::ColMajor, &mut part).unwrap();
+            assert!((0..6).all(|at| part[at] == all[(1 + at % 2) * cols + 127 + at / 2]));
+            let [mut column, mut row] = [(cols, rows), (1, cols)]
+                .map(|(step, len)| all.iter().step_by(step).take(len).collect::<Vec<_>>());
+            column.dedup();
+            row.dedup();
+            assert_eq!([column.len(), row.len()], distinct, "{kind} of {operand}");
+            assert!(all.iter().all(|scale| (0.5..2.0).contains(scale)));
             let exact = Scaling::draw(kind, shape, 5, true).unwrap();
-            assert!(exact.values().iter().flatten().all(|scale| [1.0, 2.0].contains(scale)));
+            assert!(exact.values.iter().flatten().all(|scale| [1.0, 2.0].contains(scale)));
+            assert_eq!(kind.to_string().parse(), Ok(kind));
         }
     }
 }

@@ -83,20 +83,14 @@ pub(crate) fn out_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     if value.is_none() {
         return Ok(None);
     }
-    let py = value.py();
-    let mut name = None;
-    // A type has the one attribute, and a dtype of NumPy the other.
-    for attribute in [intern!(py, "__name__"), intern!(py, "name")] {
-        if name.is_none() {
-            name = value.getattr_opt(attribute)?;
-        }
-    }
-    // PyTorch's are `torch.float32`.
-    let name = name.unwrap_or_else(|| value.clone()).str()?;
+    // A type has the one attribute, a dtype of NumPy the other, and PyTorch's are `torch.float32`.
+    let attribute =
+        ["__name__", "name"].into_iter().find_map(|of| value.getattr_opt(of).transpose());
+    let name = attribute.transpose()?.unwrap_or_else(|| value.clone()).str()?;
     let name = name.to_string_lossy();
     let found = named(name.trim_start_matches("torch."));
-    let limit = || format!("must be None, {}", offered("out_dtype"));
-    found.map(Some).ok_or_else(|| outside("out_dtype", value, limit()))
+    let refused = || outside("out_dtype", value, format!("must be None, {}", offered("out_dtype")));
+    found.map(Some).ok_or_else(refused)
 }
 
 /// Where the answers of a tuned product are. `None`: it is not tuned.

@@ -16,6 +16,9 @@ use crate::{
     streams::{Queue, current, record_on_torch},
 };
 
+/// The arguments of scales.
+const SCALES: [&str; 2] = ["scale_a", "scale_b"];
+
 /// The arguments besides A and B.
 pub(crate) struct Options<'a, 'py> {
     /// Of A and of B: both or none.
@@ -86,7 +89,7 @@ pub(crate) struct Ready<'py> {
     pub(crate) c: Operand<'py>,
     pub(crate) bias: Option<Operand<'py>>,
     /// Of A and of B.
-    pub(crate) scales: [Option<Operand<'py>>; 2],
+    pub(crate) scales: Option<[Operand<'py>; 2]>,
     /// Whether `c` is the caller's `out`.
     writes_out: bool,
     /// The caller's `out`, into which `c` is copied at the end.
@@ -118,11 +121,15 @@ impl<'py> Ready<'py> {
         };
         let (mut a, mut b) = (read("a", a)?, read("b", b)?);
         let mut bias = options.bias.map(|bias| read("bias", bias)).transpose()?;
-        let [of_a, of_b] = options.scales;
-        let mut scales = [
-            of_a.map(|of_a| read("scale_a", of_a)).transpose()?,
-            of_b.map(|of_b| read("scale_b", of_b)).transpose()?,
-        ];
+        let mut scales = match options.scales {
+            [None, None] => None,
+            [Some(of_a), Some(of_b)] => Some([read(SCALES[0], of_a)?, read(SCALES[1], of_b)?]),
+            [of_a, _] => {
+                let [missing, other] = if of_a.is_none() { [0, 1] } else { [1, 0] };
+                let limit = format!("must be an array, as {}", SCALES[other]);
+                return Err(to_python(Error::argument(SCALES[missing], "None", limit)));
+            }
+        };
         let out = options.out.map(|out| read("out", out)).transpose()?;
         if a.dtype.sums().is_none() {
             let limit = format!("must be {}", offered("a"));
@@ -140,24 +147,21 @@ impl<'py> Ready<'py> {
         }
         let of_result = if out.is_some() { "out.dtype" } else { "out_dtype" };
         Product::check_types(of_result, [a.dtype, c_dtype]).map_err(to_python)?;
-        check_scale_types(a.dtype, &scales)?;
+        let mut of_scales = SCALES.into_iter().zip(scales.iter().flatten());
+        if let Some((name, of)) = of_scales.find(|(_, of)| of.dtype != Type::F32) {
+            let (name, limit) = (format!("{name}.dtype"), "must be float32");
+            return Err(to_python(Error::argument(name, of.dtype.numpy(), limit)));
+        }
         if let Some(bias) = &bias
             && bias.dtype != c_dtype
         {
             let limit = format!("must be {}, as the result", c_dtype.numpy());
             return Err(to_python(Error::argument("bias.dtype", bias.dtype.numpy(), limit)));
         }
-        let [of_a, of_b] = scales.each_ref().map(Option::as_ref);
-        for (name, other) in [
-            ("b", Some(&b)),
-            ("bias", bias.as_ref()),
-            ("scale_a", of_a),
-            ("scale_b", of_b),
-            ("out", out.as_ref()),
-        ] {
-            if let Some(other) = other
-                && other.place != a.place
-            {
+        let of_scales = SCALES.into_iter().zip(scales.iter().flatten());
+        let others = [("b", &b)].into_iter().chain(bias.iter().map(|bias| ("bias", bias)));
+        for (name, other) in others.chain(of_scales).chain(out.iter().map(|out| ("out", out))) {
+            if other.place != a.place {
                 let (name, limit) =
                     (format!("{name}.device"), format!("must be {}, as a", a.place));
                 return Err(to_python(Error::argument(name, other.place, limit)));
@@ -169,11 +173,9 @@ impl<'py> Ready<'py> {
             Some(bias) => Some(shapes.bias_per_col(&bias.dims).map_err(to_python)?),
             None => None,
         };
-        let kind = match [of_a, of_b] {
-            [Some(of_a), Some(of_b)] => {
-                Some(shapes.scale_kind([&of_a.dims, &of_b.dims]).map_err(to_python)?)
-            }
-            _ => None,
+        let are_blocks = match &scales {
+            Some(of) => Some(shapes.are_blocks([&of[0].dims, &of[1].dims]).map_err(to_python)?),
+            None => None,
         };
         let (sizes, ndim) = shapes.result();
         let sizes = &sizes[..ndim];
@@ -184,23 +186,15 @@ impl<'py> Ready<'py> {
             }
             out.dims.check_written(out.dtype.bytes()).map_err(to_python)?;
         }
-        let [of_a, of_b] = scales.each_mut().map(Option::as_mut);
-        for (name, operand) in [
-            ("a", Some(&mut a)),
-            ("b", Some(&mut b)),
-            ("bias", bias.as_mut()),
-            ("scale_a", of_a),
-            ("scale_b", of_b),
-        ] {
-            if let Some(operand) = operand {
-                settle(name, operand, &on, (copies, kind.is_some()))?;
-            }
+        let of_scales = SCALES.into_iter().zip(scales.iter_mut().flatten());
+        let others = bias.iter_mut().map(|bias| ("bias", bias)).chain(of_scales);
+        for (name, operand) in [("a", &mut a), ("b", &mut b)].into_iter().chain(others) {
+            settle(name, operand, &on, (copies, are_blocks.is_some()))?;
         }
         let has_out = out.is_some();
-        let [of_a, of_b] = scales.each_ref().map(Option::as_ref);
         let (c, copied_to) = match out {
             Some(out) => {
-                let inputs = [Some(&a), Some(&b), bias.as_ref(), of_a, of_b];
+                let inputs = [&a, &b].into_iter().chain(&bias).chain(scales.iter().flatten());
                 output(out, inputs, &on, settings.beta != 0.0, copies)?
             }
             None => {
@@ -212,8 +206,7 @@ impl<'py> Ready<'py> {
             }
         };
         let folds = bias_per_col != Some(false);
-        let both = of_a.zip(of_b);
-        let dims = both.map(|(of_a, of_b)| [&of_a.dims, &of_b.dims]);
+        let dims = scales.as_ref().map(|of| of.each_ref().map(|one| &one.dims));
         let geometry = shapes.bind([&a.dims, &b.dims, &c.dims], dims, folds).map_err(to_python)?;
         let product = Product {
             dtypes: [a.dtype, c.dtype],
@@ -224,7 +217,7 @@ impl<'py> Ready<'py> {
                 len: bias.dims.count(),
                 per_col,
             }),
-            scales: kind.zip(both.map(|(of_a, of_b)| [of_a.address, of_b.address])),
+            scales: are_blocks.zip(scales.as_ref().map(|of| of.each_ref().map(|one| one.address))),
             settings,
         };
         let (writes_out, is_number) = (has_out && copied_to.is_none(), ndim == 0);
@@ -280,36 +273,15 @@ impl<'py> Ready<'py> {
 
     /// A, B, C, the bias, and the scales.
     fn arrays(&self) -> [Option<&Operand<'py>>; ARRAYS] {
-        let Ready { a, b, c, bias, scales: [of_a, of_b], .. } = self;
-        [Some(a), Some(b), Some(c), bias.as_ref(), of_a.as_ref(), of_b.as_ref()]
+        let Ready { a, b, c, bias, scales, .. } = self;
+        let [of_a, of_b] = [0, 1].map(|i| scales.as_ref().map(|of| &of[i]));
+        [Some(a), Some(b), Some(c), bias.as_ref(), of_a, of_b]
     }
 
     /// The array that the caller gets.
     pub(crate) fn result(self) -> Bound<'py, PyAny> {
         self.copied_to.unwrap_or(self.c.object)
     }
-}
-
-/// Checks the types of the scales, and of A beside them.
-fn check_scale_types(a: Type, scales: &[Option<Operand>; 2]) -> PyResult<()> {
-    let refused =
-        |name: &str, value: &str, limit: &str| Err(to_python(Error::argument(name, value, limit)));
-    match scales {
-        [None, None] => return Ok(()),
-        [Some(_), Some(_)] => {}
-        [None, _] => return refused("scale_a", "None", "must be an array, as scale_b"),
-        [_, None] => return refused("scale_b", "None", "must be an array, as scale_a"),
-    }
-    if ![Type::E4M3, Type::E5M2].contains(&a) {
-        let limit = "must be float8_e4m3fn or float8_e5m2, with scales";
-        return refused("a.dtype", a.numpy(), limit);
-    }
-    for (name, of) in ["scale_a.dtype", "scale_b.dtype"].into_iter().zip(scales.iter().flatten()) {
-        if of.dtype != Type::F32 {
-            return refused(name, of.dtype.numpy(), "must be float32");
-        }
-    }
-    Ok(())
 }
 
 /// The error for a stream that nothing runs on.
@@ -386,16 +358,16 @@ fn settle<'py>(
 }
 
 /// The array to write for the caller's `out`: itself, or one that is copied to it at the end.
-fn output<'py>(
+fn output<'a, 'py: 'a>(
     out: Operand<'py>,
-    inputs: [Option<&Operand<'py>>; 5],
+    mut inputs: impl Iterator<Item = &'a Operand<'py>>,
     on: &On,
     is_read: bool,
     copies: bool,
 ) -> PyResult<(Operand<'py>, Option<Bound<'py, PyAny>>)> {
     let (start, end) = out.range();
-    let overlaps = || {
-        inputs.into_iter().flatten().any(|input| {
+    let mut overlaps = || {
+        inputs.any(|input| {
             let (from, to) = input.range();
             from < end && start < to
         })

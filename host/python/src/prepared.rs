@@ -147,7 +147,7 @@ impl Argument {
 
 impl Prepared {
     pub(crate) fn new(ready: Ready) -> PyResult<Self> {
-        let Ready { product, on, a, b, c, bias, scales: [of_a, of_b], .. } = ready;
+        let Ready { product, on, a, b, c, bias, scales, .. } = ready;
         if c.kind.module == Module::Jax {
             let message = "out: JAX's arrays cannot be written. Call matmul, which makes a new one";
             return Err(PyRuntimeError::new_err(message));
@@ -156,6 +156,7 @@ impl Prepared {
         let mut borrowed = Vec::new();
         let mut arrays = [const { None }; ARRAYS];
         let names = ["a", "b", "out", "bias", "scale_a", "scale_b"];
+        let [of_a, of_b] = scales.map_or([None, None], |of| of.map(Some));
         let operands = [Some(a), Some(b), Some(c), bias, of_a, of_b];
         for ((array, name), operand) in arrays.iter_mut().zip(names).zip(operands) {
             let Some(operand) = operand else { continue };

@@ -9,7 +9,7 @@ use gpu_gemm::{
 
 use crate::{
     array::types,
-    shape::{BLOCK, Geometry, Level, ScaleKind},
+    shape::{BLOCK, Geometry, Level},
 };
 
 /// The most arrays of a product: A, B, C, the bias, and the scales of A and of B.
@@ -43,8 +43,8 @@ pub(crate) struct Product {
     /// Of the first elements of A, B and C.
     pub(crate) addresses: [u64; 3],
     pub(crate) bias: Option<BiasAt>,
-    /// The kind of scales, and the first of A's and of B's.
-    pub(crate) scales: Option<(ScaleKind, [u64; 2])>,
+    /// Whether scales are of blocks, and the first of A's and of B's.
+    pub(crate) scales: Option<(bool, [u64; 2])>,
     pub(crate) settings: Settings,
 }
 
@@ -255,15 +255,15 @@ fn multiply<T: Scalar<O>, O: Output>(
         let first = start(2);
         let to = BatchMut::new(c.view_mut(first..)?, (m, n), of_c, count, steps[2]);
         let to = to.map_err(of_out)?;
-        if let (Some(both), Some((kind, _))) = (scales, product.scales) {
+        if let (Some(both), Some((are_blocks, _))) = (scales, product.scales) {
             let of = |i: usize, rows, cols| {
                 let (elements, step) = (both[i].view(start(3 + i)..)?, steps[3 + i]);
                 Batch::new(elements, (rows, cols), of_scales[i], count, step)
             };
             let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
-            gemm = gemm.scales(match kind {
-                ScaleKind::RowsCols => Scales::RowsCols { a: of(0, m, 1)?, b: of(1, 1, n)? },
-                ScaleKind::Blocks => Scales::Blocks { a: of(0, m, of_k)?, b: of(1, of_k, of_n)? },
+            gemm = gemm.scales(match are_blocks {
+                false => Scales::RowsCols { a: of(0, m, 1)?, b: of(1, 1, n)? },
+                true => Scales::Blocks { a: of(0, m, of_k)?, b: of(1, of_k, of_n)? },
             });
         }
         gemm.launch_batch(stream, one?, other?, to)?;

@@ -8,15 +8,6 @@ use crate::array::{Dims, MOST_DIMS, shown};
 /// Rows, columns or k-steps of a block that has a scale.
 pub(crate) const BLOCK: usize = 128;
 
-/// What the scales of A and B are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScaleKind {
-    /// Rows of A and columns of B. One scale may be that of all.
-    RowsCols,
-    /// Blocks of 1 x 128 of A and of 128 x 128 of B.
-    Blocks,
-}
-
 /// The shapes of A, B and the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shapes {
@@ -105,12 +96,12 @@ impl Shapes {
         }
     }
 
-    /// What scales of A and B with these shapes are of. Where two kinds have the same shapes, both
-    /// give the same product.
+    /// Whether scales of A and B with these shapes are of blocks, and not of rows and columns. One
+    /// scale may be that of all rows or columns. Where both fit, both give the same product.
     ///
     /// # Errors
     /// [`Error::Argument`] for other shapes.
-    pub(crate) fn scale_kind(&self, scales: [&Dims; 2]) -> Result<ScaleKind> {
+    pub(crate) fn are_blocks(&self, scales: [&Dims; 2]) -> Result<bool> {
         let Shapes { m, n, k, .. } = *self;
         let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
         let (lines, blocks) = ([[m, 1], [1, n]], [[m, of_k], [of_k, of_n]]);
@@ -121,35 +112,35 @@ impl Shapes {
         });
         let of_lines = [0, 1].map(|i| [lines[i], [1, 1]].contains(&matrices[i]));
         let of_blocks = [0, 1].map(|i| matrices[i] == blocks[i]);
+        let are_alike = of_lines == [true; 2] || of_blocks == [true; 2];
         let batch = &self.batch[..self.batch_len];
+        let words = [["each row of a", "1 x 128"], ["each column of b", "128 x 128"]];
         for (i, name) in ["scale_a.shape", "scale_b.shape"].into_iter().enumerate() {
-            let refused = |limit| Err(Error::argument(name, shown(scales[i].sizes()), limit));
-            let [line, block] = [lines[i], blocks[i]].map(|sizes| shown(&sizes));
-            if !of_lines[i] && !of_blocks[i] {
-                let [line_of, block_of] =
-                    [["each row of a", "1 x 128"], ["each column of b", "128 x 128"]][i];
-                return refused(format!(
-                    "must be (1, 1), {line} for {line_of} or {block} for blocks of {block_of}"
-                ));
-            }
-            let leading = scales[i].sizes().iter().rev().skip(2);
-            let sides = leading.clone().zip(batch.iter().rev().chain([&0; MOST_DIMS]));
-            if sides.into_iter().any(|(size, of_batch)| *size != 1 && size != of_batch) {
-                let limit = format!("the leading dimensions of a and b are {}", shown(batch));
-                return refused(limit);
-            }
-            if i == 1 && !(of_lines[0] && of_lines[1] || of_blocks[0] && of_blocks[1]) {
-                return refused(match of_lines[0] {
-                    true => format!("must be (1, 1) or {line}: scale_a is of no blocks"),
-                    false => format!("must be {block}: scale_a is of blocks of 1 x 128"),
-                });
-            }
+            let sizes = scales[i].sizes();
+            let ([line, block], of) = ([lines[i], blocks[i]].map(|sizes| shown(&sizes)), words[i]);
+            let leading = sizes.iter().rev().skip(2);
+            let mut sides = leading.zip(batch.iter().rev().chain([&0; MOST_DIMS]));
+            let limit = match () {
+                () if !of_lines[i] && !of_blocks[i] => {
+                    let [line_of, block_of] = of;
+                    format!(
+                        "must be (1, 1), {line} for {line_of} or {block} for blocks of {block_of}"
+                    )
+                }
+                () if sides.any(|(size, of_batch)| *size != 1 && size != of_batch) => {
+                    format!("the leading dimensions of a and b are {}", shown(batch))
+                }
+                () if are_alike || i == 0 => continue,
+                () if of_lines[0] => format!("must be (1, 1) or {line}: scale_a is of no blocks"),
+                () => format!("must be {block}: scale_a is of blocks of 1 x 128"),
+            };
+            return Err(Error::argument(name, shown(sizes), limit));
         }
-        Ok(if of_lines == [true; 2] { ScaleKind::RowsCols } else { ScaleKind::Blocks })
+        Ok(of_lines != [true; 2])
     }
 
     /// How the products of the batch are reached in memory. No stride is negative, `c` has the
-    /// result's shape, and scales have one of [`scale_kind`](Self::scale_kind).
+    /// result's shape, and scales one of [`are_blocks`](Self::are_blocks).
     ///
     /// # Errors
     /// [`Error::Argument`] for arrays that cannot be addressed.

@@ -71,7 +71,7 @@ impl fmt::Display for Epilogue {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Epilogue { alpha, beta, bias, activation, scales } = *self;
         let words = [
-            scales.map(|kind| format!("scales={}", kind.name())),
+            scales.map(|kind| format!("scales={kind}")),
             (alpha != 1.0).then(|| format!("alpha={alpha}")),
             (beta != 0.0).then(|| format!("beta={beta}")),
             bias.then(|| "bias".to_owned()),

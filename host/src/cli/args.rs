@@ -24,7 +24,7 @@ use clap::{
 use host::{
     Device, Shape, TuningCache,
     gemm::{Output, Scalar},
-    scaling::Scaling,
+    scaling::{ScaleKind, Scaling},
 };
 
 pub(crate) use self::{
@@ -32,7 +32,7 @@ pub(crate) use self::{
     blur::Blur,
     check::Check,
     devices::DevicesChoice,
-    epilogue::{AsFlags, ScaleFlag},
+    epilogue::AsFlags,
     errors::{Errors, Numbers},
     gemm::Gemm,
     kernel::{KernelChoice, flags, is_counted, product_by},
@@ -227,9 +227,8 @@ pub(crate) struct Run {
 
     /// Multiply A and B by random scales, of e4m3 and e5m2: one for each row of A and column of B,
     /// or for each 1 x 128 of A and 128 x 128 of B
-    #[arg(long, value_enum, value_name = "rows-cols|blocks", hide_possible_values = true)]
-    #[arg(conflicts_with = "devices")]
-    pub(crate) scales: Option<ScaleFlag>,
+    #[arg(long, value_name = "rows-cols|blocks", conflicts_with = "devices")]
+    pub(crate) scales: Option<ScaleKind>,
 
     /// The bits of a row of C depend on no other row, nor on the number of SMs
     #[arg(long)]
@@ -327,8 +326,7 @@ impl Run {
 
     /// Random scales of the product, if it has any: for sums of integers, or any.
     pub(crate) fn scaling(&self, shape: Shape, are_exact: bool) -> Option<host::Result<Scaling>> {
-        let kind = self.scales?.into();
-        Some(Scaling::draw(kind, shape, self.seed, are_exact))
+        Some(Scaling::draw(self.scales?, shape, self.seed, are_exact))
     }
 
     /// What was timed before, if the product is tuned.
@@ -348,7 +346,7 @@ impl Run {
         let Run { sizes, kernel, types, seed, .. } = self;
         let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
         if let Some(scales) = self.scales {
-            line += &format!(" --scales {}", name_of(&scales));
+            line += &format!(" --scales {scales}");
         }
         if self.invariant {
             line += " --invariant";

@@ -205,12 +205,12 @@ fn planned<T: Scalar<O> + Value, O: Value>(
     // Their sizes and strides count, not where they are.
     let scaling = args.scaling(request.shape, false).transpose()?;
     let scaling = scaling.map(|of| of.upload(&Device::cpu())).transpose()?;
-    let gemm = scaled(args.product::<T, O>()?, scaling.as_ref())?;
+    let gemm = scaled(args.product::<T, O>()?, scaling.as_ref(), None)?;
     let (choice, plan) = gemm.plan(request, target, &simt::cpu::LIMITS)?;
     let auto = match args.invariant {
         true => {
             let auto = args.kernel.product::<T, O>(args.types.compute())?;
-            let auto = scaled(auto, scaling.as_ref())?;
+            let auto = scaled(auto, scaling.as_ref(), None)?;
             Some(auto.choose(request, target)?)
         }
         false => None,

@@ -5,7 +5,7 @@ mod test;
 use std::{io::Write, time::Duration};
 
 use host::{
-    Buffer, Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, Type,
+    Buffer, Compute, Device, Error, Gemm, Matrix, PlannedGemm, Shape, TuningCache, Type,
     gemm::{Choice, Output, Request, Scalar},
     gpu::registry::Entry,
     operands,
@@ -125,38 +125,26 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
 ) -> Result<Ran, Failure> {
     let cache = args.tuning()?;
-    let stream = device.stream()?;
-    let scaling = [false, true].map(|are_exact| args.scaling(shape, are_exact).transpose());
-    let [of_real, of_exact] = scaling;
-    let (of_real, of_exact) = (of_real?, of_exact?);
+    let of_real = args.scaling(shape, false).transpose()?;
+    let of_exact = args.scaling(shape, true).transpose()?;
     let here = |of: &Option<Scaling>| of.as_ref().map(|of| of.upload(device)).transpose();
     let [scales, exact_scales] = [here(&of_real)?, here(&of_exact)?];
     let plain = args.product::<T, O>()?;
-    let gemm = scaled(plain, scales.as_ref())?;
-    let mut planned = checked_plan(args, &gemm, shape, device, 0)?;
-    if let Some(cache) = &cache {
-        let gemm = gemm.tuned(cache);
+    let gemm = scaled(plain, scales.as_ref(), cache.as_ref())?;
+    if cache.is_some() {
         // While kernels are timed there is a second C.
         let second = size_of::<O>() as u64 * shape.c_len() as u64;
         checked_plan(args, &gemm, shape, device, second)?;
         tune(&gemm, shape, device, args.seed)?;
-        planned = checked_plan(args, &gemm, shape, device, 0)?;
     }
+    let planned = checked_plan(args, &gemm, shape, device, 0)?;
+    let on_integers = scaled(plain, exact_scales.as_ref(), cache.as_ref())?;
+    let planned_exact = checked_plan(args, &on_integers, shape, device, 0)?;
     let choice = *planned.choice();
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let planned_exact = match &exact_scales {
-        None => None,
-        Some(scales) => {
-            let mut gemm = scaled(plain, Some(scales))?;
-            if let Some(cache) = &cache {
-                gemm = gemm.tuned(cache);
-            }
-            Some(checked_plan(args, &gemm, shape, device, 0)?)
-        }
-    };
-    let with_scales = planned_exact.as_ref().zip(of_exact.as_ref());
-    let test = Test { stream, planned: (&planned, of_real.as_ref()), shape, args, steps };
+    let (stream, scaling) = (device.stream()?, of_real.as_ref());
+    let test = Test { stream, planned: &planned, scaling, shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -164,8 +152,8 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     // Also on integers, where no rounding can hide a dropped product.
     if args.verify != Verify::None || real.is_none() {
         let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
-        let planned = with_scales.map_or(test.planned, |(planned, of)| (planned, Some(of)));
-        exact = Test { planned, ..test }.exact(iters, warmup)?;
+        let (planned, scaling) = (&planned_exact, of_exact.as_ref());
+        exact = Test { planned, scaling, ..test }.exact(iters, warmup)?;
     }
     Ok(Ran { choice, iters, warmup, real, exact })
 }
@@ -203,7 +191,7 @@ fn tell(
         dtype: types.0.name(),
         out_dtype: types.1.name(),
         compute: args.types.compute_name(),
-        scales: args.scales.as_ref().map(name_of),
+        scales: args.scales.map(|kind| kind.to_string()),
         init: name_of(&args.init),
         seed: args.seed,
         iters: *iters,
@@ -247,11 +235,13 @@ fn tell(
     if right { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// The product with these scales, if there are any.
+/// The product with these scales, if there are any, and tuned, if there is a cache.
 pub(super) fn scaled<'a, T: Scalar<O>, O: Output>(
     gemm: Gemm<'a, T, O>,
     scales: Option<&'a Scaling<Buffer<f32>>>,
+    cache: Option<&'a TuningCache>,
 ) -> Result<Gemm<'a, T, O>, Error> {
+    let gemm = cache.map_or(gemm, |cache| gemm.tuned(cache));
     Ok(match scales {
         Some(scales) => gemm.scales(scales.scales()?),
         None => gemm,

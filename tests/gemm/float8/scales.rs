@@ -17,6 +17,7 @@ use super::{
 };
 
 /// Scales of A and B.
+#[derive(Clone)]
 pub(super) struct Scaling {
     /// Of 1 x 128 and 128 x 128. Otherwise of rows and columns.
     pub(super) are_blocks: bool,
@@ -26,8 +27,12 @@ pub(super) struct Scaling {
 
 impl Scaling {
     /// From 1/64 to 2; of products of integers powers of two. Of each product, or of all.
-    fn draw(random: &mut Random, [m, n, k]: [usize; 3], is_integer: bool, products: usize) -> Self {
-        let are_blocks = random.below(2) == 0;
+    fn draw(
+        random: &mut Random,
+        are_blocks: bool,
+        [m, n, k]: [usize; 3],
+        (is_integer, products): (bool, usize),
+    ) -> Self {
         let sizes = match are_blocks {
             true => [(m, k.div_ceil(128)), (k.div_ceil(128), n.div_ceil(128))],
             false => [(m, 1), (1, n)],
@@ -56,22 +61,14 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
     fn draw_scaled(random: &mut Random, sizes: [usize; 3]) -> Self {
         let products = random.choose(&[1, 1, 2, 3]);
         let mut case = Case::draw(random, sizes, products);
-        let scales = Scaling::draw(random, sizes, case.is_integer, products);
+        let are_blocks = random.below(2) == 0;
+        let scales = Scaling::draw(random, are_blocks, sizes, (case.is_integer, products));
         if scales.are_blocks && case.places[2].strides[1] != 1 {
             case.places[2].strides = [sizes[1], 1];
             case.places[2].step = sizes[0] * sizes[1];
         }
         case.scales = Some(scales);
         case
-    }
-
-    /// The reports of a run with every access checked.
-    fn checked(&self) -> Vec<Report> {
-        let gemm = gemm(None);
-        let check = |gemm: &Gemm<T, O>, a: Batch<T>, b: Batch<T>, c: BatchMut<O>| {
-            checked::product(gemm, a, b, c, |_| Options::default()).unwrap()
-        };
-        self.by(&Device::cpu(), &gemm, check).0
     }
 }
 
@@ -187,25 +184,20 @@ fn invariant_scaled_products_have_the_bits_of_a_row() {
     for device in devices().into_iter().filter(runs_wgmma) {
         let stream = device.stream().unwrap();
         let mut random = Random::new(815);
-        for k in [200, 4096, 65536] {
+        for (k, are_blocks) in [200, 4096, 65536].into_iter().flat_map(|k| [(k, false), (k, true)])
+        {
             let sizes = [70, 20, k];
             let mut case = Case::<E4m3, f32>::draw(&mut random, sizes, 1);
             case.places[2].strides = [sizes[1], 1];
-            for are_blocks in [false, true] {
-                let of = || Scaling::draw(&mut random, sizes, false, 1);
-                let scales = std::iter::repeat_with(of).find(|of| of.are_blocks == are_blocks);
-                case.scales = scales;
-                let all = case.run(&stream, &gemm(None).invariant());
-                let mut one = Case { scales: case.scales.take(), ..case };
-                (one.places[0].size.0, one.places[2].size.0) = (1, 1);
-                one.scales.as_mut().unwrap().places[0].size.0 = 1;
-                let first = one.run(&stream, &gemm(None).invariant());
-                let bits =
-                    |c: &[f32]| c[..sizes[1]].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&first), bits(&all), "k = {k}, blocks {are_blocks}, {device}");
-                (one.places[0].size.0, one.places[2].size.0) = (sizes[0], sizes[0]);
-                case = one;
-            }
+            let mut scales = Scaling::draw(&mut random, are_blocks, sizes, (false, 1));
+            let mut first_row = |rows: usize| {
+                (case.places[0].size.0, case.places[2].size.0) = (rows, rows);
+                scales.places[0].size.0 = rows;
+                case.scales = Some(scales.clone());
+                let c = case.run(&stream, &gemm(None).invariant());
+                c[..sizes[1]].iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            assert_eq!(first_row(1), first_row(sizes[0]), "k = {k}, blocks {are_blocks}, {device}");
         }
     }
     counted("float8::scales::invariant_scaled_products_have_the_bits_of_a_row", 6);
@@ -218,7 +210,10 @@ fn scaled_products_are_clean() {
     let mut random = Random::new(816);
     for sizes in [[70, 130, 200], [3, 5, 300]] {
         let case = Case::<E4m3, f32>::draw_scaled(&mut random, sizes);
-        let reports = case.checked();
+        let check = |gemm: &Gemm<E4m3, f32>, a: Batch<E4m3>, b: Batch<E4m3>, c: BatchMut<f32>| {
+            checked::product(gemm, a, b, c, |_| Options::default()).unwrap()
+        };
+        let (reports, _) = case.by(&Device::cpu(), &gemm(None), check);
         assert!(!reports.is_empty() && reports.iter().all(Report::is_clean), "{reports:?}");
     }
 }

@@ -390,12 +390,11 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
             self.described.set_bias(bias.address_on(stream)?.cast())?;
         }
         if epilogue.scales.is_some() {
-            let is_it =
-                |of: &&Scaling<_>| Some(of.kind) == epilogue.scales && of.is_of(product.shape);
-            let scaling = scaling.filter(is_it).ok_or_else(|| {
+            let scaling = scaling.filter(|of| of.are(epilogue.scales, product.shape));
+            let scaling = scaling.ok_or_else(|| {
                 Error::argument("scales", "none", "must be those of the epilogue's kind and sizes")
             })?;
-            let [of_a, of_b] = scaling.values().each_ref().map(Buffer::all);
+            let [of_a, of_b] = scaling.values.each_ref().map(Buffer::all);
             let [of_a, of_b] = [of_a.address_on(stream)?.cast(), of_b.address_on(stream)?.cast()];
             self.described.set_scales([of_b, of_a])?;
         }

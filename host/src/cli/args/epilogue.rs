@@ -39,27 +39,8 @@ pub(crate) struct EpilogueFlags {
 
     /// Multiply A and B by scales, of e4m3 and e5m2: rows-cols has one for each row of A and column
     /// of B, blocks one for each 1 x 128 of A and 128 x 128 of B. Separated by commas
-    #[arg(long, value_name = "rows-cols|blocks", value_delimiter = ',', value_enum)]
-    #[arg(hide_possible_values = true)]
-    scales: Vec<ScaleFlag>,
-}
-
-/// What scales are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScaleFlag {
-    /// Rows of A and columns of B
-    RowsCols,
-    /// 1 x 128 of A and 128 x 128 of B
-    Blocks,
-}
-
-impl From<ScaleFlag> for ScaleKind {
-    fn from(flag: ScaleFlag) -> ScaleKind {
-        match flag {
-            ScaleFlag::RowsCols => ScaleKind::RowsCols,
-            ScaleFlag::Blocks => ScaleKind::Blocks,
-        }
-    }
+    #[arg(long, value_name = "rows-cols|blocks", value_delimiter = ',')]
+    scales: Vec<ScaleKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -107,8 +88,8 @@ impl EpilogueFlags {
             if given.is_empty() { vec![usual] } else { given.to_vec() }
         }
         let mut all = vec![Epilogue::PLAIN];
-        let scales = self.scales.iter().map(|flag| Some(ScaleKind::from(*flag)));
-        let scales = or(&scales.collect::<Vec<_>>(), None);
+        let scales = self.scales.iter().copied().map(Some).collect::<Vec<_>>();
+        let scales = or(&scales, None);
         for bias in or(&self.bias, YesNo::No) {
             for Named(activation) in or(&self.activation, Named(Activation::Identity)) {
                 for alpha in or(&self.alpha, 1.0) {
@@ -135,7 +116,7 @@ impl fmt::Display for AsFlags {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Epilogue { alpha, beta, bias, activation, scales } = self.0;
         if let Some(kind) = scales {
-            write!(f, " --scales {}", kind.name())?;
+            write!(f, " --scales {kind}")?;
         }
         if bias {
             write!(f, " --bias")?;

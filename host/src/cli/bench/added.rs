@@ -39,14 +39,9 @@ impl<O: Value> Added<O> {
         };
         let [_, _, c] = case.product.lens()?;
         let shape = case.product.shape;
-        let mut kinds = Vec::<ScaleKind>::new();
-        for kind in case.epilogues.iter().filter_map(|epilogue| epilogue.scales) {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        let scaling =
-            kinds.into_iter().map(|kind| Scaling::draw(kind, shape, seed, integers.is_some()));
+        let is_there = |kind: &_| case.epilogues.iter().any(|of| of.scales == Some(*kind));
+        let kinds = [ScaleKind::RowsCols, ScaleKind::Blocks].into_iter().filter(is_there);
+        let scaling = kinds.map(|kind| Scaling::draw(kind, shape, seed, integers.is_some()));
         Ok(Added {
             bias: draw(has_bias, 1, case.product.shape.n())?,
             before: draw(has_before, 2, c)?,

@@ -87,8 +87,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     ) -> Result<Vec<Candidate<'l, T, O>>, Failure> {
         let mut all = Vec::new();
         for &epilogue in &case.epilogues {
-            let scales = scaling.iter().find(|of| Some(of.kind) == epilogue.scales);
-            let scales = scales.map(Scaling::scales).transpose()?;
+            let scales =
+                Scaling::find(scaling, epilogue.scales).map(Scaling::scales).transpose()?;
             all.extend(self.candidates_with(case, epilogue, scales)?);
         }
         Ok(all)
@@ -174,8 +174,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         match &candidate.work {
             Work::Own(gemm) => {
                 let epilogue = candidate.about.epilogue;
-                let scales = views.scales_of(epilogue.scales).map(Scaling::scales).transpose()?;
-                let Views { a, b, bias, c, .. } = views;
+                let Views { a, b, bias, scaling, c } = views;
+                let scales = Scaling::find(scaling, epilogue.scales);
+                let scales = scales.map(Scaling::scales).transpose()?;
                 let gemm = epilogue.of(**gemm, bias, scales);
                 case.product.launch(&gemm, self.run.stream, a, b, c).map(|_| ())
             }

@@ -4,7 +4,7 @@ use host::{
     Buffer, BufferView, BufferViewMut, Device, Shape,
     baseline::{DenseBatch, Epilogue},
     operands,
-    scaling::{ScaleKind, Scaling},
+    scaling::Scaling,
 };
 
 use super::added::Added;
@@ -72,16 +72,6 @@ pub(in crate::cli) struct Views<'a, T, O> {
     /// Of each kind that an epilogue has.
     pub(in crate::cli) scaling: &'a [Scaling<Buffer<f32>>],
     pub(in crate::cli) c: BufferViewMut<'a, O>,
-}
-
-impl<'a, T, O> Views<'a, T, O> {
-    /// The scales of a kind, if an epilogue has it.
-    pub(in crate::cli) fn scales_of(
-        &self,
-        kind: Option<ScaleKind>,
-    ) -> Option<&'a Scaling<Buffer<f32>>> {
-        self.scaling.iter().find(|of| Some(of.kind) == kind)
-    }
 }
 
 /// Several sets of operands of one product, for consecutive launches.

@@ -82,6 +82,7 @@ mod nvidia {
     use host::{
         Activation, Compute, Error, Stream,
         baseline::{Copy, Cublas, CublasLt, DenseBatch, Epilogue, Plan},
+        scaling::Scaling,
         timing::{self, Candidate},
     };
 
@@ -230,9 +231,12 @@ mod nvidia {
     }
 
     impl<T: Value + Scalar<O>, O: Value> Algorithms<'_, T, O> {
-        fn run(&self, algorithm: usize, views: Views<T, O>) -> host::Result<()> {
-            let scaling = views.scales_of(self.computes.scales);
-            let Views { a, b, bias, mut c, .. } = views;
+        fn run(
+            &self,
+            algorithm: usize,
+            Views { a, b, bias, scaling, mut c }: Views<T, O>,
+        ) -> host::Result<()> {
+            let scaling = Scaling::find(scaling, self.computes.scales);
             self.plan.launch(algorithm, a, b, bias, scaling, c.reborrow())?;
             self.copy.as_ref().map_or(Ok(()), |copy| copy.launch(c.as_view()))
         }

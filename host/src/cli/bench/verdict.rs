@@ -4,6 +4,7 @@ use host::{
     Compute, Device,
     baseline::{DenseBatch, Epilogue},
     operands,
+    scaling::Scaling,
     verify::{Comparison, Criterion},
 };
 
@@ -122,7 +123,7 @@ fn compare<T: Value, O: Value>(
             0.0 => &[],
             _ => &added.before[index * shape.c_len()..][..shape.c_len()],
         };
-        let scaling = added.scaling.iter().find(|of| Some(of.kind) == epilogue.scales);
+        let scaling = Scaling::find(&added.scaling, epilogue.scales);
         let after = After { epilogue, bias: &added.bias, before, scaling };
         found.extend(Verification::after(verify, shape, of_one, after, compute, criterion, seed)?);
     }

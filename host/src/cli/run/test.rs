@@ -35,8 +35,8 @@ pub(super) struct Product {
 /// A planned product on a device.
 pub(super) struct Test<'a, T, O> {
     pub(super) stream: Stream,
-    /// With its scales.
-    pub(super) planned: (&'a PlannedGemm<'a, T, O>, Option<&'a Scaling>),
+    pub(super) planned: &'a PlannedGemm<'a, T, O>,
+    pub(super) scaling: Option<&'a Scaling>,
     pub(super) shape: Shape,
     pub(super) args: &'a Run,
     pub(super) steps: Steps,
@@ -73,7 +73,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     pub(super) fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
         // Scales are up to two, of A and of B.
-        let factor = if self.planned.1.is_some() { 4 } else { 1 };
+        let factor = if self.scaling.is_some() { 4 } else { 1 };
         let steps = shape.k().saturating_mul(factor);
         let Some(magnitude) = operands::exact_magnitude_of(steps, (T::TYPE, O::TYPE)) else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         warmup: u32,
         criterion: Criterion,
     ) -> Result<Product, Error> {
-        let entry = self.planned.0.choice().entry;
+        let entry = self.planned.choice().entry;
         let kernel = format!("kernel {}", entry.name());
         let is_sliced = entry.is_emulated();
         let before = if is_sliced { self.stream.recomputed()? } else { 0 };
@@ -108,7 +108,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         };
         let verification = self.step(name, "verification", || {
             let Run { verify, seed, types, .. } = *self.args;
-            let (epilogue, scaling) = (Epilogue::PLAIN, self.planned.1);
+            let (epilogue, scaling) = (Epilogue::PLAIN, self.scaling);
             let after = After { epilogue, bias: &[], before: &[], scaling };
             let of = (a, b, &c[..]);
             Verification::after(verify, self.shape, of, after, types.compute(), criterion, seed)
@@ -133,7 +133,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
             c.buffer_mut().fill_bytes(0xff)?;
             let begin = Instant::now();
             let start = stream.record()?;
-            self.planned.0.launch(stream, a.view(), b.view(), c.view_mut())?;
+            self.planned.launch(stream, a.view(), b.view(), c.view_mut())?;
             let time = stream.record()?.since(&start)?;
             first_launch.get_or_insert(begin.elapsed());
             if number >= warmup.into() {
