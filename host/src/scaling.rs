@@ -36,8 +36,8 @@ impl FromStr for ScaleKind {
 }
 
 /// Scales of A and of B: `V` is their numbers in host memory, or a buffer. They lie as cublasLt
-/// reads them. Those of A follow each other along m. Those of blocks of B follow each other along k,
-/// from a multiple of four to the next.
+/// reads them. Those of A follow each other along m, those of blocks of B along k, from a multiple
+/// of four to the next.
 #[derive(Clone, Debug)]
 pub struct Scaling<V = Vec<f32>> {
     kind: ScaleKind,
@@ -84,20 +84,15 @@ impl Scaling {
     /// # Errors
     /// As [`Device::upload`].
     pub fn upload(&self, device: &Device) -> Result<Scaling<Buffer<f32>>> {
-        let Scaling { kind, shape, values: [a, b] } = self;
-        let values = [device.upload(a)?, device.upload(b)?];
-        Ok(Scaling { kind: *kind, shape: *shape, values })
+        let Scaling { kind, shape, values: [ref a, ref b] } = *self;
+        Ok(Scaling { kind, shape, values: [device.upload(a)?, device.upload(b)?] })
     }
 
     /// A, or B if `operand` is 1, each element multiplied by its scale.
     pub fn of<'a>(&'a self, operand: usize, source: &'a dyn Source<f64>) -> Scaled<'a> {
         let (_, strides) = places(self.kind, self.shape)[operand];
-        let every = match (self.kind, operand) {
-            (ScaleKind::RowsCols, 0) => [1, usize::MAX],
-            (ScaleKind::RowsCols, _) => [usize::MAX, 1],
-            (ScaleKind::Blocks, 0) => [1, BLOCK],
-            (ScaleKind::Blocks, _) => [BLOCK; 2],
-        };
+        let all = [[[1, usize::MAX], [usize::MAX, 1]], [[1, BLOCK], [BLOCK; 2]]];
+        let every = all[self.kind as usize][operand];
         Scaled { source, scales: &self.values[operand], strides, every }
     }
 }

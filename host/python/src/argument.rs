@@ -75,7 +75,7 @@ arguments! {
     every: u32 = whole(1..=u32::MAX);
 }
 
-/// The type of the result's elements: its name, or the object that NumPy, PyTorch or JAX has for it.
+/// The type of the result's elements: its name, or what NumPy, PyTorch or JAX has for it.
 ///
 /// # Errors
 /// What Python raises meanwhile and is no `Exception`.

@@ -10,7 +10,7 @@ use crate::{
     device::{foreign_stream, or_best, own_stream},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
-    product::{ARRAYS, BiasAt, Product, Settings},
+    product::{ARRAYS, BiasAt, NAMES, Product, Settings},
     results::{Finish, contiguous, copy_into, empty},
     shape::Shapes,
     streams::{Queue, current, record_on_torch},
@@ -124,10 +124,9 @@ impl<'py> Ready<'py> {
         let mut scales = match options.scales {
             [None, None] => None,
             [Some(of_a), Some(of_b)] => Some([read(SCALES[0], of_a)?, read(SCALES[1], of_b)?]),
-            [of_a, _] => {
-                let [missing, other] = if of_a.is_none() { [0, 1] } else { [1, 0] };
-                let limit = format!("must be an array, as {}", SCALES[other]);
-                return Err(to_python(Error::argument(SCALES[missing], "None", limit)));
+            _ => {
+                let limit = "must be both arrays, or both None";
+                return Err(to_python(Error::argument("scale_a, scale_b", "one of them", limit)));
             }
         };
         let out = options.out.map(|out| read("out", out)).transpose()?;
@@ -232,10 +231,9 @@ impl<'py> Ready<'py> {
         let Ready { a, c, product, .. } = &self;
         let [_, b, _, bias, of_a, of_b] = self.arrays();
         let out = self.writes_out.then_some(c);
-        let names = ["a", "b", "out", "bias", "scale_a", "scale_b"];
         let read = [Some(a), b, out, bias, of_a, of_b];
         let read =
-            || names.into_iter().zip(read).filter_map(|(name, operand)| Some((name, operand?)));
+            || NAMES.into_iter().zip(read).filter_map(|(name, operand)| Some((name, operand?)));
         if read().any(|(_, operand)| operand.kind.runs_code()) {
             for (name, operand) in read() {
                 import::check_unchanged(name, operand)?;

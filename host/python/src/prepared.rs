@@ -21,7 +21,7 @@ use crate::{
     dlpack::borrowed::{Borrowed, Described},
     failure::to_python,
     import::{self, Kind, Module, Operand, written},
-    product::{ARRAYS, Product},
+    product::{ARRAYS, NAMES, Product},
     streams::{Queue, handle, record_on_torch},
 };
 
@@ -155,10 +155,9 @@ impl Prepared {
         let kind = a.kind;
         let mut borrowed = Vec::new();
         let mut arrays = [const { None }; ARRAYS];
-        let names = ["a", "b", "out", "bias", "scale_a", "scale_b"];
         let [of_a, of_b] = scales.map_or([None, None], |of| of.map(Some));
         let operands = [Some(a), Some(b), Some(c), bias, of_a, of_b];
-        for ((array, name), operand) in arrays.iter_mut().zip(names).zip(operands) {
+        for ((array, name), operand) in arrays.iter_mut().zip(NAMES).zip(operands) {
             let Some(operand) = operand else { continue };
             // A result's kind is that of A, which may not be that of its own type.
             let (kind, was) = (Kind::of(name, &operand.object)?, operand.as_described());

@@ -12,7 +12,8 @@ use crate::{
     shape::{BLOCK, Geometry, Level},
 };
 
-/// The most arrays of a product: A, B, C, the bias, and the scales of A and of B.
+/// The arrays of a product at most, as their arguments have them.
+pub(crate) const NAMES: [&str; ARRAYS] = ["a", "b", "out", "bias", "scale_a", "scale_b"];
 pub(crate) const ARRAYS: usize = 6;
 
 /// What a product adds to `A B`.

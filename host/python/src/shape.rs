@@ -187,7 +187,7 @@ impl Shapes {
                 Error::argument(name, format!("{:?}", dims.strides()), "cannot be addressed")
             })?;
         }
-        // A kernel with scales reads no rows whose elements are apart. A single row may be a column.
+        // A kernel with scales reads no rows with gaps. A single row may be a column.
         let folds = folds && (scales.is_none() || m > 1 || strides[0][1] == 1);
         let sizes = [m, n, k];
         let mut geometry = Geometry { sizes, strides, extents, levels: Vec::new() };

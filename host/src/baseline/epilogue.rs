@@ -49,10 +49,7 @@ impl Epilogue {
         scales: Option<Scales<'a>>,
     ) -> Gemm<'a, T, O> {
         let gemm = gemm.alpha(self.alpha).beta(self.beta).activation(self.activation);
-        let gemm = match scales.filter(|_| self.scales.is_some()) {
-            Some(scales) => gemm.scales(scales),
-            None => gemm,
-        };
+        let gemm = scales.map_or(gemm, |scales| gemm.scales(scales));
         match bias.filter(|_| self.bias) {
             Some(bias) => gemm.bias(Bias::PerCol(bias)),
             None => gemm,

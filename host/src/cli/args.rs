@@ -324,9 +324,12 @@ impl Run {
         Ok(if self.invariant { gemm.invariant() } else { gemm })
     }
 
-    /// Random scales of the product, if it has any: for sums of integers, or any.
-    pub(crate) fn scaling(&self, shape: Shape, are_exact: bool) -> Option<host::Result<Scaling>> {
-        Some(Scaling::draw(self.scales?, shape, self.seed, are_exact))
+    /// Random scales of the product, if it has any, perhaps for exact sums.
+    ///
+    /// # Errors
+    /// As [`Scaling::draw`].
+    pub(crate) fn scaling(&self, shape: Shape, are_exact: bool) -> host::Result<Option<Scaling>> {
+        self.scales.map(|kind| Scaling::draw(kind, shape, self.seed, are_exact)).transpose()
     }
 
     /// What was timed before, if the product is tuned.

@@ -203,7 +203,7 @@ fn planned<T: Scalar<O> + Value, O: Value>(
     target: &Target,
 ) -> Result<Planned, Failure> {
     // Their sizes and strides count, not where they are.
-    let scaling = args.scaling(request.shape, false).transpose()?;
+    let scaling = args.scaling(request.shape, false)?;
     let scaling = scaling.map(|of| of.upload(&Device::cpu())).transpose()?;
     let gemm = scaled(args.product::<T, O>()?, scaling.as_ref(), None)?;
     let (choice, plan) = gemm.plan(request, target, &simt::cpu::LIMITS)?;

@@ -125,8 +125,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
 ) -> Result<Ran, Failure> {
     let cache = args.tuning()?;
-    let of_real = args.scaling(shape, false).transpose()?;
-    let of_exact = args.scaling(shape, true).transpose()?;
+    let (of_real, of_exact) = (args.scaling(shape, false)?, args.scaling(shape, true)?);
     let here = |of: &Option<Scaling>| of.as_ref().map(|of| of.upload(device)).transpose();
     let [scales, exact_scales] = [here(&of_real)?, here(&of_exact)?];
     let plain = args.product::<T, O>()?;

@@ -30,17 +30,19 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares A, B and C as far as asked for. `compute`: the arithmetic. `auto` compares all of C
-    /// if three products in float64 take a few seconds at most.
+    /// Compares A, B and C as far as asked for. `scaling`: the scales of A and B, if there are any.
+    /// `compute`: the arithmetic. `auto` compares all of C if three products in float64 take a few
+    /// seconds at most.
     pub(super) fn run<T: Compared, O: Compared>(
         verify: Verify,
         shape: Shape,
         (a, b, c): (&[T], &[T], &[O]),
+        scaling: Option<&Scaling>,
         compute: Compute,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        let after = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[], scaling: None };
+        let after = After { epilogue: Epilogue::PLAIN, bias: &[], before: &[], scaling };
         Verification::after(verify, shape, (a, b, c), after, compute, criterion, seed)
     }
 

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
+use gpu::{params::BLOCKS, registry::Type};
+
 use super::{
     Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, Scales, scalar,
     scales::{self, NAMES, ScalePlan},
@@ -121,7 +123,7 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     let count = a.count;
     let strides = [a.strides, b.strides, c.strides];
     let swaps = scalar::swaps(strides, c.size, ScalePlan::of(gemm.scales).kind);
-    scales::check(gemm, &Request { batch: count, ..Request::new(shape, strides) })?;
+    check_scales(gemm, &Request { batch: count, ..Request::new(shape, strides) })?;
     for (name, of) in NAMES.into_iter().zip(scales::elements(gemm.scales).iter().flatten()) {
         if of.device() != device {
             let limit = format!("must be on the stream's device, {}", device.name());
@@ -131,6 +133,29 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     let (bias, scales) = (gemm.bias.map(Bias::elements), scales::elements(gemm.scales));
     let operands = Operands { shape, count, a, b, c, bias, scales, is_swapped: false };
     Ok(if swaps { operands.swapped() } else { operands })
+}
+
+/// Checks the scales of a product with that request, which A and B are not swapped in.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(super) fn check_scales<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    request: &Request,
+) -> Result<()> {
+    let Some(scales) = gemm.scales else { return Ok(()) };
+    let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
+    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
+        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
+    }
+    let (size, kind) = ((request.shape.m(), request.shape.n()), ScalePlan::of(gemm.scales).kind);
+    if kind == BLOCKS && scalar::swaps(request.strides, size, kind) {
+        return refused("of blocks", "must be with a C whose rows are contiguous");
+    }
+    if gemm.partials.is_some_and(|partials| partials > 1) {
+        return refused("with partial products", "must be without");
+    }
+    scales.check_sizes(request.shape, request.batch)
 }
 
 /// Checks that C does not overlap A, B, the bias or the scales. Borrows ensure it, except for

@@ -5,9 +5,9 @@ use simt::Limits;
 use super::{
     Batch, BatchMut, Candidate, Choice, Gemm, Output, Plan, PlannedGemm, Request, Scalar, Target,
     counters, execute, host_slices,
+    operands::check_scales,
     plan::Task,
     scalar::Kernel,
-    scales,
     select::{self, Ineligible, choose_kernel},
     tune::ask,
 };
@@ -162,7 +162,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// [`Error::Argument`] if a kernel was named that cannot compute the product.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         let request = self.request(request);
-        scales::check(self, &request)?;
+        check_scales(self, &request)?;
         choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 
@@ -202,7 +202,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     ) -> Result<(Choice, Plan)> {
         let request = &self.request(request);
         request.check()?;
-        scales::check(self, request)?;
+        check_scales(self, request)?;
         let chosen = choose_kernel::<T, O>(request, target, self.kernel)?;
         self.plan_of(request, request.is_swapped(), chosen, (target, limits))
     }
@@ -282,7 +282,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             *aligned &= request.batch <= 1 || step.wrapping_mul(bytes).is_multiple_of(16);
         }
         request.check()?;
-        scales::check(self, &request)?;
+        check_scales(self, &request)?;
         let target = Target::of(device);
         let cache = self.tuned.filter(|_| self.kernel.is_none());
         let known = cache.and_then(|cache| ask::planned(self, cache, device, &request));

@@ -1,14 +1,12 @@
 //! Scales: what the numbers of A and B are multiplied by.
 
-use gpu::{
-    params::{BLOCKS, NO_SCALES, ROWS_COLS, ScaleStrides},
-    registry::Type,
-};
+use gpu::params::{BLOCKS, NO_SCALES, ROWS_COLS, ScaleStrides};
 
-use super::{Batch, Gemm, Output, Scalar, scalar::swaps, select::Request};
+use super::Batch;
 use crate::{
     buffer::BufferView,
     error::{Error, Result},
+    shape::Shape,
 };
 
 /// The scales in messages.
@@ -50,7 +48,7 @@ impl<'a> Scales<'a> {
     }
 
     /// Checks the sizes, and the numbers of them.
-    fn check_sizes(self, Request { shape, batch, .. }: &Request) -> Result<()> {
+    pub(super) fn check_sizes(self, shape: Shape, batch: usize) -> Result<()> {
         let [m, n, k] = [shape.m(), shape.n(), shape.k()];
         let sizes = match self {
             Scales::RowsCols { .. } => [(m, 1), (1, n)],
@@ -63,7 +61,7 @@ impl<'a> Scales<'a> {
                 let value = format!("{} x {}", of.size.0, of.size.1);
                 return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
             }
-            if ![1, *batch].contains(&of.count) {
+            if ![1, batch].contains(&of.count) {
                 let limit = format!("must be {batch}, as the products, or 1 for all");
                 return Err(Error::argument(format!("{name}: count"), of.count, limit));
             }
@@ -123,24 +121,4 @@ impl ScalePlan {
 /// The elements of both.
 pub(super) fn elements(scales: Option<Scales>) -> Option<[BufferView<f32>; 2]> {
     scales.map(|scales| scales.both().map(|of| of.elements))
-}
-
-/// Checks the scales of a product with that request, which A and B are not swapped in.
-///
-/// # Errors
-/// [`Error::Argument`].
-pub(super) fn check<T: Scalar<O>, O: Output>(gemm: &Gemm<T, O>, request: &Request) -> Result<()> {
-    let Some(scales) = gemm.scales else { return Ok(()) };
-    let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
-    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
-        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
-    }
-    let (size, kind) = ((request.shape.m(), request.shape.n()), ScalePlan::of(gemm.scales).kind);
-    if kind == BLOCKS && swaps(request.strides, size, kind) {
-        return refused("of blocks", "must be with a C whose rows are contiguous");
-    }
-    if gemm.partials.is_some_and(|partials| partials > 1) {
-        return refused("with partial products", "must be without");
-    }
-    scales.check_sizes(request)
 }

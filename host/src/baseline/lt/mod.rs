@@ -99,10 +99,10 @@ impl<'a> CublasLt<'a> {
         self
     }
 
-    /// Lets tensor cores sum products of 8-bit floats over all of k, without f32 in between.
+    /// Whether tensor cores sum products of 8-bit floats over all of k, without f32 in between.
     #[must_use]
-    pub fn fast_accumulation(mut self) -> Self {
-        self.is_fast = true;
+    pub fn fast_accumulation(mut self, is_fast: bool) -> Self {
+        self.is_fast = is_fast;
         self
     }
 
@@ -398,9 +398,9 @@ impl<T: Scalar<O>, O: Output> Plan<'_, T, O> {
             let [of_a, of_b] = [of_a.address_on(stream)?.cast(), of_b.address_on(stream)?.cast()];
             self.described.set_scales([of_b, of_a])?;
         }
-        // SAFETY: the layouts describe the operands (`DenseBatch::check`), the bias has n elements,
-        // and scales are those of the sizes. All are borrowed for this call. A buffer is freed only after the work that was
-        // queued before.
+        // SAFETY: the layouts describe the operands (`DenseBatch::check`), and the bias and the
+        // scales have their sizes. All are borrowed for this call. A buffer is freed only after the
+        // work that was queued before.
         unsafe { self.described.launch(proposal, [a, b], c) }
     }
 }
@@ -425,8 +425,8 @@ impl Described<'_> {
     }
 
     /// # Safety
-    /// 1. The layouts describe A, B and C. They, the bias and the scales exist until the work that is queued
-    ///    now has ended.
+    /// 1. The layouts describe A, B and C. They, the bias and the scales exist until the work that
+    ///    is queued now has ended.
     unsafe fn launch(
         &self,
         proposal: &Proposal,

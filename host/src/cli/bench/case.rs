@@ -7,7 +7,6 @@ use host::{
     scaling::Scaling,
 };
 
-use super::added::Added;
 use crate::cli::{
     Failure,
     args::{Group, Layouts},
@@ -119,7 +118,7 @@ impl<T: Value, O: Value> Set<T, O> {
     }
 
     /// Adds what epilogues read, if there is any.
-    pub(super) fn with(self, Added { bias, scaling, .. }: &Added<O>) -> host::Result<Self> {
+    pub(in crate::cli) fn with(self, bias: &[O], scaling: &[Scaling]) -> host::Result<Self> {
         let device = self.c.device();
         let bias = (!bias.is_empty()).then(|| device.upload(bias)).transpose()?;
         let scaling = scaling.iter().map(|of| of.upload(device)).collect::<host::Result<_>>()?;

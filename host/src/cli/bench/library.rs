@@ -110,10 +110,9 @@ mod nvidia {
             Err(error) => left_out(error)?,
         }
         match CublasLt::open(stream) {
-            Ok(lt) if is_fast => {
-                libraries.push(Box::new(lt.compute(compute).fast_accumulation()));
+            Ok(lt) => {
+                libraries.push(Box::new(lt.compute(compute).fast_accumulation(is_fast)));
             }
-            Ok(lt) => libraries.push(Box::new(lt.compute(compute))),
             Err(error) => left_out(error)?,
         }
         for library in &libraries {

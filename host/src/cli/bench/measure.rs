@@ -25,9 +25,9 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let Run { steps, stream, args, .. } = self.run;
         let device = stream.device();
         let scaling = Added::<O>::draw(case, args.seed, None)?.scaling;
-        let of_choice = scaling.iter().map(|of| of.upload(device));
-        let of_choice = of_choice.collect::<host::Result<Vec<_>>>()?;
-        let mut candidates = self.candidates(case, &of_choice)?;
+        let scaling =
+            scaling.iter().map(|of| of.upload(device)).collect::<host::Result<Vec<_>>>()?;
+        let mut candidates = self.candidates(case, &scaling)?;
         if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
             return Ok(Vec::new());
         }
@@ -61,12 +61,12 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let begin = Instant::now();
         let added = Added::draw(case, args.seed, None)?;
         let first = Set::upload(device, product, real.each_ref().map(|one| &one[..]))?;
-        let mut sets = vec![first.with(&added)?];
+        let mut sets = vec![first.with(&added.bias, &added.scaling)?];
         stream.synchronize()?;
         let upload = begin.elapsed();
         for set in 1..case.sets::<T, O>(device) {
             let set = Set::uniform(device, product, args.seed.wrapping_add(set))?;
-            sets.push(set.with(&added)?);
+            sets.push(set.with(&added.bias, &added.scaling)?);
         }
         let seconds = if args.vs.is_some() { 1.0 } else { 30.0 };
         let real = Numbered { operands: real, added };

@@ -85,7 +85,8 @@ impl<T: Value, O: Value> Reference<T, O> {
             Some(magnitude) => {
                 let [a, b] = draw::<T>(product, seed, Some(magnitude))?;
                 let added = Added::draw(case, seed, Some(magnitude))?;
-                let set = Set::upload(device, product, [&a, &b])?.with(&added)?;
+                let set =
+                    Set::upload(device, product, [&a, &b])?.with(&added.bias, &added.scaling)?;
                 Some((Numbered { operands: [a, b], added }, set))
             }
         };

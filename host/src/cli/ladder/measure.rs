@@ -234,7 +234,8 @@ impl Tester<'_> {
         self.stream.synchronize()?;
         let c = operands.c.to_vec()?;
         let (shape, seed, compute) = (self.shape, self.args.seed, Compute::Native);
-        let found = Verification::run(self.verify, shape, (a, b, &c), compute, criterion, seed)?;
+        let found =
+            Verification::run(self.verify, shape, (a, b, &c), None, compute, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
                 .into()

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use host::{
-    Error, Matrix, PlannedGemm, Shape, Stream, baseline::Epilogue, gemm::Scalar, operands,
-    scaling::Scaling, verify::Criterion,
+    Error, Matrix, PlannedGemm, Shape, Stream, gemm::Scalar, operands, scaling::Scaling,
+    verify::Criterion,
 };
 
 use crate::cli::{
     args::{Init, Run, name_of},
     steps::Steps,
     types::Value,
-    verification::{After, Verification},
+    verification::Verification,
 };
 
 /// Times of a product's parts.
@@ -108,10 +108,8 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         };
         let verification = self.step(name, "verification", || {
             let Run { verify, seed, types, .. } = *self.args;
-            let (epilogue, scaling) = (Epilogue::PLAIN, self.scaling);
-            let after = After { epilogue, bias: &[], before: &[], scaling };
-            let of = (a, b, &c[..]);
-            Verification::after(verify, self.shape, of, after, types.compute(), criterion, seed)
+            let (of, compute) = ((a, b, &c[..]), types.compute());
+            Verification::run(verify, self.shape, of, self.scaling, compute, criterion, seed)
         })?;
         Ok(Product { times, recomputed, verification })
     }
