@@ -164,14 +164,13 @@ mod _native {
     ///   scale_b: (1, 1) is one for all of b, (.., 1, n) one for each column, and
     ///     (.., k / 128, n / 128), rounded up, one for each 128 x 128. If the one is of blocks, so
     ///     is the other. Leading dimensions are broadcast.
-    ///   out, out_dtype, alpha, beta, bias, activation, tune, stream, device: as of matmul.
-    ///
+    ///   out, out_dtype, alpha, beta, bias, activation, invariant, tune, stream, device: of matmul.
     /// A GPU is one of Hopper. With scales of blocks the rows of out are contiguous.
     ///
     /// Errors
     ///   Those of matmul.
     #[pyfunction]
-    #[pyo3(signature = (a, b, scale_a, scale_b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, tune=None, stream=None, device=None))]
+    #[pyo3(signature = (a, b, scale_a, scale_b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, invariant=false, tune=None, stream=None, device=None))]
     fn scaled_matmul<'py>(
         py: Python<'py>,
         a: &Bound<'py, PyAny>,
@@ -184,6 +183,7 @@ mod _native {
         #[pyo3(from_py_with = argument::beta)] beta: f64,
         bias: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::activation)] activation: Option<Activation>,
+        #[pyo3(from_py_with = argument::invariant)] invariant: bool,
         #[pyo3(from_py_with = argument::tune)] tune: Option<&'static TuningCache>,
         stream: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = argument::device)] device: Option<Place>,
@@ -198,7 +198,7 @@ mod _native {
             bias,
             activation,
             compute: None,
-            invariant: false,
+            invariant,
             tune,
             stream,
             device,

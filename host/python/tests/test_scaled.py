@@ -144,6 +144,18 @@ def test_a_prepared_product_reads_its_scales_again(rng):
         product()
 
 
+def test_a_row_has_the_same_bits_whatever_is_beside_it(rng):
+    a, b = eighths(rng, (2, 70, 300), E4M3), eighths(rng, (300, 40), E4M3)
+    for kind in KINDS:
+        of_a, of_b = (rng.uniform(0.5, 2, shape).astype(np.float32) for shape in parts(kind, 70, 40, 300))
+
+        def product(a, scales):
+            return gpu_gemm.scaled_matmul(a, b, scales, of_b, invariant=True, device="cpu")
+
+        one_row = product(a[1, 5:6], of_a[5:6] if len(of_a) > 1 else of_a)
+        assert np.array_equal(product(a, of_a)[1, 5:6], one_row)
+
+
 def test_out_over_scales(rng):
     a, b = np.ones((4, 4), E4M3), np.ones((4, 4), E4M3)
     out = np.full((4, 4), 2, np.float32)
