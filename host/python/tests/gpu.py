@@ -118,6 +118,10 @@ def of_torch_with_scales(torch, wide):
                     into = torch.empty(m, n, dtype=out, device="cuda")
                     product = gpu_gemm.prepare(a, b.t(), scale_a=of_a, scale_b=of_b, out=into, alpha=small)
                     check(product() is into and torch.equal(into, result), f"prepared {what}")
+                    # From host memory, by copies.
+                    copied = gpu_gemm.scaled_matmul(a.cpu(), b.cpu().t(), of_a.cpu(), of_b.cpu(), out_dtype=out, alpha=small, device="cuda")
+                    check(not copied.is_cuda, f"place of {what}")
+                    within(wide(copied), *scaled, name, f"copied {what}", sums=34 * 4 * 2.0**-13 / (k + 8), factor=small)
     one = torch.ones(1, device="cuda")
     powers = one.to(torch.float8_e8m0fnu)
     fails(TypeError, "must be float32", lambda: gpu_gemm.scaled_matmul(a, b.t(), powers, one), "scales of powers of two")
