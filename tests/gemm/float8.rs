@@ -1,4 +1,4 @@
-//! Products of e4m3 and e5m2 with a C of f32, bf16 or f16, by every kernel, in every layout.
+//! Products of e4m3, e5m2 and i8 with a C of f32, bf16 or f16, by every kernel, in every layout.
 
 mod case;
 mod scales;
@@ -81,7 +81,9 @@ fn random_products_keep_to_the_bound() {
     check_types::<E5m2, Bf16>(6, 804);
     check_types::<E4m3, F16>(6, 805);
     check_types::<E5m2, F16>(6, 806);
-    counted("float8::random_products_keep_to_the_bound", 66);
+    check_types::<i8, f32>(12, 809);
+    check_types::<i8, Bf16>(6, 810);
+    counted("float8::random_products_keep_to_the_bound", 84);
 }
 
 /// K is split by the blocks of a cluster, and by partial products.
@@ -156,8 +158,8 @@ fn has_the_bits<T: Element + Scalar<f32> + Into<f32>>(device: &Device) -> usize 
 #[test]
 fn sums_of_tensor_cores_have_the_bits_of_the_model() {
     for device in devices() {
-        // Two tiles.
-        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [2, 2]);
+        // Four tiles.
+        assert_eq!([has_the_bits::<E4m3>(&device), has_the_bits::<E5m2>(&device)], [4, 4]);
     }
     counted("float8::sums_of_tensor_cores_have_the_bits_of_the_model", 2);
 }

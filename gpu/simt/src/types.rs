@@ -26,7 +26,8 @@ use crate::Element;
 /// * TMA's `CUtensorMapDataType`. TMA copies bits, and knows the kind of numbers for reductions
 ///   alone: so a signed number may have the code of an unsigned one;
 /// * cuBLAS's `cudaDataType`;
-/// * if products are computed of it: the type of their sums, and the types that C may have.
+/// * if products are computed of it: the type of their sums, and the types that C may have. Further
+///   pairs are of a C that the sums are converted to: to what type, and what C is then rounded to.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! element_types {
@@ -45,7 +46,7 @@ macro_rules! element_types {
             F16:  $crate::F16  = "f16"  float(5, 10)  "f2" "float16"  2 1 2,  f32 => [$crate::F16, f32];
             E4M3: $crate::E4m3 = "e4m3" float8(4, 3)  "V1" "float8_e4m3fn" 10 0 28, f32 => [f32, $crate::Bf16, $crate::F16];
             E5M2: $crate::E5m2 = "e5m2" float8(5, 2)  "f1" "float8_e5m2"   12 0 29, f32 => [f32, $crate::Bf16, $crate::F16];
-            I8:   i8           = "i8"   signed(8)     "i1" "int8"     0 0 3,  i32 => [i32];
+            I8:   i8           = "i8"   signed(8)     "i1" "int8"     0 0 3,  i32 => [i32], f32 => [f32, $crate::Bf16, $crate::F16];
         }
     };
 }
@@ -57,7 +58,7 @@ macro_rules! element_types {
 macro_rules! element_type {
     ({} $($row:ident: $ty:ty = $name:literal $kind:ident($($bits:literal),+)
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => [$($c:ty),+])?;)+) => {$(
+        $(, $sum:ty => [$($c:ty),+])*;)+) => {$(
         // SAFETY: the assertions below.
         unsafe impl $crate::types::Typed for $ty {
             const NAME: &'static str = $name;
@@ -71,8 +72,8 @@ macro_rules! element_type {
                 dlpack: $dlpack,
                 tma: $tma,
                 cublas: $cublas,
-                sums: &[$(<$sum as $crate::types::Typed>::FORMAT)?],
-                c: &[$($(<$c as $crate::types::Typed>::NAME),+)?],
+                sums: &[$(<$sum as $crate::types::Typed>::FORMAT),*],
+                c: &[$($(<$c as $crate::types::Typed>::NAME,)+)*],
             };
         }
 
@@ -84,7 +85,7 @@ macro_rules! element_type {
 
         $($(impl $crate::types::MultipliesTo<$c> for $ty {
             type Sums = $sum;
-        })+)?
+        })+)*
     )+};
 }
 
@@ -94,7 +95,7 @@ macro_rules! element_type {
 macro_rules! type_constants {
     ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {
+        $(, $sum:ty => $c:tt)*;)+) => {
         impl Type {
             $(
                 #[doc = concat!("`", $numpy, "`")]
@@ -111,7 +112,7 @@ macro_rules! type_constants {
 macro_rules! elements {
     ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {$(
+        $(, $sum:ty => $c:tt)*;)+) => {$(
         // SAFETY: a row of the table is of a plain number.
         unsafe impl Element for $ty {}
     )+};
@@ -160,10 +161,10 @@ macro_rules! with_float_types {
 macro_rules! products_with_types {
     ({ $types:tt $t:ident $o:ident $body:tt } $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {{
+        $(, $sum:ty => $c:tt)*;)+) => {{
         let given: ($crate::types::Type, $crate::types::Type) = $types;
         'found: {
-            $($($crate::product_of! { float given 'found $t $o $body $ty, $sum, $c })?)+
+            $($($crate::product_of! { float given 'found $t $o $body $ty, $sum, $c })*)+
             None
         }
     }};
@@ -175,10 +176,10 @@ macro_rules! products_with_types {
 macro_rules! products_of_floats {
     ({ $types:tt $t:ident $o:ident $body:tt } $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {{
+        $(, $sum:ty => $c:tt)*;)+) => {{
         let given: ($crate::types::Type, $crate::types::Type) = $types;
         'found: {
-            $($($crate::product_of! { $kind given 'found $t $o $body $ty, $sum, $c })?)+
+            $($($crate::product_of! { $kind given 'found $t $o $body $ty, $sum, $c })*)+
             None
         }
     }};
@@ -213,7 +214,7 @@ pub struct Row {
     pub dlpack: u8,
     pub tma: u32,
     pub cublas: i32,
-    /// One, if products are computed.
+    /// One, if products are computed, and what it may be converted to.
     pub sums: &'static [NumberFormat],
     /// Names.
     pub c: &'static [&'static str],
@@ -236,7 +237,7 @@ pub unsafe trait Typed: Element {
 
 /// A type of A and B that products with a C of type `C` are computed of.
 pub trait MultipliesTo<C: Typed>: Typed {
-    /// The type of their sums.
+    /// The type that their sums are finished in.
     type Sums: Typed;
 }
 
@@ -303,9 +304,16 @@ impl Type {
     /// The number format of the sums, if products are computed.
     pub const fn sums(self) -> Option<NumberFormat> {
         match self.0.sums {
-            [sums] => Some(*sums),
+            [sums, ..] => Some(*sums),
             _ => None,
         }
+    }
+
+    /// The number format that the sums are finished in, and of the scalars, for that type of C. Sums
+    /// of integers are converted for a C of floating-point numbers.
+    pub fn sums_for(self, c: Type) -> Option<NumberFormat> {
+        let is_float = c.format().is_float();
+        self.0.sums.iter().copied().find(|sums| sums.is_float() == is_float)
     }
 
     /// All of which products are computed.

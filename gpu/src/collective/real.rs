@@ -62,6 +62,26 @@ pub trait Real: Element + MultiplyAdd + Shuffle + PartialEq {
     fn store_pair(staged: &mut DynamicShared<Self>, index: usize, pair: [Self; 2]);
 }
 
+/// A number that sums of type `S` become before they are finished.
+pub trait OfSum<S>: Sized {
+    /// Rounds to the nearest numbers of this type.
+    fn of_sums<const N: usize>(sums: [S; N]) -> [Self; N];
+}
+
+impl<S> OfSum<S> for S {
+    #[inline(always)]
+    fn of_sums<const N: usize>(sums: [S; N]) -> [S; N] {
+        sums
+    }
+}
+
+impl OfSum<i32> for f32 {
+    #[inline(always)]
+    fn of_sums<const N: usize>(sums: [i32; N]) -> [f32; N] {
+        sums.map(|sum| sum as f32)
+    }
+}
+
 macro_rules! reals {
     ($($real:ident: $is_plain:literal, |$a:ident, $b:ident| [$sum:expr, $product:expr], $activated:expr, $store_pair:ident, $four:ident: $($at:literal [$($i:literal),+] $part:expr),+;)*) => {$(
         impl Real for $real {

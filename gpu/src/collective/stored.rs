@@ -4,7 +4,7 @@
 //!              computed in    to shared memory                        to C
 //!   f32, f64   itself         asynchronous copies, not through        16-byte accesses if aligned
 //!   and i32                   registers
-//!   i8         i32            through registers, which widens it      (C is i32)
+//!   i8         i32            through registers, which widens it      (C is i32, f32, Bf16 or F16)
 //!   E4m3, E5m2 f32            the same                                (C is f32, Bf16 or F16)
 //!   Bf16, F16  f32            through registers, which widens it      rounded to the nearest, 8-byte accesses if aligned
 //! ```

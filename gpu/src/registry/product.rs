@@ -10,7 +10,7 @@ use super::{
     speed::{Costs, Speed},
     variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
 };
-use crate::params::GemmParams;
+use crate::params::{GemmParams, NO_SCALES};
 
 /// The constant for the smooth activation that a kernel is loaded with.
 const SMOOTH: &str = "smooth";
@@ -121,6 +121,11 @@ impl Entry {
     /// Whether the kernel multiplies A and B by scales, if it is loaded so.
     pub fn has_scales(&self) -> bool {
         self.values_of(SCALES).next().is_some()
+    }
+
+    /// Whether that kind of scales is among them, or it is [none](crate::params::NO_SCALES).
+    pub fn takes_scales(&self, kind: u32) -> bool {
+        kind == NO_SCALES || self.values_of(SCALES).any(|value| value == kind)
     }
 
     /// Every value of [`constants_of`](Self::constants_of). These are the specialisations that the

@@ -36,6 +36,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_f64_64x64x16",
             "gemm_half_64x64x16",
             "gemm_i8_i32_64x64x16",
+            "gemm_i8_f32_64x64x16",
             "gemm_fp8_f32_64x64x16",
         ],
     ),
@@ -56,6 +57,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_f64_64x64x16",
             "gemm_half_64x64x16",
             "gemm_i8_i32_64x64x16",
+            "gemm_i8_f32_64x64x16",
             "mma_f64_64x64x32",
             "reduce_f64",
             "reduce_i32",
@@ -154,7 +156,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a
     // cluster, which multicast halves of boxes or whole ones; B MN-major and K-major; alignment
-    // classes of A, eight and sixteen; operands loaded by threads; sums of i32.
+    // classes of A, eight and sixteen; operands loaded by threads; sums of i32; short sums.
     (
         "wgmma",
         &[
@@ -169,7 +171,9 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
             "wgmma_i8_i32_64x16x128_nt",
-            "wgmma_fp8_f32_64x128x128_nt",
+            "wgmma_i8_f32_64x128x128_nt",
+            "wgmma_fp8_f32_64x64x128_nt",
+            "wgmma_fp8_f32_256x128x128_c2_nt",
             "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),
@@ -188,7 +192,9 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_256x256x64_c2_ua16_nn",
             "wgmma_half_f32_64x64x64_ldg",
             "wgmma_i8_i32_64x16x128_nt",
-            "wgmma_fp8_f32_64x128x128_nt",
+            "wgmma_i8_f32_64x128x128_nt",
+            "wgmma_fp8_f32_64x64x128_nt",
+            "wgmma_fp8_f32_256x128x128_c2_nt",
             "wgmma_i8_i32_256x256x128_c2_nt",
         ],
     ),

@@ -17,6 +17,7 @@ const LARGEST: f32 = 448.0;
 
 const MATRIX: &str = "one scale a matrix";
 const ROWS_COLS: &str = "a scale a row and column";
+const BY_COLS: &str = "1 x 128 and 128 x 128, A's by columns";
 
 /// How long each product is timed, in launches.
 const LAUNCHES: u32 = 50;
@@ -71,13 +72,19 @@ fn main() -> Result<()> {
     };
     let wanted = places.iter().map(exact).collect::<Vec<_>>();
 
-    // Of everything, of rows and columns, and of blocks.
+    // Of everything, of rows and columns, and of blocks. Those of A's blocks are stored row by row,
+    // or column by column, so that neighbouring rows have neighbouring scales.
     for (name, of_a, of_b) in [
         (MATRIX, [m, k], [k, n]),
         (ROWS_COLS, [1, k], [k, 1]),
         ("1 x 128 and 128 x 128", [1, 128], [128, 128]),
+        (BY_COLS, [1, 128], [128, 128]),
     ] {
-        let (of_a, of_b) = (scaled(&a, [m, k], of_a), scaled(&b, [k, n], of_b));
+        let (mut of_a, of_b) = (scaled(&a, [m, k], of_a), scaled(&b, [k, n], of_b));
+        if name == BY_COLS {
+            let blocks = k.div_ceil(128);
+            of_a.scales = (0..m * blocks).map(|at| of_a.scales[at % m * blocks + at / m]).collect();
+        }
         let on_device = |scales: &[f32]| -> Result<Buffer<f32>> { device.upload(scales) };
         let scales = [on_device(&of_a.scales)?, on_device(&of_b.scales)?];
         let a = Matrix::from_row_major(&device, m, k, &of_a.numbers)?;
@@ -94,7 +101,9 @@ fn main() -> Result<()> {
             }
             _ => {
                 let blocks = k.div_ceil(128);
-                let (a, b) = (view(0, m, blocks)?, view(1, blocks, n.div_ceil(128))?);
+                let strides = if name == BY_COLS { [1, m] } else { [blocks, 1] };
+                let a = MatrixView::new(scales[0].all(), m, blocks, strides)?;
+                let b = view(1, blocks, n.div_ceil(128))?;
                 gemm.scales(Scales::Blocks { a: a.into(), b: b.into() })
             }
         };

@@ -138,7 +138,12 @@ impl<'py> Ready<'py> {
             let limit = format!("must be {}, as a", a.dtype.numpy());
             return Err(to_python(Error::argument("b.dtype", b.dtype.numpy(), limit)));
         }
-        let usual = options.out_dtype.unwrap_or(a.dtype.usual_c());
+        // What is multiplied by scales is no integer.
+        let usual = match scales.is_some() && !a.dtype.format().is_float() {
+            true => Type::F32,
+            false => a.dtype.usual_c(),
+        };
+        let usual = options.out_dtype.unwrap_or(usual);
         let c_dtype = out.as_ref().map_or(usual, |out| out.dtype);
         if options.out_dtype.is_some_and(|of| of != c_dtype) {
             let limit = format!("must be {}, out_dtype", usual.numpy());

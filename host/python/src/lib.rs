@@ -153,10 +153,10 @@ mod _native {
     }
 
     /// The matrix product activation(alpha (scale_a a) (scale_b b) + beta out + bias) of 8-bit
-    /// floats with their scales.
+    /// numbers with their scales.
     ///
     /// Arguments
-    ///   a: (.., m, k), of float8_e4m3fn or float8_e5m2.
+    ///   a: (.., m, k), of float8_e4m3fn, float8_e5m2 or int8. Scales of blocks are for floats.
     ///   b: (.., k, n), of the same type.
     ///   scale_a: what a is multiplied by, of float32, in the memory of a, with any strides. (1, 1)
     ///     is one for all, (.., m, 1) one for each row, and (.., m, k / 128), rounded up, one for

@@ -1,4 +1,4 @@
-"""8-bit floats, and scales of them, against NumPy in float64, with the bound of docs/design/numerics.md."""
+"""8-bit numbers, and scales of them, against NumPy in float64, with the bound of docs/design/numerics.md."""
 
 import ml_dtypes
 import numpy as np
@@ -113,6 +113,30 @@ def test_without_scales(of, rng, on_cpu):
     within(made(), product, terms, ml_dtypes.bfloat16)
 
 
+@pytest.mark.parametrize("dtype", UNIT)
+@pytest.mark.parametrize("kind", ["one", "one and columns", "rows and columns"])
+def test_int8(kind, dtype):
+    """Sums of int8 are exact: what is off is rounded after them."""
+    rng = np.random.default_rng(9)
+    m, n, k = 70, 33, 300
+    a, b = (rng.integers(-128, 128, size, np.int8) for size in ((m, k), (k, n)))
+    scale_a, scale_b = (rng.uniform(2.0**-12, 2.0**-9, size).astype(np.float32) for size in parts(kind, m, n, k))
+    result = gpu_gemm.scaled_matmul(a, b, scale_a, scale_b, out_dtype=NAMES[dtype], device="cpu")
+    product, _ = exact(a, b, scale_a, scale_b, kind)
+    limit = (UNIT[dtype] + 4 * 2.0**-24) * np.abs(product) + 2.0**-24
+    assert result.dtype == dtype and (np.abs(wide(result) - product) <= limit).all()
+    assert gpu_gemm.scaled_matmul(a, b, scale_a, scale_b, device="cpu").dtype == np.float32
+    assert (gpu_gemm.matmul(a, b, out_dtype="float32", device="cpu") == wide(a) @ wide(b)).all()
+
+
+def test_scales_of_blocks_of_int8():
+    a, b = np.ones((5, 300), np.int8), np.ones((300, 200), np.int8)
+    with pytest.raises(ValueError, match="scales = of blocks: must be of rows and columns for integers"):
+        gpu_gemm.scaled_matmul(a, b, np.ones((5, 3), np.float32), np.ones((3, 2), np.float32), device="cpu")
+    with pytest.raises(ValueError, match="must be of 8-bit numbers with a C of floating-point numbers"):
+        gpu_gemm.scaled_matmul(a, b, np.ones((5, 1), np.float32), np.ones((1, 200), np.float32), out_dtype="int32", device="cpu")
+
+
 def test_out_dtype_of_other_types(rng, on_cpu):
     a = rng.integers(-9, 10, (5, 5)).astype(np.float16)
     result = on_cpu(a, a, out_dtype=np.float32)
@@ -199,7 +223,7 @@ F = np.ones((2, 2), np.float32)
 @pytest.mark.parametrize(
     "call, kind, message",
     [
-        (lambda: gpu_gemm.scaled_matmul(F, F, F[:1, :1], F[:1, :1], device="cpu"), ValueError, "scales = of f32: must be of 8-bit floating-point numbers"),
+        (lambda: gpu_gemm.scaled_matmul(F, F, F[:1, :1], F[:1, :1], device="cpu"), ValueError, "scales = of f32: must be of 8-bit numbers with a C of floating-point numbers"),
         (lambda: gpu_gemm.matmul(A, B.astype(E5M2), device="cpu"), TypeError, "b.dtype = float8_e5m2: must be float8_e4m3fn, as a"),
         (lambda: gpu_gemm.matmul(A.astype(ml_dtypes.float8_e4m3), B, device="cpu"), TypeError, "a.dtype = float8_e4m3: must be float64"),
         (lambda: gpu_gemm.prepare(A, B, scale_a=ROWS, device="cpu"), ValueError, "scale_a, scale_b = one of them: must be both arrays, or both None"),

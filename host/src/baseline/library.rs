@@ -106,11 +106,11 @@ impl Arithmetic {
             }
             Some(NumberFormat::F32) => Ok(Arithmetic::F32(68, factors)),
             Some(NumberFormat::F64) => Ok(Arithmetic::F64(factors.map(f64::from))),
-            Some(NumberFormat::Signed { bits: 32 }) => {
+            Some(NumberFormat::Signed { bits: 32 }) if types[1] == Type::I32 => {
                 Ok(Arithmetic::I32(factors.map(|factor| factor as i32)))
             }
             _ => {
-                let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32";
+                let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32, and a C of these or of 16 bits";
                 Err(Error::argument("type", types[0], limit))
             }
         }

@@ -80,7 +80,7 @@ pub fn slices<T: Compared, C: Compared, R>(
     let c = Dense::new::<C>(shape.m(), shape.n(), Layout::RowMajor, c)?;
     let (a, b, c) = (Widened(&a), Widened(&b), Widened(&c));
     let mut claim = Claim::product(&a, &b, &c);
-    (claim.computed, claim.stored) = (T::TYPE.sums().unwrap_or(T::FORMAT), C::FORMAT);
+    (claim.computed, claim.stored) = (T::TYPE.sums_for(C::TYPE).unwrap_or(T::FORMAT), C::FORMAT);
     let is_of_8_bits = T::FORMAT.is_float() && T::FORMAT.bits() == 8;
     claim.of_8_bits = is_of_8_bits.then_some(T::FORMAT);
     work(claim)

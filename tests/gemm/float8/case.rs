@@ -1,4 +1,5 @@
-//! A product of 8-bit floats, perhaps with scales, and what it must give.
+//! A product of 8-bit numbers with a C of floating-point numbers, perhaps with scales, and what it
+//! must give.
 
 use host::{
     Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Stream,
@@ -25,6 +26,13 @@ macro_rules! elements {
 }
 
 elements! { E4m3 E5m2 Bf16 F16 }
+
+/// Fractions are taken times 63.
+impl Element for i8 {
+    fn of(value: f32) -> i8 {
+        if value.fract() == 0.0 { value as i8 } else { (value * 63.0) as i8 }
+    }
+}
 
 impl Element for f32 {
     fn of(value: f32) -> f32 {
@@ -92,7 +100,7 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
     pub(super) fn draw_scaled(random: &mut Random, sizes: [usize; 3]) -> Self {
         let products = random.choose(&[1, 1, 2, 3]);
         let mut case = Case::draw(random, sizes, products);
-        let are_blocks = random.below(2) == 0;
+        let are_blocks = T::FORMAT.is_float() && random.below(2) == 0;
         if are_blocks && case.places[2].strides[1] != 1 {
             (case.places[2].strides, case.places[2].step) = ([sizes[1], 1], sizes[0] * sizes[1]);
         }
@@ -203,7 +211,11 @@ impl<T: Element + Scalar<O>, O: Element> Case<T, O> {
 }
 
 /// What the tensor cores' short sums of 128 products may be off, of the terms' absolute values.
+/// Those of integers are exact.
 pub(super) fn of_short_sums(format: NumberFormat) -> f64 {
+    if !format.is_float() {
+        return 0.0;
+    }
     (2f64.powi(format.digits() as i32 - 1) + 3.0) * 34.0 / 8192.0
 }
 

@@ -219,6 +219,13 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
     }
 
     #[inline(always)]
+    pub fn set<R: WgmmaSum>(&mut self, other: &Fragment<N, R>, mut with: impl FnMut(R) -> S) {
+        wgmma::each!(|i| if i < N / 2 {
+            self.0[i] = with(other.0[i]);
+        });
+    }
+
+    #[inline(always)]
     pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2]) {
         let (row, col) = place();
         wgmma::each_pair!(|i| if i < N / 4 {

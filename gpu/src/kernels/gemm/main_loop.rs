@@ -2,7 +2,11 @@
 
 use super::{
     collective::{
-        cp_async::wait_for_all_but, epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR,
+        cp_async::wait_for_all_but,
+        epilogue::Epilogue,
+        real::{OfSum, Real},
+        stored::Stored,
+        vector::FOUR,
     },
     device::*,
     operand::{Operand, Which},
@@ -19,7 +23,7 @@ pub type Tiles<S, const STEPS: usize, const PITCH: usize> =
 #[track_caller]
 pub fn multiply<
     S: Stored,
-    O: Stored<Real = S::Real>,
+    O: Stored<Real: OfSum<S::Real>>,
     const TILE: usize,
     const EACH: usize,
     const BLOCK_K: usize,
@@ -93,9 +97,9 @@ pub fn multiply<
     let (x, y) = (t % across, t / across);
     let first = (first_row + y * FOUR, first_col + x * FOUR);
     if epilogue.is_wide() && epilogue.is_scaled_tile((first_row, first_col), (TILE, TILE)) {
-        finish::<O, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
+        finish::<_, O, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
     } else {
-        finish::<O, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
+        finish::<_, O, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
     }
 }
 
@@ -103,16 +107,17 @@ pub fn multiply<
 /// the tile [is `alpha A B`](Epilogue::is_scaled_tile), and [aligned](Epilogue::is_wide).
 #[inline(always)]
 #[track_caller]
-fn finish<T: Stored, const EACH: usize, const PLAIN: bool>(
+fn finish<S: Real, T: Stored<Real: OfSum<S>>, const EACH: usize, const PLAIN: bool>(
     epilogue: &mut Epilogue<T>,
     (mut first_row, mut first_col): (usize, usize),
     apart: usize,
-    sums: &[[T::Real; EACH]; EACH],
+    sums: &[[S; EACH]; EACH],
 ) {
     for i in 0..EACH {
         for group in 0..EACH / FOUR {
-            let mut four = [T::Real::ZERO; FOUR];
+            let mut four = [S::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
+            let four = T::Real::of_sums(four);
             if !PLAIN {
                 // Other numbers each time for all that the compiler knows. Otherwise what follows
                 // from a row or from columns, such as their bias, would stay in registers for the

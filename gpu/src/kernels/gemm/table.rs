@@ -23,6 +23,9 @@ macro_rules! tiled {
     ($name:ident: Fp8 -> $($rest:tt)+) => {
         tiled! { @ $name [, constants(fp8 = e4m3 | e5m2)] f32: Fp8 -> $($rest)+ }
     };
+    ($name:ident: i8 -> Half, $($rest:tt)+) => {
+        tiled! { @ $name [, constants(half = bf16 | f16)] i32: i8 -> Half, $($rest)+ }
+    };
     ($name:ident: i8 -> $($rest:tt)+) => { tiled! { @ $name [] i32: i8 -> $($rest)+ } };
     ($name:ident: $t:ident -> $($rest:tt)+) => { tiled! { @ $name [] $t: $t -> $($rest)+ } };
     (
@@ -187,6 +190,12 @@ kernels! {
         cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
     direct! { gemm_i8_i32_4x64x1: i8 -> i32 }
         cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
+    tiled! { gemm_i8_f32_64x64x16: i8 -> f32, 64 x 64, 4 x 4 a thread, 2 stages of 16, 2 blocks an SM }
+        gpu { gflops: 100.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }
+        cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
+    tiled! { gemm_i8_half_64x64x16: i8 -> Half, 64 x 64, 4 x 4 a thread, 2 stages of 16, 2 blocks an SM }
+        gpu { gflops: 100.0, alone: 0.37, fixed_us: 4.0, tile_us: [0.8, 0.8] }
+        cpu { gflops: 6.0, alone: 1.0, fixed_us: 40.0 };
 
     // e4m3 and e5m2 for any GPU and any operands. Not yet timed: as i8.
     tiled! { gemm_fp8_f32_64x64x16: Fp8 -> f32, 64 x 64, 4 x 4 a thread, 2 stages of 16, 2 blocks an SM }

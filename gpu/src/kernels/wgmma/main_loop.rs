@@ -1,7 +1,7 @@
 //! The main loop: a warpgroup multiplies pipeline stages.
 
 use super::{
-    collective::{accumulators::ROWS, stored::Stored, wgmma_shape::WGMMA_M},
+    collective::{accumulators::ROWS, real::Real, wgmma_shape::WGMMA_M},
     device::{warpgroup::*, *},
     scales::Scales,
 };
@@ -20,15 +20,15 @@ pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
 }
 
 /// Adds the products of `stages` pipeline stages to `all`, each stage in the tensor cores first:
-/// for sums that the tensor cores hold with few bits. `part` is the sum of a stage, whose MMAs are
-/// all issued: past k there are zeros. It is multiplied by the [`Scales`] of the stage. `first` is
-/// the first stage, and `place` the first row and column of the warpgroup's sums. The other
-/// arguments are those of [`accumulate_stages`].
+/// for sums that the tensor cores hold with few bits. All MMAs of a stage are issued: past k there
+/// are zeros. Its sum is multiplied by the [`Scales`] of the stage. `even` and `odd` are such sums
+/// in turn: a stage is multiplied while the one before is added. `first` is the first stage, and
+/// `place` the first row and column of the warpgroup's sums. `before` is called before the MMAs of
+/// a stage are issued. The other arguments are those of [`accumulate_stages`].
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn add_stages<
-    T: Factor<Sum = C::Real>,
-    C: Stored<Real: WgmmaSum>,
+    T: Factor<Sum: Real>,
     A: Layout,
     B: Layout,
     S: Scope,
@@ -40,65 +40,31 @@ pub fn add_stages<
     tiles: &mut DynamicShared<T>,
     (group, warp): (usize, usize),
     (first, stages): (u32, u32),
-    next: &mut Consumer<STAGES, S>,
-    part: &mut Accumulators<TILE_COLS, C::Real>,
-    all: &mut Fragment<TILE_COLS, C::Real>,
-    (problem, scales, place): (&GemmParams, &X, (usize, usize)),
-) {
-    // The thread's first row.
-    let row = place.0 + warp * ROWS + thread::lane_id() as usize / 4;
-    for stage in first..first + stages {
-        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
-        let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
-        part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
-        commit();
-        // They are loaded while the tensor cores multiply.
-        let scale: [C::Real; 2] = scales.of_stage(problem, stage, (row, place.1));
-        let part = part.wait::<0>();
-        // The tensor cores have read for the whole warpgroup.
-        if warp == 0 {
-            next.release_multiplied();
-        }
-        next.advance();
-        all.update_rows(part, |i, all, part| MultiplyAdd::fma(part, scale[i], all));
-    }
-}
-
-/// As [`add_stages`], with two parts in turn: a stage is multiplied while the one before is added.
-/// That takes as many registers again. `before` is called before the MMAs of a stage are issued.
-#[cfg_attr(target_arch = "nvptx64", inline(always))]
-#[track_caller]
-pub fn add_stages_in_turn<
-    T: Factor<Sum = C::Real>,
-    C: Stored<Real: WgmmaSum>,
-    A: Layout,
-    B: Layout,
-    S: Scope,
-    X: Scales,
-    const TILE_ROWS: usize,
-    const TILE_COLS: usize,
-    const STAGES: usize,
->(
-    tiles: &mut DynamicShared<T>,
-    (group, warp): (usize, usize),
-    stages: u32,
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
-    [even, odd]: [&mut Accumulators<TILE_COLS, C::Real>; 2],
-    all: &mut Fragment<TILE_COLS, C::Real>,
+    [even, odd]: [&mut Accumulators<TILE_COLS, T::Sum>; 2],
+    all: &mut Fragment<TILE_COLS, T::Sum>,
     (problem, scales, place): (&GemmParams, &X, (usize, usize)),
     before: impl Fn(u32),
 ) {
+    if stages == 0 {
+        return;
+    }
     let row = place.0 + warp * ROWS + thread::lane_id() as usize / 4;
-    let mut begin = |stage: u32, part: &mut Accumulators<TILE_COLS, C::Real>| {
+    let load = |stage: u32| scales.of_stage::<T::Sum>(problem, first + stage, (row, place.1));
+    // They are loaded a stage before they are needed. (Two stages before was slower.)
+    let mut ahead = load(0);
+    let mut begin = |stage: u32, part: &mut Accumulators<TILE_COLS, T::Sum>| {
         before(stage);
         let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
         let rows = tiles.operand::<A>(at + group * WGMMA_M * A::DEPTH);
         part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
         commit();
         next.advance();
-        scales.of_stage::<C::Real>(problem, stage, (row, place.1))
+        let [upper, lower, of_cols] = ahead;
+        ahead = load((stage + 1).min(stages - 1));
+        [upper.times(of_cols), lower.times(of_cols)]
     };
-    let mut add = |part: &Fragment<TILE_COLS, C::Real>, scale: [C::Real; 2]| {
+    let mut add = |part: &Fragment<TILE_COLS, T::Sum>, scale: [T::Sum; 2]| {
         // The tensor cores have read for the whole warpgroup.
         if warp == 0 {
             read.release_multiplied();
@@ -106,9 +72,6 @@ pub fn add_stages_in_turn<
         read.advance();
         all.update_rows(part, |i, all, part| MultiplyAdd::fma(part, scale[i], all));
     };
-    if stages == 0 {
-        return;
-    }
     let (mut of_even, mut stage) = (begin(0, even), 1);
     loop {
         if stage == stages {

@@ -8,26 +8,29 @@
 
 use super::{
     collective::{
-        background::Background, epilogue::Epilogue, ordered_barrier::OrderedBarrier,
-        packed_element::PackedStore, staged_epilogue, tile_scheduler::TileScheduler,
+        accumulators::OfSums, background::Background, epilogue::Epilogue, ordered_barrier::OrderedBarrier,
+        packed_element::PackedStore, real::Real, staged_epilogue, tile_scheduler::TileScheduler,
         tma::TmaOperand, wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
-    main_loop::{accumulate_stages, add_stages_in_turn, k_steps_of_last},
+    main_loop::{accumulate_stages, add_stages, k_steps_of_last},
     scales::Scales,
 };
 use crate::params::GemmParams;
 
+/// The type of an operand's sums.
+type Sum<A> = <<A as TmaOperand>::Element as Factor>::Sum;
+
 /// Computes all tiles of a CTA of a cluster of `BLOCKS`, whose tiles are one below the other.
 /// `staged` has a row for each row of the tile. The tiles that wait for background work are the
-/// last. `smooth` is the smooth activation that the kernel was loaded with. Only short sums have
-/// `scales`.
+/// last. `smooth` is the smooth activation that the kernel was loaded with. Only sums of 8-bit
+/// numbers have `scales`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
-    A: TmaOperand,
+    A: TmaOperand<Element: Factor<Sum: Real>>,
     B: TmaOperand<Element = A::Element>,
-    C: PackedStore<Real = <A::Element as Factor>::Sum>,
+    C: PackedStore<Real: OfSums<Sum<A>>>,
     S: Scope,
     W: Background,
     X: Scales,
@@ -164,8 +167,8 @@ pub fn multiply<
                     A::clear_rows(tiles, at + group * WGMMA_M * A::BLOCK_K, shift, together);
                 }
             };
-            let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
-            let mut all = Fragment::zeroed();
+            let mut sums = Accumulators::<TILE_COLS, Sum<A>>::zeroed();
+            let (mut all, mut room) = (Fragment::zeroed(), Fragment::zeroed());
             let mine = (group, warp);
             // The second warpgroup has read all but these when its turn starts. Otherwise the
             // pipeline had no room for the last stage, which the first warpgroup waits for.
@@ -173,10 +176,10 @@ pub fn multiply<
             if const { A::Element::HAS_SHORT_SUMS } {
                 let first = (row as usize + group * WGMMA_M, (start + col) as usize);
                 let mut odd = Accumulators::zeroed();
-                add_stages_in_turn::<_, C, A::Layout, B::Layout, S, X, TILE_ROWS, TILE_COLS, STAGES>(
+                add_stages::<_, A::Layout, B::Layout, S, X, TILE_ROWS, TILE_COLS, STAGES>(
                     &mut tiles,
                     mine,
-                    stages,
+                    (0, stages),
                     (&mut next, &mut read),
                     [&mut sums, &mut odd],
                     &mut all,
@@ -192,7 +195,6 @@ pub fn multiply<
                     order.wait(group);
                 }
                 order.arrive(group);
-                scales.finish::<C, TILE_COLS>(problem, &mut all, first);
             } else {
                 accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
                     &mut tiles,
@@ -223,6 +225,8 @@ pub fn multiply<
                     || order.arrive(group),
                 )
             };
+            let sums = C::Real::of_accumulators(sums, &mut room);
+            scales.finish::<C, TILE_COLS>(problem, sums, first);
             staged_epilogue::store::<_, _, _, ALL>(sums, staged, (&mut epilogue, early), first);
         }
         if start > 0 || background.tail_columns() == 0 {

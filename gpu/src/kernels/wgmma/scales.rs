@@ -6,8 +6,8 @@
 //!   [`BLOCKS`] a row's 128 k-steps       128 x 128             the sum of each stage, before it is added
 //! ```
 //!
-//! A stage of these kernels has 128 k-steps, and a tile 128 columns. So a stage has two scales a
-//! thread: those of its two rows.
+//! A stage of these kernels has 128 k-steps, and a tile at most 128 columns, of one block. So a
+//! stage has two scales a thread: those of its two rows.
 
 use super::{
     collective::{real::Real, stored::Stored},
@@ -15,14 +15,17 @@ use super::{
 };
 use crate::params::{BLOCKS, GemmParams, ROWS_COLS, ScaleStrides};
 
+/// Lanes of a warp.
+const WARP: usize = 32;
+
 /// Rows between the two rows of a thread.
 const NEXT_ROW: usize = 8;
 
 /// What the sums of tiles are multiplied by.
 pub trait Scales {
-    /// The scales of a stage for the thread's two rows, `row` and eight below, and the tile's
-    /// columns from `col` on.
-    fn of_stage<R: Real>(&self, problem: &GemmParams, stage: u32, place: (usize, usize)) -> [R; 2];
+    /// Loads the scales of a stage: those of the thread's two rows, `row` and eight below, and that
+    /// of the tile's columns from `col` on.
+    fn of_stage<R: Real>(&self, problem: &GemmParams, stage: u32, place: (usize, usize)) -> [R; 3];
 
     /// Multiplies the sums of 64 rows from `first` on by the scales that are not of a stage.
     fn finish<C: Stored<Real: WgmmaSum>, const N: usize>(
@@ -38,8 +41,8 @@ pub struct Unscaled;
 
 impl Scales for Unscaled {
     #[inline(always)]
-    fn of_stage<R: Real>(&self, _: &GemmParams, _: u32, _: (usize, usize)) -> [R; 2] {
-        [R::ONE; 2]
+    fn of_stage<R: Real>(&self, _: &GemmParams, _: u32, _: (usize, usize)) -> [R; 3] {
+        [R::ONE; 3]
     }
 
     #[inline(always)]
@@ -91,12 +94,12 @@ impl Scales for Scaled<'_> {
         problem: &GemmParams,
         stage: u32,
         (row, col): (usize, usize),
-    ) -> [R; 2] {
+    ) -> [R; 3] {
         if self.kind != BLOCKS {
-            return [R::ONE; 2];
+            return [R::ONE; 3];
         }
-        let of_cols: R = self.of_col(col / 128, stage);
-        [row, row + NEXT_ROW].map(|row| self.of_row::<R>(problem, row, stage).times(of_cols))
+        let [upper, lower] = [row, row + NEXT_ROW].map(|row| self.of_row(problem, row, stage));
+        [upper, lower, self.of_col(col / 128, stage)]
     }
 
     #[inline(always)]
@@ -110,13 +113,29 @@ impl Scales for Scaled<'_> {
         if self.kind != ROWS_COLS {
             return;
         }
-        let last = problem.n as usize - 1;
-        sums.map_pairs(|row, col, [left, right]| {
-            let of_row: C::Real = self.of_row(problem, first_row + row as usize, 0);
-            let col = first_col + col as usize;
-            let [of_left, of_right] =
-                [col, col + 1].map(|col| self.of_col::<C::Real>(col.min(last), 0));
-            [left.times(of_row).times(of_left), right.times(of_row).times(of_right)]
-        });
+        // A lane loads every 32nd column's, all at once, and the lanes exchange them. If each loaded
+        // those of its own columns, there would be registers for a few loads at a time.
+        const { assert!(N <= 4 * WARP) };
+        let (last, lane) = (problem.n as usize - 1, thread::lane_id() as usize);
+        let mut of_cols = [C::Real::ONE; 4];
+        for i in 0..N.div_ceil(WARP) {
+            of_cols[i] = self.of_col((first_col + i * WARP + lane).min(last), 0);
+        }
+        let mut part = |i: usize| {
+            sums.map_pairs_of::<WARP>(i, |row, col, [left, right]| {
+                let of_row: C::Real = self.of_row(problem, first_row + row as usize, 0);
+                let [of_left, of_right] =
+                    [col, col + 1].map(|col| warp::shuffle(warp::ALL, of_cols[i], col));
+                // In this order the swap of A and B changes no bit.
+                [left.times(of_row.times(of_left)), right.times(of_row.times(of_right))]
+            });
+        };
+        // Written out, since registers cannot be indexed by a computed number.
+        part(0);
+        if const { N > WARP } {
+            part(1);
+            part(2);
+            part(3);
+        }
     }
 }

@@ -55,7 +55,7 @@
 
 use super::{
     collective::{
-        accumulators::ROWS,
+        accumulators::{OfSums, ROWS},
         epilogue::Epilogue,
         packed_element::PackedStore,
         packed_store::{self, Early},
@@ -104,13 +104,13 @@ pub const fn min_blocks(stages: usize) -> u32 {
 
 /// Computes all tiles of a block. Accumulators that are not finished in registers are staged
 /// `PITCH - 8` columns at a time. `smooth` is the smooth activation that the kernel was loaded
-/// with. Only short sums have `scales`. With `ALL` registers suffice for old elements of C.
+/// with. Only sums of 8-bit numbers have `scales`. With `ALL` registers suffice for old elements of C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
-    A: TmaOperand,
+    A: TmaOperand<Element: Factor<Sum: Real>>,
     B: TmaOperand<Element = A::Element>,
-    C: PackedStore<Real = <A::Element as Factor>::Sum>,
+    C: PackedStore<Real: OfSums<<A::Element as Factor>::Sum>>,
     X: Scales,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
@@ -202,10 +202,10 @@ pub fn multiply<
     while let Some((product, row, col)) = scheduler.next_tile() {
         let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let mut epilogue = epilogue.with_smooth(smooth);
-        // Whole rows of sums are in this block. (With a second set of sums there are no registers
-        // to finish them in.)
-        let has_room = const { !A::Element::HAS_SHORT_SUMS };
-        let is_whole = splits == 1 && has_room && packed_store::suits::<C>(COLS);
+        // Whole rows of sums are in this block. (For numbers of 8 bits no constant chooses the
+        // activation of a packed C.)
+        let is_known = const { size_of::<A::Element>() > 1 || C::PER_WORD == 1 };
+        let is_whole = splits == 1 && is_known && packed_store::suits::<C>(COLS);
         let in_registers = is_whole && epilogue.is_finished_in_registers::<ALL>();
         let of_warp = (row as usize + warp * ROWS, col as usize);
         let lane = thread::lane_id() as usize;
@@ -215,21 +215,21 @@ pub fn multiply<
             }
             false => Early::nothing(),
         };
-        let mut sums = Accumulators::<TILE_COLS, C::Real>::zeroed();
-        let mut total;
+        let mut sums = Accumulators::<TILE_COLS, _>::zeroed();
+        let (mut total, mut room) = (Fragment::zeroed(), Fragment::zeroed());
+        let of_group = (row as usize + warp / 4 * WGMMA_M, col as usize);
         let sums = if const { A::Element::HAS_SHORT_SUMS } {
-            total = Fragment::zeroed();
-            let of_group = (row as usize + warp / 4 * WGMMA_M, col as usize);
-            add_stages::<_, C, A::Layout, B::Layout, _, X, TILE_ROWS, TILE_COLS, STAGES>(
+            let mut odd = Accumulators::zeroed();
+            add_stages::<_, A::Layout, B::Layout, _, X, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
                 (warp / 4, warp % 4),
                 (begin, end - begin),
-                &mut next,
-                &mut sums,
+                (&mut next, &mut read),
+                [&mut sums, &mut odd],
                 &mut total,
                 (problem, scales, of_group),
+                |_| (),
             );
-            scales.finish::<C, TILE_COLS>(problem, &mut total, of_group);
             &mut total
         } else {
             accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
@@ -242,6 +242,8 @@ pub fn multiply<
                 || (),
             )
         };
+        let sums = C::Real::of_accumulators(sums, &mut room);
+        scales.finish::<C, TILE_COLS>(problem, sums, of_group);
         if splits > 1 {
             cluster::wait();
         }

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! `split k` stands for tiles of [`split_k`]. A C of i32 is that of A and B of i8. `Fp8 -> f32` has
-//! A and B of e4m3 or e5m2.
+//! A and B of e4m3 or e5m2, `i8 -> f32` of i8.
 
 use super::{
     collective::{
         background::{NoBackground, PackTail},
         staged_epilogue,
+        stored::Stored,
         tma::{BytesBoxes, HalfBoxes, SPAN, WholeBoxes, mn_span},
         unaligned_a::UnalignedA,
         wgmma_shape::{BLOCK_K, WGMMA_M},
@@ -34,27 +35,33 @@ macro_rules! entry {
         }
     };
     ($name:ident: Fp8 -> f32, $($rest:tt)*) => {
-        entry! { @fp8 $name f32 [constants(fp8 = e4m3 | e5m2, scales = 0 | 1 | 2),] scales $($rest)* }
+        entry! { @eight $name Fp8 f32 [constants(fp8 = e4m3 | e5m2, scales = 0 | 1 | 2),] scales $($rest)* }
     };
     ($name:ident: Fp8 -> Half, $($rest:tt)*) => {
-        entry! { @fp8 $name Half [constants(fp8 = e4m3 | e5m2, half = bf16 | f16, scales = 0 | 1 | 2),] scales $($rest)* }
+        entry! { @eight $name Fp8 Half [constants(fp8 = e4m3 | e5m2, half = bf16 | f16, scales = 0 | 1 | 2),] scales $($rest)* }
     };
-    (@fp8 $name:ident $c:ident $constants:tt $scales:ident $($rest:tt)*) => {
+    ($name:ident: i8 -> f32, $($rest:tt)*) => {
+        entry! { @eight $name i8 f32 [constants(scales = 0 | 1),] scales $($rest)* }
+    };
+    ($name:ident: i8 -> Half, $($rest:tt)*) => {
+        entry! { @eight $name i8 Half [constants(half = bf16 | f16, scales = 0 | 1),] scales $($rest)* }
+    };
+    (@eight $name:ident $t:ident $c:ident $constants:tt $scales:ident $($rest:tt)*) => {
         entry! {
-            @scaled $name $c $constants
+            @scaled $name $t $c $constants
             [, strides: ScaleStrides, scales_a: In<f32>, scales_b: In<f32>]
             [(IDENTITY, &Scaled { kind: $scales, strides, a: &scales_a, b: &scales_b })] $($rest)*
         }
     };
-    (@scaled $name:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+    (@scaled $name:ident $t:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
         entry! {
-            @@ $name Fp8 $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]
+            @@ $name $t $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]
             [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)*
         }
     };
-    (@scaled $name:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt split k, $($rest:tt)*) => {
+    (@scaled $name:ident $t:ident $c:ident $constants:tt $more:tt $loaded:tt $rows:tt x $cols:tt split k, $($rest:tt)*) => {
         entry! {
-            @split $name Fp8 $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
+            @split $name $t $c $constants $more $loaded BytesBoxes [KMajor<SPAN, 1>, KMajor<SPAN, 1>]: $rows x $cols, $($rest)*
         }
     };
     // Its sums are not finished in registers.
@@ -103,18 +110,18 @@ macro_rules! entry {
             let of_a = $boxes::<_, $a, $rows>::new(&a);
             let of_b = $boxes::<_, $b, $cols>::new(&b);
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
-            let mut staged = shared![<$t as Factor>::Sum; STAGED, PITCH];
+            let mut staged = shared![<$c as Stored>::Real; STAGED, PITCH];
             split_k::multiply::<_, _, _, _, $rows, $cols, $stages, STAGED, PITCH, { PITCH - split_k::PAD }, { split_k::together(PITCH - split_k::PAD) }, { size_of::<$c>() == 2 }>(&problem, (&of_a, &of_b), out, &ring, &mut staged, $loaded);
         }
     };
-    (row Fp8 -> $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
-        entry!(of Fp8 $c [$rows, $cols]).split_k(split_k::MAX_SPLITS as u32)
+    (row $t:ident -> $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
+        entry!(of $t $c [$rows, $cols]).split_k(split_k::MAX_SPLITS as u32)
     };
-    (row Fp8 -> $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
-        entry!(of Fp8 $c [$rows, $cols]).cluster($blocks)
+    (row $t:ident -> $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        entry!(of $t $c [$rows, $cols]).cluster($blocks)
     };
-    (of Fp8 $c:ident [$rows:tt, $cols:tt]) => {
-        crate::registry::Row::wgmma::<Fp8, $c>([$rows, $cols, SPAN as u32]).layout(crate::registry::Layout::NT)
+    (of $t:ident $c:ident [$rows:tt, $cols:tt]) => {
+        crate::registry::Row::wgmma::<$t, $c>([$rows, $cols, SPAN as u32]).layout(crate::registry::Layout::NT)
     };
     (row $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
         entry!(of $c [$rows, $cols]).split_k(split_k::MAX_SPLITS as u32)
@@ -186,7 +193,7 @@ macro_rules! entry {
             let of_b = $boxes::<_, $b, COPIED>::new(&b);
             let operands = (&of_a, &of_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
-            let mut staged = shared![<$t as Factor>::Sum; ROWS, staged_epilogue::PITCH];
+            let mut staged = shared![<$c as Stored>::Real; ROWS, staged_epilogue::PITCH];
             multiply::<_, _, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS, true>(&problem, operands, out, &ring, &mut staged, &mut NoBackground, $loaded);
         }
     };
@@ -358,18 +365,44 @@ kernels! {
     entry! { wgmma_i8_i32_64x16x128_nt: i32, 64 x 16 split k, 20 stages }
         gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 
+    // The same with a C that sums of i32 are converted to, perhaps with scales.
+    entry! { wgmma_i8_f32_256x128x128_c2_nt: i8 -> f32, 256 x 128 of 2, 5 stages, BytesBoxes }
+        gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_i8_half_256x128x128_c2_nt: i8 -> Half, 256 x 128 of 2, 5 stages, BytesBoxes }
+        gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
+    entry! { wgmma_i8_half_128x128x128_nt: i8 -> Half, 128 x 128 split k, 5 stages }
+        gpu { gflops: 9600.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
+    entry! { wgmma_i8_f32_64x128x128_nt: i8 -> f32, 64 x 128 split k, 7 stages }
+        gpu { gflops: 8400.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+        cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
+    entry! { wgmma_i8_half_64x128x128_nt: i8 -> Half, 64 x 128 split k, 7 stages }
+        gpu { gflops: 8400.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+        cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
+    entry! { wgmma_i8_f32_64x16x128_nt: i8 -> f32, 64 x 16 split k, 20 stages }
+        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
+    entry! { wgmma_i8_half_64x16x128_nt: i8 -> Half, 64 x 16 split k, 20 stages }
+        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
+
     // e4m3 and e5m2, whose sums of 128 k-steps are added in registers: a second set of sums, so 128
     // columns at most. Fitted to 4096³ and 8192³ on an H200 (docs/log/fp8.md); the fixed times are
-    // bf16's. On the CPU device 64 x 128 is for products with scales. The kernel of CUDA cores has
+    // bf16's. On the CPU device 64 x 64 is for products with scales. The kernel of CUDA cores has
     // none.
     entry! { wgmma_fp8_f32_256x128x128_c2_nt: Fp8 -> f32, 256 x 128 of 2, 5 stages, BytesBoxes }
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
     entry! { wgmma_fp8_half_256x128x128_c2_nt: Fp8 -> Half, 256 x 128 of 2, 5 stages, BytesBoxes }
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
-    entry! { wgmma_fp8_f32_64x128x128_nt: Fp8 -> f32, 64 x 128 split k, 7 stages }
-        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+    entry! { wgmma_fp8_f32_128x64x128_nt: Fp8 -> f32, 128 x 64 split k, 7 stages }
+        gpu { gflops: 9000.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+    entry! { wgmma_fp8_f32_64x64x128_nt: Fp8 -> f32, 64 x 64 split k, 12 stages }
+        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
-    entry! { wgmma_fp8_half_64x128x128_nt: Fp8 -> Half, 64 x 128 split k, 7 stages }
-        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
+    entry! { wgmma_fp8_f32_64x16x128_nt: Fp8 -> f32, 64 x 16 split k, 20 stages }
+        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
+    entry! { wgmma_fp8_half_128x64x128_nt: Fp8 -> Half, 128 x 64 split k, 7 stages }
+        gpu { gflops: 9000.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
+    entry! { wgmma_fp8_half_64x64x128_nt: Fp8 -> Half, 64 x 64 split k, 12 stages }
+        gpu { gflops: 6300.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
+    entry! { wgmma_fp8_half_64x16x128_nt: Fp8 -> Half, 64 x 16 split k, 20 stages }
+        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use gpu::{params::BLOCKS, registry::Type};
+use gpu::params::BLOCKS;
 
 use super::{
     Batch, BatchMut, Bias, Gemm, Invariant, Output, Request, Scalar, Scales, scalar,
@@ -145,10 +145,14 @@ pub(super) fn check_scales<T: Scalar<O>, O: Output>(
 ) -> Result<()> {
     let Some(scales) = gemm.scales else { return Ok(()) };
     let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
-    if ![Type::E4M3, Type::E5M2].contains(&T::TYPE) {
-        return refused(&format!("of {}", T::NAME), "must be of 8-bit floating-point numbers");
+    if T::FORMAT.bits() != 8 || !O::FORMAT.is_float() {
+        let limit = "must be of 8-bit numbers with a C of floating-point numbers";
+        return refused(&format!("of {}", T::name()), limit);
     }
     let (size, kind) = ((request.shape.m(), request.shape.n()), ScalePlan::of(gemm.scales).kind);
+    if kind == BLOCKS && !T::FORMAT.is_float() {
+        return refused("of blocks", "must be of rows and columns for integers");
+    }
     if kind == BLOCKS && scalar::swaps(request.strides, size, kind) {
         return refused("of blocks", "must be with a C whose rows are contiguous");
     }

@@ -1,7 +1,7 @@
 //! `Gemm`: the settings of a product.
 
 use gpu::registry::{Entry, Scheme};
-use simt::types::NumberFormat;
+use simt::types::Typed;
 
 use super::{
     Activation, Batch, Bias, Compute, Invariant, Output, PreparedMatrix, Scalar, Scales, Target,
@@ -134,9 +134,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         Gemm { activation, ..self }
     }
 
-    /// Multiplies A and B by scales. They are for 8-bit floating-point numbers on Hopper or the
-    /// CPU device, for A and B that are contiguous along one of their sides, and for a C whose rows
-    /// are contiguous if the scales are of blocks. Each product of a batch is a launch.
+    /// Multiplies A and B by scales. They are for 8-bit numbers with a C of floating-point numbers,
+    /// on Hopper or the CPU device, for A and B that are contiguous along one of their sides.
+    /// Scales of blocks are for floating-point numbers, and for a C whose rows are contiguous. Each
+    /// product of a batch is a launch.
     #[must_use]
     pub fn scales(self, scales: Scales<'a>) -> Self {
         Gemm { scales: Some(scales), ..self }
@@ -345,7 +346,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// # Errors
     /// [`Error::Argument`].
     pub(super) fn check_epilogue(&self) -> Result<()> {
-        if T::TYPE.sums().is_none_or(NumberFormat::is_float) {
+        if T::Sums::FORMAT.is_float() {
             return Ok(());
         }
         for (name, factor) in [("alpha", self.alpha), ("beta", self.beta)] {

@@ -28,6 +28,7 @@ impl<T: BoxElement + Typed> Output for T {}
 /// | [`Bf16`](simt::Bf16) | [`Bf16`](simt::Bf16) or f32 | f32 |
 /// | [`F16`](simt::F16) | [`F16`](simt::F16) or f32 | f32 |
 /// | i8 | i32 | i32 |
+/// | i8 | f32, [`Bf16`](simt::Bf16) or [`F16`](simt::F16) | i32, converted to f32 |
 /// | [`E4m3`](simt::E4m3), [`E5m2`](simt::E5m2) | f32, [`Bf16`](simt::Bf16) or [`F16`](simt::F16) | f32 |
 ///
 /// Sums of i32 are exact up to k = 131,071, since a product is at most 2^14. Beyond, they wrap
@@ -41,7 +42,7 @@ impl<T: BoxElement + Typed> Output for T {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "no product has A and B of `{Self}` and C of `{O}`",
-    label = "A and B are of f32, f64, Bf16 or F16, and C of the same type or f32; or i8 and i32; or E4m3 or E5m2 and f32, Bf16 or F16"
+    label = "A and B are of f32, f64, Bf16 or F16, and C of the same type or f32; or i8 and i32, f32, Bf16 or F16; or E4m3 or E5m2 and f32, Bf16 or F16"
 )]
 pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Send + Sync {
     /// The types, for people: `f32`, `bf16 with C of f32`.
@@ -58,7 +59,7 @@ pub trait Scalar<O: Output = Self>: Output + MultipliesTo<O, Sums: Output> + Sen
     /// Rounds a scalar to the type of the sums.
     #[doc(hidden)]
     fn rounded(value: f64) -> f64 {
-        Self::TYPE.sums().map_or(value, |sums| sums.nearest(value))
+        Self::Sums::FORMAT.nearest(value)
     }
 }
 

@@ -28,7 +28,7 @@ macro_rules! foreign_elements {
 macro_rules! own_elements {
     ({} $($row:ident: $ty:ty = $name:literal $kind:ident $bits:tt
         $code:literal $numpy:literal $dlpack:literal $tma:literal $cublas:literal
-        $(, $sum:ty => $c:tt)?;)+) => {
+        $(, $sum:ty => $c:tt)*;)+) => {
         foreign_elements! { $($ty => $ty;)+ }
     };
 }

@@ -29,6 +29,9 @@ impl Compared<f32> for Bf16 {}
 impl Compared<F16> for F16 {}
 impl Compared<f32> for F16 {}
 impl Compared<i32> for i8 {}
+impl Compared<f32> for i8 {}
+impl Compared<Bf16> for i8 {}
+impl Compared<F16> for i8 {}
 impl Compared<f32> for E4m3 {}
 impl Compared<Bf16> for E4m3 {}
 impl Compared<F16> for E4m3 {}

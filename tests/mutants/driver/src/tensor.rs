@@ -4,7 +4,7 @@
 use gpu::{
     collective::background::COUNTERS,
     kernels::emulated::stream_counters,
-    params::{COL_BIAS, GELU, MatrixBatch, NO_BIAS, RELU, ROW_BIAS, ScaleStrides},
+    params::{COL_BIAS, GELU, MatrixBatch, NO_BIAS, NO_SCALES, RELU, ROW_BIAS, ScaleStrides},
     registry::{Access, Entry, Product, Scheme},
 };
 use simt::{
@@ -291,7 +291,8 @@ fn of_operands<T: Number, O: Number>(
     })
 }
 
-/// The same for a kernel with scales: in turn none, of rows and columns, and of blocks.
+/// The same for a kernel with scales: in turn none, of rows and columns, and of blocks if it has
+/// these.
 fn with_scales<O: Number>(
     entry: &Entry,
     product: &Product,
@@ -309,7 +310,9 @@ fn with_scales<O: Number>(
     };
     let (mut of_a, mut of_b) = (of(m, stages), of(stages, n));
     let strides = ScaleStrides { a: [stages as u64 + 1, 1], b: [n as u64 + 1, 1] };
-    config.constants = entry.with_scales(config.constants, ((m + n + k) % 3) as u32);
+    let kind = ((m + n + k) % 3) as u32;
+    let kind = if entry.takes_scales(kind) { kind } else { NO_SCALES };
+    config.constants = entry.with_scales(config.constants, kind);
     let [a, b] = operands;
     let strides = ("strides", Bound::Value(&strides));
     let scales = [("scales_a", of_a.view()), ("scales_b", of_b.view())];

@@ -366,6 +366,13 @@ impl<const N: usize, S: WgmmaSum> Fragment<N, S> {
         }
     }
 
+    /// Sets each element to `with(element of other)`.
+    pub fn set<R: WgmmaSum>(&mut self, other: &Fragment<N, R>, mut with: impl FnMut(R) -> S) {
+        for (sum, value) in self.0.iter_mut().zip(other.0).take(N / 2) {
+            *sum = with(value);
+        }
+    }
+
     /// Replaces each two neighbours by `with(row, column of the first, both)`.
     #[track_caller]
     pub fn map_pairs(&mut self, mut with: impl FnMut(u32, u32, [S; 2]) -> [S; 2]) {

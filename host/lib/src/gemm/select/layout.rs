@@ -32,6 +32,7 @@ use gpu::{
         PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16,
         transpose_rows, transpose_rows_u8, transpose_rows_u16,
     },
+    params::BLOCKS,
     registry::{Access, Family, Layout, Product, Scheme},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
@@ -152,7 +153,9 @@ pub(super) fn operand_plan(
     };
     let is_narrow = is_narrow(product);
     let is_symmetric = product.is_lesson() || is_symmetric(product);
-    let swaps = if is_symmetric && !is_narrow { &[false][..] } else { &[false, true] };
+    // Scales of blocks are not alike for A and B.
+    let is_unswapped = is_symmetric && !is_narrow || request.scales == BLOCKS;
+    let swaps = if is_unswapped { &[false][..] } else { &[false, true] };
     let (mut best, mut fewest_missing) = (None, (usize::MAX, ("A", "k")));
     for &swap_ab in swaps {
         let given = OperandPlan::swapped_if(swap_ab).apply(request);

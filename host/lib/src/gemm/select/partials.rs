@@ -141,7 +141,7 @@ fn best(
     target: &Target,
 ) -> Option<Fit> {
     let variant = kernel.product.variant;
-    let is_of_sums = variant.operands.sums() == Some(variant.c.format());
+    let is_of_sums = variant.operands.sums_for(variant.c) == Some(variant.c.format());
     if !is_of_sums || kernel.product.is_lesson() || !are_added_on(target) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu::{params::NO_SCALES, registry::Scheme};
+use gpu::registry::Scheme;
 
 use super::{
     Request,
@@ -77,7 +77,7 @@ impl fmt::Display for Ineligible {
             Ineligible::Sliced => {
                 f.write_str("splits A and B into slices, which compute = fp32-bf16x6 allows")
             }
-            Ineligible::Scales => f.write_str("has no scales of A and B"),
+            Ineligible::Scales => f.write_str("has no such scales of A and B"),
             Ineligible::Order => f.write_str(
                 "does not have the order of sums of an invariant product: it adds in another one, or in one that depends on other rows, or cannot split k as this n and k ask for",
             ),
@@ -105,7 +105,7 @@ pub(super) fn operands(
     {
         return Err(Ineligible::Arch(arch));
     }
-    if request.scales != NO_SCALES && !entry.has_scales() {
+    if !entry.takes_scales(request.scales) {
         return Err(Ineligible::Scales);
     }
     if request.order.is_some_and(|order| !order.is_of(product)) {

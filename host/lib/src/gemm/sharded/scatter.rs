@@ -22,7 +22,7 @@ impl Whole<'_> {
         let count = self.choice.partials as usize;
         let splits_k = matches!(self.layouts[..2], [ShardLayout::Cols(_), ShardLayout::Rows(_)]);
         let Product { types: [operands, of_c, _], alpha, request, task, .. } = self.product;
-        let reads = operands.sums().map_or(alpha, |sums| sums.nearest(alpha)) != 0.0;
+        let reads = operands.sums_for(of_c).map_or(alpha, |sums| sums.nearest(alpha)) != 0.0;
         if count < 2 || !splits_k || !reads || self.classes() > 1 || self.shape.c_len() == 0 {
             return Ok(None);
         }
