@@ -309,7 +309,7 @@ impl Type {
         }
     }
 
-    /// The number format that the sums are finished in, and of the scalars, for that type of C. Sums
+    /// The number format that sums are finished in, and of the scalars, for that type of C. Sums
     /// of integers are converted for a C of floating-point numbers.
     pub fn sums_for(self, c: Type) -> Option<NumberFormat> {
         let is_float = c.format().is_float();

@@ -113,8 +113,8 @@ impl Scales for Scaled<'_> {
         if self.kind != ROWS_COLS {
             return;
         }
-        // A lane loads every 32nd column's, all at once, and the lanes exchange them. If each loaded
-        // those of its own columns, there would be registers for a few loads at a time.
+        // A lane loads those of every 32nd column, all at once, and lanes exchange them. If each
+        // loaded those of its own columns, there would be registers for a few loads at a time.
         const { assert!(N <= 4 * WARP) };
         let (last, lane) = (problem.n as usize - 1, thread::lane_id() as usize);
         let mut of_cols = [C::Real::ONE; 4];

@@ -104,7 +104,7 @@ pub const fn min_blocks(stages: usize) -> u32 {
 
 /// Computes all tiles of a block. Accumulators that are not finished in registers are staged
 /// `PITCH - 8` columns at a time. `smooth` is the smooth activation that the kernel was loaded
-/// with. Only sums of 8-bit numbers have `scales`. With `ALL` registers suffice for old elements of C.
+/// with. Only 8-bit numbers have `scales`. With `ALL` registers suffice for old elements of C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
