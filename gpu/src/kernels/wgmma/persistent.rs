@@ -8,9 +8,9 @@
 
 use super::{
     collective::{
-        accumulators::OfSums, background::Background, epilogue::Epilogue, ordered_barrier::OrderedBarrier,
-        packed_element::PackedStore, real::Real, staged_epilogue, tile_scheduler::TileScheduler,
-        tma::TmaOperand, wgmma_shape::WGMMA_M,
+        accumulators::OfSums, background::Background, epilogue::Epilogue,
+        ordered_barrier::OrderedBarrier, packed_element::PackedStore, real::Real, staged_epilogue,
+        tile_scheduler::TileScheduler, tma::TmaOperand, wgmma_shape::WGMMA_M,
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, add_stages, k_steps_of_last},
