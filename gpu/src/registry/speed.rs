@@ -59,6 +59,9 @@ pub struct Costs {
     pub l2: [f64; 4],
     /// Microseconds of an SM for a sum that is staged in shared memory.
     pub staged_us: f64,
+    /// Microseconds of an SM for an element of a tile where rows of C are not 16-byte aligned:
+    /// without and with alpha, beta, bias or activation.
+    pub unaligned_c_us: [f64; 2],
     /// Microseconds in which a cluster adds the parts of its tiles' sums: up to 64 columns of C,
     /// and more.
     pub cluster_sum_us: [f64; 2],
@@ -89,6 +92,7 @@ impl Costs {
         apart: 0.0,
         l2: [f64::INFINITY; 4],
         staged_us: 0.0,
+        unaligned_c_us: [2e-5, 4e-5],
         cluster_sum_us: [0.0; 2],
         strided_ps: [0; 3],
         copied_ps: 0.7,
@@ -121,6 +125,7 @@ impl Costs {
         apart: 0.25,
         l2: [39.0, 57.0, 63.0, 70.0],
         staged_us: 3.5e-5,
+        unaligned_c_us: [5e-5, 2e-4],
         cluster_sum_us: [2.0, 5.0],
         many_tiles: [4.0; 2],
         ..Costs::TMA

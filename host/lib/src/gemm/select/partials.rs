@@ -91,7 +91,7 @@ fn request_of(request: &Request, count: u32, sum_bytes: u64) -> Option<Request> 
         batch,
         split_k: Some(1),
         partials: None,
-        plain: false,
+        plain: true,
         // Slices are of whole matrices.
         prepared: [false; 2],
         workspace_limit: request.most_workspace() - bytes,

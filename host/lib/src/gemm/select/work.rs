@@ -57,6 +57,8 @@ pub(super) struct Work<'a> {
     memory_us: f64,
     /// Microseconds of a tile after the first.
     tile_us: f64,
+    /// Microseconds of each tile for rows of C that are not 16-byte aligned.
+    unaligned_c_us: f64,
     strided_us: f64,
 }
 
@@ -102,6 +104,7 @@ impl<'a> Work<'a> {
             load_us: layouts.map_or([0.0; 2], |layouts| load_us(product, given, layouts)),
             memory_us: memory.map(|(bytes, us)| bytes * us).sum(),
             tile_us: full + share * (partial - full),
+            unaligned_c_us: unaligned_c_us(product, given, f64::from(rows_of_block * cols)),
             strided_us: strided_c_ps(product, given) as f64 * 1e-6,
         }
     }
@@ -129,8 +132,9 @@ impl<'a> Work<'a> {
             0.0 => 0.0,
             _ => each.floor() * beyond(1.0) + beyond(each.fract()),
         };
-        let staged = most_blocks * self.elements * costs.staged_us / f64::from(split_k);
-        let epilogue = (most_blocks - 1.0).max(0.0) * self.tile_us + staged;
+        let stored = self.elements * costs.staged_us + self.unaligned_c_us;
+        let epilogue =
+            (most_blocks - 1.0).max(0.0) * self.tile_us + most_blocks * stored / f64::from(split_k);
         let memory = match target.cuda {
             true => self.memory_us / (costs.more_than_share * each).min(1.0),
             false => 0.0,
@@ -166,6 +170,16 @@ impl<'a> Work<'a> {
             _ if self.blocks <= clusters(split_k, target) => 1.0,
             _ => 2.0 * each.ceil(),
         }
+    }
+}
+
+/// Microseconds of a tile of so many elements for rows of C that are not 16-byte aligned.
+fn unaligned_c_us(product: &Product, given: &Request, elements: f64) -> f64 {
+    let [pitch, step] = given.strides[2];
+    let of_c = product.variant.c.bytes();
+    match step != 1 || pitch.saturating_mul(of_c).is_multiple_of(16) {
+        true => 0.0,
+        false => elements * product.costs.unaligned_c_us[usize::from(!given.plain)],
     }
 }
 
