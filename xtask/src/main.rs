@@ -26,7 +26,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 14] = [
+const MANUALS: [Manual; 15] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -80,6 +80,12 @@ const MANUALS: [Manual; 14] = [
         name: "mutants",
         arguments: "[OPTIONS]",
         about: "make mistakes in the kernels and see whether they are found; `mutants --help` says more",
+        options: &[],
+    },
+    Manual {
+        name: "fit",
+        arguments: "RECORD.. [OPTIONS]",
+        about: "fit the figures by which kernels are selected to records of times; `fit --help` says more",
         options: &[],
     },
     Manual {
@@ -195,8 +201,8 @@ enum Task {
     /// The commit to compare with.
     Sass(String),
     Doctor(doctor::Options),
-    /// The arguments of another program of the workspace.
-    Mutants(Vec<OsString>),
+    /// Another program of the workspace, and its arguments.
+    Package(&'static str, Vec<OsString>),
     Course(course::Options),
     Site(site::Options),
     Browser(browser::Options),
@@ -248,7 +254,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Sass(commit) => sass::run(&root()?, &commit)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
-        Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
+        Task::Package(package, args) => return run_package(&root()?, package, &args),
         Task::Tidy => tidy::run(&root()?)?,
         Task::Licences(options) => licences::run(&root()?, options)?,
         Task::Wheel => wheel::run(&root()?)?,
@@ -288,8 +294,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Value(name), None) if name == "doctor" => {
                 task = Some(Task::Doctor(doctor::Options::default()));
             }
-            (Value(name), None) if name == "mutants" => {
-                return Ok(Task::Mutants(parser.raw_args()?.collect()));
+            (Value(name), None) if name == "mutants" || name == "fit" => {
+                let package = if name == "fit" { "fit" } else { "mutants" };
+                return Ok(Task::Package(package, parser.raw_args()?.collect()));
             }
             (Value(name), None) if name == "course" => {
                 task = Some(Task::Course(course::Options::default()));

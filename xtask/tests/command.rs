@@ -292,7 +292,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|new|inspect|sass|doctor|mutants|course|site|browser|tidy|licences|wheel|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|new|inspect|sass|doctor|mutants|fit|course|site|browser|tidy|licences|wheel|times|ci [OPTIONS]\n"
                     .into()
             }
         };

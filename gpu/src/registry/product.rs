@@ -87,6 +87,12 @@ impl Entry {
         self.name
     }
 
+    /// The same kernel with another speed, for a fit. It is never freed.
+    #[doc(hidden)]
+    pub fn with_speed(&self, speed: Speed) -> &'static Self {
+        Box::leak(Box::new(Entry { on_gpu: Some(speed), ..*self }))
+    }
+
     /// What the kernel declares about itself.
     pub fn declaration(&self) -> &'static Declaration {
         self.kernel.declaration()

@@ -1,10 +1,10 @@
 //! Candidates, and the choice among them.
 
-use gpu::params::NO_SCALES;
+use gpu::{params::NO_SCALES, registry::Entry};
 use simt::types::Typed;
 
 use super::{
-    Request,
+    Request, Times,
     choice::{Candidate, Choice, Reason},
     fit::{Fit, evaluate},
     partials,
@@ -64,6 +64,18 @@ pub(in crate::gemm) fn candidates_of<T: Scalar<O>, O: Output>(
 pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
     let kernel = name.map(scalar::find::<T, T>).transpose()?;
     choose_kernel::<T, T>(request, target, kernel).map(|(_, choice)| choice)
+}
+
+/// The time on an H200 of a kernel with the request's split of k, for a fit of the figures that an
+/// entry has. `None` if it cannot compute the product.
+#[doc(hidden)]
+pub fn predict(entry: &'static Entry, request: &Request) -> Option<Times> {
+    let kernel = Kernel { entry, product: entry.product.as_ref()? };
+    let (request, target) = (request.as_launched(), Target::H200);
+    match request.partials {
+        Some(2..) => partials::of_kernel(kernel, &request, &target)?.times,
+        _ => evaluate(kernel, &request, &target).ok()?.times,
+    }
 }
 
 /// As [`choose`], for any type of C.

@@ -39,7 +39,7 @@ pub(super) use self::{
 };
 pub use self::{
     choice::{Candidate, Choice, Reason},
-    choose::{candidates, choose},
+    choose::{candidates, choose, predict},
     order::Invariant,
     request::{DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT},
     rules::Ineligible,
