@@ -81,7 +81,7 @@ impl Descent<'_> {
             1 => 1.0,
             _ => f64::INFINITY,
         };
-        if known == 1.0 || value > most || !(change(value).abs() <= MOST) {
+        if known == 1.0 || value > most || change(value).abs() > MOST || change(value).is_nan() {
             return false;
         }
         let mut sum = (change(value).powi(2) - change(was).powi(2)) * OF_CHANGES;

@@ -156,6 +156,9 @@ pub(crate) fn predicted(products: &[Measured], figures: &Figures) -> Vec<Vec<f64
     products.iter().map(|product| product.timed.iter().map(&mut us).collect()).collect()
 }
 
+/// Whether a product is of a kind.
+type IsOf = fn(&Measured) -> bool;
+
 /// The losses at each record: mean, 95th percentile and worst.
 pub(crate) fn report(what: &str, products: &[Measured], figures: &Figures) -> String {
     let mut text = String::new();
@@ -166,7 +169,7 @@ pub(crate) fn report(what: &str, products: &[Measured], figures: &Figures) -> St
             losses.push((product.loss(&us), product));
         }
         losses.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        let kinds: [(_, fn(&Measured) -> bool); 4] = [
+        let kinds: [(_, IsOf); 4] = [
             ("all", |_| true),
             ("aligned", |product| product.aligned),
             ("unaligned", |product| !product.aligned),
