@@ -216,7 +216,7 @@ pub(crate) mod tests {
             ("8,8,8,1,nn,,gemm_f32_9x9,1", "line 2: there is no kernel gemm_f32_9x9"),
             ("8,x,8,1,nn,,gemm_f32_32x32x8,1", "line: 2, byte: 42): field 1: invalid digit"),
             ("8,8,8,1,n,,gemm_f32_32x32x8,1", "trans = n: must be nn, nt, tn or tt"),
-            ("8,8,8,1,nn,,gemm_f32_32x32x8,0", "time_us: must be above 0"),
+            ("8,8,8,1,nn,,gemm_f32_32x32x8,0", "time_us = 0: must be above 0"),
             ("8,8,8,1,nn,,gemm_f32_32x32x8,1", "no product has the times of several kernels"),
         ] {
             let refused = format!("{:#}", record(row).err().unwrap());
