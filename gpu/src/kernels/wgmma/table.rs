@@ -370,16 +370,12 @@ kernels! {
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
     entry! { wgmma_i8_half_256x128x128_c2_nt: i8 -> Half, 256 x 128 of 2, 5 stages, BytesBoxes }
         gpu { gflops: 11500.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 0.8] };
-    entry! { wgmma_i8_half_128x128x128_nt: i8 -> Half, 128 x 128 split k, 5 stages }
-        gpu { gflops: 9600.0, alone: 1.0, fixed_us: 4.5, tile_us: [0.8, 1.8] };
     entry! { wgmma_i8_f32_64x128x128_nt: i8 -> f32, 64 x 128 split k, 7 stages }
         gpu { gflops: 8400.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
     entry! { wgmma_i8_half_64x128x128_nt: i8 -> Half, 64 x 128 split k, 7 stages }
         gpu { gflops: 8400.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
-    entry! { wgmma_i8_f32_64x16x128_nt: i8 -> f32, 64 x 16 split k, 20 stages }
-        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
     entry! { wgmma_i8_half_64x16x128_nt: i8 -> Half, 64 x 16 split k, 20 stages }
         gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 
@@ -396,13 +392,9 @@ kernels! {
     entry! { wgmma_fp8_f32_64x64x128_nt: Fp8 -> f32, 64 x 64 split k, 12 stages }
         gpu { gflops: 6300.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
-    entry! { wgmma_fp8_f32_64x16x128_nt: Fp8 -> f32, 64 x 16 split k, 20 stages }
-        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
     entry! { wgmma_fp8_half_128x64x128_nt: Fp8 -> Half, 128 x 64 split k, 7 stages }
         gpu { gflops: 9000.0, alone: 1.0, fixed_us: 3.6, tile_us: [0.8, 2.2] };
     entry! { wgmma_fp8_half_64x64x128_nt: Fp8 -> Half, 64 x 64 split k, 12 stages }
         gpu { gflops: 6300.0, alone: 1.0, fixed_us: 2.0, tile_us: [0.8, 2.2] }
         cpu { gflops: 1.0, alone: 1.0, fixed_us: 40.0 };
-    entry! { wgmma_fp8_half_64x16x128_nt: Fp8 -> Half, 64 x 16 split k, 20 stages }
-        gpu { gflops: 1600.0, alone: 1.0, fixed_us: 1.5, tile_us: [1.05, 1.45], of: Products::Columns(64) };
 }
