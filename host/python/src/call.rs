@@ -350,7 +350,7 @@ fn settle<'py>(
     operand.check_in_place(name)?;
     let limit = match () {
         () if is_vector => "must be contiguous",
-        () if is_factor && !has_runs() => "must be 1 along a side, with scales",
+        () if is_factor && has_scales && !has_runs() => "must be 1 along a side, with scales",
         () => "must have no gaps between its elements to be copied to a GPU",
     };
     Err(to_python(Error::argument(

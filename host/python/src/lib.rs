@@ -84,10 +84,10 @@ mod _native {
     ///   b: (.., k, n), or (k,). Its type and its memory are those of a. Leading dimensions are
     ///     broadcast.
     ///   out: the result's shape; nothing is broadcast to it. Its type is that of a, or float32
-    ///     where a has 16 bits. Where a is int8 it is int32: exact, modulo 2^32. Where a is of
-    ///     8-bit floats it is float32, bfloat16 or float16.
+    ///     where a has 16 bits. Where a is int8 it is int32: exact, modulo 2^32. Where a has
+    ///     8 bits it may be float32, bfloat16 or float16.
     ///   out_dtype: the type of a result without out: its name, or a dtype. None: that of a, or
-    ///     float32 where a is of 8-bit floats.
+    ///     float32 where a is of 8-bit floats, or int32 where it is int8 and there are no scales.
     ///   alpha: a factor.
     ///   beta: the factor of the old elements of out, which are not read where it is 0.
     ///   bias: (n,) or (1, n), added to each row, or (m, 1), added to each column. (m,) where b is
@@ -214,8 +214,8 @@ mod _native {
     /// Arguments
     ///   a, b, out, out_dtype, alpha, beta, bias, activation, compute, invariant, tune, device: as
     ///     of matmul.
-    ///   scale_a, scale_b: as of scaled_matmul, both or none.
     ///     Without out the result has an array of its own, product.out.
+    ///   scale_a, scale_b: as of scaled_matmul, both or none.
     ///
     /// Errors
     ///   Those of matmul. What matmul would copy is a ValueError. JAX's arrays cannot be written,

@@ -110,7 +110,7 @@ impl Arithmetic {
                 Ok(Arithmetic::I32(factors.map(|factor| factor as i32)))
             }
             _ => {
-                let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32, and a C of these or of 16 bits";
+                let limit = "NVIDIA's libraries are compared with sums in f32, f64 and i32, of i8 with a C of i32";
                 Err(Error::argument("type", types[0], limit))
             }
         }

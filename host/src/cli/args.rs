@@ -225,7 +225,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) types: TypeFlags,
 
-    /// Multiply A and B by random scales, of e4m3 and e5m2: one for each row of A and column of B,
+    /// Multiply A and B by random scales, of 8-bit numbers: one for each row of A and column of B,
     /// or for each 1 x 128 of A and 128 x 128 of B
     #[arg(long, value_name = "rows-cols|blocks", conflicts_with = "devices")]
     pub(crate) scales: Option<ScaleKind>,

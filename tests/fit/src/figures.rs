@@ -42,13 +42,17 @@ pub(crate) fn with(figures: &Figures, entry: &'static Entry) -> &'static Entry {
 }
 
 /// What one SM of an H200 computes at most at 1.755 GHz, in GFLOP/s: on tensor cores in 16-bit
-/// types, or on CUDA cores in f32; by the size of operands in others.
+/// types, or on CUDA cores in f32; by the size of operands in others. Of f64 it is one number.
 pub(crate) fn most_gflops(place: &str) -> f64 {
     let row = KERNELS.iter().find(|entry| entry.declaration().name == place);
     row.and_then(|entry| entry.product).map_or(f64::INFINITY, |product| {
         let Variant { family, operands, .. } = product.variant;
-        let of_byte = if matches!(family, Family::Wgmma | Family::Mma) { 14400.0 } else { 1800.0 };
-        of_byte / operands.bytes() as f64
+        let is_tensor = matches!(family, Family::Wgmma | Family::Mma);
+        match operands {
+            of if of == Type::F64 => 450.0,
+            of if is_tensor => 14400.0 / of.bytes() as f64,
+            of => 1800.0 / of.bytes().max(4) as f64,
+        }
     })
 }
 

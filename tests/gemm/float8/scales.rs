@@ -107,6 +107,14 @@ fn wrong_scales_are_refused() {
     let named = gemm.kernel("gemm_e4m3_f32_64x64x16").unwrap();
     let said = named.run(&stream, a.view(), b.view(), c.view_mut()).unwrap_err();
     assert!(said.to_string().contains("no such scales"), "{said}");
+    // Beyond, parts of a sum may wrap around, and others not.
+    for (k, is_right) in [(131_071, true), (131_072, false)] {
+        let request = Request::dense(host::Shape::new(2, 2, k).unwrap());
+        let said = Gemm::<i8, f32>::of_types().choose(&request, &Target::H200).map(|_| ());
+        let said = said.map_err(|error| error.to_string());
+        assert!(is_right == said.is_ok(), "{said:?}");
+        assert!(is_right || said.unwrap_err().contains("must be at most 131071"));
+    }
     let f32s = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
     let mut to = Matrix::<f32>::zeros(&device, 2, 2).unwrap();
     let gemm = Gemm::new().scales(Scales::RowsCols { a: view(2, 1), b: view(1, 2) });

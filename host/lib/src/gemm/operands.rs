@@ -135,7 +135,11 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     Ok(if swaps { operands.swapped() } else { operands })
 }
 
-/// Checks the scales of a product with that request, which A and B are not swapped in.
+/// The most products of i8 whose sum is a number of i32: each is at most 2^14.
+const MOST_EXACT: usize = 131_071;
+
+/// Checks the scales of a product with that request, which A and B are not swapped in, and that
+/// sums of integers are exact before they are converted.
 ///
 /// # Errors
 /// [`Error::Argument`].
@@ -143,6 +147,13 @@ pub(super) fn check_scales<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     request: &Request,
 ) -> Result<()> {
+    let k = request.shape.k();
+    if !T::FORMAT.is_float() && O::FORMAT.is_float() && k > MOST_EXACT {
+        // Parts that wrap around, or do not, are not alike once they are converted.
+        let limit =
+            format!("must be at most {MOST_EXACT} with A and B of i8 and a C of {}", O::NAME);
+        return Err(Error::argument("k", k, limit));
+    }
     let Some(scales) = gemm.scales else { return Ok(()) };
     let refused = |value: &str, limit: &str| Err(Error::argument("scales", value, limit));
     if T::FORMAT.bits() != 8 || !O::FORMAT.is_float() {

@@ -32,7 +32,7 @@ impl<T: BoxElement + Typed> Output for T {}
 /// | [`E4m3`](simt::E4m3), [`E5m2`](simt::E5m2) | f32, [`Bf16`](simt::Bf16) or [`F16`](simt::F16) | f32 |
 ///
 /// Sums of i32 are exact up to k = 131,071, since a product is at most 2^14. Beyond, they wrap
-/// around, modulo 2^32.
+/// around, modulo 2^32, with a C of i32. Another C is refused.
 ///
 /// These are the rows of the table of types. Nobody else implements it:
 ///

@@ -37,7 +37,7 @@ pub(crate) struct EpilogueFlags {
     #[arg(allow_negative_numbers = true)]
     beta: Vec<f32>,
 
-    /// Multiply A and B by scales, of e4m3 and e5m2: rows-cols has one for each row of A and column
+    /// Multiply A and B by scales, of 8-bit numbers: rows-cols has one for each row of A and column
     /// of B, blocks one for each 1 x 128 of A and 128 x 128 of B. Separated by commas
     #[arg(long, value_name = "rows-cols|blocks", value_delimiter = ',')]
     scales: Vec<ScaleKind>,

@@ -112,7 +112,7 @@ fn order_of<T: Scalar<O>, O: Output>(
         () if ty == Type::F64 => F64,
         () if ty == Type::F32 && is_tf32 => TF32,
         () if ty == Type::F32 => F32,
-        // 8 and 16 bits. (Sums of i8 are exact, so that any rules would do.)
+        // 8 and 16 bits. (Sums of i8 with a C of i32 are exact, so that any rules would do.)
         () if ty.bytes() <= 2 => HALF,
         () => GENERAL,
     };
