@@ -19,8 +19,8 @@ const BLOCK: usize = 128;
 /// the numbers they stand for are divided by scales before they are rounded.
 ///
 /// Scales may have any strides, also 0. They multiply sums of f32: nothing of A and B is rounded
-/// again. The product of A's and B's is formed first, and is to be a normal f32. A batch of products
-/// has a batch of scales, or one matrix of them for all: `MatrixView::into` makes it.
+/// again. The product of A's and B's is formed first, and is to be a normal f32. A batch of
+/// products has a batch of scales, or one matrix of them for all: `MatrixView::into` makes it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Scales<'a> {
