@@ -1,7 +1,7 @@
 //! Names of designs and of their variants.
 
 use cuda_std::Value;
-use gpu::registry::{Access, Entry, KERNELS, Variant, find};
+use gpu::registry::{Access, Entry, KERNELS, Type, Variant, find};
 
 /// The name of the PTX that several variants share: `half` stands for bf16 and f16, `fp8` for e4m3
 /// and e5m2, and the layout is left out, and of dot products the tile.
@@ -9,7 +9,7 @@ fn shared_name(variant: Variant, of_either: [bool; 2], of_any_layout: bool) -> S
     let layout = variant.layout.filter(|_| !of_any_layout);
     let name = Variant { layout, ..variant }.to_string();
     let name = match of_either {
-        [true, false] => name.replacen(variant.operands.name(), "half", 1),
+        [true, false] => name.replacen(of_half(variant).name(), "half", 1),
         [true, true] => {
             name.replacen(&format!("{}_{}", variant.operands, variant.c), "fp8_half", 1)
         }
@@ -23,6 +23,11 @@ fn shared_name(variant: Variant, of_either: [bool; 2], of_any_layout: bool) -> S
     }
 }
 
+/// The type that the constant `half` chooses: of A and B, or of C where these have 8 bits.
+fn of_half(variant: Variant) -> Type {
+    if variant.operands.bytes() == 1 { variant.c } else { variant.operands }
+}
+
 /// A design has the name of its variants, without what the constants say.
 #[test]
 fn a_kernel_is_called_what_it_is() {
@@ -34,8 +39,8 @@ fn a_kernel_is_called_what_it_is() {
         let shared = shared_name(product.variant, of_either, declares("a_mn_major"));
         assert_eq!(shared, declaration.name);
         assert_eq!(product.variant.to_string(), entry.name());
-        let Variant { operands, c, .. } = product.variant;
-        let of_half = if declares("fp8") { c } else { operands };
+        let operands = product.variant.operands;
+        let of_half = of_half(product.variant);
         for (name, of) in [("half", of_half), ("fp8", operands)] {
             let value = Value::Word(of.name());
             assert_eq!(entry.constants.get(name), declares(name).then_some(value));
