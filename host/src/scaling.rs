@@ -1,4 +1,4 @@
-//! Scales of products of 8-bit floating-point numbers: drawn, on a device, and in a comparison.
+//! Scales of products of 8-bit numbers: drawn, on a device, and in a comparison.
 
 use std::{fmt, ops::Range, str::FromStr};
 

@@ -137,8 +137,11 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         tune(&gemm, shape, device, args.seed)?;
     }
     let planned = checked_plan(args, &gemm, shape, device, 0)?;
-    let on_integers = scaled(plain, exact_scales.as_ref(), cache.as_ref())?;
-    let planned_exact = checked_plan(args, &on_integers, shape, device, 0)?;
+    // Integers have scales of their own. Without scales the plan is the same.
+    let on_integers = exact_scales.as_ref().map(|of| -> Result<_, Error> {
+        checked_plan(args, &scaled(plain, Some(of), cache.as_ref())?, shape, device, 0)
+    });
+    let on_integers = on_integers.transpose()?;
     let choice = *planned.choice();
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
@@ -151,7 +154,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     // Also on integers, where no rounding can hide a dropped product.
     if args.verify != Verify::None || real.is_none() {
         let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
-        let (planned, scaling) = (&planned_exact, of_exact.as_ref());
+        let (planned, scaling) = (on_integers.as_ref().unwrap_or(&planned), of_exact.as_ref());
         exact = Test { planned, scaling, ..test }.exact(iters, warmup)?;
     }
     Ok(Ran { choice, iters, warmup, real, exact })

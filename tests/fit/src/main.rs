@@ -54,7 +54,8 @@ fn main() -> Result<()> {
     };
     let (fitted, judged, known) = (all(&fitted)?, all(&judged)?, figures::known());
     let figures = descent::fitted(&fitted, &known);
-    for (when, figures) in [("before", &known), ("after", &figures)] {
+    let after = (!fitted.is_empty()).then_some(("after", &figures));
+    for (when, figures) in [("before", &known)].into_iter().chain(after) {
         say(&report(&format!("fitted, {when}"), &fitted, figures))?;
         say(&report(&format!("judged, {when}"), &judged, figures))?;
     }

@@ -24,16 +24,16 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
         let Run { steps, stream, args, .. } = self.run;
         let device = stream.device();
-        let scaling = Added::<O>::draw(case, args.seed, None)?.scaling;
-        let scaling =
-            scaling.iter().map(|of| of.upload(device)).collect::<host::Result<Vec<_>>>()?;
+        let added = Added::draw(case, args.seed, None)?;
+        let scaling = added.scaling.iter().map(|of| of.upload(device));
+        let scaling = scaling.collect::<host::Result<Vec<_>>>()?;
         let mut candidates = self.candidates(case, &scaling)?;
         if candidates.iter().all(|candidate| candidate.about.role == Role::Baseline) {
             return Ok(Vec::new());
         }
         steps.part(&format!("{name}: {} candidates to verify and time", candidates.len()));
         let (mut reference, mut sets, upload) =
-            steps.step(&format!("{name}: operands"), || self.operands(case))?;
+            steps.step(&format!("{name}: operands"), || self.operands(case, added))?;
         self.choose(name, &mut candidates, &mut sets)?;
         let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
         for candidate in &candidates {
@@ -54,12 +54,11 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     }
 
     /// The reference, the operand sets on the device, and the time of copying the first.
-    fn operands(&self, case: &Case) -> Result<Prepared<T, O>, Failure> {
+    fn operands(&self, case: &Case, added: Added<O>) -> Result<Prepared<T, O>, Failure> {
         let Run { stream, args, .. } = self.run;
         let (device, product) = (stream.device(), &case.product);
         let real = draw::<T>(product, args.seed, None)?;
         let begin = Instant::now();
-        let added = Added::draw(case, args.seed, None)?;
         let first = Set::upload(device, product, real.each_ref().map(|one| &one[..]))?;
         let mut sets = vec![first.with(&added.bias, &added.scaling)?];
         stream.synchronize()?;
