@@ -30,7 +30,9 @@ where
         let words = pairs.map(|pair| unsafe { core::mem::transmute_copy(&pair) });
         Fragment { registers: words }
     }
+}
 
+impl<X: Atom<Registers = [u32; 4]>> Fragment<X> {
     /// From one that was loaded with the second and the third of its matrices exchanged. An
     /// instruction reads eight columns of B from two registers side by side: these are the two that
     /// `ldmatrix` has written side by side. In the other order each pair would be moved.

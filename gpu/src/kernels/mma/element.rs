@@ -129,9 +129,7 @@ impl MmaElement for Half {
         which: Which,
         k_major: bool,
     ) -> Fragment<M16n8k16<Half>> {
-        let (low, high) = (thread::lane_id() as usize / 8 % 2, thread::lane_id() as usize / 16);
-        let halves = if which == Which::A { (low, high) } else { (high, low) };
-        let place = first + panel + of_matrices::<Half>((outer, step), halves, k_major);
+        let place = first + panel + of_matrices::<Half>((outer, step), halves(which), k_major);
         let fragment = tiles.load_fragment_either(place, !k_major);
         if which == Which::A { fragment } else { fragment.exchanged() }
     }
@@ -161,12 +159,13 @@ impl MmaElement for f32 {
         tiles: &DynamicShared<f32>,
         (first, panel): (usize, usize),
         (outer, step): (usize, usize),
-        _: Which,
+        which: Which,
         k_major: bool,
     ) -> Fragment<M16n8k8<Tf32>> {
         if k_major {
-            let halves = (thread::lane_id() as usize / 8 % 2, thread::lane_id() as usize / 16);
-            tiles.load_fragment(first + panel + of_matrices::<f32>((outer, step), halves, true))
+            let place = first + panel + of_matrices::<f32>((outer, step), halves(which), true);
+            let fragment = tiles.load_fragment(place);
+            if which == Which::A { fragment } else { fragment.exchanged() }
         } else {
             Fragment::rounded(by_word(tiles, (first, panel), outer, step))
         }
@@ -227,6 +226,14 @@ impl MmaElement for f64 {
             element
         }))
     }
+}
+
+/// Which halves of a fragment's outer side and of k the lane's row is of. Of B the second and the
+/// third matrix are [exchanged](Fragment::exchanged).
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn halves(which: Which) -> (usize, usize) {
+    let (low, high) = (thread::lane_id() as usize / 8 % 2, thread::lane_id() as usize / 16);
+    if which == Which::A { (low, high) } else { (high, low) }
 }
 
 /// In a panel, the lane's row of a fragment's four matrices: which half of the outer side it has,

@@ -73,7 +73,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
     pub fn new(given: Given<'a, T>, problem: &GemmParams) -> Self {
         const {
             assert!(Self::OF_TILE <= 32, "a bit each");
-            // Rows with the same swizzle. The rows of f64 have none.
+            // The swizzle of a row is that of the thread's first, by `^` that of the distance. Of
+            // 16-bit types the latter is none, and f64 has none at all.
             assert!(Self::ROWS_AT_ONCE.is_multiple_of(if T::STEP < 16 { 4 } else { 8 }));
             assert!(OUTER.is_multiple_of(Self::PANELS_AT_ONCE * PANEL), "whole panels");
         }
@@ -140,7 +141,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         for copy in part * Self::OF_TILE / parts..(part + 1) * Self::OF_TILE / parts {
             let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE;
             let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE;
-            let place = tile + self.to + (panel * PANEL + row) * T::PITCH;
+            let to = self.to ^ (T::swizzle(row) * T::PIECE);
+            let place = tile + to + (panel * PANEL + row) * T::PITCH;
             T::copy::<BYTES>(tiles, place, self.matrix, self.next, inside >> copy & 1 == 1);
             let step = match copy + 1 {
                 next if next == Self::OF_TILE => self.to_tile,

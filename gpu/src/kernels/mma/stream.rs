@@ -1,6 +1,6 @@
-//! The main loop of f64, and of the large tiles of 16-bit types: a fragment is loaded while the one
-//! before it is multiplied, and a stage is filled a few copies at a time. So a warp always has an
-//! instruction for its tensor core.
+//! The main loop of f64, and of the large tiles of the other types: a fragment is loaded while the
+//! one before it is multiplied, and a stage is filled a few copies at a time. So a warp always has
+//! an instruction for its tensor core.
 
 use super::{
     collective::{cp_async::wait_for_all_but, stored::Stored},
@@ -45,9 +45,10 @@ pub fn warp_of_block<const ROWS: usize, const M: usize, const N: usize>() -> (us
     (warp, (warp % across * SIDE * M, warp / across * SIDE * N))
 }
 
-/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements
-/// are copied sixteen bytes at a time if all rows start and end at multiples of that, otherwise
-/// alone.
+/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Elements,
+/// of `SIZE` bytes, are copied sixteen bytes at a time if all rows start and end at multiples of
+/// that, otherwise alone. What has no such copies is left to the other types' loop, with `ANY_COPY`
+/// of those that are possible there, or elements through registers.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -59,6 +60,8 @@ pub fn multiply<
     const N: usize,
     const STAGES: usize,
     const BLOCK_K: usize,
+    const SIZE: usize,
+    const ANY_COPY: bool,
     const THREADS: usize,
 >(
     problem: &GemmParams,
@@ -72,6 +75,7 @@ pub fn multiply<
         // The part of a warp starts with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
+        assert!(SIZE == size_of::<T>() && SIZE >= 4, "a copy has four bytes or more");
         let staged = staged_len(THREADS, N) * size_of::<T::Real>();
         let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
         assert!(staged <= stages, "in place of the stages");
@@ -94,12 +98,12 @@ pub fn multiply<
         Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
     } else if has_copies_of(size_of::<T>()) {
-        Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 8>::new(problem, given())
+        Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, SIZE>::new(problem, given())
             .accumulate::<M, N>(k, of_warp, &mut sums);
     } else {
         let a = Operand::new(Which::A, a, problem, first.0, k_major[0], true);
         let b = Operand::new(Which::B, b, problem, first.1, k_major[1], true);
-        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, true, THREADS>::start((a, b))
+        Stages::<T, ROWS, COLS, STAGES, BLOCK_K, ANY_COPY, THREADS>::start((a, b))
             .accumulate::<M, N>(k, of_warp, &mut sums);
     }
     // Again: there are no registers for this in the main loop.

@@ -53,23 +53,33 @@ macro_rules! entry {
     };
 }
 
-/// A kernel of 16-bit types for aligned rows, whose copies, loads and products overlap. A warp has
-/// sixteen parts. Barriers: those of two main loops, two each, and one before the sums.
+/// A kernel whose copies, loads and products overlap. A warp has sixteen parts. Of 16-bit types it
+/// is for aligned rows. Barriers: those of two main loops, or three, two each, and one before the
+/// sums.
 macro_rules! streamed {
-    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages of 32, $blocks:tt an SM) => {
+    ($name:ident: Half -> $($rest:tt)*) => {
+        streamed! { @ $name [half = bf16 | f16] [multiply_in_pieces, 5] [] Half -> $($rest)* }
+    };
+    ($name:ident: f32 -> $($rest:tt)*) => {
+        streamed! { @ $name [] [multiply, 7] [4, false,] f32 -> $($rest)* }
+    };
+    (
+        @ $name:ident [$($($constants:tt)+)?] [$multiply:ident, $barriers:tt] [$($copies:tt)*] $t:ident -> $c:ident, $rows:tt x $cols:tt,
+        $stages:tt stages of 32, $blocks:tt an SM
+    ) => {
         #[cfg(not(target_feature = "sm_90a"))]
         #[doc = concat!(
-            "A and B of [`Half`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
+            "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
         )]
         #[kernel(
             block = (threads([$rows, $cols], [4, 4])),
-            dynamic_shared = $stages * main_loop::stage_len::<Half>($rows, $cols, 32, false) * size_of::<Half>(),
-            barriers = 5,
+            dynamic_shared = $stages * main_loop::stage_len::<$t>($rows, $cols, 32, false) * size_of::<$t>(),
+            barriers = $barriers,
             min_blocks = $blocks,
-            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0, half = bf16 | f16),
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0 $(, $($constants)+)?),
         )]
-        pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
-            stream::multiply_in_pieces::<_, _, $rows, $cols, 4, 4, $stages, 32, { threads([$rows, $cols], [4, 4]) }>(
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            stream::$multiply::<_, _, $rows, $cols, 4, 4, $stages, 32, $($copies)* { threads([$rows, $cols], [4, 4]) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
@@ -77,8 +87,11 @@ macro_rules! streamed {
             );
         }
     };
-    (row $c:ident, $rows:tt x $cols:tt, $($rest:tt)*) => {
-        crate::registry::Row::mma::<Half, $c>([$rows, $cols, 32])
+    (row f32 -> $c:ident, $rows:tt x $cols:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<f32, $c>([$rows, $cols, 32]).scheme(crate::registry::Scheme::Tf32)
+    };
+    (row $t:ident -> $c:ident, $rows:tt x $cols:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<$t, $c>([$rows, $cols, 32])
     };
 }
 
@@ -106,7 +119,7 @@ macro_rules! entry_f64 {
             constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0),
         )]
         pub fn $name(problem: GemmParams, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
-            stream::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { threads([$rows, $cols], [$m, $n]) }>(
+            stream::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, 8, true, { threads([$rows, $cols], [$m, $n]) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
@@ -181,23 +194,25 @@ kernels! {
         gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
     entry! { mma_half_f32_64x64x64: Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
         gpu { gflops: 1500.0, alone: 0.5, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
-    streamed! { mma_half_128x128x32: Half, 128 x 128, 3 stages of 32, 2 an SM }
+    streamed! { mma_half_128x128x32: Half -> Half, 128 x 128, 3 stages of 32, 2 an SM }
         gpu { gflops: 3150.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusInPieces };
-    streamed! { mma_half_f32_128x128x32: f32, 128 x 128, 3 stages of 32, 2 an SM }
+    streamed! { mma_half_f32_128x128x32: Half -> f32, 128 x 128, 3 stages of 32, 2 an SM }
         gpu { gflops: 3150.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusInPieces };
     // Both at 2048³ to 8192³ on an H200 (docs/log/mma.md).
-    streamed! { mma_half_128x256x32: Half, 128 x 256, 4 stages of 32, 1 an SM }
+    streamed! { mma_half_128x256x32: Half -> Half, 128 x 256, 4 stages of 32, 1 an SM }
         gpu { gflops: 3300.0, alone: 1.0, fixed_us: 5.5, tile_us: [1.6, 1.6], of: Products::OtherGpusInPieces };
-    streamed! { mma_half_f32_128x256x32: f32, 128 x 256, 4 stages of 32, 1 an SM }
+    streamed! { mma_half_f32_128x256x32: Half -> f32, 128 x 256, 4 stages of 32, 1 an SM }
         gpu { gflops: 3300.0, alone: 1.0, fixed_us: 5.5, tile_us: [1.6, 1.6], of: Products::OtherGpusInPieces };
     // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
     entry! { mma_tf32_64x64x32: f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
         gpu { gflops: 711.0, alone: 0.35, fixed_us: 6.0, tile_us: [1.6, 2.0] };
-    // Not measured on the GPUs that it is for (on an H200: 936). Estimated from an A100's published
-    // 156 TFLOP/s in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that
-    // reading shared memory and rounding take (docs/log/mma.md).
-    entry! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
+    // Not measured on the GPUs that they are for. Estimated from an A100's published 156 TFLOP/s in
+    // tf32, which is 1444 GFLOP/s per SM, and from the share of `mma.sync` alone that the same loop
+    // reaches with 16-bit types on an H200 (docs/log/mma.md).
+    streamed! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 2 stages of 32, 2 an SM }
         gpu { gflops: 1050.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
+    streamed! { mma_tf32_128x256x32: f32 -> f32, 128 x 256, 3 stages of 32, 1 an SM }
+        gpu { gflops: 1050.0, alone: 1.0, fixed_us: 5.5, tile_us: [1.6, 1.6], of: Products::OtherGpusAligned };
     // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64"). The
     // next two are for unaligned rows, and the first for operands of any strides.
     entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }
