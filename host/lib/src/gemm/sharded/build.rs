@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     gemm::{
         Choice, Gemm, Output, Plan, Request, Target,
+        operands::check_scales,
         plan::Task,
         scalar::Kernel,
         select::{choose_cached, choose_kernel},
@@ -119,6 +120,7 @@ where
     let Places { count: places, target, limits, link } = places;
     let request = gemm.request(&Request::dense(shape));
     request.check()?;
+    check_scales(gemm, &request)?;
     let (kernel, choice) = choose_kernel::<T, O>(&request, &target, gemm.kernel)?;
     let panels = PANELS[0];
     let partial = Gemm::<T, Sums<T, O>> { compute: gemm.compute, ..Gemm::of_types() };

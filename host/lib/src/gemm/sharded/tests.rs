@@ -288,6 +288,10 @@ fn what_is_for_one_device_is_refused() {
     assert_eq!(error, "tuned = a cache: must be none over several devices");
     let error = refuse(Gemm::new().compute(crate::Compute::Fp32Bf16x6));
     assert!(error.starts_with("compute = Fp32Bf16x6: must be native or tf32"), "{error}");
+    let (long, whole) = (Shape::new(2, 2, 131_072).unwrap(), [&ShardLayout::Replicated; 3]);
+    let of_integers = Gemm::<i8, Bf16>::of_types().plan_sharded(&case.devices, long, whole);
+    let error = of_integers.unwrap_err().to_string();
+    assert!(error.starts_with("k = 131072: must be at most 131071 with A and B of i8"), "{error}");
     // C is by rows that begin within a class.
     let odd = ShardLayout::Rows(vec![0, 65, 130]);
     let unaligned = Gemm::<f32>::new().kernel("tma_f32_72x80x8_ua4_nn").unwrap();
