@@ -79,6 +79,22 @@ fn scales_are_verified() {
     }
 }
 
+/// cuBLAS is left out where it is not called for the types, on a GPU, too.
+#[test]
+fn libraries_without_the_types_are_left_out() {
+    for device in ["auto", "cpu"] {
+        let args = ["bench", "--sizes", "9x20x40", "--type", "i8", "--out-type", "bf16", "--json"];
+        let more = ["--vs", "cublas", "--seconds", "0.001", "--device", device];
+        let (code, stdout, stderr) = finish(host(&[&args[..], &more].concat()));
+        assert_eq!(code, 0, "{stderr}");
+        let note = "note: there is nothing to compare with: NVIDIA's libraries are called for i8 with a C of i32 alone\n";
+        assert!(stderr.contains(note), "{stderr}");
+        let rows = objects(&stdout);
+        let seen = rows.iter().map(|row| [&row["role"], &row["verified"]]).collect::<Vec<_>>();
+        assert_eq!(seen, [[&Value::from("auto"), &true.into()]], "{stdout}");
+    }
+}
+
 #[test]
 fn a_product_of_f16_is_verified() {
     is_verified("f16", 1e-4..0.1);

@@ -45,6 +45,13 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
     compute: Compute,
     stream: &'a Stream,
 ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
+    if vs != Vs::Cpu && !T::FORMAT.is_float() && O::FORMAT.is_float() {
+        note(format_args!(
+            "note: there is nothing to compare with: NVIDIA's libraries are called for {} with a C of i32 alone",
+            T::NAME
+        ));
+        return Ok(Vec::new());
+    }
     match (vs, stream.device().is_cuda()) {
         (Vs::Cublas, true) => nvidia::open(compute, stream, false),
         (Vs::CublasFast, true) => nvidia::open(compute, stream, true),
