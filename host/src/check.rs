@@ -25,12 +25,13 @@ use simt::{
 
 use crate::{
     operands::{self, Drawn},
+    scaling::{ScaleKind, Scaling},
     verify::{Claim, Comparison, Criterion, NumberFormat, slices},
 };
 use gpu_gemm::{
     Device, Error, INTERRUPTED, Matrix, Result, Shape,
     gemm::{
-        Output, Scalar,
+        Output, Scalar, Scales,
         checked::{self, workspace_bytes},
     },
     product::shape_of,
@@ -83,14 +84,19 @@ pub fn orders(count: u32, seed: u64) -> Vec<Order> {
 /// The products that [`kernel`] checks. Integers in each order show a dropped or wrong term of a
 /// sum. Uniform numbers in the first order show a loss of precision. If k is too large for
 /// integers, all are of uniform numbers.
-pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
-    match operands::exact_magnitude(shape.k()) {
+pub fn products(shape: Shape, scales: Option<ScaleKind>, orders: &[Order]) -> Vec<(Data, Order)> {
+    match operands::exact_magnitude(exact_steps(shape, scales.is_some())) {
         None => orders.iter().map(|&order| (Data::Uniform, order)).collect(),
         Some(_) => {
             let uniform = orders.first().map(|&order| (Data::Uniform, order));
             uniform.into_iter().chain(orders.iter().map(|&order| (Data::Integers, order))).collect()
         }
     }
+}
+
+/// K-steps of integers whose sums are as large. Scales are up to two, of A and of B.
+fn exact_steps(shape: Shape, has_scales: bool) -> usize {
+    shape.k().saturating_mul(if has_scales { 4 } else { 1 })
 }
 
 /// Checks a kernel in these orders. `seed` is that of the operands.
@@ -104,7 +110,7 @@ pub fn kernel(
     seed: u64,
 ) -> Result<Vec<Checked>> {
     let one = |(data, order)| product(entry, shape, data, order, seed);
-    products(shape, orders).into_iter().map(one).collect()
+    products(shape, None, orders).into_iter().map(one).collect()
 }
 
 /// Checks a kernel in one order, with operands of its types and in its layout, and compares C.
@@ -121,15 +127,42 @@ pub fn product(
     order: Order,
     seed: u64,
 ) -> Result<Checked> {
+    scaled(entry, shape, None, data, order, seed)
+}
+
+/// As [`product`], with random scales of A and B, if there are any. With integers they are 1 and 2.
+///
+/// # Errors
+/// As there; [`Error::Argument`] for scales that the kernel does not have.
+pub fn scaled(
+    entry: &'static Entry,
+    shape: Shape,
+    scales: Option<ScaleKind>,
+    data: Data,
+    order: Order,
+    seed: u64,
+) -> Result<Checked> {
     let given = (shape, data, order, seed);
+    if let Some(kind) = scales
+        && !entry.takes_scales(kind.number())
+    {
+        return Err(Error::argument(
+            "scales",
+            kind,
+            format!("{} has no such scales", entry.name()),
+        ));
+    }
+    let draw = |kind| Scaling::draw(kind, shape, seed, data == Data::Integers);
+    let scaling = scales.map(draw).transpose()?;
+    let scaling = scaling.as_ref();
     let types = match entry.product.as_ref().filter(|product| !product.is_of_f32_views()) {
         Some(product) => (product.variant.operands, product.variant.c),
         None => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            return product_of::<f32, f32>(given, |_| {}, [false; 2], multiply);
+            return product_of::<f32, f32>(given, None, |_| {}, [false; 2], multiply);
         }
     };
-    with_types!(types, |T, O| product_by::<T, O>(entry, given))
+    with_types!(types, |T, O| product_by::<T, O>(entry, given, scaling))
         .unwrap_or_else(|| Err(not_multiplied(entry)))
 }
 
@@ -142,32 +175,39 @@ fn not_multiplied(entry: &Entry) -> Error {
 type Given = (Shape, Data, Order, u64);
 
 /// [`product`] for a kernel that is not a lesson, with operands in its layout.
-fn product_by<T, O>(entry: &'static Entry, given: Given) -> Result<Checked>
+fn product_by<T, O>(
+    entry: &'static Entry,
+    given: Given,
+    scaling: Option<&Scaling>,
+) -> Result<Checked>
 where
     T: Scalar<O> + Drawn,
     O: Output + Drawn,
 {
     let (shape, _, order, _) = given;
     let by_columns = entry.by_columns();
+    let here = scaling.map(|of| of.upload(&Device::cpu())).transpose()?;
+    let scales = here.as_ref().map(Scaling::scales).transpose()?;
     let multiply =
-        |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
+        |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], scales, c, order.into());
     let claimed = |claim: &mut Claim| {
         claim.factors = entry.is_tf32().then_some(NumberFormat::TF32);
         claim.sliced = entry.is_emulated();
     };
-    product_of::<T, O>(given, claimed, by_columns, multiply)
+    product_of::<T, O>(given, scaling, claimed, by_columns, multiply)
 }
 
 /// For operands of `T`, and C of `O`. A column-major operand is passed as its transpose.
 fn product_of<T: Drawn, O: Drawn>(
     (shape, data, order, seed): Given,
+    scaling: Option<&Scaling>,
     claimed: impl Fn(&mut Claim),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked> {
     let wider = if size_of::<T>() > size_of::<f32>() { shape.bytes() } else { 0 };
     Device::cpu().require_memory(bytes(shape).saturating_add(wider))?;
-    let (criterion, a, b) = draw::<T>(shape, data, O::TYPE, seed)?;
+    let (criterion, a, b) = draw::<T>(shape, scaling.is_some(), data, O::TYPE, seed)?;
     let device = Device::cpu();
     let matrix = |values: &[T], rows: usize, cols: usize, by_columns: bool| {
         if by_columns {
@@ -184,7 +224,13 @@ fn product_of<T: Drawn, O: Drawn>(
     c.buffer_mut().fill_bytes(0xff)?;
     let Watched { findings, limits, .. } = multiply(&a_matrix, &b_matrix, &mut c)?;
     let c = c.to_row_major()?;
-    let comparison = slices(shape, &a, &b, &c, |mut claim| {
+    let comparison = slices(shape, &a, &b, &c, |claim| {
+        // It also refers to the scaled matrices, which live shorter.
+        let mut claim: Claim = claim;
+        let scaled = scaling.map(|of| [of.of(0, claim.a), of.of(1, claim.b)]);
+        if let Some([a, b]) = &scaled {
+            (claim.a, claim.b) = (a, b);
+        }
         claimed(&mut claim);
         claim.compare(criterion)
     })?;
@@ -194,6 +240,7 @@ fn product_of<T: Drawn, O: Drawn>(
 /// A, B, and the criterion for C, whose type is `c`.
 pub(crate) fn draw<T: Drawn>(
     shape: Shape,
+    has_scales: bool,
     data: Data,
     c: Type,
     seed: u64,
@@ -206,11 +253,12 @@ pub(crate) fn draw<T: Drawn>(
         }
         Data::Integers => {
             let types = (T::TYPE, c);
-            let magnitude = operands::exact_magnitude_of(shape.k(), types).ok_or_else(|| {
-                let limit = operands::most_exact_steps(T::TYPE);
-                let limit = format!("{limit}: no longer sum of integers is sure to be exact");
-                Error::argument("k", shape.k(), limit)
-            })?;
+            let magnitude = operands::exact_magnitude_of(exact_steps(shape, has_scales), types)
+                .ok_or_else(|| {
+                    let limit = operands::most_exact_steps(T::TYPE);
+                    let limit = format!("{limit}: no longer sum of integers is sure to be exact");
+                    Error::argument("k", shape.k(), limit)
+                })?;
             let draw = |i: usize| operands::integers(seeds[i], lens[i], magnitude);
             Ok((Criterion::Exact, draw(0)?, draw(1)?))
         }
@@ -315,7 +363,7 @@ pub fn multiply(
     }
     let shape = shape_of(entry, a, b, c)?;
     Device::cpu().require_memory(shadow(shape))?;
-    watch(entry, shape, [false; 2], [a, b], c, options)
+    watch(entry, shape, [false; 2], [a, b], None, c, options)
 }
 
 /// Checks a product with uniform operands of the kernel's type. `seed` is that of the operands.
@@ -338,12 +386,12 @@ fn drawn_of<T: Scalar<O> + Drawn, O: Output + Drawn>(
     seed: u64,
     options: Options,
 ) -> Result<Watched> {
-    let (_, a, b) = draw::<T>(shape, Data::Uniform, O::TYPE, seed)?;
+    let (_, a, b) = draw::<T>(shape, false, Data::Uniform, O::TYPE, seed)?;
     let device = Device::cpu();
     let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
     let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
     let mut c = Matrix::<O>::zeros(&device, shape.m(), shape.n())?;
-    watch(entry, shape, [false; 2], [&a, &b], &mut c, options)
+    watch(entry, shape, [false; 2], [&a, &b], None, &mut c, options)
 }
 
 /// For operands of any type that are dense, on the CPU, and fit together. `by_columns`: whether A,
@@ -353,6 +401,7 @@ fn watch<T: Scalar<O>, O: Output>(
     shape: Shape,
     by_columns: [bool; 2],
     [a, b]: [&Matrix<T>; 2],
+    scales: Option<Scales>,
     c: &mut Matrix<O>,
     options: Options,
 ) -> Result<Watched> {
@@ -363,7 +412,8 @@ fn watch<T: Scalar<O>, O: Output>(
     let launch = |config: &_| options.of_launch(a.device(), config);
     let operands = [a.buffer().all(), b.buffer().all()];
     let mut watched = Watched::default();
-    for report in checked::multiply(entry, shape, by_columns, operands, c.buffer_mut(), launch)? {
+    let c = c.buffer_mut();
+    for report in checked::multiply(entry, shape, by_columns, operands, scales, c, launch)? {
         watched.add(report);
     }
     Ok(watched)

@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range, str::FromStr};
 
+use gpu::params::{BLOCKS, ROWS_COLS};
 use gpu_gemm::{Buffer, Device, Layout, MatrixView, Result, Shape, blocks::Source, gemm::Scales};
 
 use crate::operands;
@@ -16,6 +17,16 @@ pub enum ScaleKind {
     RowsCols,
     /// Blocks of 1 x 128 of A and of 128 x 128 of B.
     Blocks,
+}
+
+impl ScaleKind {
+    /// The number by which kernels know it.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            ScaleKind::RowsCols => ROWS_COLS,
+            ScaleKind::Blocks => BLOCKS,
+        }
+    }
 }
 
 /// As on the command line.

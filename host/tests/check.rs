@@ -111,6 +111,33 @@ fn operands_lie_as_the_kernel_reads_them() {
     }
 }
 
+/// Scales of 8-bit numbers, by kernels that have them.
+#[test]
+fn scales_are_checked() {
+    for (kernel, scales) in [
+        ("wgmma_e4m3_bf16_64x64x128_nt", "blocks"),
+        ("wgmma_e5m2_f32_128x64x128_nt", "rows-cols"),
+        ("wgmma_i8_f16_64x128x128_nt", "rows-cols"),
+    ] {
+        let sizes = ["check", "--m", "40", "--n", "133", "--k", "270", "--kernel", kernel];
+        let more = ["--scales", scales, "--orders", "2"];
+        let (code, stdout, stderr) = finish(host(&[&sizes[..], &more].concat()));
+        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        let first = format!("B column-major, seed 1, scales {scales}\n");
+        for part in [&*first, "\nclean ", "\nverified ", "; exact on integers in each order\n"] {
+            assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
+        }
+    }
+    for (kernel, scales) in [("tiled16", "rows-cols"), ("wgmma_i8_f16_64x128x128_nt", "blocks")] {
+        let (code, _, stderr) = finish(check(&[kernel, "--scales", scales]));
+        assert_eq!(code, 2, "{stderr}");
+        assert!(
+            stderr.contains(&format!("scales = {scales}: {kernel} has no such scales")),
+            "{stderr}"
+        );
+    }
+}
+
 #[test]
 fn json_is_one_object_with_the_agreed_keys() {
     let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "basic", "--seed", "9"]));

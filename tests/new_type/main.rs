@@ -131,7 +131,7 @@ fn its_kernels_are_checked() {
     let operands = [a.all(), b.all()];
     let options = |_: &_| Options::default();
     let reports =
-        checked::multiply(entry(Type::F32), shape, [false; 2], operands, c.all_mut(), options);
+        checked::multiply(entry(Type::F32), shape, [false; 2], operands, None, c.all_mut(), options);
     for report in reports.unwrap() {
         assert!(report.is_clean(), "{:?}", report.findings);
     }

@@ -115,8 +115,9 @@ fn multiply<'o, T: Scalar<O> + Number, O: Output + Number>(
     // What a kernel does not write is not right by chance.
     c.fill_bytes(0xff)?;
     let operands = [a.all(), b.all()];
+    let (by_columns, options) = (entry.by_columns(), |_: &_| options());
     let reports =
-        checked::multiply(entry, shape, entry.by_columns(), operands, c.all_mut(), |_| options())?;
+        checked::multiply(entry, shape, by_columns, operands, None, c.all_mut(), options)?;
     let (a, b, c) = (a.to_vec()?, b.to_vec()?, c.to_vec()?);
     // Written so that a NaN is not right.
     let is_right = |row: usize, col: usize| {

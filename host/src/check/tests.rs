@@ -13,11 +13,14 @@ fn real_numbers_once_and_integers_in_each_order() {
     let [first, second] = [Order::Random(3), Order::Reverse];
     let (uniform, integers) = (Data::Uniform, Data::Integers);
     let expected = [(uniform, first), (integers, first), (integers, second)];
-    assert_eq!(products(shape(1, 1, 5), &[first, second]), expected);
+    assert_eq!(products(shape(1, 1, 5), None, &[first, second]), expected);
     // No sum of this many integers is sure to be exact.
     let expected = [(uniform, first), (uniform, second)];
-    assert_eq!(products(shape(1, 1, 1 << 24), &[first, second]), expected);
-    assert_eq!(products(shape(1, 1, 5), &[]), []);
+    assert_eq!(products(shape(1, 1, 1 << 24), None, &[first, second]), expected);
+    assert_eq!(products(shape(1, 1, 5), None, &[]), []);
+    // Scales of two make it as large as four times as many.
+    let scaled = products(shape(1, 1, 1 << 22), Some(ScaleKind::Blocks), &[first, second]);
+    assert_eq!(scaled, expected);
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn what_rounds_f64_to_f32_on_the_way_is_wrong() {
             Ok(Watched::default())
         };
         let given = (shape, data, Order::Forward, 1);
-        let found = product_of(given, |_| {}, [false; 2], multiply).unwrap().comparison;
+        let found = product_of(given, None, |_| {}, [false; 2], multiply).unwrap().comparison;
         // Small integers and their sums may be numbers of f32: these have up to 20 bits.
         let is_right = way == 0 || way == 1 && data == Data::Integers;
         assert_eq!(found.passed(), is_right, "{data}, way {way}: {found:?}");
@@ -76,7 +79,7 @@ fn what_rounds_f64_to_f32_on_the_way_is_wrong() {
 fn c_of_bf16_is_compared_too() {
     let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
     let leave = |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
-    let left = product_of(given, |_| {}, [false; 2], leave).unwrap();
+    let left = product_of(given, None, |_| {}, [false; 2], leave).unwrap();
     assert_eq!(left.comparison.wrong, 20);
     let mut kernels = gpu::registry::KERNELS.iter();
     let entry = kernels.find(|entry| entry.name() == "wgmma_bf16_128x128x64_nn").unwrap();

@@ -38,6 +38,8 @@ struct Line<'a> {
     out_dtype: &'static str,
     /// The layouts of A and B: `n` row-major, `t` column-major.
     trans: String,
+    /// What the scales of A and B are of. `null`: there are none.
+    scales: Option<String>,
     seed: u64,
     orders: Vec<String>,
     /// Whether there are no findings. `null` if nothing was launched.
@@ -73,7 +75,8 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
             },
             _ => "row-major",
         };
-        writeln!(out, "{shape}   {}, {lie}, seed {}", words(operands, c), args.seed)?;
+        let scales = args.scales.map_or(String::new(), |kind| format!(", scales {kind}"));
+        writeln!(out, "{shape}   {}, {lie}, seed {}{scales}", words(operands, c), args.seed)?;
         let (orders, names) = (count_of(orders.len(), "order"), order_names(&orders));
         writeln!(out, "checked   every access, on the CPU, in {orders}: {names}")?;
     }
@@ -98,9 +101,9 @@ fn check_kernel(
 ) -> Result<bool, Failure> {
     let begin = Instant::now();
     let mut products = Vec::new();
-    for (data, order) in check::products(shape, orders) {
+    for (data, order) in check::products(shape, args.scales, orders) {
         let step = format!("{}: {data}, order {order}", entry.name());
-        let product = || check::product(entry, shape, data, order, args.seed);
+        let product = || check::scaled(entry, shape, args.scales, data, order, args.seed);
         products.push(steps.step(&step, product)?);
     }
     let seen = products.iter().flat_map(|p| p.findings.iter().map(|finding| (p.order, finding)));
@@ -117,6 +120,7 @@ fn check_kernel(
         dtype,
         out_dtype,
         trans: Layouts(entry.by_columns()).to_string(),
+        scales: args.scales.map(|kind| kind.to_string()),
         seed: args.seed,
         orders: orders.iter().map(Order::to_string).collect(),
         clean: something.then_some(seen.is_empty()),
@@ -239,6 +243,7 @@ mod tests {
             dtype: "f32",
             out_dtype: "f32",
             trans: "nn".to_owned(),
+            scales: None,
             seed: 1,
             orders: vec![],
             clean: Some(clean),

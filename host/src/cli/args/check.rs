@@ -11,6 +11,7 @@ use host::{
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry, Type},
     product::counted,
+    scaling::ScaleKind,
     simt::check::Order,
 };
 
@@ -25,6 +26,10 @@ pub(crate) struct Check {
 
     #[command(flatten)]
     kernel: WhichKernel,
+
+    /// Multiply A and B by random scales, of a kernel of 8-bit numbers that has them
+    #[arg(long, value_name = "rows-cols|blocks")]
+    pub(crate) scales: Option<ScaleKind>,
 
     /// The number of orders of threads and blocks: forward, reverse, then random ones
     #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = orders)]
@@ -68,8 +73,9 @@ impl Check {
     /// The command line that checks this kernel again, in that order only.
     pub(crate) fn to_command(&self, kernel: &str, order: Order) -> String {
         let Check { sizes, seed, .. } = self;
+        let scales = self.scales.map_or(String::new(), |kind| format!(" --scales {kind}"));
         format!(
-            "cargo run -p host -- check {sizes} --kernel {kernel} --seed {seed} --order {order}"
+            "cargo run -p host -- check {sizes} --kernel {kernel}{scales} --seed {seed} --order {order}"
         )
     }
 }

@@ -8,7 +8,8 @@
 //! let mut c = device.zeros::<f32>(4)?;
 //! let (entry, shape) = (product::find("tiled16")?, Shape::new(2, 2, 3)?);
 //! let operands = [a.all(), b.all()];
-//! let reports = checked::multiply(entry, shape, [false; 2], operands, c.all_mut(), |_| Options::default())?;
+//! let options = |_: &_| Options::default();
+//! let reports = checked::multiply(entry, shape, [false; 2], operands, None, c.all_mut(), options)?;
 //! assert!(reports.iter().all(|report| report.is_clean()));
 //! assert_eq!(c.to_vec()?, [6.0; 4]);
 //! # Ok::<(), gpu_gemm::Error>(())
@@ -29,12 +30,13 @@ use crate::{
     error::{Error, Result},
     gemm::{
         Batch, BatchMut, Choice, Compute, Gemm, Output, Request, Scalar, Scales, Target,
-        operands::is_aligned,
+        operands::{check_scales, is_aligned},
         plan::{
             Plan, Task,
             binding::{Binding, Input, Launched, Map, Part, Purpose, Target as Written},
         },
         scalar::Kernel,
+        scales::{self, NAMES, ScalePlan},
         select::choice_of,
     },
     launch::NamedArguments,
@@ -49,6 +51,7 @@ fn choose(
     shape: Shape,
     by_columns: [bool; 2],
     aligned: [bool; 3],
+    scales: ScalePlan,
 ) -> Result<(Request, Kernel, Choice)> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let a = if by_columns[0] { [1, m] } else { [k, 1] };
@@ -59,7 +62,8 @@ fn choose(
         Scheme::Bf16x6 => Compute::Fp32Bf16x6,
         Scheme::Native | Scheme::Tf32 => Compute::Tf32,
     };
-    let request = Request { aligned, workspace_limit: u64::MAX, compute, ..request };
+    let (workspace_limit, scales) = (u64::MAX, scales.kind);
+    let request = Request { aligned, workspace_limit, compute, scales, ..request };
     let Some(product) = &entry.product else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
     };
@@ -69,39 +73,53 @@ fn choose(
 
 /// Bytes of workspace of a product of 16-byte aligned matrices. 0 if the kernel cannot compute it.
 pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
-    choose(entry, shape, by_columns, [true; 3]).map_or(0, |(.., choice)| choice.workspace_bytes)
+    let chosen = choose(entry, shape, by_columns, [true; 3], ScalePlan::default());
+    chosen.map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
 /// Multiplies dense matrices in the CPU device's memory, in the clusters of an H200; persistent
 /// CTAs run as one cluster. C is row-major. The workspace is NaN, except for copies of operands.
-/// `options` are those of each launch.
+/// `scales`: of A and B, if there are any. `options` are those of each launch.
 ///
 /// # Errors
-/// [`Error::Argument`] for a matrix of another length or on a GPU, and for a kernel that cannot
-/// compute the product; those of a launch.
+/// [`Error::Argument`] for a matrix or scales of another size or on a GPU, and for a kernel that
+/// cannot compute the product; those of a launch.
 pub fn multiply<'o, T: Scalar<O>, O: Output>(
     entry: &'static Entry,
     shape: Shape,
     by_columns: [bool; 2],
     [a, b]: [BufferView<T>; 2],
+    scales: Option<Scales>,
     c: BufferViewMut<O>,
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
     shape.check_lens([a.len(), b.len(), c.len()])?;
-    for (name, on) in [("a", a.device()), ("b", b.device()), ("c", c.device())] {
+    let of_scales = scales::elements(scales);
+    let devices = [("a", a.device()), ("b", b.device()), ("c", c.device())];
+    let more = NAMES.into_iter().zip(of_scales.iter().flatten().map(BufferView::device));
+    for (name, on) in devices.into_iter().chain(more) {
         if on.is_cuda() {
             return Err(Error::argument(name, on.name(), "must be on the CPU device"));
         }
     }
     let aligned = [a, b].map(|operand| is_aligned(operand, 1, 0));
     let aligned = [aligned[0], aligned[1], is_aligned(c.as_view(), 1, 0)];
-    let (request, kernel, choice) = choose(entry, shape, by_columns, aligned)?;
-    let task = Task::plain(request);
+    let scaled = ScalePlan::of(scales);
+    let (request, kernel, choice) = choose(entry, shape, by_columns, aligned, scaled)?;
+    if let Some(scales) = scales {
+        check_scales(&Gemm::<T, O>::of_types().scales(scales), &request)?;
+    }
+    let mut task = Task::plain(request);
+    task.scales = scaled;
     let on = (&simt::cpu::LIMITS, 1);
     let plan =
         Plan::new([T::TYPE, O::TYPE], kernel, choice.operands, [choice.split_k, 1], task, on)?;
-    let operands = if choice.operands.swap_ab { [b, a] } else { [a, b] };
+    let (operands, of_scales) = match choice.operands.swap_ab {
+        true => ([b, a], of_scales.map(|[a, b]| [b, a])),
+        false => ([a, b], of_scales),
+    };
     let matrices = Matrices3::new::<T, O, T::Sums>(operands, c.into());
+    let matrices = Matrices3 { scales: of_scales.map(|both| both.map(AnyView::from)), ..matrices };
     let executor = Checked {
         stream: Device::cpu().stream()?,
         operands: matrices.operands,
@@ -388,14 +406,21 @@ mod tests {
             let entry = crate::product::find(name).unwrap();
             for most in [None, Some(0)] {
                 let mut c = device.zeros::<f32>(33 * 17).unwrap();
-                let reports =
-                    multiply(entry, shape, [false; 2], [a.all(), b.all()], c.all_mut(), |_| {
+                let reports = multiply(
+                    entry,
+                    shape,
+                    [false; 2],
+                    [a.all(), b.all()],
+                    None,
+                    c.all_mut(),
+                    |_| {
                         let mut options = Options::default();
                         options.patience = Some(Duration::ZERO);
                         (options.workers, options.resident) = (Some(0), Some(0));
                         (options.most_accesses, options.most_waits) = (most, most);
                         options
-                    });
+                    },
+                );
                 let reports = reports.unwrap();
                 let is_clean = reports.iter().all(|report| report.is_clean());
                 assert_eq!(is_clean, most.is_none(), "{name}");
@@ -416,9 +441,9 @@ mod tests {
             let len = |name, right| if name == wrong { right - 1 } else { right };
             let [a, b, mut c] = [len("a", 15), len("b", 12), len("c", 20)]
                 .map(|len| device.zeros::<f32>(len).unwrap());
-            let error = multiply(entry, shape, [false; 2], [a.all(), b.all()], c.all_mut(), |_| {
-                Options::default()
-            });
+            let operands = [a.all(), b.all()];
+            let options = |_: &LaunchConfig| Options::default();
+            let error = multiply(entry, shape, [false; 2], operands, None, c.all_mut(), options);
             assert_eq!(error.unwrap_err().to_string(), expected);
         }
     }

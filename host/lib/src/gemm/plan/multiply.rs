@@ -193,7 +193,7 @@ impl Multiply {
         }
     }
 
-    /// The arguments of a kernel that has scales: perhaps none.
+    /// The arguments of a kernel that has scales: perhaps none. Columns of scales may be padded.
     fn of_scales(&self) -> [Argument; 3] {
         let [of_a, of_b] = match self.scales.are_there() {
             true => self.scales.before(self.first_product, self.first_row).map(Part::from),
@@ -201,8 +201,8 @@ impl Multiply {
         };
         [
             Argument::new("strides", Binding::Scales(self.scales.for_kernel())),
-            Argument::new("scales_a", Binding::Read(Input::Scales(0), of_a)),
-            Argument::new("scales_b", Binding::Read(Input::Scales(1), of_b)),
+            Argument::sparse("scales_a", Binding::Read(Input::Scales(0), of_a)),
+            Argument::sparse("scales_b", Binding::Read(Input::Scales(1), of_b)),
         ]
     }
 

@@ -22,7 +22,7 @@ pub(in crate::gemm) struct Task {
     pub(super) beta: f64,
     pub(super) bias: u32,
     pub(super) activation: u32,
-    pub(super) scales: ScalePlan,
+    pub(in crate::gemm) scales: ScalePlan,
     /// Rows and columns of the slices that there are of A, and of B.
     pub(in crate::gemm) prepared: [Option<(usize, usize)>; 2],
 }

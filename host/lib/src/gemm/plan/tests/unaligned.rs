@@ -67,7 +67,7 @@ fn in_all_calls(entry: &'static Entry, offsets: [usize; 3]) -> Vec<Result<Vec<f3
     });
     let checked = product_of(offsets, |(a, b, c)| {
         let options = |_: &_| Options::default();
-        checked::multiply(entry, shape(), [false; 2], [a, b], c, options).map(drop)
+        checked::multiply(entry, shape(), [false; 2], [a, b], None, c, options).map(drop)
     });
     let mut all = vec![run, planned, checked];
     if product::counted(entry).is_ok() {
