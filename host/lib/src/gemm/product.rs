@@ -137,7 +137,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// Multiplies A and B by scales. They are for 8-bit numbers with a C of floating-point numbers,
     /// on Hopper or the CPU device, for A and B that are contiguous along one of their sides.
     /// Scales of blocks are for floating-point numbers, and for a C whose rows are contiguous. Each
-    /// product of a batch is a launch.
+    /// product of a batch is a launch. Over several devices all are in the memory of the first.
     #[must_use]
     pub fn scales(self, scales: Scales<'a>) -> Self {
         Gemm { scales: Some(scales), ..self }

@@ -1,11 +1,14 @@
 //! Scales: what the numbers of A and B are multiplied by.
 
+use std::ops::Range;
+
 use gpu::params::{BLOCKS, NO_SCALES, ROWS_COLS, ScaleStrides};
 
 use super::Batch;
 use crate::{
     buffer::BufferView,
     error::{Error, Result},
+    matrix::extent,
     shape::Shape,
 };
 
@@ -13,7 +16,7 @@ use crate::{
 pub(super) const NAMES: [&str; 2] = ["scales of A", "scales of B"];
 
 /// Rows, columns or k-steps of a block.
-const BLOCK: usize = 128;
+pub(super) const BLOCK: usize = 128;
 
 /// What the numbers of A and B are multiplied by. Numbers of 8 bits span few powers of two, so that
 /// the numbers they stand for are divided by scales before they are rounded.
@@ -45,6 +48,34 @@ impl<'a> Scales<'a> {
     pub(super) fn both(self) -> [Batch<'a, f32>; 2] {
         let (Scales::RowsCols { a, b } | Scales::Blocks { a, b }) = self;
         [a, b]
+    }
+
+    /// The same with other elements.
+    pub(super) fn of_elements(self, [of_a, of_b]: [BufferView<'a, f32>; 2]) -> Self {
+        let mut same = self;
+        let (Scales::RowsCols { a, b } | Scales::Blocks { a, b }) = &mut same;
+        (a.elements, b.elements) = (of_a, of_b);
+        same
+    }
+
+    /// Those of some rows and columns of C, of one product. The columns begin with a block.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for rows and columns that it has not.
+    pub(super) fn part(self, [rows, cols]: &[Range<usize>; 2]) -> Result<Self> {
+        let mut part = self;
+        let (of_a, of_b, each) = match &mut part {
+            Scales::RowsCols { a, b } => (a, b, 1),
+            Scales::Blocks { a, b } => (a, b, BLOCK),
+        };
+        let cols = cols.start / each..cols.end.div_ceil(each);
+        (of_a.size.0, of_b.size.1) = (rows.len(), cols.len());
+        let starts = [rows.start * of_a.strides[0], cols.start * of_b.strides[1]];
+        for (of, start) in [of_a, of_b].into_iter().zip(starts) {
+            let len = extent(of.size.0, of.size.1, of.strides)?;
+            of.elements = of.elements.view(if len == 0 { 0 } else { start }, len)?;
+        }
+        Ok(part)
     }
 
     /// Checks the sizes, and the numbers of them.

@@ -5,7 +5,7 @@ use simt::{Limits, types::Typed};
 
 use super::{
     order::order,
-    pieces::{PANELS, Piece, UNIT, pieces},
+    pieces::{PANELS, Piece, pieces},
     plan::{
         Algorithm, COMPUTE, Memory, OPERANDS, RESULTS, Rect, Scratch, ShardedPlan, ShardedScalar,
         Step, Sums, What,
@@ -31,6 +31,8 @@ pub(super) struct Product<'p> {
     pub(super) types: [Type; 3],
     pub(super) alpha: f64,
     pub(super) beta: f64,
+    /// What scales of A and B are of.
+    pub(super) scales: u32,
     /// The request with the product's settings, and with those of its partial products.
     pub(super) request: &'p dyn Fn(&Request) -> Request,
     pub(super) partial: &'p dyn Fn(&Request) -> Request,
@@ -104,9 +106,6 @@ where
     if gemm.bias.is_some() {
         return refuse("bias", "a vector");
     }
-    if gemm.scales.is_some() {
-        return refuse("scales", "of A and B");
-    }
     if gemm.prepared.iter().any(Option::is_some) {
         return refuse("prepared", "a matrix");
     }
@@ -128,6 +127,7 @@ where
         types: [T::TYPE, O::TYPE, Sums::<T, O>::TYPE],
         alpha: gemm.alpha,
         beta: gemm.beta,
+        scales: request.scales,
         request: &|request| gemm.request(request),
         partial: &|request| partial.request(request),
         task: &|request| Task::new(gemm, request, [0; 3], false),
@@ -138,7 +138,7 @@ where
 
 impl Whole<'_> {
     fn plans(mut self) -> Result<Vec<ShardedPlan>> {
-        self.check_classes()?;
+        self.check_starts()?;
         // A lesson's kernel takes dense matrices: all of them at one place.
         if self.kernel.product.is_lesson() && self.places > 1 {
             self.panels = 1;
@@ -170,32 +170,8 @@ impl Whole<'_> {
         self.kernel.product.variant.access.classes()
     }
 
-    /// Refuses shards that begin within an alignment class: their sums would have other bits.
-    fn check_classes(&self) -> Result<()> {
-        if self.classes() == 1 {
-            return Ok(());
-        }
-        let sides =
-            [("A.layout", 0, 0), ("B.layout", 1, 1), ("C.layout", 2, 0), ("C.layout", 2, 1)];
-        for (name, operand, side) in sides {
-            let size = self.size(operand);
-            for place in 0..self.places {
-                let block = self.layouts[operand].block(place, size);
-                let start = if side == 0 { block.rows.start } else { block.cols.start };
-                if start % 16 != 0 && start != size[side] {
-                    let limit = format!(
-                        "parts must begin at multiples of 16 for kernel {}, whose rows are in alignment classes",
-                        self.choice.entry.name()
-                    );
-                    return Err(Error::argument(name, self.layouts[operand], limit));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Rows and columns of A, B or C.
-    fn size(&self, operand: usize) -> [usize; 2] {
+    pub(super) fn size(&self, operand: usize) -> [usize; 2] {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
         [[m, k], [k, n], [m, n]][operand]
     }
@@ -314,7 +290,7 @@ impl Whole<'_> {
                 }
                 _ => {
                     let of = (self.layouts[side], self.size(side));
-                    pieces(of.0, side, of.1, at, (range, self.unit(side), self.panels))
+                    pieces(of.0, side, of.1, at, (range, self.units(side), self.panels))
                 }
             }
         });
@@ -368,18 +344,11 @@ impl Whole<'_> {
                         - part.cols.start;
                 let size = [rows.range.len(), cols.range.len()];
                 let to = Rect { start, size, ..c };
-                draft.steps[place].push(self.multiply(place, [*a, *b], to)?);
+                let at = [rows.range.start, cols.range.start];
+                draft.steps[place].push(self.multiply(place, [*a, *b], (to, at))?);
             }
         }
         Ok(())
-    }
-
-    /// Rows (side 0) or columns (side 1) of a tile, for panels that are whole tiles.
-    fn unit(&self, side: usize) -> usize {
-        let tile = self.kernel.product.tile();
-        let swaps = self.choice.operands.swap_ab;
-        let size = tile[if swaps { 1 - side } else { side }] as usize;
-        if size.is_multiple_of(UNIT) { size } else { UNIT }
     }
 
     /// Where a piece of A or B is at a place, and the copies that bring it to that buffer.
@@ -431,8 +400,13 @@ impl Whole<'_> {
         (rows * cols > 0).then(|| Step { place: to.place, lane, after: Vec::new(), what, us })
     }
 
-    /// A product of all of k.
-    fn multiply(&self, place: usize, operands: [Rect; 2], c: Rect) -> Result<Step> {
+    /// A product of all of k. `at`: the first row and column of C.
+    fn multiply(
+        &self,
+        place: usize,
+        operands: [Rect; 2],
+        (c, at): (Rect, [usize; 2]),
+    ) -> Result<Step> {
         let split = [self.choice.split_k, self.choice.partials];
         let Product { types: [of_operands, of_c, _], request, task, .. } = self.product;
         let types = [of_operands, of_c];
@@ -440,7 +414,7 @@ impl Whole<'_> {
         let (task, on) = (task(request)?, (&self.limits, self.target.sms));
         let plan = Plan::new(types, self.kernel, self.choice.operands, split, task, on)?;
         let us = self.product_us(&request, split);
-        let what = What::Multiply { operands, c, plan: Box::new(plan) };
+        let what = What::Multiply { operands, c, at, plan: Box::new(plan) };
         Ok(Step { place, lane: COMPUTE, after: Vec::new(), what, us })
     }
 

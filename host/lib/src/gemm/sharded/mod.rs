@@ -6,6 +6,8 @@
 //! * [`order`] finds which step waits for which, from what each reads and writes.
 //! * [`predict`] gives each step a time, and simulates the plan on devices and links.
 //! * [`run`] runs the steps in one loop.
+//! * [`scales`] brings each place the scales of its products.
+//! * [`starts`] refuses parts that would change bits.
 //! * [`prepared`] keeps what a run needs for the next one.
 //!
 //! docs/design/several-devices.md has the reasons.
@@ -18,7 +20,9 @@ mod plan;
 mod predict;
 mod prepared;
 mod run;
+mod scales;
 mod scatter;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -47,10 +51,10 @@ where
     ///
     /// # Errors
     /// [`Error::Argument`] for matrices whose sizes or devices do not fit together; for a bias,
-    /// prepared matrices and emulated fp32, which are for one device; and for a kernel with
-    /// alignment classes and shards that begin within a class. Then C is as it was.
-    /// [`Error::Device`] says which device has failed. If it has no memory for the panels, C is as
-    /// it was; later C may be half-written.
+    /// prepared matrices and emulated fp32, which are for one device; for scales that are not on
+    /// the first device; and for shards that begin within an alignment class of the kernel, or
+    /// within a block of scales. Then C is as it was. [`Error::Device`] says which device has
+    /// failed. If it has no memory for the panels, C is as it was; later C may be half-written.
     pub fn run_sharded(
         &self,
         devices: &Devices,

@@ -8,7 +8,8 @@ use crate::devices::{Block, ShardLayout};
 /// the first comes early. The predicted times decide.
 pub(super) const PANELS: [usize; 3] = [4, 6, 8];
 
-/// Rows or columns of a panel are a multiple of this, but for the last.
+/// Rows or columns of a panel are a multiple of this, but for the last. Columns with scales of
+/// blocks are whole blocks.
 pub(super) const UNIT: usize = 64;
 
 /// Rows of A, or columns of B, that a place uses in one product.
@@ -21,14 +22,14 @@ pub(super) struct Piece {
 
 /// The rows of A (side 0), or the columns of B (side 1), of a place's part of C: first its own,
 /// then those of the next places, in so many panels or some more. A panel may come from several
-/// places: its product is to fill a GPU. It is as wide as some tiles of `unit`, where that leaves
-/// enough panels; the last may be narrower.
+/// places: its product is to fill a GPU. It is a multiple of the first unit, where that leaves
+/// enough panels, or of the second; the last may be narrower.
 pub(super) fn pieces(
     layout: &ShardLayout,
     side: usize,
     size: [usize; 2],
     (place, places): (usize, usize),
-    (range, unit, panels): (Range<usize>, usize, usize),
+    (range, [unit, least], panels): (Range<usize>, [usize; 2], usize),
 ) -> Vec<Piece> {
     let has = |range: &Range<usize>| {
         let block = match side {
@@ -48,7 +49,7 @@ pub(super) fn pieces(
     let elsewhere = range.start + (range.len() / unit * place / places) * unit;
     let own = if is_own { own } else { elsewhere..elsewhere };
     let each = (range.len() - own.len()) / panels;
-    let unit = if unit <= each { unit } else { UNIT };
+    let unit = if unit <= each { unit } else { least };
     let width = (each / unit).max(1) * unit;
     let cut = |run: Range<usize>| {
         let starts = run.clone().step_by(width);
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn a_place_begins_with_its_own_and_then_with_the_next_ones() {
         let layout = ShardLayout::cols(1024, 4);
-        let pieces = pieces(&layout, 1, [100, 1024], (1, 4), (0..1024, UNIT, 4));
+        let pieces = pieces(&layout, 1, [100, 1024], (1, 4), (0..1024, [UNIT; 2], 4));
         let panels = [(256..512, true), (512..704, false), (704..896, false), (896..1024, false)];
         assert_eq!(ranges(&pieces)[..4], panels);
         assert_eq!(ranges(&pieces)[4..], [(0..192, false), (192..256, false)]);
@@ -83,7 +84,7 @@ mod tests {
     fn an_operand_that_travels_comes_in_four_panels() {
         for layout in [ShardLayout::cols(1024, 2), ShardLayout::rows(512, 2)] {
             for place in 0..2 {
-                let pieces = pieces(&layout, 1, [512, 1024], (place, 2), (0..1024, UNIT, 4));
+                let pieces = pieces(&layout, 1, [512, 1024], (place, 2), (0..1024, [UNIT; 2], 4));
                 let panels = pieces.iter().filter(|piece| !piece.is_own).count();
                 assert!(panels >= 4, "{layout}: {pieces:?}");
                 // Each column comes once.

@@ -91,8 +91,9 @@ pub(super) struct Step {
 pub(super) enum What {
     /// A copy from this place or another.
     Transfer { from: Rect, to: Rect },
-    /// A product of parts of A and B, or a partial product of them.
-    Multiply { operands: [Rect; 2], c: Rect, plan: Box<Plan> },
+    /// A product of parts of A and B, or a partial product of them. `at`: the first row and column
+    /// of all of C that it computes.
+    Multiply { operands: [Rect; 2], c: Rect, at: [usize; 2], plan: Box<Plan> },
     /// Partial products are added.
     Sum { partials: Rect, c: Rect, plan: Box<Plan> },
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::{
     plan::{ShardedPlan, ShardedScalar, Sums},
     run::{self, Reserved},
+    scales,
 };
 use crate::{
     devices::{Devices, Sharded},
@@ -52,15 +53,17 @@ impl<'g, T: ShardedScalar<O>, O: Output> PreparedSharded<'g, T, O> {
     /// The first plan for whose buffers there is memory.
     ///
     /// # Errors
-    /// That of the first plan, where there is no memory for any; those of the driver.
+    /// [`Error::Argument`] for scales that are not on the first device. That of the first plan,
+    /// where there is no memory for any; those of the driver.
     pub(super) fn of(
         gemm: &Gemm<'g, T, O>,
         devices: &Devices,
         plans: impl IntoIterator<Item = ShardedPlan>,
     ) -> Result<Self> {
+        scales::check(gemm.scales, devices)?;
         let mut refused = None;
         for plan in plans {
-            match run::reserve(&plan, devices) {
+            match run::reserve(gemm, &plan, devices) {
                 // Another plan may need less memory.
                 Err(Error::Device { device, error })
                     if matches!(*error, Error::OutOfMemory { .. }) =>

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::{
     complete::check_complete,
     plan::{COMPUTE, LANES, Memory, Rect, Scratch, ShardedPlan, ShardedScalar, Step, Sums, What},
+    scales::{self, PlaceScales},
 };
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     devices::{Devices, Sharded},
     error::{Error, Result},
-    gemm::{Batch, BatchMut, Gemm, Output, Scalar, execute},
+    gemm::{Batch, BatchMut, Gemm, Output, Scalar, execute, scales::elements},
     matrix::{MatrixView, MatrixViewMut, extent},
     shape::Shape,
     stream::{
@@ -42,6 +43,8 @@ struct Memories<'m, T, O, S> {
     outputs: Vec<BufferViewMut<'m, O>>,
     /// Three of each place.
     sums: &'m mut [Buffer<S>],
+    /// Of each place, if there are any.
+    scales: &'m [PlaceScales],
 }
 
 /// What a plan needs at all places: buffers, lanes, and the marks of its steps.
@@ -49,6 +52,7 @@ pub(super) struct Reserved<T, O, S> {
     panels: Vec<Vec<Buffer<T>>>,
     results: Vec<Buffer<O>>,
     sums: Vec<Buffer<S>>,
+    scales: Vec<PlaceScales>,
     lanes: Vec<[Stream; LANES]>,
     /// Of the steps that others wait for, once they have run.
     marks: Vec<Option<Mark>>,
@@ -58,10 +62,11 @@ pub(super) struct Reserved<T, O, S> {
 ///
 /// # Errors
 /// [`Error::Device`] with an [`Error::OutOfMemory`]; those of the driver.
-pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
+pub(super) fn reserve<T: ShardedScalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
     plan: &ShardedPlan,
     devices: &Devices,
-) -> Result<Reserved<T, O, S>> {
+) -> Result<Reserved<T, O, Sums<T, O>>> {
     let (mut panels, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for (place, Scratch { operands, result, sums: partials }) in plan.scratch.iter().enumerate() {
         let device = devices.at(place);
@@ -74,7 +79,8 @@ pub(super) fn reserve<T: Pod, O: Pod, S: Pod>(
         }
     }
     let marks = plan.steps.iter().map(|_| None).collect();
-    Ok(Reserved { panels, results, sums, lanes: devices.lanes()?, marks })
+    let scales = scales::reserve(gemm.scales, plan, devices)?;
+    Ok(Reserved { panels, results, sums, scales, lanes: devices.lanes()?, marks })
 }
 
 /// Runs a plan for matrices that fit it, and waits for it.
@@ -89,8 +95,11 @@ where
     O: Output,
 {
     check_complete(plan, gemm.beta)?;
-    let Reserved { panels, results, sums, lanes, marks } = reserved;
-    // What was queued on the shards before.
+    let Reserved { panels, results, sums, scales, lanes, marks } = reserved;
+    // What was queued on the shards and the scales before.
+    for of in elements(gemm.scales).iter().flatten() {
+        of.buffer().wait_for_uses().map_err(devices.failed(0))?;
+    }
     for place in 0..devices.len() {
         for shard in [&a.shards()[place], &b.shards()[place]] {
             shard.wait_for_uses().map_err(devices.failed(place))?;
@@ -98,9 +107,15 @@ where
         c.shards()[place].wait_for_uses().map_err(devices.failed(place))?;
     }
     let outputs = c.shards_mut().chain(results.iter_mut().map(Buffer::all_mut)).collect();
-    let mut memories = Memories { operands: [a.shards(), b.shards()], panels, outputs, sums };
     let all = AllLanes(lanes);
-    let ran = memories.steps(gemm, plan, all.0, marks);
+    // Not where one failed, but all are waited for.
+    let brought = scales.iter_mut().zip(all.0).enumerate().try_for_each(|(place, (to, lanes))| {
+        let brought = gemm.scales.map_or(Ok(()), |of| to.bring(of, lanes));
+        brought.map_err(|error| (place, error))
+    });
+    let operands = [a.shards(), b.shards()];
+    let mut memories = Memories { operands, panels, outputs, sums, scales };
+    let ran = brought.and_then(|()| memories.steps(gemm, plan, all.0, marks));
     let ran = ran.map_err(|(place, error)| devices.failed(place)(error));
     // After an error, too.
     let limit = devices.time_limit.saturating_add(ten_times(plan.predicted_us));
@@ -162,10 +177,10 @@ where
         debug_assert!(step.lane == COMPUTE || matches!(step.what, What::Transfer { .. }));
         match &step.what {
             What::Transfer { from, to } => self.transfer(lane, from, to),
-            What::Multiply { operands: [a, b], c, plan: product } => {
+            What::Multiply { operands: [a, b], c, at, plan: product } => {
                 // Shards are row-major.
                 let planned = (&plan.choice, &**product, false);
-                let Memories { operands, panels, outputs, sums } = self;
+                let Memories { operands, panels, outputs, sums, scales } = self;
                 let view = |rect: &Rect| operand(operands, panels, rect);
                 let (a, b) = (view(a)?, view(b)?);
                 let (a, b) = (Batch::one(a), Batch::one(b));
@@ -178,8 +193,12 @@ where
                     }
                     _ => {
                         let output = output_of(c, operands[0].len());
+                        let gemm = match (gemm.scales, scales.get(step.place)) {
+                            (Some(all), Some(here)) => gemm.scales(here.of(all, *at, c.size)?),
+                            _ => *gemm,
+                        };
                         let c = BatchMut::one(written(outputs[output].reborrow(), c)?);
-                        execute::planned(gemm, lane, planned, a, b, c)
+                        execute::planned(&gemm, lane, planned, a, b, c)
                     }
                 }
             }

@@ -127,7 +127,8 @@ impl Whole<'_> {
             let (task, on) = (Task::plain(request), (&self.limits, self.target.sms));
             let plan = Plan::new(types, self.kernel, self.choice.operands, [1; 2], task, on)?;
             let us = self.product_us(&request, [1; 2]);
-            let what = What::Multiply { operands: [a, b], c: sums, plan: Box::new(plan) };
+            let at = [piece.rows.start, piece.cols.start];
+            let what = What::Multiply { operands: [a, b], c: sums, at, plan: Box::new(plan) };
             draft.steps[place].push(Step { place, lane: COMPUTE, after: Vec::new(), what, us });
             if to != place {
                 let sent = &mut draft.scratch[place].sums[buffer];

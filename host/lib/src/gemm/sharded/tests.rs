@@ -7,11 +7,12 @@ use super::{
     run,
 };
 use crate::{
-    Bf16,
+    Bf16, E4m3,
+    buffer::Buffer,
     devices::{Devices, ShardLayout, Sharded},
     error::{Error, Result},
-    gemm::Gemm,
-    matrix::Matrix,
+    gemm::{Batch, Gemm, Scales, ShardedScalar},
+    matrix::{Matrix, MatrixView},
     shape::Shape,
 };
 
@@ -56,7 +57,7 @@ impl Case {
     }
 
     fn run(&mut self, plan: &ShardedPlan) -> Result<Vec<f32>> {
-        let mut reserved = run::reserve(plan, &self.devices)?;
+        let mut reserved = run::reserve(&self.gemm, plan, &self.devices)?;
         let matrices = (&self.a, &self.b, &mut self.c);
         run::run(&self.gemm, (plan, &mut reserved), &self.devices, matrices)?;
         self.c.gather()
@@ -227,6 +228,105 @@ fn partial_products_are_reduced_where_c_is() {
     }
 }
 
+/// Scales, with padding, of rows and columns or of blocks.
+fn scales<'a>([a, b]: &'a [Buffer<f32>; 2], [m, n, k]: [usize; 3], are_blocks: bool) -> Scales<'a> {
+    let of = |buffer: &'a Buffer<f32>, rows, cols, strides| {
+        Batch::from(MatrixView::new(buffer.all(), rows, cols, strides).unwrap())
+    };
+    let [of_n, of_k] = [n, k].map(|size| size.div_ceil(128));
+    match are_blocks {
+        true => {
+            Scales::Blocks { a: of(a, m, of_k, [1, m + 1]), b: of(b, of_k, of_n, [1, of_k + 2]) }
+        }
+        false => Scales::RowsCols { a: of(a, m, 1, [2, 0]), b: of(b, 1, n, [0, 1]) },
+    }
+}
+
+/// Each place has the scales of its rows and columns, wherever panels begin.
+#[test]
+fn scaled_products_have_the_bits_of_one_device() {
+    fn check<T: ShardedScalar<Bf16>>(of: fn(f32) -> T, kinds: &[bool]) -> usize {
+        let [m, n, k] = [40, 640, 140];
+        let (cols, half) = (vec![0, 256, n], |size| vec![0, size / 2, size]);
+        let by = |rows: &[usize], cols: &[usize]| ShardLayout::Grid {
+            rows: rows.to_vec(),
+            cols: cols.to_vec(),
+        };
+        let (of_m, of_k) = (half(m), half(k));
+        let rows = || ShardLayout::Rows(half(m));
+        let in_cols = || ShardLayout::Cols(vec![0, 256, n]);
+        let all = [
+            [rows(), in_cols(), rows()],
+            [rows(), in_cols(), in_cols()],
+            [ShardLayout::Cols(half(k)), ShardLayout::Rows(half(k)), rows()],
+            [rows(), in_cols(), ShardLayout::Replicated],
+            [by(&of_m, &of_k), by(&of_k, &cols), by(&of_m, &cols)],
+        ];
+        let mut ran = 0;
+        for (layouts, &are_blocks) in
+            all.iter().flat_map(|of| kinds.iter().map(move |kind| (of, kind)))
+        {
+            let places = if matches!(layouts[2], ShardLayout::Grid { .. }) { 4 } else { 2 };
+            let devices = Devices::cpu(places).unwrap();
+            let first = devices.at(0);
+            let [of_a, of_b] = [(m, k, 1), (k, n, 2)].map(|(rows, cols, seed)| {
+                values(rows * cols, seed).into_iter().map(of).collect::<Vec<T>>()
+            });
+            let positive = |seed| values(5000, seed).into_iter().map(|value| value.abs() + 0.5);
+            let buffers =
+                [3, 4].map(|seed| first.upload(&positive(seed).collect::<Vec<_>>()).unwrap());
+            let gemm = Gemm::<T, Bf16>::of_types().scales(scales(&buffers, [m, n, k], are_blocks));
+            let a = Matrix::from_row_major(first, m, k, &of_a).unwrap();
+            let b = Matrix::from_row_major(first, k, n, &of_b).unwrap();
+            let mut wanted = Matrix::<Bf16>::zeros(first, m, n).unwrap();
+            gemm.run(&first.stream().unwrap(), a.view(), b.view(), wanted.view_mut()).unwrap();
+            let wanted = wanted.to_row_major().unwrap();
+            let shard = |rows, cols, at: usize, values: &[T]| {
+                Sharded::from_row_major(&devices, rows, cols, layouts[at].clone(), values).unwrap()
+            };
+            let (a, b) = (shard(m, k, 0, &of_a), shard(k, n, 1, &of_b));
+            let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+            for plan in gemm.plan_sharded(&devices, shape, layouts.each_ref()).unwrap() {
+                let mut c = Sharded::zeros(&devices, m, n, layouts[2].clone()).unwrap();
+                let mut product = PreparedSharded::of(&gemm, &devices, [plan]).unwrap();
+                product.run(&a, &b, &mut c).unwrap();
+                assert_eq!(c.gather().unwrap(), wanted, "{}", product.plan());
+                ran += 1;
+            }
+        }
+        ran
+    }
+    let of_floats = check::<E4m3>(E4m3::from_f32, &[false, true]);
+    let of_integers = check::<i8>(|value| (value * 60.0) as i8, &[false]);
+    assert!(of_floats > 40 && of_integers > 20, "{of_floats} {of_integers}");
+}
+
+#[test]
+fn scales_that_places_cannot_have_are_refused() {
+    let (devices, sizes @ [m, n, k]) = (Devices::cpu(2).unwrap(), [20, 200, 300]);
+    let ones = |device: &crate::Device| device.upload(&[1.0f32; 1000]).unwrap();
+    let (here, elsewhere) =
+        ([(); 2].map(|()| ones(devices.at(0))), [(); 2].map(|()| ones(devices.at(1))));
+    let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+    let [rows, cols] = [ShardLayout::Rows(vec![0, 7, m]), ShardLayout::Cols(vec![0, 64, n])];
+    let refuse = |scales: Scales| {
+        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
+        let product = gemm.prepare_sharded(&devices, shape, [&rows, &cols, &rows]);
+        product.map(|_| ()).map_err(|error| error.to_string())
+    };
+    refuse(scales(&here, sizes, false)).unwrap();
+    let error = refuse(scales(&elsewhere, sizes, false)).unwrap_err();
+    assert_eq!(error, "scales of A = cpu:1: must be on the first of the devices, cpu:0");
+    let error = refuse(scales(&here, sizes, true)).unwrap_err();
+    assert!(
+        error.starts_with("B.layout = ")
+            && error.ends_with("multiples of 128 with scales of blocks"),
+        "{error}"
+    );
+    let error = refuse(scales(&here, [m, n, k + 300], true)).unwrap_err();
+    assert_eq!(error, "scales of A = 20 x 5: must be 20 x 3");
+}
+
 /// A prepared product keeps its lanes, marks and buffers from one run to the next.
 #[test]
 fn a_prepared_product_runs_again() {
@@ -260,7 +360,7 @@ fn a_prepared_product_runs_again() {
 fn a_later_run_is_ordered_by_its_own_events() {
     let mut case = Case::new(Devices::cpu(2).unwrap());
     let mut plan = case.plan(Algorithm::AllGather);
-    let mut reserved = run::reserve(&plan, &case.devices).unwrap();
+    let mut reserved = run::reserve(&case.gemm, &plan, &case.devices).unwrap();
     let mut run = |plan: &ShardedPlan| {
         let Case { devices, gemm, a, b, c } = &mut case;
         run::run(gemm, (plan, &mut reserved), devices, (a, b, c))
