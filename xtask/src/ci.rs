@@ -21,7 +21,7 @@ pub const PARTS: [(&str, &str); 11] = [
     (CHECK, "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a program from the packed crates, Rust-CUDA's own crate"),
     ("python", "the wheel, in a fresh environment, with NumPy's own tests"),
-    (MPI, "products over the ranks of MPI, and ScaLAPACK's own tests of them"),
+    (MPI, "products over the ranks of MPI, and ScaLAPACK's own tests of them; the functions for C"),
     ("mutants", "a sample of mistakes in kernels, each found"),
     (SANITIZERS, "AddressSanitizer and valgrind"),
     (FUZZ, "ten million random products beside exact integers"),
@@ -36,6 +36,9 @@ const CHECK: &str = "check";
 /// The part of `host/mpi`. It needs Debian's packages of Open MPI, libclang and ScaLAPACK's tests.
 const MPI: &str = "mpi";
 const MPI_FOLDER: &str = "host/mpi";
+
+/// The package with C's functions, whose dependencies are those of `host/mpi`, compiled alike.
+const C_FOLDER: &str = "host/capi";
 
 /// A part that runs only if it is named: it builds everything anew, and needs valgrind.
 const SANITIZERS: &str = "sanitizers";
@@ -235,14 +238,16 @@ impl Ci<'_> {
         self.step("pytest host/python", || wheel::test(root))
     }
 
-    /// The products over MPI. Clippy finds the libraries of the wheel's clippy. The tests compile
-    /// their own: a wheel's are for an explicit target.
+    /// The products over MPI, and those for C. Clippy finds the libraries of the wheel's clippy.
+    /// Tests compile their own: a wheel's are for an explicit target.
     fn mpi(&mut self) -> Result<()> {
         let root = self.root;
-        for args in ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"]
+        let all = ["fmt --check", "clippy --locked --all-targets -- -D warnings", "test --locked"];
+        for (folder, args) in
+            [MPI_FOLDER, C_FOLDER].into_iter().flat_map(|of| all.map(|args| (of, args)))
         {
-            self.step(&format!("{MPI_FOLDER}: cargo {args}"), || {
-                succeed(&mut wheel::cargo(root, MPI_FOLDER, args))
+            self.step(&format!("{folder}: cargo {args}"), || {
+                succeed(&mut wheel::cargo(root, folder, args))
             })?;
         }
         Ok(())

@@ -37,7 +37,7 @@ fn python(root: &Path) -> PathBuf {
 }
 
 /// A cargo in the workspace of a folder that is none of the main one: this package's, or that of
-/// `host/mpi`, which needs the same packages, and has them compiled in the same way.
+/// `host/mpi` or `host/capi`, which need the same packages, and have them compiled in the same way.
 pub(crate) fn cargo(root: &Path, folder: &str, args: &str) -> Command {
     let mut command = Command::new(environment::cargo());
     command.args(args.split(' ')).current_dir(root.join(folder));
