@@ -130,8 +130,8 @@ fn its_kernels_are_checked() {
     let shape = gpu_gemm::Shape::new(m as u64, n as u64, k as u64).unwrap();
     let operands = [a.all(), b.all()];
     let options = |_: &_| Options::default();
-    let reports =
-        checked::multiply(entry(Type::F32), shape, [false; 2], operands, None, c.all_mut(), options);
+    let (entry, c_mut) = (entry(Type::F32), c.all_mut());
+    let reports = checked::multiply(entry, shape, [false; 2], operands, None, c_mut, options);
     for report in reports.unwrap() {
         assert!(report.is_clean(), "{:?}", report.findings);
     }
