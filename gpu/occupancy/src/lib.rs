@@ -52,9 +52,12 @@ impl Sm {
 
     /// The SM of a compute capability, given without the dot; `None` for an unknown one.
     pub fn of(compute_capability: u32) -> Option<Sm> {
+        let smaller = |blocks| Sm { warps: 48, blocks, shared: 100 << 10, ..Sm::SM_80 };
         match compute_capability {
             80 => Some(Sm::SM_80),
-            90 => Some(Sm::SM_90),
+            86 => Some(smaller(16)),
+            89 | 120 => Some(smaller(24)),
+            90 | 100 => Some(Sm::SM_90),
             _ => None,
         }
     }
@@ -229,6 +232,11 @@ mod tests {
     #[test]
     fn other_architectures_are_not_guessed() {
         assert_eq!(Sm::of(90), Some(Sm::SM_90));
-        assert_eq!(Sm::of(86), None);
+        assert_eq!(Sm::of(75), None);
+        // A block may have 99 KiB, and an SM 1536 threads.
+        let ada = Sm::of(89).unwrap();
+        assert_eq!(of(&ada, 256, 64, 99 << 10).blocks, 1);
+        assert_eq!(of(&ada, 256, 64, (99 << 10) + 1).blocks, 0);
+        assert_eq!(of(&ada, 512, 40, 0).blocks, 3);
     }
 }
