@@ -385,8 +385,7 @@ fn promotion_and_the_order_of_products_matter() {
 fn only_where_it_is_asked_for() {
     once!(crate::SOURCES);
     let sliced = Gemm::<f32>::new().compute(Compute::Fp32Bf16x6);
-    let mut ampere = Target::H200;
-    ampere.capability = (8, 0);
+    let ampere = Target::gpu((8, 0), 108);
     let mut count = 0;
     for size in [1, 64, 512, 1024, 8192] {
         let request = Request::dense(Shape::new(size, size, size).unwrap());

@@ -396,8 +396,7 @@ fn what_is_refused() {
     };
     check(of(nn, &request, h200), nn);
     check(of(nn, &request, &Target::cpu(2)), nn);
-    let mut ampere = Target::H200;
-    ampere.capability = (8, 6);
+    let ampere = Target::gpu((8, 6), 82);
     check(
         of(nn, &request, &ampere),
         "kernel = tma_f32_128x128x32_nn: needs a GPU of compute capability 9.0",

@@ -159,11 +159,7 @@ fn any_strides_and_sizes() {
 fn only_where_it_may() {
     once!(crate::SOURCES);
     let tf32 = Gemm::<f32>::new().compute(Compute::Tf32);
-    let ampere = {
-        let mut target = Target::H200;
-        target.capability = (8, 0);
-        target
-    };
+    let ampere = Target::gpu((8, 0), 108);
     let mut count = 0;
     for size in [1, 100, 512, 1024, 4096] {
         let request = Request::dense(Shape::new(size, size, size).unwrap());

@@ -6,7 +6,8 @@ use super::variant::{Access, Family, Scheme, Variant};
 /// numbers").
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
-    /// GFLOP/s of one SM of an H200, or of one CPU core.
+    /// GFLOP/s of one SM of an H200, or of one CPU core. Of tf32 by `mma.sync` on other GPUs than
+    /// Hopper they are those of an A100.
     pub gflops: f64,
     /// The fraction of this that a single block reaches.
     pub alone: f64,

@@ -55,6 +55,7 @@
 //! docs/design/numerics.md has the error bounds.
 
 mod batch;
+mod card;
 mod compute;
 mod counters;
 mod epilogue;
@@ -76,6 +77,7 @@ mod target;
 mod tune;
 
 pub use batch::{Batch, BatchMut};
+pub use card::{CARDS, Card};
 pub use compute::Compute;
 pub use epilogue::{Activation, Bias};
 #[cfg(feature = "cpu")]
@@ -94,5 +96,5 @@ pub use select::{
     SLICES_WORKSPACE_LIMIT, Times, candidates, choose, predict,
 };
 pub use sharded::{Algorithm, PreparedSharded, ShardedPlan, ShardedScalar};
-pub use target::Target;
+pub use target::{Target, Unit};
 pub use tune::TuningCache;

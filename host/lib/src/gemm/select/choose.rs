@@ -24,7 +24,7 @@ fn candidate(kernel: Kernel, request: &Request, target: &Target) -> Candidate {
     Candidate {
         entry: kernel.entry,
         ineligible: fit.err(),
-        predicted_us: known.and_then(Fit::us),
+        predicted_us: known.and_then(Fit::predicted_us),
         times: known.and_then(|fit| fit.times),
         workspace_bytes: known.map_or(0, |fit| fit.workspace_bytes),
         split_k: known.map_or(1, |fit| fit.split_k),
@@ -143,7 +143,8 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     let Some(fit) = best else {
         return Err(if whole { none() } else { no_partials("no kernel computes", request) });
     };
-    let reason = match (fit.us(), next.and_then(|next| Some((next.kernel, next.us()?)))) {
+    let next = next.and_then(|next| Some((next.kernel, next.predicted_us()?)));
+    let reason = match (fit.predicted_us(), next) {
         (Some(predicted_us), Some((next, next_us))) => {
             Reason::Fastest { predicted_us, next: next.entry.name(), next_us }
         }

@@ -3,10 +3,10 @@
 
 use gpu::{
     collective::vector::FOUR,
-    registry::{H200_BYTE_US, Product, Speed},
+    registry::{Product, Speed},
 };
 
-use super::{Request, layout::strided_c_ps, times::Times};
+use super::{Request, layout::strided_c_ps, scale::Scale, times::Times};
 use crate::gemm::Target;
 
 /// Columns of C of a thread.
@@ -32,6 +32,7 @@ const STORED_US: f64 = 1.5;
 
 /// The time of the GPU. `given`: the request, with A and B swapped if they are to be.
 pub(super) fn times(product: &Product, given: &Request, target: &Target, speed: &Speed) -> Times {
+    let scale = Scale::new(product, speed, target);
     let ([rows, cols], shape, [a, b, _]) = (product.tile(), given.shape, given.strides);
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
@@ -43,7 +44,7 @@ pub(super) fn times(product: &Product, given: &Request, target: &Target, speed: 
     // A thread's instructions grow with its loads and with its sums. The speed was measured with 8
     // rows.
     let instructions = |rows: u32| f64::from(rows * COLS + 3 * (rows + COLS) + 6);
-    let full = f64::from(2 * 32 * 8 * COLS) / speed.gflops * 1e-3;
+    let full = f64::from(2 * 32 * 8 * COLS) / scale.gflops * 1e-3;
     let step_us = full * instructions(rows) / instructions(8);
 
     let warps = f64::from(product.block[0] / 32);
@@ -62,8 +63,10 @@ pub(super) fn times(product: &Product, given: &Request, target: &Target, speed: 
 
     let issued = of_sm * steps * warps * (step_us + touched * LINE_US);
     let waited = (of_sm / TOGETHER).ceil() * steps * latency_us(rows);
-    let once = (m * k + k * n) as f64 * bytes as f64 * batch * H200_BYTE_US;
-    let loaded = blocks * f64::from(rows + cols) * k as f64 * bytes as f64 * L2_BYTE_US;
+    let once =
+        (m * k + k * n) as f64 * bytes as f64 * batch * scale.byte_us(product.costs.memory_us[0]);
+    let loaded =
+        blocks * f64::from(rows + cols) * k as f64 * bytes as f64 * L2_BYTE_US / scale.loads;
     let elements = (m.min(rows as usize) * n.min(cols as usize)) as f64;
     let ends = (of_sm - 1.0).max(0.0) * (speed.tile_us[0] + elements * 1e-3 * STORED_US);
     let epilogue_us = ends + strided_c_ps(product, given) as f64 * 1e-6;

@@ -10,7 +10,7 @@ use super::{
     layout::{OperandLayout, OperandPlan, layouts_of, timed_bytes, unit},
     rules::{self, Ineligible},
     times::{self, Times},
-    work::{Work, two_widths},
+    work::{Work, bytes, two_widths},
 };
 use crate::gemm::{
     Target,
@@ -37,6 +37,9 @@ pub(super) struct Fit {
     /// The predicted time on the target. `None` where the kernel was not measured, or where another
     /// one is always better.
     pub(super) times: Option<Times>,
+    /// The microseconds by which it is selected: of `times`, but on a Hopper GPU with a slower
+    /// memory than an H200's without what that needs.
+    selected_by_us: Option<f64>,
 }
 
 /// How a kernel computes a product on a device, and in what time.
@@ -49,7 +52,7 @@ pub(super) fn evaluate(
     target: &Target,
 ) -> Result<Fit, Ineligible> {
     let fit = untimed(kernel, request, target)?;
-    Ok(Fit { times: fit.times_on(target), ..fit })
+    Ok(fit.timed(fit.times_on(target), target))
 }
 
 /// How a kernel computes a product on a device.
@@ -76,6 +79,7 @@ pub(super) fn untimed(
         partials: 1,
         workspace_bytes,
         times: None,
+        selected_by_us: None,
     };
     Ok(match kernel.entry.on_gpu {
         Some(speed) => of_request.fastest(&speed, request),
@@ -111,6 +115,19 @@ impl Fit {
 
     fn work<'a>(&'a self, speed: &'a Speed) -> Work<'a> {
         Work::new(self.kernel.product, &self.given, self.layouts.as_ref(), speed)
+    }
+
+    /// With this time on a device, and no less than its memory needs for A, B and C.
+    pub(super) fn timed(self, times: Option<Times>, target: &Target) -> Fit {
+        let least_us = match target.cuda {
+            true => {
+                let bytes = bytes(self.kernel.product, &self.given).iter().sum::<f64>();
+                1e-3 * bytes / f64::from(target.gb_per_s.max(1))
+            }
+            false => 0.0,
+        };
+        let selected_by_us = times.map(|times| times.us());
+        Fit { times: times.map(|times| times.at_least(least_us)), selected_by_us, ..self }
     }
 
     /// The predicted time on a device.
@@ -212,8 +229,13 @@ impl Fit {
         Fit { operands, given, layouts, ..*self }
     }
 
-    /// The predicted time in microseconds.
+    /// The microseconds by which it is selected.
     pub(super) fn us(&self) -> Option<f64> {
+        self.selected_by_us
+    }
+
+    /// The predicted time in microseconds.
+    pub(super) fn predicted_us(&self) -> Option<f64> {
         self.times.map(|times| times.us())
     }
 

@@ -7,7 +7,8 @@
 //!   one at a time. A TMA kernel needs Hopper (or the CPU device), operands that its [`layout`]
 //!   rules can bring into its form, and workspace for their copies.
 //! * [`work`] gives each remaining kernel a time by part ([`dot`] if its threads split k), from its
-//!   row's figures; [`times`] adds the host's and other launches'. The shortest wins.
+//!   row's figures, for the rates of the device ([`scale`]); [`times`] adds the host's and other
+//!   launches'. The shortest wins.
 //! * [`invariant`] says in which [`order`] an invariant product is added.
 //! * [`cache`] remembers a thread's last choices.
 //! * [`shortlist`] has the candidates that a tuned product times.
@@ -25,6 +26,7 @@ mod order;
 pub(super) mod partials;
 mod request;
 mod rules;
+mod scale;
 mod shortlist;
 mod times;
 mod work;

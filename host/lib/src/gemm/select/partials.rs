@@ -126,11 +126,13 @@ fn of_count(
     fit.partials = partial.batch as u32;
     fit.workspace_bytes += request.most_workspace() - partial.workspace_limit;
     let of_h200 = times(&fit, request, &Target::H200);
-    fit.times = match *target {
-        Target::H200 => of_h200,
-        _ => times(&fit, request, target),
+    // Of Hopper GPUs the SMs alone count.
+    let counts = |of: &Target| (of.cuda, of.capability, of.sms);
+    let on_target = match counts(target) == counts(&Target::H200) {
+        true => of_h200,
+        false => times(&fit, request, target),
     };
-    Some((of_h200, fit))
+    Some((of_h200, fit.timed(on_target, target)))
 }
 
 /// The best partial products by that kernel: the number that is fastest on an H200.

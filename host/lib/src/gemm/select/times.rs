@@ -101,6 +101,13 @@ impl Times {
         Times { host_us: LAUNCH_US, device_us: sum_us, sum_us, ..Times::default() }
     }
 
+    /// At least that many microseconds of the device, which its memory needs, if it does anything.
+    pub(super) fn at_least(self, us: f64) -> Times {
+        let more = if self.device_us > 0.0 { (us - self.device_us).max(0.0) } else { 0.0 };
+        let (device_us, memory_us) = (self.device_us + more, self.memory_us + more);
+        Times { device_us, memory_us, ..self }
+    }
+
     /// The same with the host's time for the call, if there is a host beside the device.
     pub(super) fn called(self) -> Times {
         match self.host_us > 0.0 {

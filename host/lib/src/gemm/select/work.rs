@@ -4,8 +4,7 @@
 //! blocks decides: with `q` blocks it needs `q` times a block's operations over its speed. It
 //! reaches that speed only with several blocks at work. One block alone reaches a share of it,
 //! `alone`. Speed and share were measured for each design, on one H200 and on a CPU core
-//! (docs/log/selection.md). Absolute speeds differ between GPUs; the ranking should not, at sizes
-//! that fill the device.
+//! (docs/log/selection.md). On another GPU they scale with its published rates ([`Scale`]).
 //!
 //! The figures of a design and of its family are in its row of the registry ([`Speed`],
 //! [`Costs`]), those of the host and of the other launches in [`times`](super::times).
@@ -18,6 +17,7 @@ use gpu::{
 use super::{
     Request, dot,
     layout::{OperandLayout, strided_c_ps},
+    scale::Scale,
     times::Times,
 };
 use crate::gemm::Target;
@@ -53,8 +53,8 @@ pub(super) struct Work<'a> {
     /// Microseconds in which a block loads a k-step from L2 while all others do: with several tiles
     /// an SM, and with one.
     load_us: [f64; 2],
-    /// Microseconds of the memory.
-    memory_us: f64,
+    /// Bytes of A and B, and of C.
+    bytes: [f64; 2],
     /// Microseconds of a tile after the first.
     tile_us: f64,
     /// Microseconds of each tile for rows of C that are not 16-byte aligned.
@@ -70,7 +70,7 @@ impl<'a> Work<'a> {
         layouts: Option<&[OperandLayout; 2]>,
         speed: &'a Speed,
     ) -> Self {
-        let (costs, [rows, cols], shape) = (&product.costs, product.tile(), given.shape);
+        let ([rows, cols], shape) = (product.tile(), given.shape);
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let across = n.div_ceil(cols as usize) as f64;
         let tiles = product.tiles_down(m) as f64 * across * given.batch as f64;
@@ -85,7 +85,6 @@ impl<'a> Work<'a> {
         };
         // With alignment classes some k-steps before the first element are loaded too.
         let before = product.variant.access.classes() - 1;
-        let memory = bytes(product, given).into_iter().zip(costs.memory_us);
         let [full, partial] = speed.tile_us;
         // A tile that extends beyond the columns of C takes longer, the more of its rows it stores.
         let share = match n.is_multiple_of(cols as usize) {
@@ -102,7 +101,7 @@ impl<'a> Work<'a> {
             stages: (k + before).div_ceil(product.steps().max(1)),
             slower: slower(product, given),
             load_us: layouts.map_or([0.0; 2], |layouts| load_us(product, given, layouts)),
-            memory_us: memory.map(|(bytes, us)| bytes * us).sum(),
+            bytes: bytes(product, given),
             tile_us: full + share * (partial - full),
             unaligned_c_us: unaligned_c_us(product, given, f64::from(rows_of_block * cols)),
             strided_us: strided_c_ps(product, given) as f64 * 1e-6,
@@ -115,15 +114,16 @@ impl<'a> Work<'a> {
         if product.is_dot() {
             return dot::times(product, given, target, speed);
         }
+        let scale = Scale::new(product, speed, target);
         let costs = &product.costs;
         let steps = (self.stages.div_ceil(split_k as usize) * product.steps().max(1)) as f64;
         let each = self.blocks * f64::from(split_k) / f64::from(target.sms);
         let most_blocks = self.most_blocks(target, split_k, each);
         // Few blocks reach a share of the speed.
-        let share = (speed.alone * most_blocks).min(1.0);
+        let share = (scale.alone * most_blocks).min(1.0);
         let multiplied = match most_blocks {
             0.0 => 0.0,
-            blocks => blocks * (self.flop * steps) / (speed.gflops * share) * 1e-3 * self.slower,
+            blocks => blocks * (self.flop * steps) / (scale.gflops * share) * 1e-3 * self.slower,
         };
         // In a full wave all SMs load at once, in the last one those that have a tile.
         let loaded = steps * self.load_us[usize::from(each <= 1.0)];
@@ -136,7 +136,11 @@ impl<'a> Work<'a> {
         let epilogue =
             (most_blocks - 1.0).max(0.0) * self.tile_us + most_blocks * stored / f64::from(split_k);
         let memory = match target.cuda {
-            true => self.memory_us / (costs.more_than_share * each).min(1.0),
+            true => {
+                let all = self.bytes.into_iter().zip(costs.memory_us);
+                let memory_us = all.map(|(bytes, us)| bytes * scale.byte_us(us)).sum::<f64>();
+                memory_us / (costs.more_than_share * each).min(1.0)
+            }
             false => 0.0,
         };
         let busy = multiplied + l2 + epilogue;
@@ -184,7 +188,7 @@ fn unaligned_c_us(product: &Product, given: &Request, elements: f64) -> f64 {
 }
 
 /// Bytes of A and B, and of C.
-fn bytes(product: &Product, given: &Request) -> [f64; 2] {
+pub(super) fn bytes(product: &Product, given: &Request) -> [f64; 2] {
     let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
     let [a, b, c] = given.dense_steps().map(|len| len as f64 * given.batch as f64);
     [of_ab * (a + b), of_c * c]
